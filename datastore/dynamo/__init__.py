@@ -1,0 +1,65 @@
+"""Everything that knows DynamoDB, and the only place that imports aioboto3."""
+
+from datastore.dynamo.capacity import Spent, metered
+from datastore.dynamo.client import open_table
+from datastore.dynamo.conditions import Condition, absent, among, less, more, present, where
+from datastore.dynamo.deadline import deadline, persist, remaining
+from datastore.dynamo.entity import Entity, ItemKey, Partition
+from datastore.dynamo.errors import (
+    ConditionFailed,
+    Conflict,
+    DeadlineExceeded,
+    DynamoError,
+    Rejected,
+    Throttled,
+    Unavailable,
+)
+from datastore.dynamo.keys import BadKey, Key, best_first, key_text
+from datastore.dynamo.merge import Merged, Source, merge
+from datastore.dynamo.paging import Edge, Page, PageInfo, Window
+from datastore.dynamo.table import Slice, Table
+from datastore.dynamo.writes import Check, Delete, Put, Update, Write
+
+__all__ = [
+    "BadKey",
+    "Check",
+    "Condition",
+    "ConditionFailed",
+    "Conflict",
+    "DeadlineExceeded",
+    "Delete",
+    "DynamoError",
+    "Edge",
+    "Entity",
+    "ItemKey",
+    "Key",
+    "Merged",
+    "Page",
+    "PageInfo",
+    "Partition",
+    "Put",
+    "Rejected",
+    "Slice",
+    "Source",
+    "Spent",
+    "Table",
+    "Throttled",
+    "Unavailable",
+    "Update",
+    "Window",
+    "Write",
+    "absent",
+    "among",
+    "best_first",
+    "deadline",
+    "key_text",
+    "less",
+    "merge",
+    "metered",
+    "more",
+    "open_table",
+    "persist",
+    "present",
+    "remaining",
+    "where",
+]

@@ -1,0 +1,147 @@
+"""How a value travels: a Python value and its DynamoDB attribute, chosen by the type a record declares.
+
+| declared                      | stored                                    |
+|-------------------------------|-------------------------------------------|
+| str, StrEnum                  | S                                         |
+| int, float, IntEnum           | N                                         |
+| bool                          | BOOL                                      |
+| datetime (UTC), date          | S, in ISO 8601, so that text order is time order |
+| bytes                         | B                                         |
+| tuple[X, ...]                 | L                                         |
+| dict[str, X]                  | M                                         |
+| a dataclass                   | M of its fields                           |
+| X or None                     | as X; None is not stored at all           |
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from enum import Enum
+from functools import cache
+from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+Attribute: TypeAlias = Mapping[str, Any]
+Item: TypeAlias = Mapping[str, Attribute]
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """Both directions of one type. `optional` types never reach `encode` with None: the attribute is left out."""
+
+    encode: Callable[[Any], Attribute]
+    decode: Callable[[Attribute], Any]
+    optional: bool = False
+
+
+def iso(moment: datetime) -> str:
+    """A moment in UTC with exactly three decimals, so that all moments sort as text."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+
+
+def moment_from(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _text() -> Codec:
+    return Codec(lambda value: {"S": value}, lambda stored: stored["S"])
+
+
+_PLAIN: Mapping[type, Codec] = {
+    str: _text(),
+    bool: Codec(lambda value: {"BOOL": value}, lambda stored: stored["BOOL"]),
+    int: Codec(lambda value: {"N": str(value)}, lambda stored: int(stored["N"])),
+    float: Codec(lambda value: {"N": repr(value)}, lambda stored: float(stored["N"])),
+    bytes: Codec(lambda value: {"B": value}, lambda stored: bytes(stored["B"])),
+    datetime: Codec(lambda value: {"S": iso(value)}, lambda stored: moment_from(stored["S"])),
+    date: Codec(lambda value: {"S": value.isoformat()}, lambda stored: date.fromisoformat(stored["S"])),
+}
+
+
+@cache
+def codec_of(declared: Any) -> Codec:
+    """The codec of a declared type; TypeError for a type that has no stored form."""
+    declared = getattr(declared, "__supertype__", declared)
+    if declared in _PLAIN:
+        return _PLAIN[declared]
+    origin, arguments = get_origin(declared), get_args(declared)
+    if origin in (Union, types.UnionType):
+        return _optional(declared, arguments)
+    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:  # noqa: PLR2004 - tuple[X, ...]
+        return _list_of(codec_of(arguments[0]))
+    if origin in (dict, Mapping) and arguments[0] is str:
+        return _map_of(codec_of(arguments[1]))
+    if isinstance(declared, type) and issubclass(declared, Enum):
+        return _enum(declared)
+    if isinstance(declared, type) and dataclasses.is_dataclass(declared):
+        return _record(declared)
+    message = f"{declared!r} has no stored form; see the table in {__name__}"
+    raise TypeError(message)
+
+
+def _optional(declared: Any, arguments: tuple[Any, ...]) -> Codec:
+    present = [argument for argument in arguments if argument is not types.NoneType]
+    if len(present) != 1:
+        message = f"{declared!r} has no stored form: a union may only be of one type and None"
+        raise TypeError(message)
+    return dataclasses.replace(codec_of(present[0]), optional=True)
+
+
+def _list_of(inner: Codec) -> Codec:
+    return Codec(
+        lambda values: {"L": [inner.encode(value) for value in values]},
+        lambda stored: tuple(inner.decode(value) for value in stored["L"]),
+    )
+
+
+def _map_of(inner: Codec) -> Codec:
+    return Codec(
+        lambda values: {"M": {name: inner.encode(value) for name, value in values.items()}},
+        lambda stored: {name: inner.decode(value) for name, value in stored["M"].items()},
+    )
+
+
+def _enum(kind: type[Enum]) -> Codec:
+    inner = codec_of(type(next(iter(kind)).value))
+    return Codec(lambda value: inner.encode(value.value), lambda stored: kind(inner.decode(stored)))
+
+
+def _record(kind: type) -> Codec:
+    fields = fields_of(kind)
+
+    def encode(record: Any) -> Attribute:
+        return {"M": encoded(fields, record)}
+
+    def decode(stored: Attribute) -> Any:
+        return kind(**decoded(fields, stored["M"]))
+
+    return Codec(encode, decode)
+
+
+@cache
+def fields_of(kind: type) -> Mapping[str, Codec]:
+    """The codec of every field a record's constructor takes."""
+    hints = get_type_hints(kind)
+    return {field.name: codec_of(hints[field.name]) for field in dataclasses.fields(kind) if field.init}
+
+
+def encoded(fields: Mapping[str, Codec], record: Any) -> dict[str, Attribute]:
+    """The attributes of a record; those that are None are left out."""
+    return {
+        name: codec.encode(value) for name, codec in fields.items() if (value := getattr(record, name)) is not None
+    }
+
+
+def decoded(fields: Mapping[str, Codec], item: Item) -> dict[str, Any]:
+    """The constructor's arguments found in an item: absent ones are None if they may be, else the record's default."""
+    found: dict[str, Any] = {}
+    for name, codec in fields.items():
+        stored = item.get(name)
+        if stored is not None:
+            found[name] = codec.decode(stored)
+        elif codec.optional:
+            found[name] = None
+    return found

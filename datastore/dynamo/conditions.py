@@ -1,0 +1,108 @@
+"""Conditions on an item, as values that can be combined: `absent() | where(version=3)`.
+
+A condition spells itself into an expression; names and values become placeholders, so no attribute name can clash
+with one of DynamoDB's reserved words and no value is ever part of an expression's text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from datastore.dynamo.attributes import Attribute
+
+
+class Expression:
+    """The placeholders of one request."""
+
+    def __init__(self, encode: Callable[[str, Any], Attribute]) -> None:
+        self.names: dict[str, str] = {}
+        self.values: dict[str, Attribute] = {}
+        self._encode = encode
+
+    def name(self, name: str) -> str:
+        placeholder = f"#{name}"
+        self.names[placeholder] = name
+        return placeholder
+
+    def value(self, name: str, value: Any) -> str:
+        return self.attribute(self._encode(name, value))
+
+    def attribute(self, attribute: Attribute) -> str:
+        placeholder = f":{len(self.values)}"
+        self.values[placeholder] = attribute
+        return placeholder
+
+    def parameters(self) -> dict[str, Any]:
+        given: dict[str, Any] = {}
+        if self.names:
+            given["ExpressionAttributeNames"] = self.names
+        if self.values:
+            given["ExpressionAttributeValues"] = self.values
+        return given
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """`spell` writes the condition into an expression; an empty text is no condition at all."""
+
+    spell: Callable[[Expression], str]
+
+    def __and__(self, other: Condition) -> Condition:
+        return _joined(" AND ", self, other)
+
+    def __or__(self, other: Condition) -> Condition:
+        return _joined(" OR ", self, other)
+
+    def __invert__(self) -> Condition:
+        return Condition(lambda into: f"NOT ({self.spell(into)})")
+
+
+ALWAYS = Condition(lambda _: "")
+
+
+def _joined(word: str, *conditions: Condition) -> Condition:
+    def spell(into: Expression) -> str:
+        texts = [text for condition in conditions if (text := condition.spell(into))]
+        return word.join(f"({text})" for text in texts) if len(texts) > 1 else "".join(texts)
+
+    return Condition(spell)
+
+
+def absent(name: str = "pk") -> Condition:
+    """The item is not there, or has no such attribute."""
+    return Condition(lambda into: f"attribute_not_exists({into.name(name)})")
+
+
+def present(name: str = "pk") -> Condition:
+    """The item is there, or has such an attribute."""
+    return Condition(lambda into: f"attribute_exists({into.name(name)})")
+
+
+def where(**equal: Any) -> Condition:
+    """Attributes have these values; None means absent."""
+    return _joined(" AND ", *(_equal(name, value) for name, value in equal.items()))
+
+
+def _equal(name: str, value: Any) -> Condition:
+    if value is None:
+        return absent(name)
+    return Condition(lambda into: f"{into.name(name)} = {into.value(name, value)}")
+
+
+def less(name: str, value: Any) -> Condition:
+    """The attribute is there and less than the value."""
+    return Condition(lambda into: f"{into.name(name)} < {into.value(name, value)}")
+
+
+def more(name: str, value: Any) -> Condition:
+    """The attribute is there and greater than the value."""
+    return Condition(lambda into: f"{into.name(name)} > {into.value(name, value)}")
+
+
+def among(name: str, *values: Any) -> Condition:
+    """The attribute has one of these values (at most 100)."""
+    return Condition(lambda into: f"{into.name(name)} IN ({', '.join(into.value(name, value) for value in values)})")

@@ -1,0 +1,77 @@
+"""How long a request may still take, and how often its calls are repeated until then.
+
+The deadline travels with the task (a context variable), so no signature carries it and no call can forget it. Work
+without a deadline of its own, such as a command of the command line, gets `PATIENCE` for each call.
+
+The shared rule: Throttled, Conflict and Unavailable are repeated with full jitter until the deadline would be passed.
+No write depends on being sent only once: what must count once carries its own record (see datastore/__init__).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, TypeVar
+
+from datastore.dynamo.errors import ConditionFailed, Conflict, DeadlineExceeded, Throttled, Unavailable, named
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+T = TypeVar("T")
+
+PATIENCE = 30.0
+_FIRST_PAUSE = 0.02
+_LONGEST_PAUSE = 1.0
+_ends: ContextVar[float | None] = ContextVar("ringside_deadline", default=None)
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Everything within must be done in so many seconds; an earlier deadline around it stands."""
+    ends = asyncio.get_running_loop().time() + seconds
+    outer = _ends.get()
+    token = _ends.set(ends if outer is None else min(ends, outer))
+    try:
+        yield
+    finally:
+        _ends.reset(token)
+
+
+def remaining() -> float:
+    """Seconds left to this request."""
+    ends = _ends.get()
+    return PATIENCE if ends is None else ends - asyncio.get_running_loop().time()
+
+
+async def persist(call: Callable[[], Awaitable[T]]) -> T:
+    """The answer of a call, repeated as the shared rule says."""
+    ends = asyncio.get_running_loop().time() + remaining()
+    pause, doubtful, last = _FIRST_PAUSE, False, None
+    while True:
+        try:
+            async with asyncio.timeout_at(ends):
+                return await call()
+        except Exception as error:
+            last = named(error) or error
+            if isinstance(last, ConditionFailed):
+                raise ConditionFailed(last.failures, doubtful=doubtful) from None
+            if not isinstance(last, Throttled | Conflict | Unavailable):
+                if last is error:
+                    raise
+                raise last from error
+        doubtful = doubtful or isinstance(last, Unavailable)
+        # Full jitter: synchronised repeats are what made the conflict in the first place.
+        wait = random.uniform(0, pause)  # noqa: S311 - spreads load, hides nothing
+        if asyncio.get_running_loop().time() + wait >= ends:
+            raise _given_up(last) from last
+        await asyncio.sleep(wait)
+        pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def _given_up(last: Throttled | Conflict | Unavailable) -> Throttled | Conflict | Unavailable:
+    if isinstance(last, Unavailable):
+        return DeadlineExceeded(f"the request's time was used up; last: {last}")
+    return last

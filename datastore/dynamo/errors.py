@@ -1,0 +1,120 @@
+"""What can go wrong between this service and its table.
+
+DynamoError
+├── Throttled           told to come back later; nothing was applied
+├── Conflict            another transaction held an item; nothing was applied
+├── ConditionFailed     a condition did not hold; carries the items as they are
+├── Unavailable         no usable answer; the write may have been applied
+│   └── DeadlineExceeded    the request's own time was used up
+└── Rejected            the engine refuses the request itself: a mistake of ours
+
+`named` reads botocore's and aiohttp's exceptions once, here; nobody above this package ever sees them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import ClientError as HttpError
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class DynamoError(Exception):
+    """Anything that kept a read or a write from being done."""
+
+
+class Throttled(DynamoError):
+    """The engine asks for patience. Nothing was applied."""
+
+
+class Conflict(DynamoError):
+    """Another transaction holds one of the items. Nothing was applied."""
+
+
+class ConditionFailed(DynamoError):
+    """At least one condition did not hold, and nothing was applied by this attempt.
+
+    `failures` maps the position of each failed operation to its item as the engine saw it (None: there is none).
+    `doubtful` says that an earlier attempt of the same call got no answer: it may be the one that made the
+    condition fail.
+    """
+
+    def __init__(self, failures: Mapping[int, Mapping[str, Any] | None], *, doubtful: bool = False) -> None:
+        super().__init__(f"condition failed for operation {', '.join(map(str, failures))}")
+        self.failures = failures
+        self.doubtful = doubtful
+
+    def at(self, position: int) -> bool:
+        return position in self.failures
+
+
+class Unavailable(DynamoError):
+    """The engine gave no usable answer; whether a write was applied is not known."""
+
+
+class DeadlineExceeded(Unavailable):
+    """The time this request may take was used up."""
+
+
+class Rejected(DynamoError):
+    """The engine does not accept what was asked: a fault of this program, or of the table's definition."""
+
+
+_NAMED: Mapping[str, type[DynamoError]] = {
+    "ProvisionedThroughputExceededException": Throttled,
+    "ThrottlingException": Throttled,
+    "Throttling": Throttled,
+    "RequestLimitExceeded": Throttled,
+    "ThrottlingError": Throttled,
+    "TransactionConflictException": Conflict,
+    "TransactionInProgressException": Conflict,
+    "InternalServerError": Unavailable,
+    "InternalFailure": Unavailable,
+    "ServiceUnavailable": Unavailable,
+    "RequestTimeout": Unavailable,
+}
+
+_FIRST_SERVER_FAULT = 500
+
+
+def named(error: BaseException) -> DynamoError | None:
+    """Our name for an exception of the client library; None for one that is not about the engine."""
+    if isinstance(error, ClientError):
+        return _from_answer(error)
+    if isinstance(error, BotoCoreError | HTTPClientError | HttpError | TimeoutError | OSError):
+        return Unavailable(f"no answer from the engine ({type(error).__name__})")
+    return None
+
+
+def _from_answer(error: ClientError) -> DynamoError:
+    details: Mapping[str, Any] = error.response
+    code = str(details.get("Error", {}).get("Code", ""))
+    if code == "ConditionalCheckFailedException":
+        return ConditionFailed({0: details.get("Item")})
+    if code == "TransactionCanceledException":
+        return _from_cancellation(details.get("CancellationReasons") or ())
+    if code in _NAMED:
+        return _NAMED[code](code)
+    if int(details.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) >= _FIRST_SERVER_FAULT:
+        return Unavailable(f"the engine answered {code or 'with a server fault'}")
+    return Rejected(f"{code}: {details.get('Error', {}).get('Message', '')}")
+
+
+def _from_cancellation(reasons: Sequence[Mapping[str, Any]]) -> DynamoError:
+    """Conflicts win over failed conditions: a condition seen beside a conflict may have been read mid-change."""
+    codes = [str(reason.get("Code") or "None") for reason in reasons]
+    if "TransactionConflict" in codes:
+        return Conflict("TransactionConflict")
+    if any(code in ("ThrottlingError", "ProvisionedThroughputExceeded") for code in codes):
+        return Throttled("transaction throttled")
+    failures = {
+        place: reason.get("Item") or None
+        for place, (code, reason) in enumerate(zip(codes, reasons, strict=True))
+        if code == "ConditionalCheckFailed"
+    }
+    if failures:
+        return ConditionFailed(failures)
+    return Rejected(f"transaction cancelled: {', '.join(codes)}")

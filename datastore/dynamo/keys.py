@@ -1,0 +1,170 @@
+"""Key templates as data: `Key("LEADERBOARD#{board}", "{score:best_first}#{ordinal:06d}")`.
+
+A template names attributes of a record, each with a format. Formats keep text order equal to meaning:
+
+| format        | of        | written                                                                       |
+|---------------|-----------|-------------------------------------------------------------------------------|
+| (none)        | text      | as it is; `#`, control characters and lone surrogates are refused             |
+| (none)        | datetime, date, enum | ISO 8601 in UTC; ISO 8601; the enum's value                        |
+| `06d`         | whole number | padded; negative numbers and those that outgrow the padding are refused    |
+| `best_first`  | whole number | `9999999999 - (n + 5000000000)`, ten digits: ascending text is descending n |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import Enum
+from string import Formatter
+from typing import Any
+
+from datastore.dynamo.attributes import iso
+
+HIGHEST = "\U0010ffff"
+_BEST_FIRST_RANGE = 5_000_000_000
+_UNSAFE = re.compile(r"[#\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_PADDED = re.compile(r"0(\d+)d")
+
+
+class BadKey(ValueError):
+    """A value that may not stand in a key."""
+
+
+def key_text(value: Any) -> str:
+    """The text of an identifier in a key, or BadKey: whoever could write a `#` could forge a key."""
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    text = str(value.value if isinstance(value, Enum) else value)
+    if not text or _UNSAFE.search(text):
+        message = "an identifier in a key is not empty and has no '#', control character or lone surrogate"
+        raise BadKey(message)
+    return text
+
+
+def best_first(number: int) -> str:
+    """Ten digits that sort the highest number first."""
+    if not -_BEST_FIRST_RANGE <= number < _BEST_FIRST_RANGE:
+        message = f"{number} is outside of what a best-first key can order"
+        raise BadKey(message)
+    return f"{9_999_999_999 - (number + _BEST_FIRST_RANGE):010d}"
+
+
+def _padded(width: int) -> Callable[[Any], str]:
+    def text(number: Any) -> str:
+        digits = f"{int(number):0{width}d}"
+        if len(digits) > width or digits[0] == "-":
+            message = f"{number} does not fit a key of {width} digits"
+            raise BadKey(message)
+        return digits
+
+    return text
+
+
+def _format(specification: str) -> Callable[[Any], str]:
+    if not specification:
+        return key_text
+    if specification == "best_first":
+        return best_first
+    if padded := _PADDED.fullmatch(specification):
+        return _padded(int(padded[1]))
+    message = f"a key knows no format {specification!r}"
+    raise TypeError(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    name: str
+    text: Callable[[Any], str]
+    readable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One key attribute's text with holes for the attributes it names."""
+
+    text: str
+    literals: tuple[str, ...] = field(init=False)
+    holes: tuple[Hole, ...] = field(init=False)
+    pattern: re.Pattern[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        literals, holes, pattern = [], [], ""
+        for literal, name, specification, _ in Formatter().parse(self.text):
+            literals.append(literal)
+            pattern += re.escape(literal)
+            if name is not None:
+                holes.append(Hole(name, _format(specification or ""), specification != "best_first"))
+                pattern += f"(?P<{name}>[^#]+)"
+        if len(literals) == len(holes):
+            literals.append("")
+        object.__setattr__(self, "literals", tuple(literals))
+        object.__setattr__(self, "holes", tuple(holes))
+        object.__setattr__(self, "pattern", re.compile(pattern))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(hole.name for hole in self.holes)
+
+    def of(self, record: Any) -> str:
+        """The text for a record."""
+        parts = [self.literals[0]]
+        for hole, literal in zip(self.holes, self.literals[1:], strict=True):
+            parts += (hole.text(getattr(record, hole.name)), literal)
+        return "".join(parts)
+
+    def start(self, values: Mapping[str, Any]) -> str:
+        """The text up to the first hole that no value is given for: all of it, or what all such keys begin with."""
+        text = self.literals[0]
+        for hole, literal in zip(self.holes, self.literals[1:], strict=True):
+            if hole.name not in values:
+                return text
+            text += hole.text(values[hole.name]) + literal
+        return text
+
+    def read(self, text: str) -> Mapping[str, str] | None:
+        """The texts in the holes of a written key; None for a key of another template."""
+        found = self.pattern.fullmatch(text)
+        return found.groupdict() if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The two templates of one index. An item is in a secondary index only if `when` holds and `unless` does not."""
+
+    partition: Template
+    sort: Template
+    when: str | None
+    unless: str | None
+
+    def __init__(self, partition: str, sort: str, *, when: str | None = None, unless: str | None = None) -> None:
+        object.__setattr__(self, "partition", Template(partition))
+        object.__setattr__(self, "sort", Template(sort))
+        object.__setattr__(self, "when", when)
+        object.__setattr__(self, "unless", unless)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        conditions = (name for name in (self.when, self.unless) if name)
+        return (*self.partition.names, *self.sort.names, *conditions)
+
+    def holds(self, record: Any) -> bool:
+        return (self.when is None or bool(getattr(record, self.when))) and (
+            self.unless is None or not getattr(record, self.unless)
+        )
+
+
+def just_above(text: str) -> str:
+    """The least bound above a written key: nothing valid lies between, since keys hold no control characters."""
+    return text + "\x00"
+
+
+def just_below(text: str) -> str:
+    """The greatest bound below a written key: nothing valid lies between, since keys do not use U+10FFFF."""
+    last = ord(text[-1]) - 1
+    if 0xD800 <= last <= 0xDFFF:  # noqa: PLR2004 - the surrogates are no characters
+        last = 0xD7FF
+    return text[:-1] + chr(last) + HIGHEST

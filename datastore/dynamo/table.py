@@ -1,0 +1,259 @@
+"""The table: every read and write of the service goes through here.
+
+| method         | DynamoDB                | followed up here                                    |
+|----------------|-------------------------|-----------------------------------------------------|
+| get            | GetItem                 |                                                     |
+| get_many       | BatchGetItem, by 100    | UnprocessedKeys                                     |
+| slice          | Query                   | pages cut short at 1 MB                             |
+| walk           | Query                   | all of a partition, page by page, in flat memory    |
+| collection     | Query                   | one item collection of several entities             |
+| page           | Query                   | one connection page: the window, cursors            |
+| write          | Put/Update/DeleteItem   | conditions                                          |
+| transact       | TransactWriteItems      | conflicts, also mixed with failed conditions        |
+| write_many     | BatchWriteItem, by 25   | UnprocessedItems                                    |
+| scan           | Scan                    | the whole table, for audit and export               |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from datastore.dynamo import capacity
+from datastore.dynamo.conditions import Expression
+from datastore.dynamo.deadline import persist
+from datastore.dynamo.errors import Throttled
+from datastore.dynamo.paging import Page
+from datastore.dynamo.writes import Check, Delete, Put, Update
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+
+    from datastore.dynamo.attributes import Attribute, Item
+    from datastore.dynamo.entity import Entity, ItemKey, Partition
+    from datastore.dynamo.paging import Window
+    from datastore.dynamo.writes import Write
+
+R = TypeVar("R")
+
+BATCH_READ = 100
+BATCH_WRITE = 25
+LARGEST_LIMIT = 1000
+_OPERATIONS = {Put: "put_item", Update: "update_item", Delete: "delete_item"}
+
+
+@dataclass(frozen=True, slots=True)
+class Slice(Generic[R]):
+    """Consecutive records of a partition; `more` says whether others may follow. `read` counts filtered ones too."""
+
+    records: tuple[R, ...]
+    more: bool
+    last: str | None
+    read: int
+
+
+class Table:
+    """One table behind a low-level client. Holds no state of its own but the client."""
+
+    def __init__(self, client: Any, name: str) -> None:
+        self.client = client
+        self.name = name
+
+    # ── reading ──
+
+    async def get(self, key: ItemKey[R], *, consistent: bool = False) -> R | None:
+        answer = await self._call("get_item", TableName=self.name, Key=key.attributes, ConsistentRead=consistent)
+        item = answer.get("Item")
+        return key.entity.read(item) if item else None
+
+    async def get_many(self, keys: Sequence[ItemKey[R]], *, consistent: bool = False) -> list[R | None]:
+        """One record or None for each key, in the order of the keys. A key given twice is read once."""
+        places = {(key.pk, key.sk): key for key in keys}
+        found: dict[tuple[str, str], R] = {}
+        distinct = list(places.values())
+        for start in range(0, len(distinct), BATCH_READ):
+            wanted = [key.attributes for key in distinct[start : start + BATCH_READ]]
+            async for item in self._batch_read(wanted, consistent=consistent):
+                place = (item["pk"]["S"], item["sk"]["S"])
+                found[place] = places[place].entity.read(item)
+        return [found.get((key.pk, key.sk)) for key in keys]
+
+    async def _batch_read(self, wanted: Sequence[Mapping[str, Attribute]], *, consistent: bool) -> AsyncIterator[Item]:
+        request: Mapping[str, Any] = {self.name: {"Keys": wanted, "ConsistentRead": consistent}}
+
+        async def read() -> Any:
+            answer = await self._once("batch_get_item", RequestItems=request)
+            if not answer["Responses"].get(self.name) and answer.get("UnprocessedKeys"):
+                message = "no key of a batch was read"
+                raise Throttled(message)
+            return answer
+
+        while request:
+            answer = await persist(read)
+            for item in answer["Responses"].get(self.name, ()):
+                yield item
+            request = answer.get("UnprocessedKeys") or {}
+
+    async def slice(self, partition: Partition[R], limit: int, *, consistent: bool = False) -> Slice[R]:
+        """Up to `limit` records in the partition's order.
+
+        `limit` bounds what is read: with a filter, fewer may come back while more follow. Answers that the engine
+        cuts short at 1 MB are followed up.
+        """
+        records: list[R] = []
+        start: Item | None = None
+        read, last = 0, None
+        while not partition.empty:
+            answer = await self._query(partition, min(limit - read, LARGEST_LIMIT), start, consistent=consistent)
+            read += int(answer.get("ScannedCount", len(answer["Items"])))
+            records += [partition.entity.read(item) for item in answer["Items"]]
+            start = answer.get("LastEvaluatedKey")
+            last = start[f"{partition.index or ''}sk"]["S"] if start else None
+            if start is None or read >= limit:
+                break
+        return Slice(tuple(records), start is not None, last, read)
+
+    async def walk(self, partition: Partition[R], *, consistent: bool = False, by: int = 200) -> AsyncIterator[R]:
+        """Every record of a partition, in flat memory."""
+        start: Item | None = None
+        while not partition.empty:
+            answer = await self._query(partition, by, start, consistent=consistent)
+            for item in answer["Items"]:
+                yield partition.entity.read(item)
+            start = answer.get("LastEvaluatedKey")
+            if start is None:
+                return
+
+    async def collection(
+        self, partition: Partition[Any], *entities: Entity[Any], consistent: bool = False
+    ) -> list[Any]:
+        """All records of one item collection, each read by the entity that recognises its key; others are left out."""
+        records = []
+        start: Item | None = None
+        while True:
+            answer = await self._query(partition, LARGEST_LIMIT, start, consistent=consistent)
+            for item in answer["Items"]:
+                pk, sk = item["pk"]["S"], item["sk"]["S"]
+                entity = next((entity for entity in entities if entity.recognises(pk, sk)), None)
+                if entity is not None:
+                    records.append(entity.read(item))
+            start = answer.get("LastEvaluatedKey")
+            if start is None:
+                return records
+
+    async def page(self, partition: Partition[R], window: Window, scope: str, *, consistent: bool = False) -> Page[R]:
+        """One page of a connection: a partition seen through a window, its cursors bound to `scope`."""
+        position = window.position(scope)
+        seen = partition if window.forward else partition.turned()
+        found = await self.slice(seen.past(position), window.size + 1, consistent=consistent)
+        return Page.cut(found.records, window, scope, partition.sort_of)
+
+    async def _query(self, partition: Partition[Any], limit: int, start: Item | None, *, consistent: bool) -> Any:
+        into = Expression(partition.entity.encode)
+        prefix = partition.index or ""
+        condition = f"{into.name(prefix + 'pk')} = {into.attribute({'S': partition.pk})}"
+        low, high = partition.low, partition.high
+        if low is not None or high is not None:
+            sort = into.name(prefix + "sk")
+            bounds = [into.attribute({"S": bound}) for bound in (low, high) if bound is not None]
+            if low is None or high is None:
+                condition += f" AND {sort} {'<=' if low is None else '>='} {bounds[0]}"
+            else:
+                condition += f" AND {sort} BETWEEN {bounds[0]} AND {bounds[1]}"
+        request: dict[str, Any] = {"Limit": limit, "ScanIndexForward": not partition.descending}
+        if only := partition.only.spell(into):
+            request["FilterExpression"] = only
+        if partition.index is not None:
+            request["IndexName"] = partition.index
+        elif consistent:
+            request["ConsistentRead"] = True
+        if start is not None:
+            request["ExclusiveStartKey"] = start
+        return await self._call(
+            "query", TableName=self.name, KeyConditionExpression=condition, **request, **into.parameters()
+        )
+
+    async def scan(self, *entities: Entity[Any], by: int = 500) -> AsyncIterator[Any]:
+        """Every record of these entities in the whole table, in no order. For audits and exports only."""
+        start: Item | None = None
+        while True:
+            request = {"ExclusiveStartKey": start} if start else {}
+            answer = await self._call("scan", TableName=self.name, Limit=by, **request)
+            for item in answer["Items"]:
+                pk, sk = item["pk"]["S"], item["sk"]["S"]
+                for entity in entities:
+                    if entity.recognises(pk, sk):
+                        yield entity.read(item)
+                        break
+            start = answer.get("LastEvaluatedKey")
+            if start is None:
+                return
+
+    # ── writing ──
+
+    async def write(self, write: Put | Update | Delete) -> None:
+        """One write; ConditionFailed if its condition does not hold."""
+        await self._call(_OPERATIONS[type(write)], TableName=self.name, **write.parameters())
+
+    async def write_back(self, write: Update, kind: Entity[R]) -> R:
+        """One update, answered with the record as it is afterwards."""
+        answer = await self._call(
+            "update_item", TableName=self.name, ReturnValues="ALL_NEW", **write.parameters()
+        )
+        return kind.read(answer["Attributes"])
+
+    async def transact(self, *writes: Write) -> None:
+        """All of the writes or none. ConditionFailed names the places of those whose condition did not hold."""
+        if len(writes) == 1 and not isinstance(writes[0], Check):
+            await self.write(writes[0])
+            return
+        items = [{write.operation: {"TableName": self.name, **write.parameters()}} for write in writes]
+        await self._call("transact_write_items", TransactItems=items)
+
+    async def write_many(self, writes: Iterable[Put | Delete]) -> None:
+        """Many unconditional writes, no order among them. Repeating a part of them must do no harm."""
+        batch: list[Mapping[str, Any]] = []
+        for write in writes:
+            batch.append(
+                {"PutRequest": {"Item": write.item}}
+                if isinstance(write, Put)
+                else {"DeleteRequest": {"Key": write.key.attributes}}
+            )
+            if len(batch) == BATCH_WRITE:
+                await self._batch_write(batch)
+                batch = []
+        if batch:
+            await self._batch_write(batch)
+
+    async def _batch_write(self, batch: Sequence[Mapping[str, Any]]) -> None:
+        left: Mapping[str, Any] = {self.name: batch}
+
+        async def write() -> None:
+            nonlocal left
+            answer = await self._once("batch_write_item", RequestItems=left)
+            left = answer.get("UnprocessedItems") or {}
+            if left:
+                message = "a part of a batch was not written"
+                raise Throttled(message)
+
+        await persist(write)
+
+    # ── the table itself ──
+
+    async def describe(self) -> Mapping[str, Any]:
+        answer = await self._call("describe_table", TableName=self.name)
+        return cast("Mapping[str, Any]", answer["Table"])
+
+    async def _call(self, method: str, **parameters: Any) -> Any:
+        return await persist(lambda: self._once(method, **parameters))
+
+    async def _once(self, method: str, **parameters: Any) -> Any:
+        operation = "".join(word.title() for word in method.split("_"))
+        if method not in _WITHOUT_CAPACITY:
+            parameters["ReturnConsumedCapacity"] = "TOTAL"
+        answer = await getattr(self.client, method)(**parameters)
+        capacity.record(operation, answer)
+        return answer
+
+
+_WITHOUT_CAPACITY = frozenset({"describe_table", "create_table", "update_time_to_live"})
