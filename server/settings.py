@@ -1,0 +1,385 @@
+"""What an operator may decide, read once from the environment and frozen.
+
+A setting is declared once: its type, its bounds, what it means and what to write when it is wrong. `--help`, the
+README's table and the refusals are all made from that declaration.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from enum import StrEnum
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, Self, TypeVar
+from urllib.parse import SplitResult, urlsplit
+
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from datastore.seal import Seal
+
+from .secret import SHORTEST_SECRET, UnreadableSecret, standing_secrets
+
+PREFIX = "RINGSIDE_"
+EMBEDDED = "embedded"
+AWS = "aws"
+REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+
+
+class BadSettings(Exception):
+    """The service does not start like this: each line names a variable, what is wrong and what to write."""
+
+
+class Introspection(StrEnum):
+    """Who may ask for the schema."""
+
+    ON = "on"
+    OFF = "off"
+    ROLE = "role"
+
+
+class Level(StrEnum):
+    """The least of what is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Format(StrEnum):
+    """How a line of the log looks: for machines or for people."""
+
+    JSON = "json"
+    CONSOLE = "console"
+
+
+class Log(NamedTuple):
+    """How much is logged and in what shape; without a shape it depends on whether a person is looking."""
+
+    level: Level = Level.INFO
+    format: Format | None = None
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in (part.strip() for part in text.split(",")) if part]
+
+
+def _split(value: object) -> object:
+    return tuple(_parts(value)) if isinstance(value, str) else value
+
+
+_T = TypeVar("_T")
+_Listed = Annotated[tuple[_T, ...], NoDecode, BeforeValidator(_split)]
+
+
+def _log(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    level, shape = Level.INFO, None
+    for word in _parts(value.lower()):
+        if word in tuple(Level):
+            level = Level(word)
+        elif word in tuple(Format):
+            shape = Format(word)
+        else:
+            raise ValueError(f"{word!r} is neither a level nor a format")
+    return Log(level, shape)
+
+
+def _address(text: str, *schemes: str) -> SplitResult:
+    """Return the address in its parts, if its scheme is allowed, it names a host, and its port exists."""
+    try:
+        address = urlsplit(text)
+        usable = address.scheme in schemes and bool(address.hostname) and address.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ValueError(f"it is not an address that begins with {' or '.join(f'{scheme}://' for scheme in schemes)}")
+    return address
+
+
+def _without_password(text: str) -> SplitResult:
+    address = _address(text, "http", "https")
+    if address.username is not None or address.password is not None:
+        raise ValueError("an address must not carry a password: it would be shown in logs")
+    return address
+
+
+def _engine(value: str) -> str:
+    if value.lower() in (EMBEDDED, AWS):
+        return value.lower()
+    return _without_password(value).geturl().rstrip("/")
+
+
+def _web(value: str) -> str:
+    return _without_password(value).geturl()
+
+
+def _keys(value: str) -> str:
+    """Keys decide who somebody is: unencrypted, they may come from this machine or this network only."""
+    address = _without_password(value)
+    if address.scheme == "http" and not _near(address.hostname or ""):
+        raise ValueError("keys from another network must come over https://")
+    return address.geturl()
+
+
+def _near(host: str) -> bool:
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return "." not in host  # `localhost`, or a neighbour's name in compose or a cluster
+
+
+def _smtp(value: SecretStr) -> SecretStr:
+    _address(value.get_secret_value(), "smtp", "smtps")
+    return value
+
+
+def _origins(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if value == "*":
+            raise ValueError("* would let every site ask in a visitor's name")
+        address = _without_password(value)
+        if f"{address.scheme}://{address.netloc}" != value:
+            raise ValueError(f"{value!r} has more than a scheme, a host and a port")
+    return values
+
+
+def _long_enough(values: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+    if any(len(value.get_secret_value()) < SHORTEST_SECRET for value in values):
+        raise ValueError(f"a secret has fewer than {SHORTEST_SECRET} characters")
+    return values
+
+
+def _file(path: Path) -> Path:
+    if not path.is_file():
+        raise ValueError("there is no such file")
+    return path
+
+
+def _program(path: Path) -> Path:
+    if not os.access(_file(path), os.X_OK):
+        raise ValueError("the file is not executable")
+    return path
+
+
+def _setting(meaning: str, *, write: str, default: Any = None, shown: str = "", **more: Any) -> Any:  # noqa: ANN401
+    """Declare a setting: `write` completes "Write …" in a refusal, `shown` describes a default that is no constant."""
+    if "default_factory" not in more:
+        more["default"] = default
+    return Field(description=meaning, json_schema_extra={"write": write, "shown": shown}, **more)
+
+
+def _default_introspection(given: dict[str, Any]) -> Introspection:
+    return Introspection.ON if given.get("dynamodb_url") == EMBEDDED else Introspection.ROLE
+
+
+class Settings(BaseSettings):
+    """The whole of what the environment decides. Secrets do not show in its repr."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
+        populate_by_name=True,
+    )
+
+    dynamodb_url: Annotated[str, AfterValidator(_engine)] = _setting(
+        "Where the table lives: an engine's address, `embedded` to start one here, `aws` for DynamoDB itself.",
+        write="embedded, aws, or an address such as http://127.0.0.1:8001",
+        default=EMBEDDED,
+    )
+    data: Path = _setting(
+        "Folder of the embedded engine's file and of the secret made for it.",
+        write="a folder that this user may write to",
+        default=Path(".ringside"),
+    )
+    table: str = _setting(
+        "Name of the table; created at start when the engine is embedded.",
+        write="3 to 255 letters, digits, dots, dashes or underscores",
+        default="ringside",
+        pattern="^[A-Za-z0-9_.-]{3,255}$",
+    )
+    aws_region: str | None = _setting(
+        "Region of the table, when `AWS_REGION` and `AWS_DEFAULT_REGION` do not say it.",
+        write="a region such as eu-central-1",
+        shown="the AWS SDK's own",
+        pattern="^[a-z0-9-]{3,40}$",
+        validation_alias=AliasChoices(f"{PREFIX}AWS_REGION", *REGIONS),
+    )
+    secrets: Annotated[_Listed[SecretStr], AfterValidator(_long_enough)] = _setting(
+        "Sign cookies, ballots, cursors and development tokens: comma-separated, newest first, "
+        f"each of {SHORTEST_SECRET} characters or more.",
+        write="what `openssl rand -base64 48` prints, and keep the old one behind a comma until its seals have aged",
+        default=(),
+        shown="made once into `RINGSIDE_DATA` when embedded; otherwise required",
+    )
+    jwks_url: Annotated[str, AfterValidator(_keys)] | None = _setting(
+        "Keys of an OIDC provider. When set, its tokens are the only ones taken; `ringside token`'s are refused.",
+        write="an address such as https://login.example.com/.well-known/jwks.json",
+    )
+    jwt_audience: str | None = _setting(
+        "The `aud` that a token must carry; set it with every OIDC provider, or its tokens for other services pass.",
+        write="the audience as your provider writes it",
+    )
+    jwt_issuer: str | None = _setting(
+        "The `iss` that a token must carry.",
+        write="the issuer as your provider writes it",
+    )
+    introspection: Introspection = _setting(
+        "Who may ask for the schema: everybody (`on`), nobody (`off`), editors and admins (`role`).",
+        write="on, off or role",
+        shown="`on` when embedded, else `role`",
+        default_factory=_default_introspection,
+    )
+    trusted_documents: Annotated[Path, AfterValidator(_file)] | None = _setting(
+        "A manifest file of documents: when set, only these are run.",
+        write="the path of a manifest file",
+    )
+    smtp_url: Annotated[SecretStr, AfterValidator(_smtp)] | None = _setting(
+        "Where daily words are sent from: `smtp://user:password@host:587`, or `smtps://` for TLS from the first byte.",
+        write="an address such as smtp://user:password@mail.example.com:587",
+    )
+    cors_origins: Annotated[_Listed[str], AfterValidator(_origins)] = _setting(
+        "Other sites whose pages may ask, comma-separated.",
+        write="origins such as https://www.example.com, without a path or a slash at the end",
+        default=(),
+    )
+    log: Annotated[Log, NoDecode, BeforeValidator(_log)] = _setting(
+        "How much is logged (`debug`, `info`, `warning`, `error`) and how (`json`, `console`): `debug`, `info,json`.",
+        write="a level and, after a comma, a format, such as info,json",
+        default=Log(),
+        shown="`info`, in `console` form on a terminal, else `json`",
+    )
+    otlp_endpoint: Annotated[str, AfterValidator(_web)] | None = _setting(
+        "Where traces are sent, by OTLP over HTTP; nothing is traced without it.",
+        write="an address such as http://127.0.0.1:4318",
+    )
+    engine_binary: Annotated[Path, AfterValidator(_program)] | None = _setting(
+        "The embedded engine's program, when it is not found by itself.",
+        write="the path of the dynoxide program",
+    )
+    request_timeout: float = _setting(
+        "Seconds that a request may take, its engine calls included.",
+        write="seconds from 0.1 to 300, such as 10",
+        default=10.0,
+        ge=0.1,
+        le=300,
+        allow_inf_nan=False,
+    )
+    max_body_bytes: int = _setting(
+        "The largest request body taken.",
+        write="bytes from 1024 to 16777216, such as 1048576",
+        default=1_048_576,
+        ge=1024,
+        le=16_777_216,
+    )
+    max_in_flight: int = _setting(
+        "Requests worked on at once, per process; those beyond are told to come back.",
+        write="a whole number from 1 to 100000, such as 256",
+        default=256,
+        ge=1,
+        le=100_000,
+    )
+
+    @classmethod
+    def load(cls) -> Self:
+        """Read the environment, make the embedded engine's secret if there is none, or raise BadSettings."""
+        problems = [*_typing_errors(os.environ)]
+        try:
+            settings = cls()
+        except ValidationError as refusal:
+            problems += map(_explained, _refused(refusal))
+            raise BadSettings("\n".join(problems)) from None
+        if not settings.secrets:
+            try:
+                settings = settings._with_standing_secret()
+            except UnreadableSecret as refusal:
+                problems.append(f"{PREFIX}SECRETS is not set, {refusal}")
+        if problems:
+            raise BadSettings("\n".join(problems))
+        return settings
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the engine is ours to start."""
+        return self.dynamodb_url == EMBEDDED
+
+    def seal(self) -> Seal:
+        """Return what signs and opens with these secrets."""
+        return Seal([secret.get_secret_value() for secret in self.secrets])
+
+    def _with_standing_secret(self) -> Self:
+        if not self.embedded:
+            raise UnreadableSecret(f"and this engine is not the embedded one. Write {_write('secrets')}.")
+        secrets = _long_enough(tuple(map(SecretStr, standing_secrets(self.data))))
+        return self.model_copy(update={"secrets": secrets})
+
+
+def variable(field: str) -> str:
+    """Return the environment variable of a setting."""
+    return f"{PREFIX}{field.upper()}"
+
+
+def settings_table() -> str:
+    """Return the README's table, in Markdown."""
+    rows = (f"| `{name}` | {meaning} | {default} |" for name, meaning, default in _described())
+    return "\n".join(["| variable | meaning | default |", "|---|---|---|", *rows])
+
+
+def settings_help() -> str:
+    """Return what `ringside serve --help` says about the environment: a paragraph for each variable."""
+    return "\n\n".join(
+        f"{name}: {meaning}" + (f" Default: {default}." if default else "")
+        for name, meaning, default in ((name, m.replace("`", ""), d.replace("`", "")) for name, m, d in _described())
+    )
+
+
+def _described() -> Iterator[tuple[str, str, str]]:
+    for name, field in Settings.model_fields.items():
+        yield variable(name), field.description or "", _extra(field, "shown") or _shown(field.default)
+
+
+def _shown(default: object) -> str:
+    return "" if default in (None, ()) else f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
+
+
+def _extra(field: FieldInfo, key: str) -> str:
+    extra = field.json_schema_extra
+    return str(extra[key]) if isinstance(extra, dict) else ""
+
+
+def _write(name: str) -> str:
+    return _extra(Settings.model_fields[name], "write")
+
+
+def _refused(refusal: ValidationError) -> Iterator[ErrorDetails]:
+    """Leave out the default that waits for another setting to be right."""
+    for error in refusal.errors(include_input=False, include_url=False):
+        if error["type"] != "default_factory_not_called":
+            yield error
+
+
+def _explained(error: ErrorDetails) -> str:
+    """Say which variable, what is wrong, what to write; the value itself is never shown, it may be a secret."""
+    name = str(error["loc"][0]).lower().removeprefix(PREFIX.lower())
+    wrong = error["msg"].removeprefix("Value error, ").removeprefix("Input ").removeprefix("String ")
+    wrong = "it has other characters, too many or too few" if "pattern" in error["type"] else wrong
+    wrong = f"it {wrong}" if wrong.startswith("should") else wrong
+    also = f" (or {' or '.join(REGIONS)})" if name == "aws_region" else ""
+    return f"{variable(name)}{also} is wrong: {wrong}. Write {_write(name)}."
+
+
+def _typing_errors(environment: Mapping[str, str]) -> Iterator[str]:
+    """Name variables that are almost one of ours. Others stay: a cluster sets RINGSIDE_SERVICE_HOST and its like."""
+    known = {name.upper() for name in Settings.model_fields}
+    for name in sorted(environment):
+        if name.upper().startswith(PREFIX):
+            rest = name.upper().removeprefix(PREFIX)
+            near = [] if rest in known else get_close_matches(rest, known, n=1, cutoff=0.75)
+            yield from (f"{name} is not a setting. Did you mean {PREFIX}{match}?" for match in near)
