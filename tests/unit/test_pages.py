@@ -1,0 +1,156 @@
+"""The explorer's page and files, as they leave the server."""
+
+import json
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.routing import Route
+
+from server.pages import Explorer, wants_page
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
+LOCK = Path(__file__).parents[2] / "explorer" / "package-lock.json"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A build of one page and one script, beside a file that is nobody's business."""
+    (tmp_path / "secret.txt").write_text("secret")
+    built = tmp_path / "explorer"
+    (built / "assets").mkdir(parents=True)
+    (built / "index.html").write_text('<meta property="csp-nonce" nonce="{nonce}"><script nonce="{nonce}"></script>')
+    (built / "assets" / "index-B0x.js").write_text("run()")
+    return built
+
+
+@pytest.fixture
+def client(folder: Path) -> httpx.AsyncClient:
+    """A client of an application that has the explorer and nothing else."""
+    explorer = Explorer(folder)
+    app = Starlette(routes=[explorer.mount(), Route("/graphql", lambda _: explorer.page())])
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://ringside.test")
+
+
+def asked(method: str, accept: str | None, query: bytes = b"") -> Request:
+    headers = [] if accept is None else [(b"accept", accept.encode())]
+    return Request({"type": "http", "method": method, "path": "/graphql", "query_string": query, "headers": headers})
+
+
+@pytest.mark.parametrize("accept", [BROWSER, "text/html", "Text/HTML; charset=utf-8", "*/*, text/html;q=0.5"])
+def test_a_browser_gets_the_page(accept: str) -> None:
+    """Whoever names HTML and comes without a query; HEAD as GET."""
+    assert wants_page(asked("GET", accept))
+    assert wants_page(asked("HEAD", accept))
+
+
+@pytest.mark.parametrize(
+    ("method", "accept", "query"),
+    [
+        ("GET", None, b""),
+        ("GET", "*/*", b""),
+        ("GET", "application/json", b""),
+        ("GET", "application/graphql-response+json, text/html;q=0.1", b""),
+        ("GET", "text/event-stream, text/html", b""),
+        ("GET", BROWSER, b"query=%7Bviewer%7Bid%7D%7D"),
+        ("GET", BROWSER, b"query="),
+        ("POST", BROWSER, b""),
+    ],
+)
+def test_a_client_gets_the_api(method: str, accept: str | None, query: bytes) -> None:
+    """A query, another method, or a type that the API answers with: none of these is for the page."""
+    assert not wants_page(asked(method, accept, query))
+
+
+async def test_a_page_is_shown_once(client: httpx.AsyncClient) -> None:
+    """Each has a nonce of its own, in the policy as in the page, and is kept by nobody."""
+    first, second = [await client.get("/graphql") for _ in range(2)]
+    for page in (first, second):
+        nonces = set(re.findall(r'nonce="([^"]+)"', page.text))
+        assert len(nonces) == 1
+        assert f"style-src 'self' 'nonce-{nonces.pop()}';" in page.headers["Content-Security-Policy"]
+        assert page.headers["Cache-Control"] == "no-store"
+    assert first.text != second.text
+
+
+async def test_the_policy_is_strict(client: httpx.AsyncClient) -> None:
+    """Scripts from this origin's files alone, no other origin anywhere, no frame around it."""
+    headers = (await client.get("/graphql")).headers
+    policy = dict(one.strip().split(" ", 1) for one in headers["Content-Security-Policy"].split(";"))
+    assert policy.pop("style-src").startswith("'self' 'nonce-")
+    assert policy == {
+        "default-src": "'none'",
+        "script-src": "'self'",
+        "connect-src": "'self'",
+        "img-src": "'self' data:",
+        "font-src": "'self'",
+        "worker-src": "'self'",
+        "style-src-attr": "'unsafe-inline'",
+        "frame-ancestors": "'none'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Vary"] == "Accept"
+
+
+async def test_an_unbuilt_explorer_says_how_to_build_it(client: httpx.AsyncClient, folder: Path) -> None:
+    """And is found as soon as it is there: no restart."""
+    page = folder / "index.html"
+    built = page.read_text()
+    page.unlink()
+    answer = await client.get("/graphql")
+    assert answer.status_code == 503
+    assert "<code>make explorer</code>" in answer.text
+    page.write_text(built)
+    assert (await client.get("/graphql")).status_code == 200
+
+
+async def test_files_are_kept_for_a_year(client: httpx.AsyncClient) -> None:
+    """Their names change with what is in them; and a worker that is made of one may do nothing."""
+    answer = await client.get("/explorer/assets/index-B0x.js")
+    assert answer.text == "run()"
+    assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert answer.headers["Content-Type"] == "text/javascript; charset=utf-8"
+    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    again = await client.get("/explorer/assets/index-B0x.js", headers={"If-None-Match": answer.headers["ETag"]})
+    assert again.status_code == 304
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/absent.js",
+        "/../index.html",
+        "/..%2findex.html",
+        "/../../secret.txt",
+        "/%2e%2e/%2e%2e/secret.txt",
+        "/..%5c..%5csecret.txt",
+        "//etc/passwd",
+        "/%00",
+        "/" + "a" * 5000,
+    ],
+)
+async def test_nothing_else_is_served(client: httpx.AsyncClient, path: str) -> None:
+    """No folder, no way out of it, no name that the file system chokes on."""
+    assert (await client.get(f"/explorer/assets{path}")).status_code == 404
+
+
+async def test_a_link_out_of_the_folder_leads_nowhere(client: httpx.AsyncClient, folder: Path) -> None:
+    """Even one that somebody put there."""
+    (folder / "assets" / "link.js").symlink_to(folder.parent / "secret.txt")
+    assert (await client.get("/explorer/assets/link.js")).status_code == 404
+
+
+def test_the_lock_file_holds_hashes_and_no_addresses() -> None:
+    """Whichever registry it is, what comes from it is what was tested."""
+    packages = json.loads(LOCK.read_text())["packages"]
+    own = packages.pop("")
+    assert all("integrity" in package and "resolved" not in package for package in packages.values())
+    assert all(version[0].isdigit() for version in (own["dependencies"] | own["devDependencies"]).values())
