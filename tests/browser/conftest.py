@@ -12,7 +12,7 @@ from typing import Protocol
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, ViewportSize, async_playwright
+from playwright.async_api import Browser, ViewportSize, async_playwright, expect
 
 from .visit import Visit
 
@@ -29,6 +29,9 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+# What a laptop does in a moment may take a busy machine longer; nothing here waits longer than it must.
+expect.set_options(timeout=20_000)
 
 DESK: ViewportSize = {"width": 1280, "height": 800}
 

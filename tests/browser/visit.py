@@ -61,6 +61,8 @@ class Visit:
 
     async def run(self, operation: str | None = None) -> None:
         """Presses the button, and picks the operation where a document has several."""
+        # Leaving the editor closes its completions, which may lie on the button.
+        await self.page.get_by_text("Ringside", exact=True).click()
         button = self.page.get_by_role("button", name=re.compile("Execute query"))
         if operation is None:
             # The editor reads the document a moment after it was changed; until then the old operations are offered.
