@@ -1,0 +1,443 @@
+"""Who is asking is proven, new, or refused with a reason; never guessed."""
+
+import json
+import math
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+
+from datastore.seal import Seal
+from resolvers.viewer import Kind, Role, Viewer
+from server.settings import Settings
+from server.tokens import KEPT, LONGEST_TOKEN, Tokens, Unauthenticated, mint
+from server.viewer import COOKIE, Identification, Identified
+
+NEW = "the newest of our secrets, used to sign"
+OLD = "the one before it, which still opens it"
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+Headers = list[tuple[bytes, bytes]]
+
+
+def deployment(*secrets: str, **more: Any) -> Settings:  # noqa: ANN401 - whatever a setting takes
+    return Settings(
+        dynamodb_url="http://127.0.0.1:1", secrets=tuple(map(SecretStr, secrets or (NEW, OLD))), data=Path(), **more
+    )
+
+
+def identification(settings: Settings | None = None) -> Identification:
+    settings = settings or deployment()
+    return Identification(settings, settings.seal())
+
+
+def signed(secret: str = NEW, algorithm: str = "HS256", **claims: object) -> str:
+    whole = {"sub": "ann", "exp": int(time.time()) + 600} | claims
+    return jwt.encode({key: value for key, value in whole.items() if value is not None}, secret, algorithm=algorithm)
+
+
+def bearer(token: str) -> Headers:
+    return [(b"host", b"x"), (b"authorization", f"Bearer {token}".encode("latin-1"))]
+
+
+async def asked(token: str, settings: Settings | None = None) -> Viewer:
+    identified = await identification(settings).viewer(bearer(token), secure=False)
+    assert identified.set_cookie is None
+    return identified.viewer
+
+
+async def refusal(token: str, settings: Settings | None = None) -> str:
+    with pytest.raises(Unauthenticated) as refused:
+        await asked(token, settings)
+    return refused.value.reason
+
+
+# ─── Members ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_token_minted_here_says_who_it_is() -> None:
+    """The whole way of `ringside token`."""
+    token = mint(deployment(), "ann", name="Ann", email="ann@example.com", roles=[Role.EDITOR])
+    viewer = await asked(token)
+    assert viewer == Viewer("ann", Kind.MEMBER, "Ann", "ann@example.com", frozenset({Role.MEMBER, Role.EDITOR}))
+
+
+async def test_any_library_can_mint_with_the_secret_as_it_stands() -> None:
+    """`sub` and `exp` are enough."""
+    assert await asked(signed()) == Viewer("ann", Kind.MEMBER, roles=frozenset({Role.MEMBER}))
+
+
+async def test_secrets_rotate() -> None:
+    """All of them open; a dropped one does not; the newest mints."""
+    assert (await asked(signed(OLD))).id == "ann"
+    assert (await asked(mint(deployment(), "ann"), deployment(NEW))).id == "ann"
+    assert "not signed" in await refusal(signed(OLD), deployment(NEW))
+
+
+@pytest.mark.parametrize(
+    ("roles", "may"),
+    [
+        ([], {Role.MEMBER}),
+        (["moderator"], {Role.MEMBER, Role.MODERATOR}),
+        (["editor", "moderator"], {Role.MEMBER, Role.MODERATOR, Role.EDITOR}),
+        (["admin"], set(Role)),
+        (["root", "Admin", 7, None, ["admin"], {"admin": 1}, "editor"], {Role.MEMBER, Role.EDITOR}),
+        (None, {Role.MEMBER}),
+    ],
+)
+async def test_roles_imply_others_and_unknown_ones_give_nothing(roles: list[Any] | None, may: set[Role]) -> None:
+    """An admin may everything, everybody with a token is a member."""
+    viewer = await asked(signed(roles=roles))
+    assert {role for role in Role if viewer.may(role)} == may
+
+
+def test_a_visitor_has_no_role_whatever_is_claimed() -> None:
+    """Not even the member's."""
+    visitor = Viewer("visitor-x", Kind.VISITOR, roles=frozenset(Role))
+    assert not visitor.is_member
+    assert not any(visitor.may(role) for role in Role)
+
+
+@pytest.mark.parametrize(
+    ("token", "reason"),
+    [
+        (signed(exp=int(time.time()) - 1), "has expired"),
+        (signed(exp=None), "has no exp"),
+        (signed(sub=None), "has no sub"),
+        (signed("another secret, of more than 32 letters"), "not signed by a key known here"),
+        (signed(nbf=int(time.time()) + 600), "not valid yet"),
+        (signed(exp="tomorrow"), "exp must be a number"),
+        (signed(exp=True), "exp must be a number"),
+        (signed(exp=math.inf), "exp must be a number"),
+        (signed(exp=math.nan), "exp must be a number"),
+        (signed(exp=-math.inf), "exp must be a number"),
+        (signed(nbf=[1]), "nbf must be a number"),
+        (signed(sub=""), "sub is empty"),
+        (signed(sub="a#b"), "holds a #"),
+        (signed(sub="a\x00b"), "control character"),
+        (signed(sub="a\ud800b"), "control character"),
+        (signed(sub="x" * 129), "more than 128"),
+        (signed(sub="Visitor-abc"), "names visitors"),
+        (signed(name=["Ann"]), "must be text"),
+        (signed(email=5), "must be text"),
+        (signed(roles="admin"), "roles must be a list"),
+        (signed(2 * NEW, algorithm="HS512"), "algorithm is not accepted"),
+        (jwt.encode({"sub": "ann", "exp": 2**40}, "", algorithm="none"), "algorithm is not accepted"),
+        ("not.a.token", "not a JSON Web Token"),
+        ("nonsense", "not a JSON Web Token"),
+        ("é.é.é", "not a JSON Web Token"),
+        ("x" * (LONGEST_TOKEN + 1), "more than 8192 characters"),
+        (urlsafe_b64encode(b"[" * 3000).decode() + "..", "not a JSON Web Token"),
+    ],
+)
+async def test_a_bad_token_is_refused_with_its_reason(token: str, reason: str) -> None:
+    """Never served as a visitor; the reason fits into a header and repeats nothing of the token."""
+    text = await refusal(token)
+    assert reason in text
+    assert text.isascii()
+    assert not set('"\\\r\n') & set(text)
+
+
+async def test_a_number_larger_than_any_time_is_only_a_late_expiry() -> None:
+    """And a number of thousands of digits no more than nonsense."""
+    assert (await asked(signed(exp=10**400))).id == "ann"
+    header, _, _ = signed().split(".")
+    payload = urlsafe_b64encode(b'{"sub":"ann","exp":' + b"9" * 5000 + b"}").rstrip(b"=").decode()
+    assert "JSON Web Token" in await refusal(f"{header}.{payload}.{_mac(f'{header}.{payload}')}")
+
+
+def _mac(signing: str) -> str:
+    mac = jwt.get_algorithm_by_name("HS256").sign(signing.encode(), NEW.encode())
+    return urlsafe_b64encode(mac).rstrip(b"=").decode()
+
+
+@given(st.data())
+async def test_any_changed_character_of_a_token_is_refused(data: st.DataObject) -> None:
+    """In header, payload and signature alike."""
+    token = signed(name="Ann")
+    at = data.draw(st.integers(0, len(token) - 1))
+    other = data.draw(st.sampled_from(LETTERS + ".=+/").filter(lambda letter: letter != token[at]))
+    with pytest.raises(Unauthenticated):
+        await Tokens(deployment()).viewer(token[:at] + other + token[at + 1 :])
+
+
+@given(st.text(max_size=60) | st.binary(max_size=60).map(lambda raw: raw.decode("latin-1")))
+async def test_nonsense_is_refused_and_nothing_else_happens(token: str) -> None:
+    """Lone surrogates included, which a WebSocket's JSON can carry."""
+    with pytest.raises(Unauthenticated):
+        await Tokens(deployment()).viewer(token)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {"sub": json_values, "exp": json_values | st.just(2**40)},
+        optional=dict.fromkeys(("name", "email", "roles", "nbf", "iat", "jti", "aud", "iss"), json_values),
+    )
+)
+async def test_strange_claims_are_taken_or_refused(claims: Mapping[str, Any]) -> None:
+    """Signed by us or not: whatever JSON holds, there is a member fit for a key, or a reason."""
+    payload = urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
+    signing = f"{signed().split('.')[0]}.{payload}"
+    try:
+        viewer = await Tokens(deployment()).viewer(f"{signing}.{_mac(signing)}")
+    except Unauthenticated:
+        return
+    assert viewer.id == claims["sub"]
+    assert viewer.id.encode()
+    assert "#" not in viewer.id
+
+
+async def test_audience_and_issuer_are_checked_once_they_are_set() -> None:
+    """Without them, tokens of any audience pass; with them, only theirs."""
+    strict = deployment(jwt_audience="ringside", jwt_issuer="https://login.example.com/")
+    right: dict[str, Any] = {"aud": ["other", "ringside"], "iss": "https://login.example.com/"}
+    assert (await asked(signed(**right), strict)).id == "ann"
+    assert (await asked(signed(aud="other", iss="anybody"))).id == "ann"
+    assert "another audience" in await refusal(signed(**right | {"aud": "other"}), strict)
+    assert "has no aud" in await refusal(signed(**right | {"aud": None}), strict)
+    assert "another issuer" in await refusal(signed(**right | {"iss": "https://evil.example/"}), strict)
+    assert "has no iss" in await refusal(signed(**right | {"iss": None}), strict)
+    assert (await asked(mint(strict, "ann"), strict)).id == "ann"
+
+
+async def test_clocks_may_differ_a_little() -> None:
+    """A token issued by a machine that is ten seconds ahead is good."""
+    ahead = int(time.time()) + 10
+    assert (await asked(signed(nbf=ahead, iat=ahead))).id == "ann"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Ann", "Ann"),
+        (" ", None),
+        ("", None),
+        ("A\x00n\nn\u202en", "A n n n"),
+        ("می‌نا", "می‌نا"),
+        ("x" * 500, "x" * 100),
+    ],
+)
+async def test_a_name_is_made_fit_for_one_line(name: str, shown: str | None) -> None:
+    """What a provider says of a person, that person cannot mend; joiners belong to names."""
+    assert (await asked(signed(name=name))).name == shown
+
+
+@pytest.mark.parametrize(
+    ("claims", "email"),
+    [
+        ({"email": "ann@example.com"}, "ann@example.com"),
+        ({"email": "ann@example.com", "email_verified": True}, "ann@example.com"),
+        ({"email": "ann@example.com", "email_verified": False}, None),
+        ({"email": "ann"}, None),
+        ({"email": "ann@example.com\r\nBcc: all@example.com"}, None),
+        ({"email": f"{'x' * 250}@example.com"}, None),
+    ],
+)
+async def test_an_address_is_taken_over_when_it_can_be_written_to(claims: dict[str, Any], email: str | None) -> None:
+    """Mail is sent there, so neither an unverified one nor a header in disguise."""
+    assert (await asked(signed(**claims))).email == email
+
+
+async def test_a_verified_token_is_remembered_but_never_past_its_expiry() -> None:
+    """The second look is cheap; the first one after the expiry is a refusal."""
+    now = time.time()
+    tokens = Tokens(deployment(), clock=lambda: now)
+    token = signed(exp=int(now) + 10)
+    assert await tokens.viewer(token) is await tokens.viewer(token)
+    now += 11
+    with pytest.raises(Unauthenticated, match="expired"):
+        await tokens.viewer(token)
+
+
+async def test_what_is_remembered_is_bounded() -> None:
+    """The oldest goes, and is verified again when it comes back."""
+    tokens = Tokens(deployment())
+    first = await tokens.viewer(oldest := signed())
+    for n in range(KEPT):
+        await tokens.viewer(signed(sub=f"user-{n}"))
+    again = await tokens.viewer(oldest)
+    assert again == first
+    assert again is not first
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "Bearer "])
+async def test_the_scheme_is_read_in_any_case(scheme: str) -> None:
+    """RFC 9110 says so."""
+    headers = [(b"authorization", f"{scheme} {signed()}".encode())]
+    assert (await identification().viewer(headers, secure=False)).viewer.id == "ann"
+
+
+@pytest.mark.parametrize("proof", [b"", b"Bearer", b"Bearer ", b"Basic YTpi", b"\xff\xfe"])
+async def test_another_proof_than_a_bearer_token_is_refused(proof: bytes) -> None:
+    """It is not ignored: who sends one expects it to count."""
+    with pytest.raises(Unauthenticated, match="must be Bearer, a space and the token"):
+        await identification().viewer([(b"authorization", proof)], secure=False)
+
+
+async def test_two_proofs_are_one_too_many() -> None:
+    """Whoever stands between might read the other one."""
+    with pytest.raises(Unauthenticated, match="more than one"):
+        await identification().viewer(bearer(signed()) + bearer(signed(sub="bob")), secure=False)
+
+
+def test_a_refusal_carries_its_challenge() -> None:
+    """What RFC 6750 asks for."""
+    challenge = 'Bearer error="invalid_token", error_description="The token has expired: get a new one."'
+    assert Unauthenticated("The token has expired: get a new one.").headers == [("WWW-Authenticate", challenge)]
+
+
+# ─── WebSockets ───────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("key", ["Authorization", "authorization", "AUTHORIZATION"])
+async def test_a_websocket_may_bring_its_token_in_connection_init(key: str) -> None:
+    """Browsers cannot set headers there; what they do bring, the cookie's session included, counts less."""
+    params = {key: f"Bearer {signed()}", "other": 1}
+    answers = [await identification().viewer(headers, secure=True, params=params) for headers in ([], bearer("old"))]
+    assert [answer.viewer.id for answer in answers] == ["ann", "ann"]
+
+
+@pytest.mark.parametrize("value", [5, "", [], {"a": 1}, "Bearer \ud800"])
+async def test_a_websocket_with_a_bad_proof_is_refused(value: object) -> None:
+    """As over HTTP."""
+    with pytest.raises(Unauthenticated):
+        await identification().viewer([], secure=True, params={"Authorization": value})
+
+
+@pytest.mark.parametrize("params", [None, {}, {"Authorization": None}, {"theme": "dark"}])
+async def test_a_websocket_without_a_proof_in_connection_init_has_its_headers(params: dict[str, object] | None) -> None:
+    """The token or the cookie of the handshake."""
+    assert (await identification().viewer(bearer(signed()), secure=True, params=params)).viewer.id == "ann"
+
+
+# ─── Visitors ─────────────────────────────────────────────────────────────────────────────────
+
+
+def cookie_of(identified: Identified) -> str:
+    assert identified.set_cookie
+    return identified.set_cookie.partition(";")[0].partition("=")[2]
+
+
+def cookies(*values: str) -> Headers:
+    return [(b"cookie", value.encode("latin-1")) for value in values]
+
+
+async def test_a_visitor_gets_a_cookie_once_and_stays_the_same() -> None:
+    """The second time there is nothing to set."""
+    who = identification()
+    first = await who.viewer([], secure=False)
+    second = await who.viewer(cookies(f"theme=dark; {COOKIE}={cookie_of(first)}; lang=en"), secure=False)
+    assert second == Identified(first.viewer, None)
+    assert first.viewer.kind is Kind.VISITOR
+    assert first.viewer.id.startswith("visitor-")
+    assert len(first.viewer.id) == len("visitor-") + 26
+
+
+async def test_two_visitors_are_two() -> None:
+    """Sixteen random bytes each."""
+    who = identification()
+    assert (await who.viewer([], secure=False)).viewer.id != (await who.viewer([], secure=False)).viewer.id
+
+
+@pytest.mark.parametrize(
+    ("secure", "end"), [(True, "; HttpOnly; SameSite=Lax; Secure"), (False, "; HttpOnly; SameSite=Lax")]
+)
+async def test_the_cookie_is_kept_from_scripts_other_sites_and_open_wires(secure: bool, end: str) -> None:  # noqa: FBT001
+    """Behind TLS it is sent over TLS only."""
+    cookie = (await identification().viewer([], secure=secure)).set_cookie
+    assert cookie
+    assert cookie.endswith(f"; Path=/; Max-Age=31536000{end}")
+
+
+async def test_a_visitor_outlives_a_rotation() -> None:
+    """And is refused once the secret is gone."""
+    first = await identification(deployment(OLD)).viewer([], secure=False)
+    headers = cookies(f"{COOKIE}={cookie_of(first)}")
+    assert (await identification(deployment(NEW, OLD)).viewer(headers, secure=False)).viewer == first.viewer
+    with pytest.raises(Unauthenticated):
+        await identification(deployment(NEW)).viewer(headers, secure=False)
+
+
+@given(st.data())
+async def test_any_changed_character_of_a_cookie_is_refused(data: st.DataObject) -> None:
+    """Nobody votes in another's name, or twice by counting upwards."""
+    who = identification()
+    cookie = cookie_of(await who.viewer([], secure=False))
+    at = data.draw(st.integers(0, len(cookie) - 1))
+    other = data.draw(st.sampled_from(LETTERS + "=+/é").filter(lambda letter: letter != cookie[at]))
+    with pytest.raises(Unauthenticated):
+        await who.viewer(cookies(f"{COOKIE}={cookie[:at]}{other}{cookie[at + 1 :]}"), secure=False)
+
+
+@pytest.mark.parametrize("value", ["", "x", '"quoted"', "\xff"])
+async def test_a_forged_cookie_is_refused_and_deleted(value: str) -> None:
+    """Scripts cannot delete it, so the refusal does; the reason says so."""
+    with pytest.raises(Unauthenticated, match=f"cookie {COOKIE} was altered.*ask again") as refused:
+        await identification().viewer(cookies(f"{COOKIE}={value}"), secure=True)
+    assert ("Set-Cookie", f"{COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax; Secure") in refused.value.headers
+
+
+async def test_a_ballot_is_no_cookie() -> None:
+    """Seals are bound to what they are for."""
+    settings = deployment()
+    ballot = settings.seal().sign_text("ballot", bytes(16))
+    with pytest.raises(Unauthenticated):
+        await identification(settings).viewer(cookies(f"{COOKIE}={ballot}"), secure=False)
+
+
+async def test_a_token_goes_before_a_cookie() -> None:
+    """Somebody who signed in keeps their visitor's cookie and needs no other."""
+    headers = bearer(signed()) + cookies(f"{COOKIE}=whatever")
+    assert (await identification().viewer(headers, secure=False)).viewer.id == "ann"
+
+
+async def test_other_cookies_are_not_ours_to_judge() -> None:
+    """Nor is a name that only looks like ours."""
+    headers = cookies("theme=dark", f"x{COOKIE}=1; {COOKIE}x=2; ; =; novalue")
+    assert (await identification().viewer(headers, secure=False)).set_cookie
+
+
+# ─── Minting ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("user", "more", "reason"),
+    [("", {}, "sub is empty"), ("visitor-1", {}, "names visitors"), ("a#b", {}, "holds a #"), ("x" * 129, {}, "128")],
+)
+def test_a_token_that_would_be_refused_is_not_minted(user: str, more: dict[str, Any], reason: str) -> None:
+    """The command line says why at once."""
+    with pytest.raises(ValueError, match=reason):
+        mint(deployment(), user, **more)
+
+
+def test_no_token_is_minted_beside_a_provider() -> None:
+    """It would be refused."""
+    with pytest.raises(ValueError, match="get a token from that provider"):
+        mint(deployment(jwks_url="https://login.example.com/jwks"), "ann")
+
+
+async def test_a_minted_token_lives_as_long_as_was_asked_for() -> None:
+    """A week unless said otherwise."""
+    claims = jwt.decode(mint(deployment(), "ann"), NEW, algorithms=["HS256"])
+    assert claims["exp"] - claims["iat"] == 7 * 24 * 60 * 60
+    assert "has expired" in await refusal(mint(deployment(), "ann", lifetime=timedelta(seconds=-1)))
+
+
+def test_seals_of_the_settings_open_each_other() -> None:
+    """The seal that the application hands round is made of the same secrets."""
+    assert Seal([NEW]).open("any", deployment().seal().sign("any", b"here")) == b"here"
