@@ -8,14 +8,12 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
 import orjson
 import structlog
 from jwt import PyJWK, PyJWTError
-
-if TYPE_CHECKING:
-    import httpx
 
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
 
@@ -116,8 +114,6 @@ class KeySet:
         self._keys, self._fetched_at = keys, self._clock()
 
     async def _download(self) -> bytes:
-        import httpx  # noqa: PLC0415 - 75 ms of the start, for those who use a provider
-
         self._http = self._http or httpx.AsyncClient(timeout=PATIENCE, follow_redirects=False)
         body = bytearray()
         async with self._http.stream("GET", self._url, headers={"accept": "application/json"}) as answer:

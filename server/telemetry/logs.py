@@ -1,0 +1,124 @@
+"""The log: one line an event, JSON for machines or plain for people, the request's id on each.
+
+Ours and the libraries' go the same way to the same stream. Variables, tokens, cookies and query strings are never
+logged, which also means: no access log of uvicorn's, none of botocore's debugging (it prints items), no local variables
+in tracebacks, and none of Strawberry's own error log (it quotes the query).
+"""
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+import orjson
+import structlog
+from asgi_correlation_id import CorrelationIdMiddleware, correlation_id
+from starlette.types import ASGIApp
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from server.settings import Format, Log
+
+_NAME = "ringside"
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+
+_AT_LEAST = {
+    "aioboto3": logging.WARNING,
+    "aiobotocore": logging.WARNING,
+    "aiohttp": logging.WARNING,
+    "asgi_correlation_id": logging.ERROR,  # warns of every id it refuses: strangers could fill the disk
+    "boto3": logging.WARNING,
+    "botocore": logging.WARNING,
+    "httpcore": logging.WARNING,
+    "httpx": logging.WARNING,
+    "strawberry.execution": logging.CRITICAL,
+    "urllib3": logging.WARNING,
+    "uvicorn.error": logging.INFO,  # below it, every header of a WebSocket's handshake: tokens and cookies
+    "websockets": logging.WARNING,
+}
+
+
+def configure_logging(log: Log, stream: TextIO | None = None) -> None:
+    """Send every log line of this process to the stream, standard error by default. May be called again."""
+    stream = stream or sys.stderr
+    level = logging.getLevelNamesMapping()[log.level.upper()]
+    people = log.format is Format.CONSOLE or (log.format is None and stream.isatty())
+    about: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        _request_id,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    shape = _for_people(stream) if people else _for_machines()
+    structlog.configure(
+        processors=[*about, *shape],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.WriteLoggerFactory(stream),
+        cache_logger_on_first_use=False,
+    )
+    _route_libraries(about, shape, stream, level)
+
+
+def with_request_ids(app: ASGIApp) -> ASGIApp:
+    """Give each request an id: the caller's X-Request-ID if it is plain and short, else a new one; answer with it."""
+    return CorrelationIdMiddleware(app, update_request_header=False, validator=_plain_id)
+
+
+def _plain_id(text: str) -> bool:
+    return _REQUEST_ID.fullmatch(text) is not None
+
+
+def _request_id(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    if request := correlation_id.get():
+        event["request"] = request
+    return event
+
+
+def _for_machines() -> Sequence[Processor]:
+    return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_json)]
+
+
+def _for_people(stream: TextIO) -> Sequence[Processor]:
+    # The default prints local variables when rich is installed, as it is.
+    plain = structlog.dev.plain_traceback
+    return [structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain)]
+
+
+def _json(event: EventDict, default: Callable[[object], object]) -> str:
+    try:
+        return orjson.dumps(event, default=default).decode()
+    except TypeError:  # a lone surrogate, a number beyond 64 bits
+        return json.dumps(event, default=default)
+
+
+def _route_libraries(about: Sequence[Processor], shape: Sequence[Processor], stream: TextIO, level: int) -> None:
+    handler = logging.StreamHandler(stream)
+    handler.set_name(_NAME)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.add_logger_name, *about],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *shape],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [*(other for other in root.handlers if other.get_name() != _NAME), handler]
+    root.setLevel(level)
+    for name, least in _AT_LEAST.items():
+        logging.getLogger(name).setLevel(max(level, least))
+    _quieten_uvicorn()
+
+
+def _quieten_uvicorn() -> None:
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.asgi", "uvicorn.access"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [], True
+    logging.getLogger("uvicorn.access").disabled = True
+    logging.getLogger("uvicorn.error").addFilter(_cut_query_strings)
+
+
+def _cut_query_strings(record: logging.LogRecord) -> bool:
+    """Uvicorn notes the address of each WebSocket, with what follows the question mark."""
+    if isinstance(record.args, tuple) and "WebSocket" in str(record.msg):
+        record.args = tuple(part.partition("?")[0] if isinstance(part, str) else part for part in record.args)
+    return True

@@ -1,0 +1,182 @@
+"""The figures at /metrics, counted by operation: one path serves them all, so paths would say nothing.
+
+Each application has a registry of its own. With several workers the figures stand in files of a shared folder, where
+prometheus_client puts them when PROMETHEUS_MULTIPROC_DIR is set before it is imported; `shared_metrics` sees to that.
+
+Names of operations come from strangers. Those of trusted documents count under their own name; of the others the first
+MOST_NAMES that succeed do, and the rest is "other", so that nobody can fill the memory with invented names.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+MOST_NAMES = 200
+LONGEST_NAME = 100
+NAMELESS = "anonymous"
+OTHER = "other"
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+
+class Outcome(StrEnum):
+    """How a request ended, as an operator sees it."""
+
+    OK = "ok"
+    ERRORS = "errors"
+    """Answered, with errors of fields among the data."""
+    INVALID = "invalid"
+    """Not a request, or not one of this schema or within its limits."""
+    UNAUTHENTICATED = "unauthenticated"
+    OVERLOADED = "overloaded"
+    TIMED_OUT = "timed_out"
+    UNAVAILABLE = "unavailable"
+    FAILED = "failed"
+    """By a mistake of ours."""
+
+
+class Metrics:
+    """What one application counts."""
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        """Count under their own names at once what is `known`: the operations of trusted documents."""
+        self.registry = CollectorRegistry()
+        if FOLDER not in os.environ:
+            ProcessCollector(registry=self.registry)
+        self.in_flight = Gauge(
+            "ringside_requests_in_flight",
+            "Requests worked on now.",
+            registry=self.registry,
+            multiprocess_mode="livesum",
+        )
+        self.subscriptions = Gauge(
+            "ringside_subscriptions", "Subscriptions open now.", registry=self.registry, multiprocess_mode="livesum"
+        )
+        self._requests = self._counter("ringside_requests", "Requests answered.", "operation", "outcome")
+        self._seconds = Histogram(
+            "ringside_request_seconds",
+            "From a request's arrival to its answer.",
+            ["operation"],
+            buckets=BUCKETS,
+            registry=self.registry,
+        )
+        self._units = self._counter("ringside_capacity_units", "Capacity the table says it took.", "operation", "kind")
+        self._calls = self._counter("ringside_engine_calls", "Requests made to the table.", "operation")
+        self._fallbacks = self._counter("ringside_fallbacks", "Operations left to graphql-core.", "reason")
+        self._rows: dict[str, _Row] = {}
+        self._known = frozenset(known)
+
+    def finished(  # noqa: PLR0913 - what is counted of a request
+        self,
+        operation: str | None,
+        outcome: Outcome,
+        seconds: float,
+        *,
+        read_units: float = 0.0,
+        write_units: float = 0.0,
+        engine_calls: int = 0,
+    ) -> None:
+        """Count a request that has been answered."""
+        row = self._row(operation, outcome)
+        row.count(outcome)
+        row.seconds.observe(seconds)
+        if engine_calls:
+            row.calls.inc(engine_calls)
+            row.read.inc(read_units)
+            row.write.inc(write_units)
+
+    def fell_back(self, reason: str) -> None:
+        """Count an operation that was not compiled; reasons are constants of the program."""
+        self._fallbacks.labels(reason).inc()
+
+    def render(self, accept: str = "") -> tuple[bytes, str]:
+        """Return what /metrics answers, of all workers, and its content type."""
+        registry, folder = self.registry, os.environ.get(FOLDER)
+        if folder:
+            _forget_the_dead(Path(folder))
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]  # theirs
+        encode, content_type = choose_encoder(accept)
+        return encode(registry), content_type
+
+    def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
+        return Counter(name, meaning, labels, registry=self.registry)
+
+    def _row(self, operation: str | None, outcome: Outcome) -> "_Row":
+        name = operation or NAMELESS
+        if row := self._rows.get(name):
+            return row
+        if not self._has_room(name, outcome):
+            return self._rows.get(OTHER) or self._add(OTHER)
+        return self._add(name)
+
+    def _has_room(self, name: str, outcome: Outcome) -> bool:
+        if name in self._known or name in (NAMELESS, OTHER):
+            return True
+        return outcome is Outcome.OK and len(name) <= LONGEST_NAME and len(self._rows) < MOST_NAMES + len(self._known)
+
+    def _add(self, name: str) -> "_Row":
+        row = self._rows[name] = _Row(name, self._requests, self._seconds, self._calls, self._units)
+        return row
+
+
+class _Row:
+    """The counters of one operation, looked up once: 1 µs each is saved with every request."""
+
+    __slots__ = ("_counts", "_name", "_requests", "calls", "read", "seconds", "write")
+
+    def __init__(self, name: str, requests: Counter, seconds: Histogram, calls: Counter, units: Counter) -> None:
+        self._name, self._requests = name, requests
+        self._counts: dict[Outcome, Counter] = {}
+        self.seconds = seconds.labels(name)
+        self.calls = calls.labels(name)
+        self.read, self.write = units.labels(name, "read"), units.labels(name, "write")
+
+    def count(self, outcome: Outcome) -> None:
+        counter = self._counts.get(outcome)
+        if counter is None:
+            counter = self._counts[outcome] = self._requests.labels(self._name, outcome)
+        counter.inc()
+
+
+@contextmanager
+def shared_metrics() -> Iterator[Path]:
+    """Prepare the folder where workers put their figures, before they are started; remove it when they have ended.
+
+    A folder named by PROMETHEUS_MULTIPROC_DIR is used, emptied of the figures of an earlier run, and kept.
+    """
+    if given := os.environ.get(FOLDER):
+        folder = Path(given)
+        folder.mkdir(parents=True, exist_ok=True)
+        for stale in folder.glob("*.db"):
+            stale.unlink()
+        yield folder
+        return
+    folder = Path(tempfile.mkdtemp(prefix="ringside-metrics-"))
+    os.environ[FOLDER] = str(folder)
+    try:
+        yield folder
+    finally:
+        del os.environ[FOLDER]
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _forget_the_dead(folder: Path) -> None:
+    """Remove what a killed worker last said of its present; what it counted remains counted."""
+    for file in folder.glob("gauge_live*.db"):
+        pid = int(file.stem.rpartition("_")[2])
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            with suppress(FileNotFoundError):
+                mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]  # theirs
+        except PermissionError:
+            continue

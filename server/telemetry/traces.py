@@ -1,0 +1,104 @@
+"""One span an operation, sent by OTLP when RINGSIDE_OTLP_ENDPOINT is set; else OpenTelemetry is not even imported.
+
+A span carries the operation's kind, name and hash and how it ended, never variables. The caller's `traceparent` is
+continued; OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER and OTEL_EXPORTER_OTLP_HEADERS work as OpenTelemetry describes them.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Protocol
+
+import structlog
+
+PATIENCE = 5
+"""Seconds for one delivery; it happens in a thread and holds nobody up, but for the end of the service."""
+
+Ended = Callable[[str], None]
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+class Traces(Protocol):
+    """Where operations are traced, or not."""
+
+    def operation(self, kind: str, name: str | None, digest: str, headers: Headers) -> AbstractContextManager[Ended]:
+        """Trace what happens inside; call what `as` gives with the outcome."""
+
+    async def close(self) -> None:
+        """Send what is left."""
+
+
+class NoTraces:
+    """Nobody wants to know."""
+
+    def operation(
+        self,
+        kind: str,  # noqa: ARG002
+        name: str | None,  # noqa: ARG002
+        digest: str,  # noqa: ARG002
+        headers: Headers,  # noqa: ARG002
+    ) -> AbstractContextManager[Ended]:
+        """Trace nothing."""
+        return _NOTHING
+
+    async def close(self) -> None:
+        """Have nothing left."""
+
+
+_NOTHING: AbstractContextManager[Ended] = nullcontext(lambda _outcome: None)
+
+
+class _OpenTelemetry:
+    def __init__(self, endpoint: str) -> None:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
+        from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+        from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+        from opentelemetry.trace import SpanKind, StatusCode  # noqa: PLC0415
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415
+
+        named = {} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": "ringside"}
+        self._provider = TracerProvider(resource=Resource.create(named), shutdown_on_exit=False)
+        exporter = OTLPSpanExporter(endpoint=_signal(endpoint), timeout=PATIENCE)
+        self._provider.add_span_processor(BatchSpanProcessor(exporter))
+        self._tracer = self._provider.get_tracer("ringside")
+        self._caller = TraceContextTextMapPropagator()
+        self._kind, self._error = SpanKind.SERVER, StatusCode.ERROR
+
+    @contextmanager
+    def operation(self, kind: str, name: str | None, digest: str, headers: Headers) -> Iterator[Ended]:
+        carrier = {key.decode("latin-1"): value.decode("latin-1") for key, value in headers if key.startswith(b"trace")}
+        about = {"graphql.operation.type": kind, "graphql.operation.name": name, "graphql.document.hash": digest}
+        with self._tracer.start_as_current_span(
+            f"{kind} {name}" if name else kind,
+            context=self._caller.extract(carrier),
+            kind=self._kind,
+            attributes={key: value for key, value in about.items() if value is not None},
+            record_exception=False,  # a message may quote a value
+            set_status_on_exception=False,
+        ) as span:
+            trace = format(span.get_span_context().trace_id, "032x")
+            with structlog.contextvars.bound_contextvars(trace=trace), self._noticing_errors(span):
+                yield lambda outcome: span.set_attribute("ringside.outcome", outcome)
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._provider.shutdown)
+
+    @contextmanager
+    def _noticing_errors(self, span: Any) -> Iterator[None]:  # noqa: ANN401 - of a module imported on demand
+        try:
+            yield
+        except BaseException as error:
+            span.set_status(self._error, type(error).__name__)
+            raise
+
+
+def open_traces(endpoint: str | None) -> Traces:
+    """Return where to trace: to the endpoint, or nowhere."""
+    return _OpenTelemetry(endpoint) if endpoint else NoTraces()
+
+
+def _signal(endpoint: str) -> str:
+    path = "/v1/traces"
+    return endpoint if endpoint.endswith(path) else endpoint.rstrip("/") + path

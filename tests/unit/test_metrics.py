@@ -1,0 +1,159 @@
+"""What is counted can be read, by operation, and strangers cannot make it grow."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from server.telemetry import Metrics, Outcome, shared_metrics
+from server.telemetry.metrics import FOLDER, MOST_NAMES
+
+
+def samples(text: bytes) -> dict[tuple[str, ...], float]:
+    return {
+        (sample.name, *(f"{key}={value}" for key, value in sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text.decode())
+        for sample in family.samples
+    }
+
+
+def figures(metrics: Metrics) -> dict[tuple[str, ...], float]:
+    return samples(metrics.render()[0])
+
+
+def test_a_request_is_counted_by_operation_and_outcome() -> None:
+    """With its time, the capacity it took and its calls to the table."""
+    metrics = Metrics()
+    metrics.finished("Leaderboard", Outcome.OK, 0.004, read_units=2.5, write_units=0.0, engine_calls=2)
+    metrics.finished("Leaderboard", Outcome.TIMED_OUT, 10.0, read_units=0.5, write_units=4.0, engine_calls=1)
+    found = figures(metrics)
+    assert found["ringside_requests_total", "operation=Leaderboard", "outcome=ok"] == 1
+    assert found["ringside_requests_total", "operation=Leaderboard", "outcome=timed_out"] == 1
+    assert found["ringside_request_seconds_bucket", "le=0.005", "operation=Leaderboard"] == 1
+    assert found["ringside_request_seconds_count", "operation=Leaderboard"] == 2
+    assert found["ringside_capacity_units_total", "kind=read", "operation=Leaderboard"] == 3
+    assert found["ringside_capacity_units_total", "kind=write", "operation=Leaderboard"] == 4
+    assert found["ringside_engine_calls_total", "operation=Leaderboard"] == 3
+
+
+def test_what_goes_on_now_is_gauged() -> None:
+    """Requests in flight and open subscriptions come and go."""
+    metrics = Metrics()
+    metrics.subscriptions.inc()
+    with metrics.in_flight.track_inprogress():
+        found = figures(metrics)
+    assert (found["ringside_requests_in_flight",], found["ringside_subscriptions",]) == (1, 1)
+    assert figures(metrics)["ringside_requests_in_flight",] == 0
+
+
+def test_fallbacks_are_counted_by_reason() -> None:
+    """To see what the compiler still has to learn."""
+    metrics = Metrics()
+    metrics.fell_back("subscription")
+    assert figures(metrics)["ringside_fallbacks_total", "reason=subscription"] == 1
+
+
+def operations(metrics: Metrics) -> set[str]:
+    return {
+        part.removeprefix("operation=") for key in figures(metrics) for part in key if part.startswith("operation=")
+    }
+
+
+def test_invented_names_do_not_fill_the_memory() -> None:
+    """The first two hundred that succeed count under their own name, the rest together; none is lost."""
+    metrics = Metrics()
+    for n in range(3 * MOST_NAMES):
+        metrics.finished(f"Invented{n}", Outcome.OK, 0.1)
+    assert len(operations(metrics)) == MOST_NAMES + 1
+    assert "other" in operations(metrics)
+    counted = [value for key, value in figures(metrics).items() if key[0] == "ringside_requests_total"]
+    assert sum(counted) == 3 * MOST_NAMES
+
+
+def test_a_name_that_never_succeeded_takes_no_room() -> None:
+    """Rubbish is invalid, and counts as other."""
+    metrics = Metrics()
+    for outcome in Outcome:
+        if outcome is not Outcome.OK:
+            metrics.finished(f"Rubbish{outcome}", outcome, 0.1)
+    metrics.finished("x" * 1000, Outcome.OK, 0.1)
+    assert operations(metrics) == {"other"}
+
+
+def test_known_operations_keep_their_names_in_a_flood() -> None:
+    """Those of trusted documents, whatever came before and however they ended."""
+    metrics = Metrics(known=["Leaderboard"])
+    for n in range(2 * MOST_NAMES):
+        metrics.finished(f"Invented{n}", Outcome.OK, 0.1)
+    metrics.finished("Leaderboard", Outcome.FAILED, 0.1)
+    metrics.finished(None, Outcome.INVALID, 0.1)
+    assert {"Leaderboard", "anonymous", "other"} <= operations(metrics)
+
+
+def test_two_applications_in_one_process_count_apart() -> None:
+    """Each has a registry of its own."""
+    one, other = Metrics(), Metrics()
+    one.finished("Leaderboard", Outcome.OK, 0.1)
+    assert "Leaderboard" in operations(one)
+    assert operations(other) == set()
+
+
+def test_a_scraper_chooses_its_format() -> None:
+    """Prometheus's text, or OpenMetrics for who asks for it."""
+    metrics = Metrics()
+    assert metrics.render()[1].startswith("text/plain")
+    body, content_type = metrics.render("application/openmetrics-text; version=1.0.0")
+    assert content_type.startswith("application/openmetrics-text")
+    assert body.endswith(b"# EOF\n")
+
+
+WORKER = """
+import os, sys
+from server.telemetry import Metrics, Outcome
+metrics = Metrics()
+metrics.finished("Leaderboard", Outcome.OK, 0.1, read_units=1.5, engine_calls=1)
+metrics.in_flight.inc()
+print("ready", flush=True)
+sys.stdin.readline()
+sys.stdout.write(metrics.render()[0].decode())
+"""
+
+
+def worker() -> "subprocess.Popen[str]":
+    process = subprocess.Popen(  # noqa: S603 - our own few lines
+        [sys.executable, "-c", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ)
+    )
+    assert process.stdout
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_workers_answer_for_each_other_and_the_killed_are_in_flight_no_more() -> None:
+    """Any worker's /metrics shows the sum; what a killed one had counted stays, what it was doing does not."""
+    with shared_metrics() as folder:
+        survivor, victim = worker(), worker()
+        victim.kill()
+        victim.communicate()
+        text, _ = survivor.communicate("\n")
+    found = samples(text.encode())
+    assert found["ringside_requests_total", "operation=Leaderboard", "outcome=ok"] == 2
+    assert found["ringside_capacity_units_total", "kind=read", "operation=Leaderboard"] == 3
+    assert found["ringside_requests_in_flight",] == 1
+    assert not folder.exists()
+    assert FOLDER not in os.environ
+
+
+def test_a_folder_of_the_operators_is_emptied_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Yesterday's figures would be added to today's."""
+    folder = tmp_path / "figures"
+    monkeypatch.setenv(FOLDER, str(folder))
+    for _ in range(2):
+        with shared_metrics() as found:
+            assert found == folder
+            assert list(folder.iterdir()) == []
+            (folder / "counter_1.db").touch()
+    assert folder.exists()
+    assert os.environ[FOLDER] == str(folder)
