@@ -1,0 +1,37 @@
+"""The schema, from its parts.
+
+    schema ── Query ──┬─ node, nodes
+                      ├─ people       viewer, user
+                      ├─ voting       boards, contenders, leaderboards
+                      ├─ pickem       events, standings
+                      ├─ comments     comments, statistics
+                      └─ vocabulary   word lists, daily words
+"""
+
+from __future__ import annotations
+
+import strawberry
+from strawberry.schema.config import StrawberryConfig
+
+from resolvers import node as nodes
+from schema.people import PeopleMutation, PeopleQuery
+from schema.scalars import SCALARS
+from schema.shapes import Node, field
+
+
+@strawberry.type(description="Everything that can be asked for.")
+class Query(PeopleQuery):
+    node: Node | None = field(nodes.node, "Any object, by its id.", id="An id that an answer gave.")
+    nodes: list[Node | None] = field(
+        nodes.nodes, "Several objects in the order of their ids; null where there is none.", ids="At most 100 ids."
+    )
+
+
+@strawberry.type(description="Everything that can be done.")
+class Mutation(PeopleMutation):
+    pass
+
+
+schema = strawberry.Schema(
+    query=Query, mutation=Mutation, config=StrawberryConfig(auto_camel_case=True, scalar_map=SCALARS)
+)

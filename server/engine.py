@@ -62,7 +62,7 @@ PROBE: Final = b"\r\n".join((
     b"Content-Type: application/x-amz-json-1.0",
     b"X-Amz-Target: DynamoDB_20120810.ListTables",
     b"X-Amz-Date: 20260101T000000Z",
-    b"Authorization: AWS4-HMAC-SHA256 Credential=ringside/20260101/us-east-1/dynamodb/aws4_request, Signature=00",
+    b"Authorization: AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/dynamodb/aws4_request,SignedHeaders=,Signature=0",
     b"Content-Length: 2",
     b"",
     b"{}",
@@ -71,6 +71,14 @@ PROBE: Final = b"\r\n".join((
 
 class EngineRefused(Exception):
     """There is no engine for this data folder: the message says why, and what to do."""
+
+
+class EngineInUse(EngineRefused):
+    """Another process runs the engine of this data folder, at `url`."""
+
+    def __init__(self, message: str, url: str) -> None:
+        super().__init__(message)
+        self.url = url
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,9 +330,10 @@ async def _take(lock: int, data: Path) -> None:
         except BlockingIOError:
             pid, url = _holder(lock)
             if time.monotonic() > last or _alive(pid):
-                raise EngineRefused(
+                raise EngineInUse(
                     f"The data folder {data} is in use by process {pid}. Stop that one, or let RINGSIDE_DATA name a "
-                    f"folder for this one, or set RINGSIDE_DYNAMODB_URL={url} to share its engine."
+                    f"folder for this one, or set RINGSIDE_DYNAMODB_URL={url} to share its engine.",
+                    url,
                 ) from None
             await asyncio.sleep(GLANCE)
         else:

@@ -75,3 +75,13 @@ def _given_up(last: Throttled | Conflict | Unavailable) -> Throttled | Conflict 
     if isinstance(last, Unavailable):
         return DeadlineExceeded(f"the request's time was used up; last: {last}")
     return last
+
+
+@contextmanager
+def unhurried() -> Iterator[None]:
+    """Work that other requests wait for too does not end with the deadline of the one that began it."""
+    token = _ends.set(None)
+    try:
+        yield
+    finally:
+        _ends.reset(token)

@@ -1,0 +1,45 @@
+"""Ids that sort by time: ULIDs, strictly increasing within a process."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+from ulid import ULID
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_RANDOM_BITS = 80
+
+
+class Ids:
+    """A source of ids. A clock that steps back does not make an id step back."""
+
+    def __init__(self) -> None:
+        self._milliseconds = 0
+        self._random = 0
+
+    def next(self, now: datetime) -> str:
+        """A new id, greater than every earlier one of this process."""
+        milliseconds = max(self._milliseconds, int(now.timestamp() * 1000))
+        if milliseconds > self._milliseconds:
+            # One bit less than there is, so that increments within a millisecond never overflow.
+            self._random = secrets.randbits(_RANDOM_BITS - 1)
+        else:
+            self._random += 1
+        self._milliseconds = milliseconds
+        return str(ULID((milliseconds << _RANDOM_BITS | self._random).to_bytes(16, "big")))
+
+
+def moment_of(ulid: str) -> datetime:
+    """When an id was made, to the millisecond."""
+    return ULID.from_str(ulid).datetime
+
+
+def is_ulid(text: str) -> bool:
+    """Whether a text is an id of this kind, in its one canonical spelling."""
+    try:
+        return str(ULID.from_str(text)) == text
+    except ValueError:
+        return False

@@ -1,0 +1,91 @@
+"""Receipts: what makes a repeated request harmless.
+
+| wanted                                 | operation                                        | requests |
+|----------------------------------------|--------------------------------------------------|----------|
+| the stored answer to an idempotency key | GetItem IDEMPOTENCY#<owner>#<key>, consistent   | 1        |
+| a change and its receipt, or neither   | the change's transaction, one item more          | 0 more   |
+
+A receipt is written in the same transaction as the change it stands for and holds the first answer. So a repeat,
+whether the client's or our own after a lost connection, finds it and changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import orjson
+
+from datastore.dynamo import ConditionFailed, Entity, Key, absent, less
+from datastore.dynamo.attributes import codec_of
+from datastore.refusals import IdempotencyMismatch
+
+if TYPE_CHECKING:
+    from datastore.dynamo import Table, Write
+
+A = TypeVar("A")
+
+KEPT_FOR = timedelta(days=7)
+LONGEST_KEY = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The answer to one request of one owner."""
+
+    owner: str
+    key: str
+    input_hash: str
+    answer: str
+    expires: datetime
+
+
+RECEIPT = Entity(Receipt, Key("IDEMPOTENCY#{owner}#{key}", "IDEMPOTENCY"), ttl="expires")
+
+
+class AlreadyAnswered(Exception):  # noqa: N818 - not a failure: the request was answered before
+    """The request was carried out before; its receipt holds the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """One request's claim to be carried out once. Without a key it claims nothing and stores nothing."""
+
+    owner: str
+    key: str | None
+    input_hash: str
+    now: datetime
+
+    async def transact(self, table: Table, answer: Any, *writes: Write) -> None:
+        """The writes together with the receipt for `answer`.
+
+        ConditionFailed names the places of `writes`; AlreadyAnswered says that the receipt was there first.
+        """
+        if self.key is None:
+            await table.transact(*writes)
+            return
+        try:
+            await table.transact(*writes, self._receipt(self.key, answer))
+        except ConditionFailed as failed:
+            if failed.at(len(writes)):
+                raise AlreadyAnswered from None
+            raise
+
+    def _receipt(self, key: str, answer: Any) -> Write:
+        stored = orjson.dumps(codec_of(type(answer)).encode(answer)).decode()
+        receipt = Receipt(self.owner, key, self.input_hash, stored, self.now + KEPT_FOR)
+        # The engine removes expired items when it likes; an expired receipt that is still there counts as gone.
+        return RECEIPT.put(receipt, when=absent() | less("expires", self.now))
+
+    async def answer(self, table: Table, kind: type[A]) -> A | None:
+        """The stored answer of an earlier request; IdempotencyMismatch if that one asked for something else."""
+        if self.key is None:
+            return None
+        receipt = await table.get(RECEIPT.at(owner=self.owner, key=self.key), consistent=True)
+        if receipt is None or receipt.expires < self.now:
+            return None
+        if receipt.input_hash != self.input_hash:
+            raise IdempotencyMismatch(path=("input", "idempotencyKey"))
+        decoded: A = codec_of(kind).decode(orjson.loads(receipt.answer))
+        return decoded

@@ -1,0 +1,123 @@
+"""What a resolver may reach: the house it works in, and who is asking.
+
+A resolver is a plain function. Its first parameter is the `Asking`; a field of a record has the record second, both
+positional-only; everything else is an argument by name. It returns records and raises refusals, and knows nothing of
+GraphQL. `schema/shapes.py` reads the annotations below to make arguments of a resolver's parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Annotated, Any, TypeVar, cast
+
+from datastore import people
+from datastore.dynamo import Table, Window
+from datastore.ids import Ids
+from datastore.people import Profile
+from datastore.receipts import Once
+from datastore.refusals import NotAllowed, NotSignedIn
+from datastore.seal import Seal
+from resolvers.kept import Kept
+from resolvers.viewer import Role, Viewer
+
+P = TypeVar("P")
+
+PROFILES_KEPT = 5.0
+"""Seconds a profile may be stale for others; its owner sees changes at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOf:
+    """Marks a parameter that takes the id of a node of this GraphQL type and receives its key.
+
+    Without a type name it is an ID whose text the resolver reads itself: any node's, or a name from outside.
+    """
+
+    type_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BothWays:
+    """Marks a window that can also be asked for from the end (`last`, `before`)."""
+
+
+class Unset(Enum):
+    """What a parameter holds when the client did not give it, where that differs from giving null."""
+
+    UNSET = "unset"
+
+
+UNSET = Unset.UNSET
+AnyId = Annotated[str, NodeOf()]
+UserId = Annotated[str, NodeOf("User")]
+BothWaysWindow = Annotated[Window, BothWays()]
+
+
+def utc_now() -> datetime:
+    now = datetime.now(UTC)
+    return now.replace(microsecond=now.microsecond // 1000 * 1000)
+
+
+class House:
+    """What all requests of a process share."""
+
+    def __init__(self, table: Table, seal: Seal, *, clock: Callable[[], datetime] = utc_now) -> None:
+        self.table = table
+        self.seal = seal
+        self.clock = clock
+        self.ids = Ids()
+        self.profiles: Kept[str, Profile] = Kept(self._read_profiles, seconds=PROFILES_KEPT)
+        self._parts: dict[Callable[..., Any], Any] = {}
+
+    async def _read_profiles(self, users: Sequence[str]) -> Mapping[str, Profile]:
+        return await people.profiles(self.table, users)
+
+    def part(self, kind: Callable[[House], P]) -> P:
+        """What one part keeps for this process (a cache, a background task's state), made when first asked for."""
+        if kind not in self._parts:
+            self._parts[kind] = kind(self)
+        return cast("P", self._parts[kind])
+
+    async def close(self) -> None:
+        """Lets parts finish what they do in the background."""
+        for part in self._parts.values():
+            if hasattr(part, "close"):
+                await part.close()
+
+
+@dataclass(slots=True)
+class Asking:
+    """One request: who asks, in which house, and its claim to be carried out once."""
+
+    house: House
+    viewer: Viewer
+    once: Once = field(init=False)
+    notes: dict[str, Any] = field(default_factory=dict)
+    """What the answer's `extensions` tell those who may know (the comments' plan)."""
+
+    @property
+    def table(self) -> Table:
+        return self.house.table
+
+    def now(self) -> datetime:
+        return self.house.clock()
+
+    def new_id(self) -> str:
+        return self.house.ids.next(self.house.clock())
+
+    def member(self) -> Viewer:
+        """Who is asking, if signed in."""
+        if not self.viewer.is_member:
+            raise NotSignedIn
+        return self.viewer
+
+    def with_role(self, role: Role) -> Viewer:
+        """Who is asking, if they have this role."""
+        viewer = self.member()
+        if not viewer.may(role):
+            message = f"This needs the role {role.value}."
+            raise NotAllowed(message)
+        return viewer

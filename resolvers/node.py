@@ -1,0 +1,34 @@
+"""Any object by its id: one reader per node type."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from datastore.refusals import InvalidInput
+from resolvers import people
+from resolvers.context import AnyId, Asking
+from resolvers.node_ids import read_node_id
+
+MOST = 100
+
+READERS: Mapping[str, Callable[[Asking, str], Awaitable[Any]]] = {
+    "User": lambda asking, key: people.user(asking, id=key),
+}
+
+
+async def node(asking: Asking, /, *, id: AnyId) -> Any:  # noqa: A002 - the argument's public name
+    type_name, key = read_node_id(id)
+    reader = READERS.get(type_name)
+    if reader is None:
+        message = f"There is no node of the type {type_name}."
+        raise InvalidInput(message, path=("id",))
+    return await reader(asking, key)
+
+
+async def nodes(asking: Asking, /, *, ids: list[AnyId]) -> list[Any]:
+    if len(ids) > MOST:
+        message = f"At most {MOST} ids at once."
+        raise InvalidInput(message, path=("ids",))
+    return list(await asyncio.gather(*(node(asking, id=id) for id in ids)))

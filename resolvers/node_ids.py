@@ -1,0 +1,51 @@
+"""Node ids: one opaque text for every object that can be asked for again.
+
+    base64url( type name ":" key  ·  CRC-32 of both cut to 3 bytes )
+
+The checksum makes a mistyped or shortened id a clear error instead of an id of nothing. It protects from accidents,
+not from intent: nothing may depend on an id being hard to guess.
+"""
+
+from __future__ import annotations
+
+import zlib
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+
+from datastore.refusals import InvalidInput
+
+LONGEST = 1024
+_CHECK = 3
+
+
+def node_id(type_name: str, key: str) -> str:
+    payload = f"{type_name}:{key}".encode()
+    return urlsafe_b64encode(payload + _checksum(payload)).rstrip(b"=").decode()
+
+
+def read_node_id(text: str) -> tuple[str, str]:
+    """The type name and key of an id; InvalidInput for what is no id of ours."""
+    if len(text) <= LONGEST:
+        try:
+            opened = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+            payload = opened[:-_CHECK]
+            type_name, colon, key = payload.decode().partition(":")
+        except ValueError:
+            pass
+        else:
+            if colon and opened[-_CHECK:] == _checksum(payload) and node_id(type_name, key) == text:
+                return type_name, key
+    message = "This is not an id of this service. Use an id as an answer gave it, unchanged."
+    raise InvalidInput(message)
+
+
+def key_of(type_name: str, text: str) -> str:
+    """The key in an id of this type; InvalidInput for an id of another type."""
+    found, key = read_node_id(text)
+    if found != type_name:
+        message = f"This is the id of a {found}; a {type_name} is wanted here."
+        raise InvalidInput(message)
+    return key
+
+
+def _checksum(payload: bytes) -> bytes:
+    return zlib.crc32(payload).to_bytes(4, "big")[:_CHECK]

@@ -1,0 +1,148 @@
+"""Members: one function per field."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from datastore import people
+from datastore.people import Profile
+from datastore.refusals import InvalidInput
+from resolvers.context import UNSET, Asking, Unset, UserId
+from resolvers.viewer import Role
+
+if TYPE_CHECKING:
+    from resolvers.context import House
+
+LONGEST_NAME = 80
+LONGEST_EMAIL = 254
+LONGEST_URL = 2000
+# Nothing that could end a header or begin a second address.
+_EMAIL = re.compile(r"[^\s@<>(),;:\"\[\]\\\x00-\x1f\x7f]+@[^\s@<>(),;:\"\[\]\\\x00-\x1f\x7f]+\.[^\s@<>(),;:\"\[\]\\\x00-\x1f\x7f.]+")
+
+
+async def viewer(asking: Asking, /) -> Profile | None:
+    """Who is asking; None for an anonymous visitor."""
+    if not asking.viewer.is_member:
+        return None
+    return await asking.house.profiles.load(asking.viewer.id) or newcomer(asking)
+
+
+async def user(asking: Asking, /, *, id: UserId) -> Profile | None:  # noqa: A002 - the argument's public name
+    if asking.viewer.is_member and id == asking.viewer.id:
+        return await viewer(asking)
+    return await asking.house.profiles.load(id)
+
+
+async def author(asking: Asking, user: str) -> Profile:
+    """The profile behind a user id that a record names; a name of its own if the profile is gone."""
+    found = await asking.house.profiles.load(user)
+    return found or Profile(user=user, name=user, joined_at=asking.now())
+
+
+def email(asking: Asking, profile: Profile, /) -> str | None:
+    """Shown to the member and to admins only."""
+    allowed = asking.viewer.is_member and (asking.viewer.id == profile.user or asking.viewer.may(Role.ADMIN))
+    return profile.email if allowed else None
+
+
+def time_zone(asking: Asking, profile: Profile, /) -> str | None:
+    """Shown to the member only: where somebody lives is nobody else's business."""
+    return profile.time_zone if asking.viewer.is_member and asking.viewer.id == profile.user else None
+
+
+async def update_profile(  # noqa: PLR0913 - one parameter per field of the input
+    asking: Asking,
+    /,
+    *,
+    name: str | None = None,
+    avatar_url: str | None | Unset = UNSET,
+    email: str | None | Unset = UNSET,
+    time_zone: str | None | Unset = UNSET,
+) -> Profile:
+    """Changes what is given. Null clears what may be empty; the name may not."""
+    member = asking.member()
+    current = await people.profile(asking.table, member.id, consistent=True) or newcomer(asking)
+    changes: dict[str, str | None] = {}
+    if name is not None:
+        changes["name"] = display_name(name)
+    if avatar_url is not UNSET:
+        changes["avatar_url"] = None if avatar_url is None else web_address(avatar_url)
+    if email is not UNSET:
+        changes["email"] = None if email is None else email_address(email)
+    if time_zone is not UNSET:
+        changes["time_zone"] = None if time_zone is None else zone(time_zone)
+    changed = replace(current, **changes)  # type: ignore[arg-type]
+    await people.update_profile(asking.table, changed, changes, asking.once)
+    asking.house.profiles.put(member.id, changed)
+    return changed
+
+
+def newcomer(asking: Asking) -> Profile:
+    """A member's profile as their token tells it, before their first write."""
+    member = asking.viewer
+    return Profile(user=member.id, name=(member.name or member.id)[:LONGEST_NAME], joined_at=asking.now(), email=member.email)
+
+
+class Guestbook:
+    """Whom this process has already seen write, so that a profile is looked for once per member, not per write."""
+
+    MOST = 100_000
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._seen: dict[str, None] = {}
+
+    async def sign(self, asking: Asking) -> None:
+        """Creates the member's profile at their first write."""
+        member = asking.viewer
+        if not member.is_member or member.id in self._seen:
+            return
+        profile = newcomer(asking)
+        if await people.welcome(self._house.table, profile):
+            self._house.profiles.put(member.id, profile)
+        if len(self._seen) >= self.MOST:
+            self._seen.pop(next(iter(self._seen)))
+        self._seen[member.id] = None
+
+
+# ── rules for a profile's values ──
+
+
+def display_name(text: str) -> str:
+    name = " ".join(text.split())
+    if not name or len(name) > LONGEST_NAME:
+        message = f"A name has 1 to {LONGEST_NAME} characters."
+        raise InvalidInput(message, path=("input", "name"))
+    return name
+
+
+def web_address(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme == "https" and bool(parts.hostname) and not any(c.isspace() for c in text)
+    except ValueError:
+        good = False
+    if not good or len(text) > LONGEST_URL:
+        message = f"An avatar's address begins with https:// and has at most {LONGEST_URL} characters."
+        raise InvalidInput(message, path=("input", "avatarUrl"))
+    return text
+
+
+def email_address(text: str) -> str:
+    if len(text) > LONGEST_EMAIL or not _EMAIL.fullmatch(text):
+        message = f"An e-mail address looks like name@example.org and has at most {LONGEST_EMAIL} characters."
+        raise InvalidInput(message, path=("input", "email"))
+    return text
+
+
+def zone(text: str) -> str:
+    try:
+        ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        message = "A time zone is an IANA name such as Europe/Vienna."
+        raise InvalidInput(message, path=("input", "timeZone")) from None
+    return text

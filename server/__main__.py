@@ -1,0 +1,253 @@
+"""The `ringside` command line."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+import uvicorn
+from rich.console import Console
+from uvicorn.supervisors import Multiprocess
+
+from datastore.dynamo import DynamoError, Table, declaration
+from resolvers.context import House
+from resolvers.viewer import Role
+from server.app import Unfit, application, check, open_engine
+from server.engine import EngineInUse, EngineRefused, beside
+from server.execution.documents import BadManifest
+from server.settings import PREFIX, BadSettings, Settings, settings_help
+from server.telemetry import shared_metrics
+from server.tokens import mint
+
+T = TypeVar("T")
+
+GRACE_SECONDS = 20
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+app = typer.Typer(
+    name="ringside",
+    help="A GraphQL backend for fan and reader communities: votes, predictions, comments, a word a day.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode="rich",
+)
+tables = typer.Typer(help="The one table: create it, check it.", no_args_is_help=True)
+app.add_typer(tables, name="table")
+
+
+class Failed(Exception):
+    """A command that could not do what it was asked to; the message says why."""
+
+
+def main() -> None:
+    """Runs a command. What can be expected to go wrong is one readable message and exit code 1."""
+    try:
+        app()
+    except (BadSettings, BadManifest, EngineRefused, Unfit, Failed) as refused:
+        _end(str(refused))
+    except DynamoError as error:
+        _end(f"The table could not be used: {error}")
+
+
+def _end(message: str) -> None:
+    err.print(message, style="red", markup=False)
+    sys.exit(1)
+
+
+@contextmanager
+def engine_of(settings: Settings, *, share: bool = True) -> Iterator[Settings]:
+    """Settings with an engine's address: the embedded one is started, or shared with the service that runs it."""
+    if not settings.embedded:
+        yield settings
+        return
+    try:
+        with beside(settings.data, settings.engine_binary) as engine:
+            yield settings.model_copy(update={"dynamodb_url": engine.url})
+    except EngineInUse as holder:
+        if not share:
+            raise
+        yield settings.model_copy(update={"dynamodb_url": holder.url})
+
+
+def with_house(work: Callable[[House], Awaitable[T]]) -> T:
+    """Does something with the table of the environment's settings, created first where the engine is embedded."""
+    settings = Settings.load()
+
+    async def done(reachable: Settings) -> T:
+        async with open_engine(reachable) as table:
+            if settings.embedded:
+                await declaration.create(table)
+            await check(table)
+            house = House(table, settings.seal())
+            try:
+                return await work(house)
+            finally:
+                await house.close()
+
+    with engine_of(settings) as reachable:
+        return asyncio.run(done(reachable))
+
+
+@app.command(epilog=f"[bold]Settings[/bold], from the environment:\n\n{settings_help()}")
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")] = 8000,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the port.")] = 1,
+    demo: Annotated[bool, typer.Option("--demo/--no-demo", help="Plant the demo data, if it is not there.")] = False,
+) -> None:
+    """Starts the service. Without any settings: on an engine of its own, with its data in .ringside/."""
+    settings = Settings.load()
+    listening = _listen(host, port)
+    with engine_of(settings, share=False) as reachable:
+        asyncio.run(_prepared(settings, reachable, demo=demo))
+        address = f"http://{host}:{listening.getsockname()[1]}/graphql"
+        out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)")
+        _serve(reachable, listening, workers)
+
+
+async def _prepared(settings: Settings, reachable: Settings, *, demo: bool) -> None:
+    async with open_engine(reachable) as table:
+        if settings.embedded:
+            await declaration.create(table)
+        if demo:
+            await check(table)
+            await _plant(House(table, settings.seal()))
+
+
+def _serve(settings: Settings, listening: socket.socket, workers: int) -> None:
+    if workers == 1:
+        server = uvicorn.Server(_uvicorn(settings, application(settings), workers))
+        server.run(sockets=[listening])
+        return
+    # Workers read the environment, so what was resolved here is written there: they start no engine of their own.
+    os.environ[f"{PREFIX}DYNAMODB_URL"] = settings.dynamodb_url
+    os.environ[f"{PREFIX}SECRETS"] = ",".join(secret.get_secret_value() for secret in settings.secrets)
+    os.environ[f"{PREFIX}INTROSPECTION"] = settings.introspection.value
+    with shared_metrics():
+        config = _uvicorn(settings, "server.app:from_environment", workers)
+        Multiprocess(config, target=uvicorn.Server(config).run, sockets=[listening]).run()
+
+
+def _uvicorn(settings: Settings, served: object, workers: int) -> uvicorn.Config:
+    return uvicorn.Config(
+        served,  # type: ignore[arg-type]
+        factory=isinstance(served, str),
+        workers=workers,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws_max_size=settings.max_body_bytes,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        message = f"Port {port} on {host} cannot be used: {error.strerror}. End what listens there, or choose another --port."
+        raise Failed(message) from None
+    listening.set_inheritable(True)
+    return listening
+
+
+@app.command()
+def token(
+    user: Annotated[str, typer.Option(help="The member's id.")],
+    name: Annotated[str | None, typer.Option(help="The name shown to others.")] = None,
+    email: Annotated[str | None, typer.Option(help="First e-mail address of the profile.")] = None,
+    role: Annotated[list[Role] | None, typer.Option(help="Give it several times for several roles.")] = None,
+    hours: Annotated[float, typer.Option(min=0.01, max=24 * 365, help="How long it is good for.")] = 24.0,
+) -> None:
+    """Prints a bearer token for this deployment's secret: Authorization: Bearer <token>."""
+    settings = Settings.load()
+    try:
+        minted = mint(settings, user, name=name, email=email, roles=role or (), lifetime=timedelta(hours=hours))
+    except ValueError as wrong:
+        raise Failed(str(wrong)) from None
+    print(minted)
+
+
+@tables.command("create")
+def create_table() -> None:
+    """Creates the table with its indexes and time to live, if it is not there."""
+    settings = Settings.load()
+
+    async def create(reachable: Settings) -> bool:
+        async with open_engine(reachable) as table:
+            return await declaration.create(table)
+
+    with engine_of(settings) as reachable:
+        created = asyncio.run(create(reachable))
+    out.print(f"The table {settings.table} {'was created' if created else 'is there already'}.")
+
+
+@tables.command("check")
+def check_table() -> None:
+    """Says whether the table has the keys and indexes it needs, and the engine its transactions."""
+
+    async def nothing(_: House) -> None: ...
+
+    with_house(nothing)
+    out.print("The table is as it should be.")
+
+
+@app.command()
+def demo() -> None:
+    """Plants the demo data, once: what is there is left alone."""
+    with_house(_plant)
+
+
+async def _plant(house: House) -> None:
+    from server.demo import plant
+
+    async for line in plant(house):
+        out.print(line)
+
+
+@app.command()
+def schema(
+    out_file: Annotated[Path | None, typer.Option("--out", help="Write to this file instead.")] = None,
+) -> None:
+    """Prints the schema in GraphQL's definition language."""
+    from schema import schema as defined
+
+    text = defined.as_str() + "\n"
+    if out_file is None:
+        print(text, end="")
+    else:
+        out_file.write_text(text, encoding="utf-8")
+
+
+@app.command()
+def audit() -> None:
+    """Checks what must hold in the table at any time; exit code 1 if something does not."""
+    from server.audit import breaches
+
+    async def found(house: House) -> list[str]:
+        return [breach async for breach in breaches(house)]
+
+    broken = with_house(found)
+    for breach in broken:
+        err.print(breach, style="red", markup=False)
+    if broken:
+        message = f"{len(broken)} breaches."
+        raise Failed(message)
+    out.print("Everything holds.")
+
+
+if __name__ == "__main__":
+    main()

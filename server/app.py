@@ -1,0 +1,185 @@
+"""The ASGI application: what a process needs, in the order it is opened, and its routes.
+
+    table ── checked ── house ── gate ──┬── /graphql     POST, GET, SSE, WebSocket, the explorer
+                                        ├── /livez       the process runs
+                                        ├── /readyz      the table answers
+                                        └── /metrics     Prometheus
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from types import FrameType
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Route, WebSocketRoute
+
+from datastore.dynamo import DynamoError, Rejected, Table, deadline, open_table
+from datastore.dynamo.declaration import differences, refuses_transactions
+from resolvers.context import House
+from schema import schema
+from server.execution.documents import Documents, read_manifest
+from server.graphql import Gate, GraphQL
+from server.pages import Explorer
+from server.settings import AWS, BadSettings, Settings
+from server.sockets import Sockets
+from server.telemetry import Metrics, configure_logging, open_traces, with_request_ids
+from server.viewer import Identification
+
+_log = structlog.get_logger("ringside.app")
+
+READINESS_SECONDS = 2.0
+START_SECONDS = 10.0
+
+
+class Unfit(Exception):
+    """The engine or its table cannot serve; the message says why and what to do."""
+
+
+def application(settings: Settings) -> FastAPI:
+    """The service for these settings. Its table must be there: `ringside serve` and `ringside table create` see to it."""
+    if settings.embedded:
+        message = "An application needs the address of an engine; `ringside serve` starts the embedded one and gives its."
+        raise BadSettings(message)
+    configure_logging(settings.log)
+    manifest = read_manifest(settings.trusted_documents) if settings.trusted_documents else None
+    documents = Documents(schema._schema, manifest=manifest)  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
+
+    metrics = Metrics(documents.trusted_names)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            table = await stack.enter_async_context(open_engine(settings))
+            await check(table)
+            seal = settings.seal()
+            identification = Identification(settings, seal)
+            stack.push_async_callback(identification.close)
+            house = House(table, seal)
+            stack.push_async_callback(house.close)
+            traces = open_traces(settings.otlp_endpoint)
+            stack.push_async_callback(traces.close)
+            gate = Gate(schema._schema, documents, house, identification, settings, metrics, traces, app.state.closing)  # noqa: SLF001
+            explorer = Explorer()
+            app.router.routes.extend(
+                [
+                    Route("/graphql", GraphQL(gate, explorer)),
+                    WebSocketRoute("/graphql", Sockets(gate).endpoint),
+                    Route("/readyz", Readiness(table).endpoint),
+                    explorer.mount(),
+                ]
+            )
+            _close_at_signals(app.state.closing)
+            yield
+            app.state.closing.set()
+
+    app = FastAPI(title="Ringside", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    app.state.closing = asyncio.Event()
+    app.add_route("/livez", lambda _: JSONResponse({"status": "alive"}))
+    app.add_route("/metrics", lambda request: _exposition(metrics, request))
+    app.add_middleware(with_request_ids)
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(settings.cors_origins),
+            allow_methods=["GET", "POST"],
+            allow_headers=["authorization", "content-type"],
+            allow_credentials=True,
+            max_age=600,
+        )
+    return app
+
+
+def _close_at_signals(closing: asyncio.Event) -> None:
+    """Tells streams and sockets at the first signal: the server waits for them before it ends the lifespan."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        servers_own = signal.getsignal(number)
+
+        def handle(signum: int, frame: FrameType | None, then: object = servers_own) -> None:
+            loop.call_soon_threadsafe(closing.set)
+            if callable(then):
+                then(signum, frame)
+
+        signal.signal(number, handle)
+
+
+def _exposition(metrics: Metrics, request: Request) -> Response:
+    body, content_type = metrics.render(request.headers.get("accept", ""))
+    return Response(body, headers={"content-type": content_type})
+
+
+def from_environment() -> FastAPI:
+    """For uvicorn's workers, which read the environment that `ringside serve` prepared."""
+    return application(Settings.load())
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings) -> AsyncIterator[Table]:
+    """The table that the settings name, not yet looked at."""
+    url = None if settings.dynamodb_url == AWS else settings.dynamodb_url
+    async with open_table(settings.table, url=url, region=settings.aws_region) as table:
+        yield table
+
+
+async def check(table: Table) -> None:
+    """Unfit, with the reason, unless the engine and the table can serve."""
+    try:
+        with deadline(START_SECONDS):
+            wrong = differences(await table.describe())
+            if wrong:
+                message = (
+                    f"The table {table.name} is not ours: {'; '.join(wrong)}. "
+                    "Name another one with RINGSIDE_TABLE; `ringside table create` makes it."
+                )
+                raise Unfit(message)
+            if reason := await refuses_transactions(table):
+                message = (
+                    f"This engine has no transactions, which votes, predictions and counts need: {reason}. "
+                    "Use DynamoDB, DynamoDB Local or the embedded engine."
+                )
+                raise Unfit(message)
+    except Rejected as refused:
+        message = f"The table {table.name} cannot be used: {refused}. `ringside table create` makes it."
+        raise Unfit(message) from None
+    except DynamoError as error:
+        message = f"The engine did not answer within {START_SECONDS:.0f} s: {error}. Is RINGSIDE_DYNAMODB_URL right?"
+        raise Unfit(message) from None
+
+
+class Readiness:
+    """Whether the table answers; asked at most every two seconds, however often orchestrators ask."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._known_until = 0.0
+        self._state: tuple[int, Mapping[str, str]] = (503, {})
+        self._lock = asyncio.Lock()
+
+    async def endpoint(self, _: object) -> JSONResponse:
+        async with self._lock:
+            if time.monotonic() > self._known_until:
+                self._state = await self._looked()
+                self._known_until = time.monotonic() + READINESS_SECONDS
+        status, body = self._state
+        return JSONResponse(dict(body), status)
+
+    async def _looked(self) -> tuple[int, Mapping[str, str]]:
+        try:
+            with deadline(READINESS_SECONDS):
+                status = (await self._table.describe())["TableStatus"]
+        except DynamoError as error:
+            return 503, {"status": "unready", "reason": f"the table does not answer: {type(error).__name__}"}
+        if status not in ("ACTIVE", "UPDATING"):
+            return 503, {"status": "unready", "reason": f"the table is {status}"}
+        return 200, {"status": "ready"}

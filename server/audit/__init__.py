@@ -1,0 +1,19 @@
+"""`ringside audit`: what must hold in the table at any time, looked up record by record.
+
+Every part names its invariants in a function that yields a sentence for each breach it finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+
+from resolvers.context import House
+from server.audit import people
+
+PARTS: Mapping[str, Callable[[House], AsyncIterator[str]]] = {"people": people.breaches}
+
+
+async def breaches(house: House) -> AsyncIterator[str]:
+    for part in PARTS.values():
+        async for breach in part(house):
+            yield breach

@@ -1,0 +1,34 @@
+"""Demo data: every part plants its own once, and says what it planted."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from datastore.dynamo import Entity, Key
+from resolvers.context import House
+from server.demo import people
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A part whose demo data is in the table."""
+
+    part: str
+    at: datetime
+
+
+PLANTED = Entity(Planted, Key("DEMO#{part}", "DEMO"))
+
+PARTS: Mapping[str, Callable[[House], Awaitable[str]]] = {
+    "people": people.plant,
+}
+
+
+async def plant(house: House) -> AsyncIterator[str]:
+    """Plants what is not there yet. A part that was interrupted is planted again from its beginning."""
+    for part, planting in PARTS.items():
+        if await house.table.get(PLANTED.at(part=part), consistent=True) is None:
+            yield await planting(house)
+            await house.table.write(PLANTED.put(Planted(part, house.clock())))

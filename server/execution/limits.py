@@ -1,0 +1,207 @@
+"""What an operation may cost before it runs: bounded on its text, on its tree, and on the objects it asks for.
+
+Order matters. Brackets are counted before the parser recurses; names are counted before validation, whose comparison
+of equal response names is quadratic; depth and complexity need fragments without cycles, so they follow validation.
+
+Complexity: every field counts 1; what is inside a field with page arguments counts once per object asked for
+(`first` or `last`, 20 unless given), inside a list of ids once per id. The sum is a function of the variables, so it is
+made once per document and computed per request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from graphql import (
+    DocumentNode,
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    GraphQLError,
+    InlineFragmentNode,
+    IntValueNode,
+    ListValueNode,
+    OperationDefinitionNode,
+    SelectionSetNode,
+    VariableNode,
+)
+
+Variables: TypeAlias = Mapping[str, Any]
+Cost: TypeAlias = Callable[[Variables], int]
+
+_STRINGS_AND_COMMENTS = re.compile(r'"""(?:[^"\\]|\\"""|\\|"(?!""))*"""|"(?:[^"\\\n]|\\.)*"|#[^\n\r]*')
+_BRACKETS = re.compile(r"[{}()\[\]]")
+_PAGE_SIZE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds of one deployment. The defaults let GraphiQL's introspection and any screen of the examples pass."""
+
+    nesting: int = 60
+    tokens: int = 4_000
+    fields: int = 600
+    same_name: int = 100
+    aliases: int = 64
+    directives: int = 64
+    fragments: int = 64
+    depth: int = 16
+    introspection_depth: int = 20
+    complexity: int = 20_000
+
+
+class TooMuch(GraphQLError):
+    """The operation goes beyond a limit; the message says which and how far."""
+
+    def __init__(self, what: str, found: int | str, most: int) -> None:
+        super().__init__(
+            f"This operation has {what}: {found}. At most {most} are accepted; ask for less, or in several requests.",
+            extensions={"code": "BAD_USER_INPUT"},
+        )
+
+
+def check_nesting(text: str, limits: Limits) -> None:
+    """Before parsing: the parser recurses with every bracket."""
+    level = 0
+    for bracket in _BRACKETS.finditer(_STRINGS_AND_COMMENTS.sub("", text)):
+        level += 1 if bracket[0] in "{([" else -1
+        if level > limits.nesting:
+            message = "brackets within brackets"
+            raise TooMuch(message, f"more than {limits.nesting} levels", limits.nesting)
+
+
+def check_names(document: DocumentNode, limits: Limits) -> None:
+    """Before validation: counts that need no schema."""
+    names: Counter[str] = Counter()
+    aliases = directives = fragments = 0
+    for node in _selections(document):
+        directives += len(node.directives or ())
+        if isinstance(node, FieldNode):
+            aliases += node.alias is not None
+            names[(node.alias or node.name).value] += 1
+    for definition in document.definitions:
+        fragments += isinstance(definition, FragmentDefinitionNode)
+        directives += len(getattr(definition, "directives", None) or ())
+    counted = (
+        ("aliases", aliases, limits.aliases),
+        ("directives", directives, limits.directives),
+        ("fragments", fragments, limits.fragments),
+        ("fields", names.total(), limits.fields),
+        ("fields of the same name", max(names.values(), default=0), limits.same_name),
+    )
+    for what, found, most in counted:
+        if found > most:
+            raise TooMuch(what, found, most)
+
+
+def _selections(document: DocumentNode) -> Iterator[FieldNode | InlineFragmentNode | FragmentSpreadNode]:
+    waiting = [definition.selection_set for definition in document.definitions if hasattr(definition, "selection_set")]
+    while waiting:
+        selection_set = waiting.pop()
+        if selection_set is None:
+            continue
+        for node in selection_set.selections:
+            yield node  # type: ignore[misc]
+            if isinstance(node, FieldNode | InlineFragmentNode):
+                waiting.append(node.selection_set)
+
+
+def check_depth(operation: OperationDefinitionNode, fragments: Mapping[str, FragmentDefinitionNode], limits: Limits) -> None:
+    """After validation: how deep fields lie within fields. Introspection has a bound of its own."""
+    known: dict[str, int] = {}
+
+    def depth(selection_set: SelectionSetNode | None) -> int:
+        return max((below(node) for node in selection_set.selections), default=0) if selection_set else 0
+
+    def below(node: Any) -> int:
+        if isinstance(node, FieldNode):
+            return 1 + depth(node.selection_set)
+        if isinstance(node, InlineFragmentNode):
+            return depth(node.selection_set)
+        name = node.name.value
+        if name not in known:
+            known[name] = depth(fragments[name].selection_set)
+        return known[name]
+
+    for node in operation.selection_set.selections:
+        introspects = isinstance(node, FieldNode) and node.name.value.startswith("__")
+        most = limits.introspection_depth if introspects else limits.depth
+        if (found := below(node)) > most:
+            message = "levels of fields"
+            raise TooMuch(message, found, most)
+
+
+def cost_of(operation: OperationDefinitionNode, fragments: Mapping[str, FragmentDefinitionNode]) -> Cost:
+    """The operation's complexity as a function of its variables."""
+    known: dict[str, Cost] = {}
+
+    def total(selection_set: SelectionSetNode | None) -> Cost:
+        parts = [each(node) for node in selection_set.selections] if selection_set else []
+        return _sum(parts)
+
+    def each(node: Any) -> Cost:
+        if isinstance(node, FieldNode):
+            return _field(node, total(node.selection_set))
+        if isinstance(node, InlineFragmentNode):
+            return total(node.selection_set)
+        name = node.name.value
+        if name not in known:
+            known[name] = total(fragments[name].selection_set)
+        return known[name]
+
+    return total(operation.selection_set)
+
+
+def _sum(parts: list[Cost]) -> Cost:
+    constant = sum(part.constant for part in parts if isinstance(part, _Constant))
+    varying = [part for part in parts if not isinstance(part, _Constant)]
+    if not varying:
+        return _Constant(constant)
+    return lambda variables: constant + sum(part(variables) for part in varying)
+
+
+@dataclass(frozen=True, slots=True)
+class _Constant:
+    constant: int
+
+    def __call__(self, _: Variables) -> int:
+        return self.constant
+
+
+def _field(node: FieldNode, inside: Cost) -> Cost:
+    times = _times(node)
+    if isinstance(times, _Constant) and isinstance(inside, _Constant):
+        return _Constant(1 + times.constant * inside.constant)
+    return lambda variables: 1 + times(variables) * inside(variables)
+
+
+def _times(node: FieldNode) -> Cost:
+    """How many objects a field may answer with. Values that are no page size are refused by the field itself."""
+    arguments = {argument.name.value: argument.value for argument in node.arguments or ()}
+    if isinstance(ids := arguments.get("ids"), ListValueNode):
+        return _Constant(max(1, len(ids.values)))
+    if isinstance(ids, VariableNode):
+        name = ids.name.value
+        return lambda variables: len(variables.get(name) or ()) or 1
+    sizes = [arguments[name] for name in ("first", "last") if name in arguments]
+    if not sizes:
+        return _Constant(_PAGE_SIZE if _is_page(node) else 1)
+    if isinstance(sizes[0], IntValueNode):
+        return _Constant(max(1, int(sizes[0].value)))
+    if isinstance(sizes[0], VariableNode):
+        name = sizes[0].name.value
+        return lambda variables: _size(variables.get(name))
+    return _Constant(_PAGE_SIZE)
+
+
+def _size(value: Any) -> int:
+    return max(1, value) if isinstance(value, int) else _PAGE_SIZE
+
+
+def _is_page(node: FieldNode) -> bool:
+    names = {inner.name.value for inner in node.selection_set.selections if isinstance(inner, FieldNode)} if node.selection_set else ()
+    return bool({"edges", "nodes", "pageInfo"} & set(names))
