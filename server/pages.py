@@ -69,6 +69,7 @@ NOT_BUILT: Final = """<!doctype html>
 </html>
 """
 
+QUESTIONS: Final = frozenset({"query", "documentId"})
 ANSWERS: Final = ("application/json", "application/graphql-response+json", "text/event-stream")
 
 
@@ -77,7 +78,7 @@ def wants_page(request: Request) -> bool:
 
     A browser names text/html and no type that the API answers with; a client that takes both gets the API.
     """
-    if request.method not in {"GET", "HEAD"} or "query" in request.query_params:
+    if request.method not in {"GET", "HEAD"} or not QUESTIONS.isdisjoint(request.query_params):
         return False
     accepted = {one.partition(";")[0].strip().lower() for one in request.headers.get("accept", "").split(",")}
     return "text/html" in accepted and accepted.isdisjoint(ANSWERS)

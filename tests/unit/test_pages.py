@@ -57,6 +57,7 @@ def test_a_browser_gets_the_page(accept: str) -> None:
         ("GET", "text/event-stream, text/html", b""),
         ("GET", BROWSER, b"query=%7Bviewer%7Bid%7D%7D"),
         ("GET", BROWSER, b"query="),
+        ("GET", BROWSER, b"documentId=sha256%3Aabc"),
         ("POST", BROWSER, b""),
     ],
 )
