@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
+import aioboto3
 import pytest
+from aiobotocore.config import AioConfig
 
 from server.engine import Program, beside, dynoxide, find_binary, moto, table_file
 from tests import apart
@@ -73,7 +75,7 @@ def _dynamodb_local(_: Path) -> Program:
 
 
 def _java_version(java: str) -> int:
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     found = re.search(r'version "(\d+)', said)
     return int(found[1]) if found else 0
 
@@ -93,34 +95,51 @@ def wanted() -> list[str]:
     return names
 
 
-@contextmanager
-def running(name: str, folder: Path) -> Iterator[Running]:
-    """Run an engine with its data in the folder."""
+def program(name: str, folder: Path) -> Program:
+    """Return what starts an engine with its data in the folder, or skip the test, or fail it where all is promised."""
     try:
-        program = ENGINES[name](folder)
+        return ENGINES[name](folder)
     except Missing as missing:
         if os.environ.get("CI") == "true":
             pytest.fail(str(missing))
         pytest.skip(str(missing))
-    with beside(folder, program=program) as engine:
+
+
+@contextmanager
+def running(name: str, folder: Path) -> Iterator[Running]:
+    """Run an engine with its data in the folder."""
+    with beside(folder, program=program(name, folder)) as engine:
         yield Running(name, engine.url)
+
+
+def client(url: str, retries: int = 0) -> Any:
+    """Return a client as the SDK makes it, to be entered; of its own accord it tries nothing twice."""
+    config = AioConfig(retries={"total_max_attempts": 1 + retries}, connect_timeout=2, read_timeout=10)
+    return aioboto3.Session().client(
+        "dynamodb",
+        endpoint_url=url,
+        region_name="us-east-1",
+        aws_access_key_id="tests",
+        aws_secret_access_key="tests",
+        config=config,
+    )
 
 
 @pytest.fixture(scope="session", params=wanted())
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """Each engine in its turn: pytest runs all tests of one before it starts the next."""
+    """Run each engine in its turn: pytest finishes all tests of one before it starts the next."""
     with running(request.param, tmp_path_factory.mktemp(request.param)) as one:
         yield one
 
 
 @pytest.fixture(scope="session")
 def default_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """The engine that `make run` starts, for tests in which the engine is not the question."""
+    """Run the engine that `make run` starts, for tests in which the engine is not the question."""
     with running("dynoxide", tmp_path_factory.mktemp("default-engine")) as one:
         yield one
 
 
 @pytest.fixture
 def table_name() -> str:
-    """A name that no other test has."""
+    """Return a name that no other test has."""
     return f"ringside-{uuid4().hex[:16]}"

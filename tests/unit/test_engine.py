@@ -1,0 +1,109 @@
+"""Which engine is chosen for a data folder, and what is said when there is none."""
+
+import importlib.util
+import platform
+import sys
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from server import engine
+from server.engine import EngineRefused, choose, find_binary, table_file
+
+
+@pytest.fixture(autouse=True)
+def _bare_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing is installed but what a test puts there."""
+    monkeypatch.setattr(engine, "CHECKOUT", tmp_path / "checkout")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """An empty data folder."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    return folder
+
+
+def _program(place: Path) -> Path:
+    place.parent.mkdir(parents=True)
+    place.touch(mode=0o755)
+    return place
+
+
+def _without_moto(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+
+
+def test_the_program_that_is_given_comes_first(tmp_path: Path, data: Path) -> None:
+    """RINGSIDE_ENGINE_BINARY outdoes what npm installed."""
+    _program(data / "node_modules/@dynoxide/linux-x64/dynoxide")
+    given = _program(tmp_path / "elsewhere/dynoxide")
+    assert find_binary(data, given) == given
+
+
+def test_npms_package_is_found_in_the_checkout_before_the_data_folder(tmp_path: Path, data: Path) -> None:
+    """A checkout installs the version of its lock file."""
+    _program(data / "node_modules/@dynoxide/linux-x64/dynoxide")
+    locked = _program(tmp_path / "checkout/node_modules/@dynoxide/linux-x64/dynoxide")
+    assert find_binary(data) == locked
+
+
+def test_npms_package_is_found_below_its_parent(data: Path) -> None:
+    """npm may put a platform's package inside the one that wants it."""
+    nested = _program(data / "node_modules/dynoxide/node_modules/@dynoxide/linux-x64/dynoxide")
+    assert find_binary(data) == nested
+
+
+def test_the_machine_decides_which_package_fits(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
+    """A Mac's program is in npm's darwin-arm64."""
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(platform, "machine", lambda: "arm64")
+    _program(data / "node_modules/@dynoxide/linux-x64/dynoxide")
+    assert find_binary(data) is None
+    fitting = _program(data / "node_modules/@dynoxide/darwin-arm64/dynoxide")
+    assert find_binary(data) == fitting
+
+
+def test_the_path_is_searched_last(tmp_path: Path, data: Path) -> None:
+    """A program that the system installed serves where npm did not run."""
+    on_path = _program(tmp_path / "path/dynoxide")
+    assert find_binary(data) == on_path
+    nearer = _program(data / "node_modules/@dynoxide/linux-x64/dynoxide")
+    assert find_binary(data) == nearer
+
+
+def test_a_given_program_that_cannot_be_run_is_refused(tmp_path: Path, data: Path) -> None:
+    """A typing error must not start another engine on the sly."""
+    with pytest.raises(EngineRefused, match=r"RINGSIDE_ENGINE_BINARY is .*, which cannot be run"):
+        find_binary(data, tmp_path / "dynoxid")
+
+
+def test_without_a_program_moto_stands_in_and_says_so(data: Path) -> None:
+    """The warning says what it costs and how to get the real one."""
+    with capture_logs() as logs:
+        assert choose(data).name == "moto"
+    (warning,) = logs
+    assert warning["log_level"] == "warning"
+    assert "all is forgotten" in warning["event"]
+    assert "npm ci --prefix deploy/engine" in warning["remedy"]
+
+
+def test_without_a_program_a_table_that_is_there_is_not_hidden_behind_an_empty_one(data: Path) -> None:
+    """What moto was told would be lost, and yesterday's data seem so."""
+    table_file(data).touch()
+    with pytest.raises(EngineRefused, match="was written by dynoxide, whose program is not found"):
+        choose(data)
+
+
+def test_without_any_engine_the_ways_to_one_are_named(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
+    """npm, a setting, pip, or an engine elsewhere."""
+    _without_moto(monkeypatch)
+    with pytest.raises(EngineRefused) as refused:
+        choose(data)
+    for way in ("npm ci", "npm install", "RINGSIDE_ENGINE_BINARY", "ringside[moto]", "RINGSIDE_DYNAMODB_URL"):
+        assert way in str(refused.value)
