@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.receipts import Once
 
-from datetime import datetime  # noqa: TC003 - read at run time by Entity
+from datetime import datetime
 
 SHARDS = 16
 
@@ -83,8 +83,6 @@ async def update_profile(table: Table, changed: Profile, names: Iterable[str], o
     """The named attributes of a profile that is there already."""
     values: dict[str, Any] = {name: getattr(changed, name) for name in names}
     try:
-        await once.transact(
-            table, changed, PROFILE.change(PROFILE.place_of(changed), set=values, when=present())
-        )
+        await once.transact(table, changed, PROFILE.change(PROFILE.place_of(changed), set=values, when=present()))
     except ConditionFailed:
         raise NotFound from None

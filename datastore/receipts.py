@@ -44,7 +44,7 @@ class Receipt:
 RECEIPT = Entity(Receipt, Key("IDEMPOTENCY#{owner}#{key}", "IDEMPOTENCY"), ttl="expires")
 
 
-class AlreadyAnswered(Exception):  # noqa: N818 - not a failure: the request was answered before
+class AlreadyAnswered(Exception):
     """The request was carried out before; its receipt holds the answer."""
 
 

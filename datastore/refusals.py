@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 
-class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not an error of the program
+class Refusal(Exception):
     """An expected answer other than the one hoped for."""
 
     code: ClassVar[str]

@@ -21,6 +21,9 @@ from datastore.receipts import Once
 from datastore.refusals import NotAllowed, NotSignedIn
 from datastore.seal import Seal
 from resolvers.kept import Kept
+from resolvers.live import Live
+from resolvers.policy import Policy
+from resolvers.rates import Rates
 from resolvers.viewer import Role, Viewer
 
 P = TypeVar("P")
@@ -64,10 +67,15 @@ def utc_now() -> datetime:
 class House:
     """What all requests of a process share."""
 
-    def __init__(self, table: Table, seal: Seal, *, clock: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self, table: Table, seal: Seal, policy: Policy | None = None, *, clock: Callable[[], datetime] = utc_now
+    ) -> None:
         self.table = table
         self.seal = seal
+        self.policy = policy or Policy()
         self.clock = clock
+        self.rates = Rates()
+        self.live = Live()
         self.ids = Ids()
         self.profiles: Kept[str, Profile] = Kept(self._read_profiles, seconds=PROFILES_KEPT)
         self._parts: dict[Callable[..., Any], Any] = {}
@@ -82,7 +90,8 @@ class House:
         return cast("P", self._parts[kind])
 
     async def close(self) -> None:
-        """Lets parts finish what they do in the background."""
+        """Ends what listens, and lets parts finish what they do in the background."""
+        await self.live.close()
         for part in self._parts.values():
             if hasattr(part, "close"):
                 await part.close()
@@ -94,6 +103,8 @@ class Asking:
 
     house: House
     viewer: Viewer
+    address: str = ""
+    """Where the request came from; for limits only."""
     once: Once = field(init=False)
     notes: dict[str, Any] = field(default_factory=dict)
     """What the answer's `extensions` tell those who may know (the comments' plan)."""

@@ -21,7 +21,9 @@ LONGEST_NAME = 80
 LONGEST_EMAIL = 254
 LONGEST_URL = 2000
 # Nothing that could end a header or begin a second address.
-_EMAIL = re.compile(r"[^\s@<>(),;:\"\[\]\\\x00-\x1f\x7f]+@[^\s@<>(),;:\"\[\]\\\x00-\x1f\x7f]+\.[^\s@<>(),;:\"\[\]\\\x00-\x1f\x7f.]+")
+_EMAIL = re.compile(
+    r"[^\s@<>(),;:\"\[\]\\\x00-\x1f\x7f]+@[^\s@<>(),;:\"\[\]\\\x00-\x1f\x7f]+\.[^\s@<>(),;:\"\[\]\\\x00-\x1f\x7f.]+"
+)
 
 
 async def viewer(asking: Asking, /) -> Profile | None:
@@ -54,14 +56,14 @@ def time_zone(asking: Asking, profile: Profile, /) -> str | None:
     return profile.time_zone if asking.viewer.is_member and asking.viewer.id == profile.user else None
 
 
-async def update_profile(  # noqa: PLR0913 - one parameter per field of the input
+async def update_profile(
     asking: Asking,
     /,
     *,
     name: str | None = None,
-    avatar_url: str | None | Unset = UNSET,
-    email: str | None | Unset = UNSET,
-    time_zone: str | None | Unset = UNSET,
+    avatar_url: str | Unset | None = UNSET,
+    email: str | Unset | None = UNSET,
+    time_zone: str | Unset | None = UNSET,
 ) -> Profile:
     """Changes what is given. Null clears what may be empty; the name may not."""
     member = asking.member()
@@ -84,7 +86,9 @@ async def update_profile(  # noqa: PLR0913 - one parameter per field of the inpu
 def newcomer(asking: Asking) -> Profile:
     """A member's profile as their token tells it, before their first write."""
     member = asking.viewer
-    return Profile(user=member.id, name=(member.name or member.id)[:LONGEST_NAME], joined_at=asking.now(), email=member.email)
+    return Profile(
+        user=member.id, name=(member.name or member.id)[:LONGEST_NAME], joined_at=asking.now(), email=member.email
+    )
 
 
 class Guestbook:

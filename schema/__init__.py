@@ -1,11 +1,11 @@
 """The schema, from its parts.
 
-    schema ── Query ──┬─ node, nodes
-                      ├─ people       viewer, user
-                      ├─ voting       boards, contenders, leaderboards
-                      ├─ pickem       events, standings
-                      ├─ comments     comments, statistics
-                      └─ vocabulary   word lists, daily words
+schema ── Query ──┬─ node, nodes
+                  ├─ people       viewer, user
+                  ├─ voting       boards, contenders, leaderboards
+                  ├─ pickem       events, standings
+                  ├─ comments     comments, statistics
+                  └─ vocabulary   word lists, daily words
 """
 
 from __future__ import annotations

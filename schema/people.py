@@ -16,7 +16,9 @@ class User(Node):
     name: str = described("The name shown to others.")
     avatar_url: str | None = described("A picture's address.")
     email: str | None = field(people.email, "Shown to the member and to admins only.")
-    time_zone: str | None = field(people.time_zone, "An IANA time zone; decides the member's day. Shown to the member only.")
+    time_zone: str | None = field(
+        people.time_zone, "An IANA time zone; decides the member's day. Shown to the member only."
+    )
     joined_at: datetime = described("When the member first wrote something.")
 
 

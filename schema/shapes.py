@@ -23,9 +23,9 @@ from datastore.dynamo import BadKey, DynamoError, key_text
 from datastore.receipts import LONGEST_KEY, AlreadyAnswered, Once
 from datastore.refusals import Busy, InvalidInput, Refusal
 from resolvers.context import Asking
+from resolvers.node_ids import node_id
 from resolvers.people import Guestbook
 from schema.arguments import Parameters, camel
-from resolvers.node_ids import node_id
 
 T = TypeVar("T")
 E = TypeVar("E")
@@ -41,9 +41,7 @@ def _node_id(root: Any, info: Info) -> str:
 
 @strawberry.interface(description="An object with an id that can be asked for again with `node`.")
 class Node:
-    id: strawberry.ID = strawberry.field(
-        description="Opaque and lasting. Use it as it is given.", resolver=_node_id
-    )
+    id: strawberry.ID = strawberry.field(description="Opaque and lasting. Use it as it is given.", resolver=_node_id)
 
 
 def shape(record: type, description: str, *, name: str | None = None) -> Callable[[type[T]], type[T]]:
@@ -82,7 +80,9 @@ IDEMPOTENCY_KEY = (
 
 @strawberry.type(description="Where a page stands in its list.")
 class PageInfo:
-    has_next_page: bool = described("Whether something follows this page. Paging backwards: whether `before` was given.")
+    has_next_page: bool = described(
+        "Whether something follows this page. Paging backwards: whether `before` was given."
+    )
     has_previous_page: bool = described("Paging forwards: whether `after` was given. Paging backwards: exact.")
     start_cursor: str | None = described("The cursor of the page's first edge.")
     end_cursor: str | None = described("The cursor of the page's last edge.")

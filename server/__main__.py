@@ -6,33 +6,26 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 import uvicorn
-from rich.console import Console
 from uvicorn.supervisors import Multiprocess
 
-from datastore.dynamo import DynamoError, Table, declaration
+from datastore.dynamo import DynamoError, declaration
 from resolvers.context import House
 from resolvers.viewer import Role
-from server.app import Unfit, application, check, open_engine
-from server.engine import EngineInUse, EngineRefused, beside
+from server.app import Unfit, application, check, open_engine, policy_of
+from server.commands import Failed, engine_of, err, out, with_house
+from server.engine import EngineRefused
 from server.execution.documents import BadManifest
 from server.settings import PREFIX, BadSettings, Settings, settings_help
 from server.telemetry import shared_metrics
 from server.tokens import mint
 
-T = TypeVar("T")
-
 GRACE_SECONDS = 20
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
-
 app = typer.Typer(
     name="ringside",
     help="A GraphQL backend for fan and reader communities: votes, predictions, comments, a word a day.",
@@ -43,10 +36,6 @@ app = typer.Typer(
 )
 tables = typer.Typer(help="The one table: create it, check it.", no_args_is_help=True)
 app.add_typer(tables, name="table")
-
-
-class Failed(Exception):
-    """A command that could not do what it was asked to; the message says why."""
 
 
 def main() -> None:
@@ -62,40 +51,6 @@ def main() -> None:
 def _end(message: str) -> None:
     err.print(message, style="red", markup=False)
     sys.exit(1)
-
-
-@contextmanager
-def engine_of(settings: Settings, *, share: bool = True) -> Iterator[Settings]:
-    """Settings with an engine's address: the embedded one is started, or shared with the service that runs it."""
-    if not settings.embedded:
-        yield settings
-        return
-    try:
-        with beside(settings.data, settings.engine_binary) as engine:
-            yield settings.model_copy(update={"dynamodb_url": engine.url})
-    except EngineInUse as holder:
-        if not share:
-            raise
-        yield settings.model_copy(update={"dynamodb_url": holder.url})
-
-
-def with_house(work: Callable[[House], Awaitable[T]]) -> T:
-    """Does something with the table of the environment's settings, created first where the engine is embedded."""
-    settings = Settings.load()
-
-    async def done(reachable: Settings) -> T:
-        async with open_engine(reachable) as table:
-            if settings.embedded:
-                await declaration.create(table)
-            await check(table)
-            house = House(table, settings.seal())
-            try:
-                return await work(house)
-            finally:
-                await house.close()
-
-    with engine_of(settings) as reachable:
-        return asyncio.run(done(reachable))
 
 
 @app.command(epilog=f"[bold]Settings[/bold], from the environment:\n\n{settings_help()}")
@@ -121,7 +76,7 @@ async def _prepared(settings: Settings, reachable: Settings, *, demo: bool) -> N
             await declaration.create(table)
         if demo:
             await check(table)
-            await _plant(House(table, settings.seal()))
+            await _plant(House(table, settings.seal(), policy_of(settings)))
 
 
 def _serve(settings: Settings, listening: socket.socket, workers: int) -> None:
@@ -134,8 +89,7 @@ def _serve(settings: Settings, listening: socket.socket, workers: int) -> None:
     os.environ[f"{PREFIX}SECRETS"] = ",".join(secret.get_secret_value() for secret in settings.secrets)
     os.environ[f"{PREFIX}INTROSPECTION"] = settings.introspection.value
     with shared_metrics():
-        config = _uvicorn(settings, "server.app:from_environment", workers)
-        Multiprocess(config, target=uvicorn.Server(config).run, sockets=[listening]).run()
+        Multiprocess(_uvicorn(settings, "server.app:from_environment", workers), sockets=[listening]).run()
 
 
 def _uvicorn(settings: Settings, served: object, workers: int) -> uvicorn.Config:
@@ -158,7 +112,9 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listening.bind((host, port))
     except OSError as error:
-        message = f"Port {port} on {host} cannot be used: {error.strerror}. End what listens there, or choose another --port."
+        message = (
+            f"Port {port} on {host} cannot be used: {error.strerror}. End what listens there, or choose another --port."
+        )
         raise Failed(message) from None
     listening.set_inheritable(True)
     return listening

@@ -1,9 +1,9 @@
 """The ASGI application: what a process needs, in the order it is opened, and its routes.
 
-    table ── checked ── house ── gate ──┬── /graphql     POST, GET, SSE, WebSocket, the explorer
-                                        ├── /livez       the process runs
-                                        ├── /readyz      the table answers
-                                        └── /metrics     Prometheus
+table ── checked ── house ── gate ──┬── /graphql     POST, GET, SSE, WebSocket, the explorer
+                                    ├── /livez       the process runs
+                                    ├── /readyz      the table answers
+                                    └── /metrics     Prometheus
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from starlette.routing import Route, WebSocketRoute
 from datastore.dynamo import DynamoError, Rejected, Table, deadline, open_table
 from datastore.dynamo.declaration import differences, refuses_transactions
 from resolvers.context import House
+from resolvers.policy import Policy
 from schema import schema
 from server.execution.documents import Documents, read_manifest
 from server.graphql import Gate, GraphQL
 from server.pages import Explorer
-from server.settings import AWS, BadSettings, Settings
+from server.settings import AWS, BadSettings, Introspection, Settings
 from server.sockets import Sockets
 from server.telemetry import Metrics, configure_logging, open_traces, with_request_ids
 from server.viewer import Identification
@@ -47,7 +48,9 @@ class Unfit(Exception):
 def application(settings: Settings) -> FastAPI:
     """The service for these settings. Its table must be there: `ringside serve` and `ringside table create` see to it."""
     if settings.embedded:
-        message = "An application needs the address of an engine; `ringside serve` starts the embedded one and gives its."
+        message = (
+            "An application needs the address of an engine; `ringside serve` starts the embedded one and gives its."
+        )
         raise BadSettings(message)
     configure_logging(settings.log)
     manifest = read_manifest(settings.trusted_documents) if settings.trusted_documents else None
@@ -63,7 +66,7 @@ def application(settings: Settings) -> FastAPI:
             seal = settings.seal()
             identification = Identification(settings, seal)
             stack.push_async_callback(identification.close)
-            house = House(table, seal)
+            house = app.state.house = House(table, seal, policy_of(settings))
             stack.push_async_callback(house.close)
             traces = open_traces(settings.otlp_endpoint)
             stack.push_async_callback(traces.close)
@@ -122,6 +125,11 @@ def _exposition(metrics: Metrics, request: Request) -> Response:
 def from_environment() -> FastAPI:
     """For uvicorn's workers, which read the environment that `ringside serve` prepared."""
     return application(Settings.load())
+
+
+def policy_of(settings: Settings) -> Policy:
+    """The community's rules as the operator set them."""
+    return Policy(development=settings.introspection is Introspection.ON)
 
 
 @asynccontextmanager

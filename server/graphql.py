@@ -1,8 +1,8 @@
 """GraphQL over HTTP: one address for POST, GET, Server-Sent Events and, to a browser, the explorer.
 
-    request ── page? ── read ── who ── room? ── document ── cost ── run ── answer
-                 │       4xx    401     503       400        400     │
-              explorer                                            deadline
+request ── page? ── read ── who ── room? ── document ── cost ── run ── answer
+             │       4xx    401     503       400        400     │
+          explorer                                            deadline
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from resolvers.viewer import Role, Viewer
 from server import requests
 from server.execution.answers import Answer, events, refused, run
 from server.execution.documents import Documents, Faulty, Operation
+from server.oidc import KeysUnavailable
 from server.pages import HARDENED, Explorer, wants_page
 from server.requests import STREAM, BadRequest, GraphQLRequest
 from server.settings import Introspection, Settings
 from server.streams import stream
 from server.telemetry import Metrics, Outcome, Traces
-from server.oidc import KeysUnavailable
 from server.tokens import Unauthenticated
 from server.viewer import Identification, Identified
 
@@ -203,7 +203,7 @@ class GraphQL:
         operation = self._gate.operation(asked, viewer)
         if request.method == "GET" and operation.kind is not OperationType.QUERY:
             raise BadRequest(405, "GET runs queries only; send this with POST.", allow="POST")
-        asking = Asking(self._gate.house, viewer)
+        asking = Asking(self._gate.house, viewer, request.client.host if request.client else "")
         if media == STREAM:
             return stream(await self._events(operation, asked, asking), self._gate.closing, headers)
         if operation.kind is OperationType.SUBSCRIPTION:

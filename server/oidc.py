@@ -126,7 +126,7 @@ class KeySet:
         return bytes(body)
 
 
-def _usable(document: Any) -> list[PyJWK]:  # noqa: ANN401 - what a foreign server sent
+def _usable(document: Any) -> list[PyJWK]:
     """Return the public signing keys of the pinned algorithms; what is not understood is left out."""
     keys = []
     for key in document["keys"]:

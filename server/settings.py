@@ -165,7 +165,7 @@ def _program(path: Path) -> Path:
     return path
 
 
-def _setting(meaning: str, *, write: str, default: Any = None, shown: str = "", **more: Any) -> Any:  # noqa: ANN401
+def _setting(meaning: str, *, write: str, default: Any = None, shown: str = "", **more: Any) -> Any:
     """Declare a setting: `write` completes "Write …" in a refusal, `shown` describes a default that is no constant."""
     if "default_factory" not in more:
         more["default"] = default

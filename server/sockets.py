@@ -22,9 +22,9 @@ from resolvers.viewer import Viewer
 from server.execution.answers import Answer, refused
 from server.execution.documents import Faulty
 from server.graphql import Gate
+from server.oidc import KeysUnavailable
 from server.requests import BadRequest, GraphQLRequest
 from server.streams import until
-from server.oidc import KeysUnavailable
 from server.tokens import Unauthenticated
 
 PROTOCOL = "graphql-transport-ws"
@@ -195,7 +195,7 @@ class _Connection:
         except Faulty as faulty:
             await self._send({"id": id_, "type": "error", "payload": refused(*faulty.errors).errors})
             return
-        asking = Asking(self._gate.house, self._viewer)
+        asking = Asking(self._gate.house, self._viewer, self._socket.client.host if self._socket.client else "")
         if operation.kind is not OperationType.SUBSCRIPTION:
             await self._next(id_, await self._gate.answer(operation, asked, asking))
         else:

@@ -90,7 +90,7 @@ def main() -> None:
             print(f"No network of its own ({failure}): it listens on every interface.", file=sys.stderr)  # noqa: T201
         else:
             sys.exit(asyncio.run(hand_over(door, port, command)))
-    os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
+    os.execvp(command[0], command)
 
 
 if __name__ == "__main__":

@@ -130,9 +130,7 @@ def fields_of(kind: type) -> Mapping[str, Codec]:
 
 def encoded(fields: Mapping[str, Codec], record: Any) -> dict[str, Attribute]:
     """The attributes of a record; those that are None are left out."""
-    return {
-        name: codec.encode(value) for name, codec in fields.items() if (value := getattr(record, name)) is not None
-    }
+    return {name: codec.encode(value) for name, codec in fields.items() if (value := getattr(record, name)) is not None}
 
 
 def decoded(fields: Mapping[str, Codec], item: Item) -> dict[str, Any]:

@@ -111,10 +111,8 @@ async def refuses_transactions(table: Table) -> str | None:
 
 
 def cloudformation() -> str:
-    """deploy/table.cloudformation.yaml"""
-    attributes = "\n".join(
-        f"        - {{ AttributeName: {key}, AttributeType: S }}" for key in _KEY_ATTRIBUTES
-    )
+    """deploy/table.cloudformation.yaml."""
+    attributes = "\n".join(f"        - {{ AttributeName: {key}, AttributeType: S }}" for key in _KEY_ATTRIBUTES)
     indexes = "\n".join(
         f"""        - IndexName: {index}
           KeySchema:
@@ -156,7 +154,7 @@ Outputs:
 
 
 def terraform() -> str:
-    """deploy/table.tf"""
+    """deploy/table.tf."""
     attributes = "\n\n".join(
         f"""  attribute {{
     name = "{key}"

@@ -197,9 +197,7 @@ class Table:
 
     async def write_back(self, write: Update, kind: Entity[R]) -> R:
         """One update, answered with the record as it is afterwards."""
-        answer = await self._call(
-            "update_item", TableName=self.name, ReturnValues="ALL_NEW", **write.parameters()
-        )
+        answer = await self._call("update_item", TableName=self.name, ReturnValues="ALL_NEW", **write.parameters())
         return kind.read(answer["Attributes"])
 
     async def transact(self, *writes: Write) -> None:

@@ -13,9 +13,7 @@ _FIRST = (
 )  # fmt: skip
 _LAST = ("Abara", "Berg", "Castillo", "Dubois", "Ekman", "Fontana", "Grau", "Haddad")
 
-MEMBERS = tuple(
-    (f"{first}-{last}".lower(), f"{first} {last}") for last in _LAST for first in _FIRST
-)
+MEMBERS = tuple((f"{first}-{last}".lower(), f"{first} {last}") for last in _LAST for first in _FIRST)
 
 
 async def plant(house: House) -> str:

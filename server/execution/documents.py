@@ -90,7 +90,9 @@ class Documents:
         documents = (self._trusted or {}).values()
         return [name for document in documents for name in document.operations if name is not None]
 
-    def operation(self, text: str | None, name: str | None, *, key: str | None = None, introspection: bool) -> Operation:
+    def operation(
+        self, text: str | None, name: str | None, *, key: str | None = None, introspection: bool
+    ) -> Operation:
         """The operation a request asks for, or Faulty."""
         return _chosen(self._document(text, key, introspection=introspection), name)
 
@@ -98,7 +100,9 @@ class Documents:
         if self._trusted is not None:
             found = self._trusted.get(key or hash_of(text or ""))
             if found is None:
-                raise Faulty(_fault("Only the documents of this deployment's manifest are run, and this is none of them."))
+                raise Faulty(
+                    _fault("Only the documents of this deployment's manifest are run, and this is none of them.")
+                )
             return found
         if text is None:
             raise Faulty(_fault("There is no `query` in the request."))
@@ -125,9 +129,7 @@ class Documents:
         except GraphQLError as error:
             raise Faulty(error) from None
         rules = specified_rules if introspection else (*specified_rules, NoSchemaIntrospectionCustomRule)
-        errors = validate(
-            self._schema, document, rules, max_errors=MOST_ERRORS, hide_suggestions=not introspection
-        )
+        errors = validate(self._schema, document, rules, max_errors=MOST_ERRORS, hide_suggestions=not introspection)
         if errors:
             raise Faulty(*(_coded(error, "GRAPHQL_VALIDATION_FAILED") for error in errors))
         fragments = {

@@ -110,7 +110,9 @@ def _selections(document: DocumentNode) -> Iterator[FieldNode | InlineFragmentNo
                 waiting.append(node.selection_set)
 
 
-def check_depth(operation: OperationDefinitionNode, fragments: Mapping[str, FragmentDefinitionNode], limits: Limits) -> None:
+def check_depth(
+    operation: OperationDefinitionNode, fragments: Mapping[str, FragmentDefinitionNode], limits: Limits
+) -> None:
     """After validation: how deep fields lie within fields. Introspection has a bound of its own."""
     known: dict[str, int] = {}
 
@@ -203,5 +205,9 @@ def _size(value: Any) -> int:
 
 
 def _is_page(node: FieldNode) -> bool:
-    names = {inner.name.value for inner in node.selection_set.selections if isinstance(inner, FieldNode)} if node.selection_set else ()
+    names = (
+        {inner.name.value for inner in node.selection_set.selections if isinstance(inner, FieldNode)}
+        if node.selection_set
+        else ()
+    )
     return bool({"edges", "nodes", "pageInfo"} & set(names))

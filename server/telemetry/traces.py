@@ -86,7 +86,7 @@ class _OpenTelemetry:
         await asyncio.to_thread(self._provider.shutdown)
 
     @contextmanager
-    def _noticing_errors(self, span: Any) -> Iterator[None]:  # noqa: ANN401 - of a module imported on demand
+    def _noticing_errors(self, span: Any) -> Iterator[None]:
         try:
             yield
         except BaseException as error:

@@ -123,7 +123,7 @@ sys.stdout.write(metrics.render()[0].decode())
 
 
 def worker() -> "subprocess.Popen[str]":
-    process = subprocess.Popen(  # noqa: S603 - our own few lines
+    process = subprocess.Popen(
         [sys.executable, "-c", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ)
     )
     assert process.stdout

@@ -25,9 +25,9 @@ from server.oidc import COOLDOWN, FRESH, LARGEST, STALE, KeySet, KeysUnavailable
 from server.settings import Settings
 from server.tokens import Tokens, Unauthenticated, mint
 
-SECRET = "the secret of the service, not the provider"  # noqa: S105 - it protects nothing
+SECRET = "the secret of the service, not the provider"
 RSA = rsa.generate_private_key(65537, 2048)
-SHORT_RSA = rsa.generate_private_key(65537, 1024)  # noqa: S505 - to see it refused
+SHORT_RSA = rsa.generate_private_key(65537, 1024)
 EC = ec.generate_private_key(ec.SECP256R1())
 P384 = ec.generate_private_key(ec.SECP384R1())
 ED = ed25519.Ed25519PrivateKey.generate()
@@ -84,7 +84,7 @@ class Provider(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}/jwks"
 
-    def publish(self, *keys: Any) -> None:  # noqa: ANN401 - also what no provider should send
+    def publish(self, *keys: Any) -> None:
         self.body = json.dumps({"keys": keys}).encode()
 
 
@@ -118,7 +118,7 @@ def provider() -> Iterator[Provider]:
         thread.join()
 
 
-def deployment(url: str, **more: Any) -> Settings:  # noqa: ANN401 - whatever a setting takes
+def deployment(url: str, **more: Any) -> Settings:
     return Settings(
         jwks_url=url, secrets=(SecretStr(SECRET),), jwt_audience="ringside", jwt_issuer="https://login/", **more
     )

@@ -23,7 +23,7 @@ from server.settings import (
     variable,
 )
 
-SECRET = "a secret that is never to be shown to anybody"  # noqa: S105 - it protects nothing
+SECRET = "a secret that is never to be shown to anybody"
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 Headers = list[tuple[bytes, bytes]]
 
 
-def deployment(*secrets: str, **more: Any) -> Settings:  # noqa: ANN401 - whatever a setting takes
+def deployment(*secrets: str, **more: Any) -> Settings:
     return Settings(
         dynamodb_url="http://127.0.0.1:1", secrets=tuple(map(SecretStr, secrets or (NEW, OLD))), data=Path(), **more
     )

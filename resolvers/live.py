@@ -1,0 +1,104 @@
+"""What changes, to all who watch it: one poll per topic and process, however many listen.
+
+Law: while a topic has listeners, its `look` runs every `seconds`; each listener gets the current value at once and then
+every value that differs from the one before, in order, none of them twice. A listener that is slow gets the newest
+value and misses those between. When the last listener leaves, the polling ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from typing import Any, Generic, TypeVar, cast
+
+import structlog
+
+from datastore.dynamo import DynamoError
+
+V = TypeVar("V")
+
+SECONDS = 2.0
+_log = structlog.get_logger("ringside.live")
+
+
+class Live:
+    """The topics that are being watched in this process."""
+
+    def __init__(self) -> None:
+        self._topics: dict[Hashable, _Topic[Any]] = {}
+
+    async def changes(
+        self, name: Hashable, look: Callable[[], Awaitable[V]], *, seconds: float = SECONDS
+    ) -> AsyncIterator[V]:
+        """The topic's value now, and each time it is another. `look` of the first listener serves all of them."""
+        topic = self._topics.get(name)
+        if topic is None:
+            topic = self._topics[name] = _Topic(look, seconds)
+        try:
+            async for value in topic.listen():
+                yield cast("V", value)
+        finally:
+            if topic.deserted and self._topics.get(name) is topic:
+                del self._topics[name]
+
+    async def close(self) -> None:
+        for topic in tuple(self._topics.values()):
+            await topic.stop()
+        self._topics.clear()
+
+
+class _Topic(Generic[V]):
+    """One value that is looked at again and again."""
+
+    def __init__(self, look: Callable[[], Awaitable[V]], seconds: float) -> None:
+        self._look = look
+        self._seconds = seconds
+        self._value: V | None = None
+        self._version = 0
+        self._changed = asyncio.Condition()
+        self._listeners = 0
+        self._polling: asyncio.Task[None] | None = None
+
+    @property
+    def deserted(self) -> bool:
+        return self._listeners == 0
+
+    async def listen(self) -> AsyncIterator[V]:
+        self._listeners += 1
+        if self._polling is None:
+            # Not in the first listener's context: its deadline and its meter are not the topic's.
+            self._polling = asyncio.get_running_loop().create_task(self._poll(), context=contextvars.Context())
+        seen = 0
+        try:
+            while True:
+                async with self._changed:
+                    await self._changed.wait_for(lambda: self._version > seen)
+                    seen, value = self._version, self._value
+                yield cast("V", value)
+        finally:
+            self._listeners -= 1
+            if self.deserted:
+                await self.stop()
+
+    async def stop(self) -> None:
+        polling, self._polling = self._polling, None
+        if polling is not None:
+            polling.cancel()
+            await asyncio.gather(polling, return_exceptions=True)
+
+    async def _poll(self) -> None:
+        while True:
+            try:
+                value = await self._look()
+            except DynamoError as error:
+                _log.warning("a topic could not be looked at; trying again", reason=str(error))
+            except Exception:
+                _log.exception("a topic cannot be looked at")
+            else:
+                if self._version == 0 or value != self._value:
+                    async with self._changed:
+                        self._value = value
+                        self._version += 1
+                        self._changed.notify_all()
+            await asyncio.sleep(self._seconds)

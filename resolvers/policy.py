@@ -1,0 +1,13 @@
+"""What an operator may decide about the community's life; `server/app.py` fills it from the settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rules of one deployment."""
+
+    development: bool = False
+    """Whether this is somebody's own machine: those who ask may see how an answer came about."""

@@ -1,0 +1,79 @@
+"""The service as its clients see it, over HTTP and in this process: `await client.member("ada").ask("{ viewer { id } }")`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+from resolvers.context import House
+from resolvers.viewer import Role
+from server.app import application
+from server.settings import Settings
+from server.tokens import mint
+
+
+class Answered(AssertionError):
+    """The answer had errors where none were expected."""
+
+
+class Client:
+    """Somebody who asks: a visitor with a cookie, or a member with a token."""
+
+    def __init__(self, app: FastAPI, settings: Settings, token: str | None = None) -> None:
+        self.app = app
+        self.settings = settings
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        self.http = httpx.AsyncClient(
+            transport=httpx.ASGITransport(app), base_url="http://ringside.test", headers=headers, timeout=30
+        )
+
+    @property
+    def house(self) -> House:
+        """What the service's requests share; for tests that must look behind the answers."""
+        house: House = self.app.state.house
+        return house
+
+    def member(self, user: str, *roles: Role, name: str | None = None, email: str | None = None) -> Client:
+        """Another client, signed in."""
+        token = mint(self.settings, user, name=name or user.title(), email=email, roles=roles)
+        return Client(self.app, self.settings, token)
+
+    def visitor(self) -> Client:
+        """Another client, a stranger."""
+        return Client(self.app, self.settings)
+
+    async def post(self, query: str, **variables: Any) -> httpx.Response:
+        return await self.http.post("/graphql", json={"query": query, "variables": variables})
+
+    async def answer(self, query: str, **variables: Any) -> dict[str, Any]:
+        """The whole answer, errors included."""
+        body: dict[str, Any] = (await self.post(query, **variables)).json()
+        return body
+
+    async def ask(self, query: str, **variables: Any) -> Any:
+        """The data of an answer without errors; of a single field, its value."""
+        body = await self.answer(query, **variables)
+        if "errors" in body:
+            raise Answered(body["errors"])
+        data = body["data"]
+        return next(iter(data.values())) if len(data) == 1 else data
+
+    async def code(self, query: str, **variables: Any) -> str:
+        """The code of the first error, or of the refusal, of an answer that has one."""
+        body = await self.answer(query, **variables)
+        if "errors" in body:
+            return str(body["errors"][0]["extensions"]["code"])
+        refused = next(iter(body["data"].values()))
+        return str(refused["code"])
+
+
+@asynccontextmanager
+async def serving(settings: Settings) -> AsyncIterator[Client]:
+    """The service of these settings in this process, its table being there."""
+    app = application(settings)
+    async with app.router.lifespan_context(app):
+        yield Client(app, settings)

@@ -1,0 +1,64 @@
+"""What every test may ask for: engines, a table of its own, the service in this process, members of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from datastore.dynamo import Table, open_table
+from datastore.dynamo.declaration import create
+from server.settings import Settings
+from tests.client import Client, serving
+from tests.engines import Running, default_engine, engine, table_name
+
+__all__ = ["default_engine", "engine", "table_name"]
+
+SECRET = "a secret that is long enough to be one, in tests"
+
+
+def settings_for(engine: Running, table_name: str, **more: object) -> Settings:
+    return Settings(dynamodb_url=engine.url, table=table_name, secrets=(SECRET,), introspection="on", **more)
+
+
+@pytest.fixture
+def settings(default_engine: Running, table_name: str) -> Settings:
+    """Settings of a service on the default engine."""
+    return settings_for(default_engine, table_name)
+
+
+@asynccontextmanager
+async def created(name: str, url: str) -> AsyncIterator[Table]:
+    async with open_table(name, url=url) as table:
+        await create(table)
+        yield table
+        await table.client.delete_table(TableName=name)
+
+
+@pytest.fixture
+async def table(engine: Running, table_name: str) -> AsyncIterator[Table]:
+    """An empty table, on each engine in its turn."""
+    async with created(table_name, engine.url) as made:
+        yield made
+
+
+@pytest.fixture
+async def one_table(default_engine: Running, table_name: str) -> AsyncIterator[Table]:
+    """An empty table on the default engine, for tests in which the engine is not the question."""
+    async with created(table_name, default_engine.url) as made:
+        yield made
+
+
+@pytest.fixture
+async def client(table: Table, engine: Running) -> AsyncIterator[Client]:
+    """An anonymous visitor of the service, on each engine in its turn."""
+    async with serving(settings_for(engine, table.name)) as visitor:
+        yield visitor
+
+
+@pytest.fixture
+async def one_client(one_table: Table, settings: Settings) -> AsyncIterator[Client]:
+    """An anonymous visitor of the service on the default engine."""
+    async with serving(settings) as visitor:
+        yield visitor
