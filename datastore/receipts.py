@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -23,8 +23,6 @@ from datastore.refusals import IdempotencyMismatch
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table, Write
-
-A = TypeVar("A")
 
 KEPT_FOR = timedelta(days=7)
 LONGEST_KEY = 128
@@ -73,12 +71,13 @@ class Once:
             raise
 
     def _receipt(self, key: str, answer: Any) -> Write:
-        stored = orjson.dumps(codec_of(type(answer)).encode(answer)).decode()
+        kind: Any = type(answer)
+        stored = orjson.dumps(codec_of(kind).encode(answer)).decode()
         receipt = Receipt(self.owner, key, self.input_hash, stored, self.now + KEPT_FOR)
         # The engine removes expired items when it likes; an expired receipt that is still there counts as gone.
         return RECEIPT.put(receipt, when=absent() | less("expires", self.now))
 
-    async def answer(self, table: Table, kind: type[A]) -> A | None:
+    async def answer(self, table: Table, kind: Any) -> Any:
         """The stored answer of an earlier request; IdempotencyMismatch if that one asked for something else."""
         if self.key is None:
             return None
@@ -87,5 +86,4 @@ class Once:
             return None
         if receipt.input_hash != self.input_hash:
             raise IdempotencyMismatch(path=("input", "idempotencyKey"))
-        decoded: A = codec_of(kind).decode(orjson.loads(receipt.answer))
-        return decoded
+        return codec_of(kind).decode(orjson.loads(receipt.answer))

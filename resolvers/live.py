@@ -73,7 +73,8 @@ class _Topic(Generic[V]):
         try:
             while True:
                 async with self._changed:
-                    await self._changed.wait_for(lambda: self._version > seen)
+                    while self._version <= seen:
+                        await self._changed.wait()
                     seen, value = self._version, self._value
                 yield cast("V", value)
         finally:
@@ -93,7 +94,7 @@ class _Topic(Generic[V]):
                 value = await self._look()
             except DynamoError as error:
                 _log.warning("a topic could not be looked at; trying again", reason=str(error))
-            except Exception:
+            except Exception:  # noqa: BLE001 - one bad look must not end the topic for its listeners
                 _log.exception("a topic cannot be looked at")
             else:
                 if self._version == 0 or value != self._value:

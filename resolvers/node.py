@@ -31,4 +31,4 @@ async def nodes(asking: Asking, /, *, ids: list[AnyId]) -> list[Any]:
     if len(ids) > MOST:
         message = f"At most {MOST} ids at once."
         raise InvalidInput(message, path=("ids",))
-    return list(await asyncio.gather(*(node(asking, id=id) for id in ids)))
+    return list(await asyncio.gather(*(node(asking, id=one) for one in ids)))

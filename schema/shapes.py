@@ -35,8 +35,8 @@ N = TypeVar("N")
 # ── types ──
 
 
-def _node_id(root: Any, info: Info) -> str:
-    return node_id(info._raw_info.parent_type.name, root.node_key)  # noqa: SLF001 - the object type, which Info hides
+def _node_id(root: Any, info: Info) -> strawberry.ID:
+    return strawberry.ID(node_id(info._raw_info.parent_type.name, root.node_key))  # noqa: SLF001 - the object type, which Info hides
 
 
 @strawberry.interface(description="An object with an id that can be asked for again with `node`.")
@@ -133,9 +133,9 @@ enum(
     NOT_ALLOWED="The viewer's roles, or another one's ownership, forbid it.",
     CONFLICT="The present state does not allow it; read again and decide anew.",
     LOCKED="The time for this is over.",
-    TOKEN_UNKNOWN="No such token was ever given to this visitor, or it was altered.",
-    TOKEN_EXPIRED="The token is too old.",
-    TOKEN_SPENT="The token was used before, for something else.",
+    TOKEN_UNKNOWN="No such token was ever given to this visitor, or it was altered.",  # noqa: S106
+    TOKEN_EXPIRED="The token is too old.",  # noqa: S106
+    TOKEN_SPENT="The token was used before, for something else.",  # noqa: S106
     EXHAUSTED="There is nothing left to draw from.",
     IDEMPOTENCY_MISMATCH="The idempotency key was used before with another input.",
     RATE_LIMITED="Too many of these in a short time.",
@@ -179,9 +179,9 @@ def field(resolver: Callable[..., Any], description: str, /, **arguments: str) -
     async def awaited(root: Any, info: Info, **given: Any) -> Any:
         return await call(root, info, **given)
 
-    answer = awaited if is_async else call
+    answer: Any = awaited if is_async else call
     _sign(answer, resolver.__name__, list(parameters.declared(arguments)))
-    answer.resolution = Resolution(resolver, parameters, of_record, is_async)  # type: ignore[attr-defined]
+    answer.resolution = Resolution(resolver, parameters, of_record, is_async)
     return strawberry.field(resolver=answer, description=description)
 
 
@@ -238,10 +238,12 @@ def mutation(resolver: Callable[..., Awaitable[Any]], accepts: type, payload: ty
             return pay(await _carried_out(asking, resolver, values, answer_type))
         except Refusal as refused:
             return _refused(refused)
+        except BadKey as bad:
+            return _refused(InvalidInput(str(bad), path=("input",)))
         except DynamoError:
             return _refused(Busy(retry_after=1.0))
 
-    described_input = Annotated[accepts, strawberry.argument(description="What to do, and with what.")]  # type: ignore[valid-type]
+    described_input = Annotated[accepts, strawberry.argument(description="What to do, and with what.")]
     answer.__annotations__ = {"info": Info, "input": described_input}
     answer.__name__ = resolver.__name__
     return strawberry.mutation(resolver=answer, description=description)

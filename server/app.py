@@ -46,7 +46,7 @@ class Unfit(Exception):
 
 
 def application(settings: Settings) -> FastAPI:
-    """The service for these settings. Its table must be there: `ringside serve` and `ringside table create` see to it."""
+    """The service for these settings. Its table must be there: `ringside serve` and `ringside table create` make it."""
     if settings.embedded:
         message = (
             "An application needs the address of an engine; `ringside serve` starts the embedded one and gives its."

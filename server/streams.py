@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 import orjson
 from starlette.responses import Response, StreamingResponse
@@ -38,8 +39,8 @@ async def until(
     closing: asyncio.Event, answers: AsyncIterator[Answer], quiet: float | None = None
 ) -> AsyncIterator[Answer | None]:
     """The answers until they end or the service closes; None after each `quiet` seconds without one."""
-    closed = asyncio.ensure_future(closing.wait())
-    following: asyncio.Future[Answer] = asyncio.ensure_future(anext(answers))
+    closed: asyncio.Future[Any] = asyncio.ensure_future(closing.wait())
+    following: asyncio.Future[Any] = asyncio.ensure_future(anext(answers))
     try:
         while True:
             done, _ = await asyncio.wait({closed, following}, timeout=quiet, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""The service as its clients see it, over HTTP and in this process: `await client.member("ada").ask("{ viewer { id } }")`."""
+"""The service as its clients see it, in this process: `await client.member("ada").ask("{ viewer { id } }")`."""
 
 from __future__ import annotations
 

@@ -60,5 +60,6 @@ async def client(table: Table, engine: Running) -> AsyncIterator[Client]:
 @pytest.fixture
 async def one_client(one_table: Table, settings: Settings) -> AsyncIterator[Client]:
     """An anonymous visitor of the service on the default engine."""
+    assert one_table.name == settings.table
     async with serving(settings) as visitor:
         yield visitor

@@ -105,12 +105,13 @@ def _map_of(inner: Codec) -> Codec:
 
 
 def _enum(kind: type[Enum]) -> Codec:
-    inner = codec_of(type(next(iter(kind)).value))
+    stored_as: Any = type(next(iter(kind)).value)
+    inner = codec_of(stored_as)
     return Codec(lambda value: inner.encode(value.value), lambda stored: kind(inner.decode(stored)))
 
 
 def _record(kind: type) -> Codec:
-    fields = fields_of(kind)
+    fields: Mapping[str, Codec] = fields_of(kind)
 
     def encode(record: Any) -> Attribute:
         return {"M": encoded(fields, record)}
@@ -121,8 +122,7 @@ def _record(kind: type) -> Codec:
     return Codec(encode, decode)
 
 
-@cache
-def fields_of(kind: type) -> Mapping[str, Codec]:
+def fields_of(kind: Any) -> Mapping[str, Codec]:
     """The codec of every field a record's constructor takes."""
     hints = get_type_hints(kind)
     return {field.name: codec_of(hints[field.name]) for field in dataclasses.fields(kind) if field.init}

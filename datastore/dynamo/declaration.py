@@ -53,7 +53,7 @@ async def create(table: Table) -> bool:
         if error.response.get("Error", {}).get("Code") != "ResourceInUseException":
             raise
         created = False
-    while (await table.describe())["TableStatus"] != "ACTIVE":
+    while (await table.describe())["TableStatus"] != "ACTIVE":  # noqa: ASYNC110 - DynamoDB can only be asked
         await asyncio.sleep(0.5)
     if created:
         await _remove_expired_items(table)

@@ -105,7 +105,7 @@ def _selections(document: DocumentNode) -> Iterator[FieldNode | InlineFragmentNo
         if selection_set is None:
             continue
         for node in selection_set.selections:
-            yield node  # type: ignore[misc]
+            yield node
             if isinstance(node, FieldNode | InlineFragmentNode):
                 waiting.append(node.selection_set)
 
