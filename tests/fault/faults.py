@@ -3,7 +3,7 @@
 Pure: a fault, an operation and its body go in; the answer, or what is left of the request, comes out.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from random import Random
@@ -17,6 +17,12 @@ JSON: Final = {"Content-Type": "application/x-amz-json-1.0"}
 NAMESPACE: Final = "com.amazonaws.dynamodb.v20120810#"
 BATCHES: Final = {"BatchWriteItem": "UnprocessedItems", "BatchGetItem": "UnprocessedKeys"}
 TRANSACTIONS: Final = ("TransactWriteItems", "TransactGetItems")
+WRITES: Final = ("PutItem", "UpdateItem", "DeleteItem")
+MESSAGES: Final = {
+    "ConditionalCheckFailed": "The conditional request failed",
+    "ThrottlingError": "Throughput exceeds the current capacity for one or more global secondary indexes.",
+    "TransactionConflict": "Transaction is ongoing for the item",
+}
 # A page ends after 1 MB, wherever that is. Nobody wants to write megabytes in a test.
 LONGEST_SHORT_PAGE: Final = 10
 
@@ -62,24 +68,24 @@ def fits(fault: Fault, operation: str, body: Body) -> bool:
 
 def throttled(operation: str, body: Body, random: Random) -> Answer:
     """Transactions are throttled as a whole, or for the sake of one of their items."""
-    if operation == "TransactWriteItems" and random.random() < 0.5:  # noqa: PLR2004 - as often this as that
+    if operation == "TransactWriteItems" and random.random() < 0.5:
         actions = list(_actions(body))
         return cancelled(_reasons(len(actions), {random.randrange(len(actions)): "ThrottlingError"}))
     return refused("ProvisionedThroughputExceededException", "The level of configured throughput was exceeded.")
 
 
-def failed() -> Answer:
+def failed(*_: object) -> Answer:
     """Return the answer of a server that stumbled."""
     return refused("InternalServerError", "Internal server error", status=500)
 
 
-def conflicted(body: Body, random: Random) -> Answer:
+def conflicted(_: str, body: Body, random: Random) -> Answer:
     """Cancel for one of the items."""
     actions = list(_actions(body))
     return cancelled(_reasons(len(actions), {random.randrange(len(actions)): "TransactionConflict"}))
 
 
-def conflicted_beside_a_condition(body: Body, random: Random) -> Answer:
+def conflicted_beside_a_condition(_: str, body: Body, random: Random) -> Answer:
     """Cancel for one item's conflict and another one's condition."""
     actions = list(_actions(body))
     condition = random.choice([place for place, action in enumerate(actions) if "ConditionExpression" in action])
@@ -87,6 +93,14 @@ def conflicted_beside_a_condition(body: Body, random: Random) -> Answer:
     return cancelled(
         _reasons(len(actions), {condition: "ConditionalCheckFailed", conflict: "TransactionConflict"}),
     )
+
+
+INSTEAD: Final[Mapping[Fault, Callable[[str, Body, Random], Answer]]] = {
+    Fault.THROTTLED: throttled,
+    Fault.FAILED_BEFORE: failed,
+    Fault.CONFLICT: conflicted,
+    Fault.MIXED_CONFLICT: conflicted_beside_a_condition,
+}
 
 
 def in_the_way(operation: str, taken: Sequence[bool]) -> Answer:
@@ -100,11 +114,8 @@ def in_the_way(operation: str, taken: Sequence[bool]) -> Answer:
 def shortened(operation: str, body: Body, random: Random) -> tuple[Body, Body]:
     """Return the part of the request that is done, and of a batch the part that is left, in the same shape."""
     if operation not in BATCHES:
-        limit = body.get("Limit")
-        return {
-            **body,
-            "Limit": random.randint(1, min(limit - 1 if limit else LONGEST_SHORT_PAGE, LONGEST_SHORT_PAGE)),
-        }, {}
+        longest = min(body.get("Limit", LONGEST_SHORT_PAGE + 1) - 1, LONGEST_SHORT_PAGE)
+        return {**body, "Limit": random.randint(1, longest)}, {}
     entries = list(_entries(operation, body))
     left = set(random.sample(range(len(entries)), random.randrange(1, len(entries))))
     done = [entry for place, entry in enumerate(entries) if place not in left]
@@ -114,7 +125,7 @@ def shortened(operation: str, body: Body, random: Random) -> tuple[Body, Body]:
 
 def with_the_rest(operation: str, answer: Answer, left: Body) -> Answer:
     """Add to the engine's answer what was kept from it. Its checksum would be wrong now."""
-    if not left or answer.status != 200:  # noqa: PLR2004 - HTTP's OK
+    if not left or answer.status != 200:
         return answer
     said = orjson.loads(answer.body)
     rest = said.setdefault(BATCHES[operation], {})
@@ -134,9 +145,6 @@ def items(operation: str, body: Body, key: Sequence[str]) -> list[str]:
     return [_name(action["TableName"], action.get("Key") or action["Item"], key) for action in actions]
 
 
-WRITES: Final = ("PutItem", "UpdateItem", "DeleteItem")
-
-
 def refused(error: str, message: str, status: int = 400) -> Answer:
     """Return an error as the engine writes it."""
     return Answer(status, orjson.dumps({"__type": NAMESPACE + error, "message": message}))
@@ -148,13 +156,6 @@ def cancelled(reasons: Sequence[Mapping[str, str]]) -> Answer:
     message = f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]"
     error = NAMESPACE + "TransactionCanceledException"
     return Answer(400, orjson.dumps({"__type": error, "Message": message, "CancellationReasons": reasons}))
-
-
-MESSAGES: Final = {
-    "ConditionalCheckFailed": "The conditional request failed",
-    "ThrottlingError": "Throughput exceeds the current capacity for one or more global secondary indexes.",
-    "TransactionConflict": "Transaction is ongoing for the item",
-}
 
 
 def _reasons(size: int, codes: Mapping[int, str]) -> list[dict[str, str]]:

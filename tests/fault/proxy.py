@@ -1,6 +1,6 @@
 """A bad day between a client and a real engine.
 
-    async with between(engine.url, seed=7, share=0.2) as proxy:      a fifth of all requests meets some fault
+    async with Proxy(engine.url, seed=7, share=0.2) as proxy:        a fifth of all requests meets some fault
         client(proxy.url)
         proxy.share = 0                                              the weather clears up
         proxy.expect(Fault.RESET_AFTER, "TransactWriteItems")        the next such request meets this fault
@@ -18,7 +18,7 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from random import Random
-from typing import Final
+from typing import Final, Self
 
 import aiohttp
 import orjson
@@ -39,7 +39,6 @@ class Proxy:
 
     def __init__(
         self,
-        session: aiohttp.ClientSession,
         engine: str,
         *,
         seed: int = 0,
@@ -61,8 +60,10 @@ class Proxy:
         self._record = record
         self._key = key
         self._engine = engine
-        self._session = session
-        self._random = Random(seed)  # noqa: S311 - it has to be the same each time
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None), auto_decompress=False
+        )
+        self._random = Random(seed)
         self._expected = deque[tuple[Fault, str | None]]()
         self._in_flight = set[str]()
         self._web = web.Server(self._serve)
@@ -90,30 +91,34 @@ class Proxy:
     @asynccontextmanager
     async def gone(self) -> AsyncIterator[None]:
         """Cut all connections, and refuse new ones."""
-        await self.close()
+        self._close()
         try:
             yield
         finally:
-            await self.open()
+            await self._open()
 
-    async def open(self) -> None:
+    async def __aenter__(self) -> Self:
+        await self._open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._close()
+        await self._web.shutdown(timeout=0.1)
+        await self._session.close()
+        self._place.close()
+
+    async def _open(self) -> None:
         """Let clients in. The port is the same each time: a socket that never listens keeps it."""
         host, port = self._place.getsockname()
         self._door = await asyncio.get_running_loop().create_server(self._web, host, port, reuse_address=True)
 
-    async def close(self) -> None:
+    def _close(self) -> None:
         """Leave nobody connected."""
         if self._door:
             self._door.close()
         for connection in self._web.connections:
             if connection.transport:
                 connection.transport.abort()
-
-    async def shut(self) -> None:
-        """Close, wait for what is under way, and give the port back."""
-        await self.close()
-        await self._web.shutdown(timeout=1)
-        self._place.close()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         raw = await request.read()
@@ -148,30 +153,19 @@ class Proxy:
         self, fault: Fault | None, operation: str, body: Body, raw: bytes, headers: dict[str, str]
     ) -> Answer | None:
         """Return what the client gets to see; nothing is a reset."""
-        match fault:
-            case Fault.RESET_BEFORE:
-                return None
-            case Fault.FAILED_BEFORE:
-                return faults.failed()
-            case Fault.THROTTLED:
-                return faults.throttled(operation, body, self._random)
-            case Fault.CONFLICT:
-                return faults.conflicted(body, self._random)
-            case Fault.MIXED_CONFLICT:
-                return faults.conflicted_beside_a_condition(body, self._random)
-            case Fault.SHORT:
-                done, left = faults.shortened(operation, body, self._random)
-                answer = await self._ask(orjson.dumps(done), headers)
-                return faults.with_the_rest(operation, answer, left)
-            case Fault.SLOW:
-                await asyncio.sleep(self._random.uniform(0, self.slowness))
+        if fault and (instead := faults.INSTEAD.get(fault)):
+            return instead(operation, body, self._random)
+        if fault is Fault.RESET_BEFORE:
+            return None
+        if fault is Fault.SHORT:
+            done, left = faults.shortened(operation, body, self._random)
+            return faults.with_the_rest(operation, await self._ask(orjson.dumps(done), headers), left)
+        if fault is Fault.SLOW:
+            await asyncio.sleep(self._random.uniform(0, self.slowness))
         answer = await self._ask_in_turn(operation, body, raw, headers)
-        match fault:
-            case Fault.RESET_AFTER:
-                return None
-            case Fault.FAILED_AFTER:
-                return faults.failed()
-        return answer
+        if fault is Fault.RESET_AFTER:
+            return None
+        return faults.failed() if fault is Fault.FAILED_AFTER else answer
 
     async def _ask_in_turn(self, operation: str, body: Body, raw: bytes, headers: dict[str, str]) -> Answer:
         """Ask the engine, unless a transaction under way holds an item that is wanted."""
@@ -195,28 +189,6 @@ class Proxy:
         async with self._session.post(self._engine, data=raw, headers=headers) as response:
             kept = {name: value for name, value in response.headers.items() if name.lower() not in OWN_HEADERS}
             return Answer(response.status, await response.read(), kept)
-
-
-@asynccontextmanager
-async def between(  # noqa: PLR0913 - each is a way in which a day may be bad
-    engine: str,
-    *,
-    seed: int = 0,
-    share: float = 0.0,
-    kinds: Collection[Fault] = tuple(Fault),
-    slowness: float = 0.2,
-    hold: float | None = None,
-    record: bool = False,
-) -> AsyncIterator[Proxy]:
-    """Stand between clients and an engine."""
-    connector, patience = aiohttp.TCPConnector(limit=0), aiohttp.ClientTimeout(total=None)
-    async with aiohttp.ClientSession(connector=connector, timeout=patience, auto_decompress=False) as session:
-        proxy = Proxy(session, engine, seed=seed, share=share, kinds=kinds, slowness=slowness, hold=hold, record=record)
-        await proxy.open()
-        try:
-            yield proxy
-        finally:
-            await proxy.shut()
 
 
 def _reset(request: web.BaseRequest) -> web.Response:
