@@ -26,11 +26,11 @@ from datastore.refusals import Overloaded
 from resolvers.context import Asking, House
 from resolvers.viewer import Role, Viewer
 from server import requests
-from server.execution.answers import Answer, events, refused, run
+from server.execution.answers import Answer, events, refused, run, worded
 from server.execution.documents import Documents, Faulty, Operation
 from server.oidc import KeysUnavailable
 from server.pages import HARDENED, Explorer, wants_page
-from server.requests import STREAM, BadRequest, GraphQLRequest
+from server.requests import LEGACY, STREAM, BadRequest, GraphQLRequest, Negotiated
 from server.settings import Introspection, Settings
 from server.streams import stream
 from server.telemetry import Metrics, Outcome, Traces
@@ -114,7 +114,8 @@ class Gate:
                 with deadline(self.settings.request_timeout):
                     return await run(self.schema, operation, asked.variables, asking, suggestions=suggestions)
         except TimeoutError:
-            return refused(GraphQLError("The time for this request is used up.", extensions=_UNAVAILABLE))
+            late = GraphQLError("The time for this request is used up.", extensions=_UNAVAILABLE)
+            return Answer(errors=[worded(late)])
 
     async def events(
         self, operation: Operation, asked: GraphQLRequest, asking: Asking
@@ -160,19 +161,19 @@ class GraphQL:
         headers: dict[str, str] = {}
         began = time.perf_counter()
         try:
-            media = requests.negotiated(request.headers.get("accept"))
+            wanted = requests.negotiated(request.headers.get("accept"))
             asked = await requests.read(request, self._gate.settings.max_body_bytes)
             who = await self._who(request)
             if who.set_cookie:
                 headers["set-cookie"] = who.set_cookie
             with self._room():
-                return await self._operation(request, asked, who.viewer, media, headers)
+                return await self._operation(request, asked, who.viewer, wanted, headers)
         except BadRequest as bad:
             self._gate.metrics.finished(None, _REFUSALS.get(bad.status, Outcome.INVALID), time.perf_counter() - began)
             return _failure(bad)
         except Faulty as faulty:
             self._gate.metrics.finished(None, Outcome.INVALID, time.perf_counter() - began)
-            return _json(refused(*faulty.errors), media, 400, headers)
+            return _json(refused(*faulty.errors), wanted, headers)
 
     async def _who(self, request: Request) -> Identified:
         try:
@@ -198,19 +199,19 @@ class GraphQL:
             self._gate.metrics.in_flight.dec()
 
     async def _operation(
-        self, request: Request, asked: GraphQLRequest, viewer: Viewer, media: str, headers: dict[str, str]
+        self, request: Request, asked: GraphQLRequest, viewer: Viewer, wanted: Negotiated, headers: dict[str, str]
     ) -> Response:
         operation = self._gate.operation(asked, viewer)
         if request.method == "GET" and operation.kind is not OperationType.QUERY:
             raise BadRequest(405, "GET runs queries only; send this with POST.", allow="POST")
         asking = Asking(self._gate.house, viewer, request.client.host if request.client else "")
-        if media == STREAM:
+        if wanted.media == STREAM:
             return stream(await self._events(operation, asked, asking), self._gate.closing, headers)
         if operation.kind is OperationType.SUBSCRIPTION:
             message = f"Subscriptions come over a WebSocket (graphql-transport-ws) or as {STREAM}."
             raise BadRequest(406, message)
         answer = await self._gate.answer(operation, asked, asking, request.scope["headers"])
-        return _json(answer, media, 200 if answer.started else 400, headers)
+        return _json(answer, wanted, headers)
 
     async def _events(self, operation: Operation, asked: GraphQLRequest, asking: Asking) -> AsyncIterator[Answer]:
         """The answers to stream: a subscription's events, or the one answer of a query."""
@@ -224,9 +225,11 @@ async def _single(answer: Answer) -> AsyncIterator[Answer]:
     yield answer
 
 
-def _json(answer: Answer, media: str, status: int, headers: Mapping[str, str]) -> Response:
-    body = orjson.dumps(answer.body())
-    return Response(body, status, {**headers, "content-type": f"{media}; charset=utf-8", **HARDENED, **_NO_STORE})
+def _json(answer: Answer, wanted: Negotiated, headers: Mapping[str, str]) -> Response:
+    """An answer as JSON."""
+    status = 200 if answer.started else wanted.not_begun
+    content_type = {"content-type": f"{LEGACY if wanted.media == STREAM else wanted.media}; charset=utf-8"}
+    return Response(orjson.dumps(answer.body()), status, {**headers, **content_type, **HARDENED, **_NO_STORE})
 
 
 _REFUSALS = {401: Outcome.UNAUTHENTICATED, 503: Outcome.OVERLOADED}

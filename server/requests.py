@@ -2,8 +2,9 @@
 
 Rules of GraphQL over HTTP, and the choices it leaves open:
 - An answer is `application/graphql-response+json` to those who accept it, else `application/json`.
-- A document that does not parse or validate, and variables that do not fit, are status 400 in the former type and in
-  the latter too: a client that looks at the status alone must not take a refusal for an answer.
+- A document that does not parse or validate, and variables that do not fit, are status 400: a client that looks at
+  the status alone must not take a refusal for an answer. Only who asks for `application/json` by name gets the 200
+  that the specification keeps for older clients.
 - GET runs queries only. POST takes JSON only, which no other site's form can send without being asked first (CORS).
 - A list of requests (batching) is not taken.
 """
@@ -64,22 +65,38 @@ def _typed(parameters: Mapping[str, Any], name: str, kind: type, wanted: str) ->
     return value
 
 
-def negotiated(accept: str | None) -> str:
-    """The media type to answer with; the client's own order decides among equals."""
-    if not accept:
-        return LEGACY
+@dataclass(frozen=True, slots=True)
+class Negotiated:
+    """The media type to answer with, and the status of an operation that was not begun."""
+
+    media: str
+    not_begun: int
+
+
+def negotiated(accept: str | None) -> Negotiated:
+    """What a client accepts best; its own order decides among equals."""
     ranked: list[tuple[float, int, str]] = []
+    if not accept:
+        return Negotiated(LEGACY, 400)
     for place, part in enumerate(accept.split(",")):
         kind, _, parameters = part.strip().lower().partition(";")
         kind = kind.strip()
         quality = _quality(parameters)
-        offered = {"*/*": LEGACY, "application/*": LEGACY}.get(kind, kind)
-        if quality > 0 and offered in (MODERN, LEGACY, STREAM):
-            ranked.append((-quality, place, offered))
+        if quality > 0 and kind in _ANSWERS:
+            ranked.append((-quality, place, kind))
     if not ranked:
         message = f"Answers come as {MODERN}, {LEGACY} or, for subscriptions, {STREAM}."
         raise BadRequest(406, message)
-    return min(ranked)[2]
+    return _ANSWERS[min(ranked)[2]]
+
+
+_ANSWERS = {
+    MODERN: Negotiated(MODERN, 400),
+    LEGACY: Negotiated(LEGACY, 200),
+    STREAM: Negotiated(STREAM, 400),
+    "application/*": Negotiated(LEGACY, 400),
+    "*/*": Negotiated(LEGACY, 400),
+}
 
 
 def _quality(parameters: str) -> float:

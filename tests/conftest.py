@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -12,6 +12,7 @@ from datastore.dynamo.declaration import create
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.engines import Running, default_engine, engine, table_name
+from tests.service import Service, running_service
 
 __all__ = ["default_engine", "engine", "table_name"]
 
@@ -63,3 +64,10 @@ async def one_client(one_table: Table, settings: Settings) -> AsyncIterator[Clie
     assert one_table.name == settings.table
     async with serving(settings) as visitor:
         yield visitor
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The service with its demo data, as `make run` starts it, in a process of its own; one for the whole run."""
+    with running_service({"RINGSIDE_DATA": str(tmp_path_factory.mktemp("service"))}, ["--demo"]) as one:
+        yield one

@@ -45,7 +45,7 @@ class Limits:
     nesting: int = 60
     tokens: int = 4_000
     fields: int = 600
-    same_name: int = 100
+    same_name: int = 60
     aliases: int = 64
     directives: int = 64
     fragments: int = 64

@@ -1,0 +1,220 @@
+"""GraphQL over HTTP: what the address answers to all kinds of requests, good and bad."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from datastore.dynamo import Table
+from resolvers.viewer import Role
+from server.settings import Settings
+from tests.client import Client, serving
+from tests.service import ROOT, Service
+
+MODERN = "application/graphql-response+json"
+
+
+def node() -> str | None:
+    path = Path(sysconfig.get_path("scripts")) / "node"
+    return str(path) if path.exists() else None
+
+
+def test_the_public_audit_passes_in_full(service: Service) -> None:
+    """All 61 checks of graphql-http's auditServer are ok; none is a warning."""
+    audit = ROOT / "tests" / "node"
+    if node() is None or not (audit / "node_modules" / "graphql-http").is_dir():
+        pytest.skip("graphql-http is not here: npm ci --prefix tests/node")
+    printed = subprocess.run(
+        [node() or "", "audit.mjs", f"{service.url}/graphql"], cwd=audit, capture_output=True, text=True, check=True
+    )
+    results = [json.loads(line) for line in printed.stdout.splitlines()]
+    assert [result for result in results if result["status"] != "ok"] == []
+    assert len(results) == 61
+
+
+async def test_a_fault_of_the_document_is_400_unless_json_is_asked_for_by_name(one_client: Client) -> None:
+    """Only an explicit `application/json` gets the 200 that older clients expect."""
+    statuses = {}
+    for accept in ("*/*", MODERN, "application/json"):
+        response = await one_client.http.post("/graphql", json={"query": "{ nothing }"}, headers={"accept": accept})
+        statuses[accept] = response.status_code
+        assert "data" not in response.json()
+    assert statuses == {"*/*": 400, MODERN: 400, "application/json": 200}
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        ({"method": "PUT", "json": {"query": "{ __typename }"}}, 405),
+        ({"method": "GET", "params": {"query": "mutation { updateProfile(input: {}) { __typename } }"}}, 405),
+        ({"method": "GET", "params": {"query": "{ __typename }", "variables": "[1"}}, 400),
+        ({"method": "GET", "params": {"query": "{ a" + " a" * 9000 + "}"}}, 414),
+        ({"method": "POST", "content": "{}", "headers": {"content-type": "text/plain"}}, 415),
+        ({"method": "POST", "content": b"{}", "headers": {"content-type": "application/json; charset=latin-1"}}, 415),
+        ({"method": "POST", "data": {"query": "{ __typename }"}}, 415),
+        ({"method": "POST", "content": b'{"query": "\xff"}', "headers": {"content-type": "application/json"}}, 400),
+        ({"method": "POST", "content": b'{"query": "\\ud800"}', "headers": {"content-type": "application/json"}}, 400),
+        ({"method": "POST", "content": b"[" * 5000, "headers": {"content-type": "application/json"}}, 400),
+        ({"method": "POST", "json": [{"query": "{ __typename }"}]}, 400),
+        ({"method": "POST", "json": {"query": 1}}, 400),
+        ({"method": "POST", "json": {"query": "{ __typename }", "variables": []}}, 400),
+        ({"method": "POST", "json": {"query": "{ __typename }", "operationName": 3}}, 400),
+        ({"method": "POST", "json": {"query": "{ __typename }"}, "headers": {"accept": "image/png"}}, 406),
+        ({"method": "POST", "content": b" " * 3_000_000, "headers": {"content-type": "application/json"}}, 413),
+    ],
+)
+async def test_what_is_no_request_is_told_so(one_client: Client, request_: dict[str, Any], status: int) -> None:
+    """A 4xx with one readable error in GraphQL's shape, and the service goes on."""
+    response = await one_client.http.request(url="/graphql", **request_)
+    assert response.status_code == status, response.text
+    assert len(response.json()["errors"][0]["message"]) > 10
+    assert await one_client.ask("{ __typename }") == "Query"
+
+
+def _bombs() -> dict[str, str]:
+    many = " ".join(f"a{place}: viewer {{ id }}" for place in range(5000))
+    return {
+        "5,000 aliases": "{" + many + "}",
+        "100 aliases": "{" + " ".join(f"a{place}: __typename" for place in range(100)) + "}",
+        "2,000 levels": "{ viewer " * 2000 + "{ id }" + "}" * 2000,
+        "2,000 nested lists": "{ nodes(ids: " + "[" * 2000 + "]" * 2000 + ") { id } }",
+        "1,000 directives": "{ viewer " + "@include(if: true) " * 1000 + "{ id } }",
+        "a field 1,000 times": "{ viewer {" + " id" * 1000 + "} }",
+        "circular fragments": "{ viewer { ...a } } fragment a on User { ...b } fragment b on User { ...a }",
+        "an exponential spread": "{ viewer { ...f0 } } "
+        + " ".join(f"fragment f{n} on User {{ ...f{n + 1} ...f{n + 1} }}" for n in range(100))
+        + " fragment f100 on User { id }",
+        "deep introspection": "{ __schema { types { fields { type "
+        + "{ ofType " * 25
+        + "{ name }"
+        + "}" * 25
+        + "} } } }",
+        "many tokens": "{ viewer { " + "name " * 6000 + "} }",
+        "a huge number": "{ __type(name: " + "9" * 5000 + ") { name } }",
+    }
+
+
+@pytest.mark.parametrize("bomb", _bombs().values(), ids=_bombs().keys())
+async def test_a_bomb_does_not_go_off(one_client: Client, bomb: str) -> None:
+    """It is refused with an error that a person can read, and the service goes on."""
+    response = await one_client.post(bomb)
+    body = response.json()
+    assert response.status_code == 400
+    assert body["errors"][0]["message"]
+    assert "Traceback" not in response.text
+    assert await one_client.ask("{ __typename }") == "Query"
+
+
+@pytest.mark.parametrize("text", ["a\x00b", "\x00"])
+async def test_nul_is_refused_in_arguments_and_inputs(one_client: Client, text: str) -> None:
+    """Whatever the field: nothing with NUL reaches the table."""
+    ada = one_client.member("ada")
+    update = "mutation ($n: String) { updateProfile(input: {name: $n}) { ... on Refused { code path } } }"
+    assert await ada.ask(update, n=text) == {"code": "INVALID_INPUT", "path": ["input", "name"]}
+    assert await ada.code("query ($i: ID!) { node(id: $i) { id } }", i=text) == "BAD_USER_INPUT"
+
+
+async def test_an_id_of_another_type_or_altered_is_refused(one_client: Client) -> None:
+    """One character makes the difference, in any place."""
+    ada = one_client.member("ada")
+    given = (await ada.ask("{ viewer { id } }"))["id"]
+    for place in range(len(given)):
+        altered = given[:place] + ("A" if given[place] != "A" else "B") + given[place + 1 :]
+        assert await ada.code("query ($i: ID!) { user(id: $i) { id } }", i=altered) == "BAD_USER_INPUT"
+
+
+async def test_without_introspection_there_are_no_hints(settings: Settings, one_table: Table) -> None:
+    """With `role`, strangers see neither the schema nor suggestions; editors see both."""
+    assert one_table.name == settings.table
+    async with serving(settings.model_copy(update={"introspection": "role"})) as visitor:
+        answers = [await one.answer("{ vewer { id } }") for one in (visitor, visitor.member("ed", Role.EDITOR))]
+        assert ["Did you mean" in answer["errors"][0]["message"] for answer in answers] == [False, True]
+        refused = await visitor.answer("{ __schema { types { name } } }")
+        assert "introspection" in refused["errors"][0]["message"].lower()
+        wrong_name = "mutation { updateProfile(input: {nme: 1}) { __typename } }"
+        assert "Did you mean" not in json.dumps(await visitor.answer(wrong_name))
+        assert (await visitor.member("ed", Role.EDITOR).ask("{ __schema { queryType { name } } }"))["queryType"]
+
+
+async def test_a_visitor_gets_a_cookie_once_and_a_forged_one_is_401(one_client: Client) -> None:
+    """The cookie is HttpOnly and SameSite; an altered one is refused and deleted."""
+    first = await one_client.post("{ __typename }")
+    cookie = first.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Lax" in cookie
+    again = await one_client.post("{ __typename }")
+    assert "set-cookie" not in again.headers
+    forged = await one_client.visitor().http.post(
+        "/graphql", json={"query": "{ __typename }"}, headers={"cookie": cookie.split(";")[0] + "x"}
+    )
+    assert forged.status_code == 401
+    assert forged.headers["www-authenticate"].startswith("Bearer")
+    assert "Max-Age=0" in forged.headers["set-cookie"]
+
+
+async def test_beyond_its_room_the_service_says_when_to_come_back(settings: Settings, one_table: Table) -> None:
+    """One request at a time fits; the others get 503 with Retry-After, and later ones are served."""
+    assert one_table.name == settings.table
+    async with serving(settings.model_copy(update={"max_in_flight": 1})) as visitor:
+        ada = visitor.member("ada")
+        update = 'mutation { updateProfile(input: {name: "Ada"}) { __typename } }'
+        responses = await asyncio.gather(*(ada.post(update) for _ in range(10)))
+        turned_away = [response for response in responses if response.status_code == 503]
+        assert turned_away
+        assert all(float(response.headers["retry-after"]) > 0 for response in turned_away)
+        assert (await ada.post(update)).status_code == 200
+
+
+async def test_only_trusted_documents_run_when_there_is_a_manifest(
+    settings: Settings, one_table: Table, tmp_path: Path
+) -> None:
+    """By hash or in full; everything else is refused, however harmless."""
+    assert one_table.name == settings.table
+    from server.execution.documents import hash_of
+
+    text = "query Me { viewer { id } }"
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(json.dumps({hash_of(text): text}))
+    async with serving(settings.model_copy(update={"trusted_documents": manifest})) as visitor:
+        by_hash = await visitor.http.post("/graphql", json={"documentId": f"sha256:{hash_of(text)}"})
+        assert by_hash.json() == {"data": {"viewer": None}}
+        assert (await visitor.answer(text)) == {"data": {"viewer": None}}
+        assert await visitor.code("{ viewer { id } }") == "BAD_USER_INPUT"
+
+
+async def test_an_answer_as_a_stream_of_events(one_client: Client) -> None:
+    """Server-Sent Events carry a query's answer as `next` and then `complete`."""
+    response = await one_client.http.post(
+        "/graphql", json={"query": "{ __typename }"}, headers={"accept": "text/event-stream"}
+    )
+    assert response.headers["content-type"].startswith("text/event-stream")
+    assert response.text.split("\n\n")[1:3] == [
+        'event: next\ndata: {"data":{"__typename":"Query"}}',
+        "event: complete\ndata:",
+    ]
+
+
+async def test_a_page_of_another_origin_may_not_ask(service: Service) -> None:
+    """Without an allowed origin no answer carries CORS headers, and a preflight is no permission."""
+    async with httpx.AsyncClient(base_url=service.url) as http:
+        preflight = await http.options(
+            "/graphql",
+            headers={"origin": "https://evil.example", "access-control-request-method": "POST"},
+        )
+        assert preflight.status_code == 405
+        assert "access-control-allow-origin" not in preflight.headers
+
+
+async def test_health_and_metrics_are_told(service: Service) -> None:
+    """The three addresses that operators ask."""
+    async with httpx.AsyncClient(base_url=service.url) as http:
+        assert (await http.get("/livez")).json() == {"status": "alive"}
+        assert (await http.get("/readyz")).json() == {"status": "ready"}
+        assert "ringside_requests_total" in (await http.get("/metrics")).text
