@@ -1,6 +1,7 @@
 """The embedded engine begins, dies, comes back and ends as server/engine.py promises."""
 
 import asyncio
+import fcntl
 import os
 import signal
 import subprocess
@@ -15,8 +16,18 @@ import uvloop
 from botocore.exceptions import BotoCoreError, ClientError
 from structlog.testing import capture_logs
 
-from server import engine
-from server.engine import Engine, EngineRefused, Program, beside, dynoxide, embedded, table_file
+from server.engine import (
+    Engine,
+    EngineRefused,
+    Program,
+    beside,
+    dynoxide,
+    embedded,
+    find_binary,
+    folder,
+    process,
+    table_file,
+)
 from tests.engines import client, program
 
 NO_ANSWER = (BotoCoreError, ClientError)
@@ -147,6 +158,34 @@ async def test_a_second_service_in_a_data_folder_is_refused(data: Path, running:
     assert f"RINGSIDE_DYNAMODB_URL={running.url}" in message
 
 
+async def test_a_second_service_waits_while_the_first_one_ends(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
+    """One that is stopped and started again in a hurry does not stumble over itself."""
+    first = embedded(data)
+    pid = (await first.__aenter__()).pid
+    assert pid
+    os.kill(pid, signal.SIGSTOP)
+    monkeypatch.setattr(process, "GRACE", 0.3)
+    ending = asyncio.create_task(first.__aexit__(None, None, None))
+    await asyncio.sleep(0)
+    async with embedded(data) as second:
+        assert ending.done()
+        assert _gone(pid)
+        assert second.pid
+
+
+async def test_a_folder_that_is_held_by_nobody_knows_whom_is_refused_in_the_end(
+    monkeypatch: pytest.MonkeyPatch, data: Path
+) -> None:
+    """It may be an old engine that hangs, or somebody who plays with locks."""
+    monkeypatch.setattr(folder, "PATIENCE", 0.1)
+    data.mkdir()
+    with (data / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(EngineRefused, match="held by a process that neither serves nor ends"):
+            async with embedded(data):
+                pass
+
+
 async def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     """The reason is the system's, the remedy ours."""
     (tmp_path / "data").touch()
@@ -251,7 +290,7 @@ async def test_nothing_is_left_when_the_service_ends(data: Path) -> None:
 
 async def test_an_engine_that_does_not_listen_is_made_to_end(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
     """A frozen process hears no signal but one."""
-    monkeypatch.setattr(engine, "GRACE", 0.1)
+    monkeypatch.setattr(process, "GRACE", 0.1)
     async with embedded(data) as one:
         pid = one.pid
         assert pid
@@ -306,6 +345,6 @@ async def test_moto_counts_every_one_of_many_at_once(tmp_path: Path) -> None:
 
 
 def _binary(data: Path) -> Path:
-    found = engine.find_binary(data)
+    found = find_binary(data)
     assert found
     return found
