@@ -21,11 +21,16 @@ _PATIENCE = 60.0
 
 @dataclass
 class Service:
-    """A running service: where it answers, what it wrote, how to end it."""
+    """A running service: where it answers, what it was told and what it wrote, how to end it."""
 
     process: subprocess.Popen[str]
     url: str
+    variables: Mapping[str, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
+
+    def token(self, user: str, *arguments: str) -> str:
+        """A bearer token that this service takes."""
+        return ringside("token", "--user", user, *arguments, **self.variables).stdout.strip()
 
     def stop(self, number: int = signal.SIGTERM, patience: float = 30.0) -> int:
         """Sends the signal and waits for the end; the exit code."""
@@ -68,7 +73,7 @@ def running_service(variables: Mapping[str, str], arguments: Sequence[str] = ())
     lines: list[str] = []
     reader = threading.Thread(target=_read, args=(process, said, lines), daemon=True)
     reader.start()
-    service = Service(process, _address(process, said, lines), lines)
+    service = Service(process, _address(process, said, lines), variables, lines)
     try:
         yield service
     finally:

@@ -5,7 +5,7 @@ const files = import.meta.glob('../../examples/*.graphql', { query: '?raw', impo
 
 // The headers editor takes comments, so nothing is sent until somebody takes the two slashes away.
 export const headersHint = `{
-  // ringside token --user alice   prints a token
+  // ringside token --user ada-abara   prints a token
   // "Authorization": "Bearer <token>"
 }
 `;

@@ -8,13 +8,13 @@ import os
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, ViewportSize, async_playwright, expect
 
-from .visit import Visit
+from tests.browser.visit import Visit
+from tests.service import Service
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -34,12 +34,6 @@ FLAGS = [
 expect.set_options(timeout=20_000)
 
 DESK: ViewportSize = {"width": 1280, "height": 800}
-
-
-class Service(Protocol):
-    """What a browser has to know of the running service."""
-
-    url: str
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from playwright.async_api import expect
 
-from .visit import Visit
+from tests.browser.visit import Visit
+from tests.service import Service
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -58,12 +59,28 @@ async def test_the_editor_marks_a_mistake(visit: Visit) -> None:
     await expect(visit.page.locator(".squiggly-error")).to_be_visible()
 
 
-async def test_the_first_example_answers(visit: Visit, album: Path | None) -> None:
+async def test_the_first_example_answers(visit: Visit) -> None:
     """A newcomer presses the button and gets data."""
     await visit.run("Viewer")
     await expect(visit.answer).to_contain_text('"viewer": null')
+
+
+async def test_a_member_asks_with_a_token(visit: Visit, service: Service, album: Path | None) -> None:
+    """The header that the hint speaks of, and the examples run as they are."""
+    await visit.write(visit.headers, f'{{ "Authorization": "Bearer {service.token("ada-abara")}')
+    for operation in ("UpdateProfile", "Node", "Viewer"):
+        await visit.run(operation)
+        await expect(visit.answer).to_contain_text('"name": "Ada"')
     if album is not None:
-        await visit.page.screenshot(path=album / "explorer.png")
+        await visit.picture(album / "explorer.png")
+
+
+async def test_a_forged_token_is_refused_readably(visit: Visit, service: Service) -> None:
+    """Not taken for a visitor's question."""
+    forged = service.token("ada-abara")[:-4] + "AAAA"
+    await visit.write(visit.headers, f'{{ "Authorization": "Bearer {forged}')
+    await visit.run("Viewer")
+    await expect(visit.answer).to_contain_text("UNAUTHENTICATED")
 
 
 async def test_an_error_can_be_read(visit: Visit) -> None:

@@ -1,6 +1,7 @@
 """A visit to the explorer: what a person sees and does there, and what the browser did behind the scenes."""
 
 import re
+from pathlib import Path
 
 from playwright.async_api import ConsoleMessage, Locator, Page, expect
 
@@ -70,6 +71,18 @@ class Visit:
         await button.click()
         if operation is not None:
             await self.page.get_by_role("menuitem", name=operation, exact=True).click()
+
+    async def picture(self, path: Path) -> None:
+        """For the README: the schema's description beside a query and its answer."""
+        await self.page.set_viewport_size({"width": 1440, "height": 810})
+        await self.page.get_by_label("Show Documentation Explorer").click()
+        await self.page.get_by_role("link", name="Query", exact=True).click()
+        await self.headers.click()
+        await self.page.keyboard.press("ControlOrMeta+Home")
+        await self.page.get_by_text("Ringside", exact=True).click()
+        # Scroll bars fade out in a second.
+        await self.page.wait_for_timeout(2000)
+        await self.page.screenshot(path=path)
 
     async def violations(self) -> list[str]:
         """What the content security policy stopped."""
