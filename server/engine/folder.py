@@ -1,0 +1,94 @@
+"""The data folder and its lock: one service at a time.
+
+The engine inherits the lock, so it is free only when nobody is left who could write to the table.
+"""
+
+import asyncio
+import fcntl
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from server.engine.programs import EngineRefused
+
+GLANCE: Final = 0.01
+# Longer than an engine may take to end after its service.
+PATIENCE: Final = 6.0
+
+
+class EngineInUse(EngineRefused):
+    """Another process runs the engine of this data folder, at `url`."""
+
+    def __init__(self, message: str, url: str) -> None:
+        super().__init__(message)
+        self.url = url
+
+
+@asynccontextmanager
+async def owned(data: Path) -> AsyncIterator[int]:
+    """Make the data folder and take its lock. Nothing unlocks it: it is free once all who hold the file are gone."""
+    lock = _lock_file(data)
+    try:
+        await _take(lock, data)
+        note(lock, "")
+        yield lock
+    finally:
+        os.close(lock)
+
+
+def _lock_file(data: Path) -> int:
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as failure:
+        raise EngineRefused(
+            f"The data folder {data} cannot be used: {failure.strerror}. Let RINGSIDE_DATA name one you can write to."
+        ) from failure
+
+
+async def _take(lock: int, data: Path) -> None:
+    """Take the lock, or say who has it. Whoever begins, ends or was killed has no name in it, and is waited for."""
+    last = time.monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid, url = _holder(lock)
+            if _alive(pid):
+                raise EngineInUse(
+                    f"The data folder {data} is in use by process {pid}. Stop that one, or let RINGSIDE_DATA name a "
+                    f"folder for this one, or set RINGSIDE_DYNAMODB_URL={url} to share its engine.",
+                    url,
+                ) from None
+            if time.monotonic() > last:
+                raise EngineRefused(
+                    f"The data folder {data} is held by a process that neither serves nor ends; `fuser {data}/lock` "
+                    "tells its number. End it, or let RINGSIDE_DATA name another folder."
+                ) from None
+            await asyncio.sleep(GLANCE)
+        else:
+            return
+
+
+def note(lock: int, holder: str) -> None:
+    """Write down who has the lock and where its engine answers, for those who come in vain."""
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, holder.encode(), 0)
+
+
+def _holder(lock: int) -> tuple[int, str]:
+    pid, _, url = os.pread(lock, 200, 0).decode(errors="replace").partition(" ")
+    return int(pid) if pid.isdecimal() else 0, url
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return pid > 0

@@ -1,0 +1,166 @@
+"""An engine as a process: it begins, answers, comes back when it dies, and ends."""
+
+import asyncio
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from server.engine import folder
+from server.engine.programs import EngineRefused, Program
+
+log = structlog.get_logger("ringside.engine")
+
+GRACE: Final = 5.0
+GLANCE: Final = 0.01
+LONGEST_ANSWER: Final = 5.0
+LONGEST_PAUSE: Final = 5.0
+STEADY: Final = 30.0
+
+# The shell that becomes the engine. The service keeps the other end of stdin and never writes, so the watcher's `read`
+# returns when the service closes it or dies, in whatever way; then the group is told to end, and made to after GRACE.
+# PR_SET_PDEATHSIG would be shorter, but it follows the thread that forked instead of the process, exists on Linux only
+# and needs code between fork and exec. The watcher stays in the engine's process group: as long as it lives, the
+# system gives the engine's number to nobody else, so no signal meets a stranger. The lock arrives as stdout, because
+# a shell can name descriptors up to 9 only; the engine keeps it, the watcher lets it go.
+LIFELINE: Final = f"""
+umask 077
+exec 3<&0 4>&1 </dev/null >/dev/null
+(trap '' TERM; read -r _ <&3; kill -TERM -$$; sleep {GRACE:.0f}; kill -KILL -$$) 4>&- 2>/dev/null &
+exec "$@" 3<&-
+"""
+
+# Answered by whatever speaks DynamoDB; no engine checks the signature.
+PROBE: Final = b"\r\n".join((
+    b"POST / HTTP/1.1",
+    b"Host: 127.0.0.1",
+    b"Connection: close",
+    b"Content-Type: application/x-amz-json-1.0",
+    b"X-Amz-Target: DynamoDB_20120810.ListTables",
+    b"X-Amz-Date: 20260101T000000Z",
+    b"Authorization: AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/dynamodb/aws4_request,SignedHeaders=,Signature=0",
+    b"Content-Length: 2",
+    b"",
+    b"{}",
+))  # fmt: skip
+
+
+class Engine:
+    """An engine in its own process; its address outlives it."""
+
+    def __init__(self, program: Program, data: Path, lock: int, port: int) -> None:
+        self.name = program.name
+        self.url = f"http://127.0.0.1:{port}"
+        self._program = program
+        self._port = port
+        self._lock = lock
+        self._log = data / "engine.log"
+        self._lifeline = -1
+        self._process: asyncio.subprocess.Process | None = None
+        self._keeper: asyncio.Task[None] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The number of its process, which changes when it has to be started again."""
+        return self._process.pid if self._process else None
+
+    async def start(self) -> None:
+        """Start it, and see that it answers."""
+        await self._spawn()
+        folder.note(self._lock, f"{os.getpid()} {self.url}")
+        self._keeper = asyncio.create_task(self._keep_alive())
+
+    async def stop(self) -> None:
+        """Let go of the lifeline, as a dying service would, and wait until the process is gone."""
+        folder.note(self._lock, "")
+        if self._keeper:
+            self._keeper.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._keeper
+        await self._end()
+
+    async def _keep_alive(self) -> None:
+        pause = 0.0
+        while True:
+            started = time.monotonic()
+            if self._process:
+                code = await self._process.wait()
+                log.warning("engine died", engine=self.name, code=code, said=self._last_words())
+            await self._end()
+            pause = 0.0 if time.monotonic() - started > STEADY else min(2 * pause + 0.1, LONGEST_PAUSE)
+            await asyncio.sleep(pause)
+            try:
+                await self._spawn()
+            except EngineRefused as refusal:
+                log.error("engine does not come back", engine=self.name, reason=str(refusal))  # noqa: TRY400 - no trace
+            else:
+                log.warning("engine is back", engine=self.name, pid=self.pid)
+
+    async def _spawn(self) -> None:
+        theirs, self._lifeline = os.pipe()
+        try:
+            with self._log.open("wb") as words:
+                self._process = await asyncio.create_subprocess_exec(
+                    "/bin/sh", "-c", LIFELINE, "engine", *self._program.command(self._port),
+                    stdin=theirs,
+                    stdout=self._lock,
+                    stderr=words,
+                    # A Ctrl-C in the terminal is the service's to hear: it drains first and ends the engine last.
+                    start_new_session=True,
+                    env={name: value for name, value in os.environ.items() if not name.startswith("RINGSIDE_")},
+                )  # fmt: skip
+        finally:
+            os.close(theirs)
+        try:
+            await self._until_it_answers(self._process)
+        except BaseException:
+            await self._end()
+            raise
+
+    async def _until_it_answers(self, process: asyncio.subprocess.Process) -> None:
+        last = time.monotonic() + self._program.patience
+        while not await _answers(self._port):
+            if process.returncode is not None:
+                raise EngineRefused(f"{self.name} ended at its start ({process.returncode}): {self._last_words()}")
+            if time.monotonic() > last:
+                raise EngineRefused(
+                    f"{self.name} does not answer within {self._program.patience:.0f} s: {self._last_words()}"
+                )
+            await asyncio.sleep(GLANCE)
+
+    async def _end(self) -> None:
+        """End the process if it runs, and its watcher in any case."""
+        process, self._process = self._process, None
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+        if process is None:
+            return
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), GRACE)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+    def _last_words(self) -> str:
+        lines = self._log.read_text(errors="replace").strip().splitlines()
+        return " / ".join(lines[-5:]) or "it left no word"
+
+
+async def _answers(port: int) -> bool:
+    """Whether DynamoDB is spoken on the port."""
+    try:
+        async with asyncio.timeout(LONGEST_ANSWER):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                writer.write(PROBE)
+                answer = await reader.read()
+            finally:
+                writer.close()
+    except OSError:  # a TimeoutError is one
+        return False
+    return b'"TableNames"' in answer
