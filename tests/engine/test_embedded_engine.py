@@ -1,4 +1,4 @@
-"""The embedded engine begins, dies, comes back and ends as server/engine.py promises."""
+"""The embedded engine begins, dies, comes back and ends as server/engine promises."""
 
 import asyncio
 import fcntl
