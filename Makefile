@@ -4,7 +4,7 @@
 PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
-NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --loglevel=error --no-audit --no-fund --no-update-notifier
+NPM := NODE_USE_SYSTEM_CA=1 PATH="$(CURDIR)/$(BIN):$$PATH" npm --loglevel=error --no-audit --no-fund --no-update-notifier
 COMPILE := $(BIN)/uv pip compile pyproject.toml -q --python-version 3.11 --universal --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate $(ARGS)
 
@@ -14,6 +14,7 @@ DEV := .venv/.installed-dev
 ENGINE := deploy/engine/node_modules/.installed
 NODE := tests/node/node_modules/.installed
 PAGE := server/explorer/index.html
+HAS_ENGINE := test -n "$$(find deploy/engine/node_modules -path '*/@dynoxide/*/dynoxide' 2> /dev/null)"
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -76,32 +77,33 @@ $(BIN)/pip:
 
 $(LOCAL): requirements-local.lock pyproject.toml | $(BIN)/pip
 	@echo "Installing the Python packages of requirements-local.lock"
-	@$(BIN)/pip install -q --require-hashes -r requirements-local.lock
-	@$(BIN)/pip install -q --no-deps --no-build-isolation --no-index -e .
+	@$(BIN)/pip install -qq --require-hashes -r requirements-local.lock
+	@$(BIN)/pip install -qq --no-deps --no-build-isolation --no-index -e .
 	@touch $@
 
 $(DEV): requirements-dev.lock pyproject.toml | $(BIN)/pip
 	@echo "Installing the Python packages of requirements-dev.lock"
-	@$(BIN)/pip install -q --require-hashes -r requirements-dev.lock
-	@$(BIN)/pip install -q --no-deps --no-build-isolation --no-index -e .
+	@$(BIN)/pip install -qq --require-hashes -r requirements-dev.lock
+	@$(BIN)/pip install -qq --no-deps --no-build-isolation --no-index -e .
 	@touch $@ $(LOCAL)
 
-# The lock knows the program for Linux on x64 alone; `dynoxide` brings those of other machines.
+# The lock knows the program for Linux on x64 alone; npm's `dynoxide` brings those of other machines.
 $(ENGINE): deploy/engine/package-lock.json | $(BIN)/npm
 	@echo "Fetching the embedded engine"
-	@($(NPM) ci --prefix deploy/engine && { test -d deploy/engine/node_modules/@dynoxide || \
-		$(NPM) install --prefix deploy/engine --no-save --ignore-scripts dynoxide@1.2.1; } && touch $@) || \
-		echo "The engine cannot be had here: moto stands in, which is slow and forgets everything at its end."
+	@$(NPM) ci --prefix deploy/engine > /dev/null; $(HAS_ENGINE) || \
+		$(NPM) install --prefix deploy/engine --no-save --ignore-scripts dynoxide@1.2.1 > /dev/null 2>&1; \
+	if $(HAS_ENGINE); then touch $@; else \
+		echo "npm has no engine for this machine: moto stands in, which is slow and forgets everything at its end"; fi
 
 $(NODE): tests/node/package-lock.json | $(BIN)/npm
 	@echo "Fetching the npm packages of the tests"
-	@$(NPM) ci --prefix tests/node
+	@$(NPM) ci --prefix tests/node > /dev/null
 	@touch $@
 
 $(PAGE): explorer/package-lock.json explorer/vite.config.js explorer/index.html $(wildcard explorer/src/* examples/*) \
 		| $(BIN)/npm
 	@echo "Building the explorer"
-	@$(NPM) ci --prefix explorer
+	@$(NPM) ci --prefix explorer > /dev/null
 	@$(NPM) run --silent build --prefix explorer -- --logLevel warn
 
 $(BIN)/npm: $(LOCAL)
