@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import sys
 from datetime import timedelta
@@ -74,12 +75,15 @@ async def _prepared(settings: Settings, reachable: Settings, *, demo: bool) -> N
     async with open_engine(reachable) as table:
         if settings.embedded:
             await declaration.create(table)
+        await check(table)
         if demo:
-            await check(table)
             await _plant(House(table, settings.seal(), policy_of(settings)))
 
 
 def _serve(settings: Settings, listening: socket.socket, workers: int) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # uvicorn raises the signal again once it has ended in good order; then the engine is ended in good order too.
+        signal.signal(number, lambda *_: sys.exit(0))
     if workers == 1:
         server = uvicorn.Server(_uvicorn(settings, application(settings), workers))
         server.run(sockets=[listening])

@@ -1,0 +1,135 @@
+"""The `ringside` command line, each command in a process of its own."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from pathlib import Path
+
+import httpx
+import pytest
+
+from server.settings import variable
+from tests.engines import Running
+from tests.service import ringside, running_service
+
+SECRET = "a secret that is long enough to be one in tests"
+
+
+def test_the_service_keeps_its_data_when_it_is_started_again(tmp_path: Path) -> None:
+    """Yesterday's profile is there, kill -9 in between; SIGTERM ends with 0."""
+    data = {"RINGSIDE_DATA": str(tmp_path)}
+    with running_service(data, ["--demo"]) as first:
+        headers = {"authorization": f"Bearer {ringside('token', '--user', 'ada', **data).stdout.strip()}"}
+        change = {"query": 'mutation { updateProfile(input: {name: "Kept"}) { __typename } }'}
+        assert "ProfileUpdated" in httpx.post(f"{first.url}/graphql", json=change, headers=headers).text
+        first.stop(signal.SIGKILL)
+    with running_service(data, ["--demo"]) as second:
+        asked = httpx.post(f"{second.url}/graphql", json={"query": "{ viewer { name } }"}, headers=headers)
+        assert asked.json() == {"data": {"viewer": {"name": "Kept"}}}
+        assert second.stop() == 0
+
+
+def test_several_workers_share_a_port_and_an_engine(tmp_path: Path) -> None:
+    """Two processes answer; the metrics speak for both."""
+    with running_service({"RINGSIDE_DATA": str(tmp_path)}, ["--workers", "2"]) as service:
+        for _ in range(20):
+            assert httpx.post(f"{service.url}/graphql", json={"query": "{ __typename }"}).status_code == 200
+        counted = next(
+            line
+            for line in httpx.get(f"{service.url}/metrics").text.splitlines()
+            if line.startswith("ringside_requests_total{")
+        )
+        assert counted.endswith(" 20.0")
+
+
+def test_a_taken_port_is_a_readable_refusal(tmp_path: Path) -> None:
+    """It names the port and what to do."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        refused = ringside("serve", "--port", port, RINGSIDE_DATA=str(tmp_path))
+    assert refused.returncode == 1
+    assert f"Port {port}" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_data_folder_in_use_is_a_readable_refusal(tmp_path: Path) -> None:
+    """A second service is refused; a command shares the first one's engine."""
+    data = {"RINGSIDE_DATA": str(tmp_path)}
+    with running_service(data):
+        refused = ringside("serve", "--port", "0", **data)
+        assert (refused.returncode, "in use" in refused.stderr) == (1, True)
+        assert ringside("audit", **data).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("variables", "named"),
+    [
+        ({"RINGSIDE_MAX_IN_FLIGHT": "many"}, "RINGSIDE_MAX_IN_FLIGHT"),
+        ({"RINGSIDE_DYNAMODB_URL": "ftp://x"}, "RINGSIDE_DYNAMODB_URL"),
+        ({"RINGSIDE_DYNAMODB_URL": "http://127.0.0.1:9", "RINGSIDE_SECRETS": "short"}, "RINGSIDE_SECRETS"),
+        ({"RINGSIDE_DYNAMODB_URL": "http://127.0.0.1:9"}, "RINGSIDE_SECRETS"),
+        ({"RINGSIDE_TABEL": "x"}, "RINGSIDE_TABLE"),
+    ],
+)
+def test_a_wrong_setting_is_named(variables: dict[str, str], named: str, tmp_path: Path) -> None:
+    """The refusal names the variable and says what to write."""
+    refused = ringside("serve", "--port", "0", RINGSIDE_DATA=str(tmp_path), **variables)
+    assert refused.returncode == 1
+    assert named in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_table_with_other_keys_is_refused(default_engine: Running, table_name: str) -> None:
+    """Both by `table check` and by `serve`, with what is different."""
+    import boto3
+
+    client = boto3.client(
+        "dynamodb",
+        endpoint_url=default_engine.url,
+        region_name="us-east-1",
+        aws_access_key_id="x",
+        aws_secret_access_key="x",
+    )
+    client.create_table(
+        TableName=table_name,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+    )
+    variables = {
+        "RINGSIDE_DYNAMODB_URL": default_engine.url, "RINGSIDE_TABLE": table_name, "RINGSIDE_SECRETS": SECRET,
+    }  # fmt: skip
+    for command in (("table", "check"), ("serve", "--port", "0")):
+        refused = ringside(*command, **variables)
+        assert refused.returncode == 1
+        assert "its keys are id (hash)" in refused.stderr
+
+
+def test_an_engine_that_does_not_answer_is_a_readable_refusal() -> None:
+    """It says which setting to look at."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        refused = ringside("table", "check", RINGSIDE_DYNAMODB_URL=url, RINGSIDE_SECRETS=SECRET)
+    assert refused.returncode == 1
+    assert "RINGSIDE_DYNAMODB_URL" in refused.stderr
+
+
+def test_help_teaches_the_settings() -> None:
+    """`serve --help` describes every variable."""
+    shown = ringside("serve", "--help").stdout
+    from server.settings import Settings
+
+    assert [name for name in map(variable, Settings.model_fields) if name not in shown] == []
+
+
+def test_the_schema_is_printed() -> None:
+    assert "type Query" in ringside("schema").stdout
+
+
+def test_a_bad_user_id_gets_no_token(tmp_path: Path) -> None:
+    refused = ringside("token", "--user", "a#b", RINGSIDE_DATA=str(tmp_path))
+    assert (refused.returncode, refused.stdout) == (1, "")
