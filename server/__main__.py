@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -66,6 +67,7 @@ def serve(
     listening = _listen(host, port)
     with engine_of(settings, share=False) as reachable:
         asyncio.run(_prepared(settings, reachable, demo=demo))
+        gc.collect()  # the preparing client's models are cycles: 9 MB that the serving client can have
         address = f"http://{host}:{listening.getsockname()[1]}/graphql"
         out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)")
         _serve(reachable, listening, workers)
