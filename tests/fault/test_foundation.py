@@ -1,0 +1,155 @@
+"""The foundation on bad days: faults of every kind between the service and its table, and an engine that is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from datastore.dynamo import (
+    ConditionFailed,
+    Conflict,
+    DeadlineExceeded,
+    Table,
+    Unavailable,
+    absent,
+    deadline,
+    metered,
+    open_table,
+    where,
+)
+from datastore.dynamo.declaration import create
+from datastore.people import PROFILE, Profile
+from resolvers.context import utc_now
+from tests.client import Client, serving
+from tests.conftest import settings_for
+from tests.engines import Running
+from tests.fault.faults import Fault
+from tests.fault.proxy import Proxy
+
+UPDATE = """
+mutation ($name: String, $key: String) {
+  updateProfile(input: {name: $name, idempotencyKey: $key}) {
+    ... on ProfileUpdated { user { name } }
+    ... on Refused { code retryAfterSeconds }
+  }
+}
+"""
+
+
+@pytest.fixture
+async def proxy(default_engine: Running) -> AsyncIterator[Proxy]:
+    async with Proxy(default_engine.url, seed=11) as one:
+        yield one
+
+
+@pytest.fixture
+async def shaky(proxy: Proxy, table_name: str) -> AsyncIterator[Table]:
+    """A table behind the proxy."""
+    async with open_table(table_name, url=proxy.url) as table:
+        await create(table)
+        yield table
+        proxy.share = 0
+        await table.client.delete_table(TableName=table_name)
+
+
+@pytest.fixture
+async def visitor(shaky: Table, proxy: Proxy) -> AsyncIterator[Client]:
+    engine = Running("proxy", proxy.url)
+    async with serving(settings_for(engine, shaky.name, request_timeout=1.5)) as one:
+        yield one
+
+
+def profile(user: str, name: str = "Ada") -> Profile:
+    return Profile(user=user, name=name, joined_at=utc_now())
+
+
+async def test_two_hundred_writes_through_every_fault_are_all_there(shaky: Table, proxy: Proxy) -> None:
+    """Every acknowledged write is found; batches are followed up to the last item."""
+    proxy.share = 0.25
+    people = [profile(f"member-{place}") for place in range(100)]
+    await asyncio.gather(*(shaky.write(PROFILE.put(one)) for one in people))
+    await shaky.write_many(PROFILE.put(profile(f"batch-{place}")) for place in range(100))
+    keys = [PROFILE.at(user=f"{kind}-{place}") for kind in ("member", "batch") for place in range(100)]
+    found = await shaky.get_many(keys)
+    assert [one.user for one in found if one] == [key.pk.removeprefix("USER#") for key in keys]
+    assert sum(proxy.faults.values()) > 20
+
+
+async def test_a_conflict_beside_a_failed_condition_is_repeated(shaky: Table, proxy: Proxy) -> None:
+    """The condition may have been read mid-change; alone, a failed condition is final and shows the item."""
+    proxy.expect(Fault.MIXED_CONFLICT, "TransactWriteItems")
+    await shaky.transact(PROFILE.put(profile("a"), when=absent()), PROFILE.put(profile("b"), when=absent()))
+    with pytest.raises(ConditionFailed) as failed:
+        await shaky.transact(PROFILE.put(profile("c"), when=absent()), PROFILE.put(profile("b", "B"), when=absent()))
+    assert failed.value.at(1)
+    assert not failed.value.at(0)
+    assert PROFILE.read(failed.value.failures[1] or {}).name == "Ada"
+    assert await shaky.get(PROFILE.at(user="c")) is None
+
+
+async def test_a_lost_answer_makes_the_next_failed_condition_doubtful(shaky: Table, proxy: Proxy) -> None:
+    """Whoever asked can then look whether the item is their own."""
+    proxy.expect(Fault.RESET_AFTER, "PutItem")
+    with pytest.raises(ConditionFailed) as failed:
+        await shaky.write(PROFILE.put(profile("a"), when=absent()))
+    assert failed.value.doubtful
+    with pytest.raises(ConditionFailed) as plain:
+        await shaky.write(PROFILE.put(profile("a"), when=where(name="Bob")))
+    assert not plain.value.doubtful
+
+
+async def test_calls_end_with_the_deadline_of_their_request(shaky: Table, proxy: Proxy) -> None:
+    """However long the engine is silent or busy; what it was is told."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    async with proxy.gone():
+        with deadline(0.3), pytest.raises(DeadlineExceeded):
+            await shaky.get(PROFILE.at(user="a"))
+    proxy.share, proxy.kinds = 1.0, (Fault.CONFLICT,)
+    with deadline(0.3), pytest.raises(Conflict):
+        await shaky.transact(PROFILE.put(profile("a")), PROFILE.put(profile("b")))
+    assert loop.time() - began < 20
+
+
+async def test_an_engine_that_is_gone_is_unavailable_and_then_normal(visitor: Client, proxy: Proxy) -> None:
+    """UNAVAILABLE in queries and mutations, readiness says so, and all is well once it is back."""
+    ada = visitor.member("ada")
+    async with proxy.gone():
+        assert await ada.code("{ viewer { name } }") == "UNAVAILABLE"
+        assert await ada.code(UPDATE, name="Ada") == "UNAVAILABLE"
+        assert (await ada.http.get("/readyz")).status_code == 503
+    assert (await ada.ask(UPDATE, name="Ada"))["user"] == {"name": "Ada"}
+
+
+async def test_a_repeat_with_a_key_is_carried_out_once_whatever_was_lost(visitor: Client, proxy: Proxy) -> None:
+    """The answer to the write is lost; the service's own repeat finds the receipt."""
+    ada = visitor.member("ada")
+    await ada.ask(UPDATE, name="Ada")
+    for fault in (Fault.RESET_AFTER, Fault.FAILED_AFTER, Fault.RESET_BEFORE, Fault.CONFLICT):
+        proxy.expect(fault, "TransactWriteItems")
+        assert (await ada.ask(UPDATE, name=str(fault), key=str(fault)))["user"] == {"name": str(fault)}
+        assert (await ada.ask(UPDATE, name=str(fault), key=str(fault)))["user"] == {"name": str(fault)}
+
+
+async def test_capacity_is_added_up_per_request(shaky: Table) -> None:
+    """Calls and units of everything inside, also for an outer meter."""
+    with metered() as outer:
+        with metered() as inner:
+            await shaky.write(PROFILE.put(profile("a")))
+            await shaky.get(PROFILE.at(user="a"), consistent=True)
+        await shaky.get(PROFILE.at(user="a"))
+    assert (inner.calls, outer.calls) == (2, 3)
+    assert inner.write_units >= 2
+    assert (inner.read_units, outer.read_units) == (1.0, 1.5)
+
+
+async def test_an_unknown_engine_fault_is_not_repeated_forever(shaky: Table) -> None:
+    """A request that the engine refuses is our mistake: once is enough."""
+    from datastore.dynamo import Rejected
+
+    with metered() as spent, pytest.raises(Rejected):
+        await shaky.slice(PROFILE.on("gsi1", shard=1), 0)
+    assert spent.calls <= 1
+    assert not issubclass(Rejected, Unavailable)
