@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ from resolvers.context import utc_now
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import Running
-from tests.fault.faults import Fault
+from tests.fault.faults import Fault, refused
 from tests.fault.proxy import Proxy
 
 UPDATE = """
@@ -153,3 +154,21 @@ async def test_an_unknown_engine_fault_is_not_repeated_forever(shaky: Table) -> 
         await shaky.slice(PROFILE.on("gsi1", shard=1), 0)
     assert spent.calls <= 1
     assert not issubclass(Rejected, Unavailable)
+
+
+async def test_an_engine_without_transactions_is_refused_with_the_reason(
+    shaky: Table, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Votes, predictions and counts would not be exact on it."""
+    from server.app import Unfit, check
+
+    known = proxy._answer
+
+    async def unknown(fault: Fault | None, operation: str, *rest: Any) -> Any:
+        if operation == "TransactWriteItems":
+            return refused("UnknownOperationException", "The requested operation is not supported.")
+        return await known(fault, operation, *rest)
+
+    monkeypatch.setattr(proxy, "_answer", unknown)
+    with pytest.raises(Unfit, match=r"no transactions.*UnknownOperation"):
+        await check(shaky)
