@@ -12,9 +12,10 @@ from datastore.dynamo.declaration import create
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.engines import Running, default_engine, engine, table_name
+from tests.promised import pytest_make_collect_report, pytest_runtest_makereport
 from tests.service import Service, running_service
 
-__all__ = ["default_engine", "engine", "table_name"]
+__all__ = ["default_engine", "engine", "pytest_make_collect_report", "pytest_runtest_makereport", "table_name"]
 
 SECRET = "a secret that is long enough to be one, in tests"
 

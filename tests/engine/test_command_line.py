@@ -6,10 +6,11 @@ import signal
 import socket
 from pathlib import Path
 
+import boto3
 import httpx
 import pytest
 
-from server.settings import variable
+from server.settings import Settings, variable
 from tests.engines import Running
 from tests.service import ringside, running_service
 
@@ -84,8 +85,6 @@ def test_a_wrong_setting_is_named(variables: dict[str, str], named: str, tmp_pat
 
 def test_a_table_with_other_keys_is_refused(default_engine: Running, table_name: str) -> None:
     """Both by `table check` and by `serve`, with what is different."""
-    import boto3
-
     client = boto3.client(
         "dynamodb",
         endpoint_url=default_engine.url,
@@ -121,8 +120,6 @@ def test_an_engine_that_does_not_answer_is_a_readable_refusal() -> None:
 def test_help_teaches_the_settings() -> None:
     """`serve --help` describes every variable."""
     shown = ringside("serve", "--help").stdout
-    from server.settings import Settings
-
     assert [name for name in map(variable, Settings.model_fields) if name not in shown] == []
 
 

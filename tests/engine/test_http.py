@@ -14,6 +14,7 @@ import pytest
 
 from datastore.dynamo import Table
 from resolvers.viewer import Role
+from server.execution.documents import hash_of
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.service import ROOT, Service
@@ -177,8 +178,6 @@ async def test_only_trusted_documents_run_when_there_is_a_manifest(
 ) -> None:
     """By hash or in full; everything else is refused, however harmless."""
     assert one_table.name == settings.table
-    from server.execution.documents import hash_of
-
     text = "query Me { viewer { id } }"
     manifest = tmp_path / "manifest.json"
     manifest.write_text(json.dumps({hash_of(text): text}))

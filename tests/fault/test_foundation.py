@@ -12,6 +12,7 @@ from datastore.dynamo import (
     ConditionFailed,
     Conflict,
     DeadlineExceeded,
+    Rejected,
     Table,
     Unavailable,
     absent,
@@ -23,6 +24,7 @@ from datastore.dynamo import (
 from datastore.dynamo.declaration import create
 from datastore.people import PROFILE, Profile
 from resolvers.context import utc_now
+from server.app import Unfit, check
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import Running
@@ -148,8 +150,6 @@ async def test_capacity_is_added_up_per_request(shaky: Table) -> None:
 
 async def test_an_unknown_engine_fault_is_not_repeated_forever(shaky: Table) -> None:
     """A request that the engine refuses is our mistake: once is enough."""
-    from datastore.dynamo import Rejected
-
     with metered() as spent, pytest.raises(Rejected):
         await shaky.slice(PROFILE.on("gsi1", shard=1), 0)
     assert spent.calls <= 1
@@ -160,8 +160,6 @@ async def test_an_engine_without_transactions_is_refused_with_the_reason(
     shaky: Table, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Votes, predictions and counts would not be exact on it."""
-    from server.app import Unfit, check
-
     known = proxy._answer
 
     async def unknown(fault: Fault | None, operation: str, *rest: Any) -> Any:

@@ -173,7 +173,7 @@ async def test_uvicorn_logs_neither_accesses_nor_query_strings_nor_headers() -> 
     config = uvicorn.Config(application, port=0, lifespan="off", log_config=None)
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve())
-    while not server.started:  # noqa: ASYNC110 - uvicorn offers no event
+    while not server.started:
         await asyncio.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
     async with httpx.AsyncClient() as client:

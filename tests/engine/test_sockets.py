@@ -1,0 +1,118 @@
+"""Subscriptions' sockets: graphql-transport-ws against the running service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from tests.service import Service, ringside, running_service
+
+PROTOCOL = "graphql-transport-ws"
+
+
+@asynccontextmanager
+async def socket(service: Service, **more: Any) -> AsyncIterator[ClientConnection]:
+    address = service.url.replace("http", "ws") + "/graphql"
+    async with connect(address, subprotocols=[PROTOCOL], **more) as connection:  # type: ignore[list-item]
+        yield connection
+
+
+async def said(connection: ClientConnection, *messages: Any) -> None:
+    for message in messages:
+        await connection.send(message if isinstance(message, str) else json.dumps(message))
+
+
+async def heard(connection: ClientConnection) -> dict[str, Any]:
+    message: dict[str, Any] = json.loads(await connection.recv())
+    return message
+
+
+async def test_a_query_over_a_socket(service: Service) -> None:
+    """Acknowledged, answered, completed; a ping is answered with a pong."""
+    async with socket(service) as connection:
+        await said(connection, {"type": "connection_init"}, {"type": "ping"})
+        assert [(await heard(connection))["type"] for _ in range(2)] == ["connection_ack", "pong"]
+        await said(connection, {"id": "1", "type": "subscribe", "payload": {"query": "{ __typename }"}})
+        answers = [await heard(connection) for _ in range(2)]
+        assert answers == [
+            {"id": "1", "type": "next", "payload": {"data": {"__typename": "Query"}}},
+            {"id": "1", "type": "complete"},
+        ]
+
+
+async def test_a_faulty_operation_is_an_error_and_the_socket_stays(service: Service) -> None:
+    """The error names the operation; the next one is answered."""
+    async with socket(service) as connection:
+        await said(connection, {"type": "connection_init"})
+        await heard(connection)
+        await said(connection, {"id": "1", "type": "subscribe", "payload": {"query": "{ nothing }"}})
+        error = await heard(connection)
+        assert (error["type"], error["id"]) == ("error", "1")
+        await said(connection, {"id": "1", "type": "subscribe", "payload": {"query": "{ __typename }"}})
+        assert (await heard(connection))["type"] == "next"
+
+
+@pytest.mark.parametrize(
+    ("messages", "code"),
+    [
+        ([{"id": "1", "type": "subscribe", "payload": {"query": "{ __typename }"}}], 4401),
+        ([{"type": "connection_init"}, {"type": "connection_init"}], 4429),
+        ([{"type": "connection_init"}, {"type": "unheard-of"}], 4400),
+        (["[]"], 4400),
+        (["no json"], 4400),
+        ([{"type": "connection_init", "payload": {"Authorization": "Bearer forged"}}], 4403),
+        ([{"type": "connection_init"}, {"id": "", "type": "subscribe", "payload": {}}], 4400),
+    ],
+)
+async def test_a_broken_protocol_closes_the_socket_with_its_code(
+    service: Service, messages: list[Any], code: int
+) -> None:
+    """The codes of the protocol, each with a reason."""
+    async with socket(service) as connection:
+        await said(connection, *messages)
+        with pytest.raises(ConnectionClosed) as closed:
+            while True:
+                await connection.recv()
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == code
+        assert closed.value.rcvd.reason
+
+
+async def test_a_page_of_another_origin_may_not_connect(service: Service) -> None:
+    """Its cookies would travel along."""
+    with pytest.raises(InvalidStatus):
+        async with socket(service, origin="https://evil.example"):
+            pass
+
+
+async def test_the_services_own_page_may_connect(service: Service) -> None:
+    async with socket(service, origin=service.url) as connection:
+        await said(connection, {"type": "connection_init"})
+        assert (await heard(connection))["type"] == "connection_ack"
+
+
+async def test_a_member_is_known_by_the_token_of_connection_init(tmp_path: Path) -> None:
+    """And when the service closes, the socket is told so with 1001 and a reason."""
+    data = {"RINGSIDE_DATA": str(tmp_path)}
+    with running_service(data) as own:
+        token = ringside("token", "--user", "ada", **data).stdout.strip()
+        async with socket(own) as connection:
+            await said(connection, {"type": "connection_init", "payload": {"Authorization": f"Bearer {token}"}})
+            await said(connection, {"id": "1", "type": "subscribe", "payload": {"query": "{ viewer { name } }"}})
+            await heard(connection)
+            assert (await heard(connection))["payload"]["data"]["viewer"]["name"] == "ada"
+            await heard(connection)
+            own.process.terminate()
+            with pytest.raises(ConnectionClosed) as closed:
+                await connection.recv()
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1001
+            assert "closes" in closed.value.rcvd.reason
+        assert own.stop() == 0
