@@ -34,6 +34,11 @@ async def heard(connection: ClientConnection) -> dict[str, Any]:
     return message
 
 
+async def until_closed(connection: ClientConnection) -> None:
+    while True:
+        await connection.recv()
+
+
 async def test_a_query_over_a_socket(service: Service) -> None:
     """Acknowledged, answered, completed; a ping is answered with a pong."""
     async with socket(service) as connection:
@@ -78,8 +83,7 @@ async def test_a_broken_protocol_closes_the_socket_with_its_code(
     async with socket(service) as connection:
         await said(connection, *messages)
         with pytest.raises(ConnectionClosed) as closed:
-            while True:
-                await connection.recv()
+            await until_closed(connection)
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == code
         assert closed.value.rcvd.reason

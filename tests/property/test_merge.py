@@ -44,13 +44,13 @@ class Shelves:
 
 
 @given(
-    some.lists(some.sets(some.integers(0, 200), max_size=40), min_size=1, max_size=6),
-    some.lists(some.integers(1, 12), min_size=6, max_size=6),
-    some.integers(1, 30),
-    some.booleans(),
+    shelves=some.lists(some.sets(some.integers(0, 200), max_size=40), min_size=1, max_size=6),
+    limits=some.lists(some.integers(1, 12), min_size=6, max_size=6),
+    wanted=some.integers(1, 30),
+    newest_first=some.booleans(),
 )
 def test_the_merge_is_the_sorted_whole_cut(
-    shelves: list[set[int]], limits: list[int], wanted: int, newest_first: bool
+    shelves: list[set[int]], limits: list[int], wanted: int, *, newest_first: bool
 ) -> None:
     """Equal sort keys are one record; `more` says whether anything follows; two rounds are enough."""
     table = Shelves({str(place): sorted(numbers) for place, numbers in enumerate(shelves)})
