@@ -24,6 +24,9 @@ from server.secret import SHORTEST_SECRET, UnreadableSecret, standing_secrets
 PREFIX = "RINGSIDE_"
 EMBEDDED = "embedded"
 AWS = "aws"
+REQUIRED = "required"
+"""What an image's own environment says, so that a container which is told nothing does not start on an empty table."""
+
 REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
 
@@ -108,6 +111,8 @@ def _without_password(text: str) -> SplitResult:
 
 
 def _engine(value: str) -> str:
+    if value.lower() == REQUIRED:
+        raise ValueError("it was not given, and a container keeps no table of its own")
     if value.lower() in (EMBEDDED, AWS):
         return value.lower()
     return _without_password(value).geturl().rstrip("/")

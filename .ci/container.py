@@ -1,0 +1,248 @@
+"""Goes through the Dockerfile without a container engine, and starts what comes of it.
+
+Each COPY and RUN is done in order, with the image's folders below a temporary one. The result is started as the
+image's user, who may write to a folder of its own for temporary files and to nothing else; it serves a table on an
+engine elsewhere, and is asked what an orchestrator, a program and a browser would ask.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+DYNOXIDE: Final = ROOT / "deploy/engine/node_modules/@dynoxide/linux-x64/dynoxide"
+FOLDERS: Final = ("/src", "/opt")
+PATIENCE: Final = 30.0
+REFUSED: Final = "RINGSIDE_DYNAMODB_URL is wrong: it was not given"
+SECRET: Final = "a secret for one rehearsal and nothing else"
+
+
+class Image:
+    """An image's folders below another one, and what the Dockerfile says of its environment, user and commands."""
+
+    def __init__(self, below: Path) -> None:
+        self.below = below
+        _lay(below / "base")
+        self.work = below
+        self.environment: dict[str, str] = {}
+        self.user = 0
+        self.said: dict[str, list[str]] = {}
+
+    def do(self, instruction: str, rest: str) -> None:
+        """One instruction of a Dockerfile."""
+        match instruction:
+            case "FROM":  # a stage has its own environment; what it built is in the same place for the next one
+                base = self.below / "base"
+                self.environment = {
+                    "PATH": f"{base}/bin:{os.environ['PATH']}",
+                    "LD_LIBRARY_PATH": f"{base}/lib",
+                    "HOME": "/",
+                }
+            case "WORKDIR":
+                self.work = Path(self.here(rest))
+                self.work.mkdir(parents=True)
+            case "ENV":
+                pairs = re.findall(r'(\w+)=(?:"([^"]*)"|(\S+))', rest.replace("$PATH", self.environment["PATH"]))
+                self.environment.update({name: self.here(quoted or bare) for name, quoted, bare in pairs})
+            case "COPY" if not rest.startswith("--from=build"):
+                _copy(rest.split(), self.work)
+            case "RUN":
+                subprocess.run(["sh", "-ec", self.here(rest)], cwd=self.work, env=self._building(), check=True)
+            case "USER":
+                self.user = int(rest.partition(":")[0])
+            case "ENTRYPOINT" | "CMD":
+                self.said[instruction] = json.loads(rest)
+            case "HEALTHCHECK":
+                self.said[instruction] = json.loads(rest.partition("CMD ")[2])
+
+    def here(self, text: str) -> str:
+        """Text with the image's folders where they are now."""
+        return re.sub(rf"(?<![\w.])({'|'.join(FOLDERS)})(?=[/\s\":]|$)", rf"{self.below}\1", text)
+
+    def _building(self) -> dict[str, str]:
+        """What building may know besides: how this machine reaches its registries."""
+        known = ("PIP_", "NPM_", "NODE_", "SSL_", "HTTP_", "HTTPS_", "NO_PROXY")
+        return {
+            **{name: value for name, value in os.environ.items() if name.upper().startswith(known)},
+            "NODE_USE_SYSTEM_CA": "1",
+            **self.environment,
+            "HOME": os.environ.get("HOME", "/"),
+        }
+
+    def start(self, command: Sequence[str], scratch: Path, **settings: str) -> subprocess.Popen[str]:
+        """Starts a command as a container would: in the image's environment, as its user, with nothing else."""
+        another = {"user": self.user, "group": self.user, "extra_groups": []} if os.geteuid() == 0 else {}
+        if another:
+            os.chown(scratch, self.user, self.user)
+        return subprocess.Popen(  # type: ignore[call-overload,no-any-return]
+            [shutil.which(command[0], path=self.environment["PATH"]) or command[0], *command[1:]],
+            cwd="/",
+            env={**self.environment, "TMPDIR": str(scratch), **settings},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            **another,
+        )
+
+
+def _lay(base: Path) -> None:
+    """The base image's `python`: this machine's, or a copy of it where other users may not go, as in a home folder."""
+    interpreter = Path(sys._base_executable).resolve()  # type: ignore[attr-defined]  # noqa: SLF001
+    if not all(folder.stat().st_mode & stat.S_IXOTH for folder in interpreter.parents):
+        library = Path(sysconfig.get_path("stdlib", vars={"installed_base": sys.base_prefix}))
+        shutil.copytree(
+            library, base / "lib" / library.name, ignore=shutil.ignore_patterns("site-packages", "test", "__pycache__")
+        )
+        for shared in Path(sys.base_prefix).glob("lib/libpython3.*"):
+            shutil.copy(shared, base / "lib")
+        copied = base / "bin" / interpreter.name
+        copied.parent.mkdir()
+        interpreter = Path(shutil.copy(interpreter, copied))
+    python = base / "bin" / "python"
+    python.parent.mkdir(parents=True, exist_ok=True)
+    python.write_text(f'#!/bin/sh\nexec {interpreter} "$@"\n')
+    python.chmod(0o755)
+
+
+def _copy(names: Sequence[str], work: Path) -> None:
+    """What git knows of the sources, into the last of the names: .dockerignore keeps out the rest."""
+    *sources, target = names
+    for source in sources:
+        git = ["git", "ls-files", "-z", source]
+        listed = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        assert listed, f"COPY {source}: there is no such file"
+        for name in filter(None, listed.split("\0")):
+            to = work / target / (Path(name).relative_to(source) if (ROOT / source).is_dir() else name)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, to)
+
+
+def instructions(dockerfile: str) -> Iterator[tuple[str, str]]:
+    """Each instruction with the rest of its line, continued lines joined."""
+    text = re.sub(r"^#.*\n", "", dockerfile, flags=re.MULTILINE).replace("\\\n", " ")
+    for line in filter(None, map(str.strip, text.splitlines())):
+        instruction, _, rest = line.partition(" ")
+        yield instruction, rest.strip()
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+def answer(url: str, body: Mapping[str, object] | None = None, accept: str = "application/json") -> str:
+    """The body of a good answer; anything else is an error."""
+    data = json.dumps(body).encode() if body else None
+    headers = {"accept": accept, "content-type": "application/json"}
+    with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=10) as response:
+        text: str = response.read().decode()
+        return text
+
+
+def until_it_answers(url: str) -> None:
+    last = time.monotonic() + PATIENCE
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=2):
+                return
+        except urllib.error.HTTPError:
+            return
+        except OSError:
+            if time.monotonic() > last:
+                raise
+            time.sleep(0.1)
+
+
+@contextmanager
+def engine(folder: Path) -> Iterator[str]:
+    """An engine outside the container; its address."""
+    port = free_port()
+    command = (DYNOXIDE, "serve", "--host", "127.0.0.1", "--port", str(port), "--db-path", folder / "table.db")
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until_it_answers(f"http://127.0.0.1:{port}")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def ended(process: subprocess.Popen[str], code: int) -> str:
+    """What a process said until its end, which must have this code."""
+    said, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == code, f"exit code {process.returncode}, not {code}:\n{said}"
+    return said
+
+
+def rehearse(image: Image, scratch: Path, url: str) -> None:
+    """A container's life: refused without an address, then its table made, served, asked, and told to end."""
+    entry, serve = image.said["ENTRYPOINT"], image.said["CMD"]
+    refused = ended(image.start([*entry, *serve], scratch), 1)
+    assert REFUSED in refused, refused
+    assert "Traceback" not in refused, refused
+
+    settings = {"RINGSIDE_DYNAMODB_URL": url, "RINGSIDE_SECRETS": SECRET, "RINGSIDE_INTROSPECTION": "on"}
+    print(ended(image.start([*entry, "table", "create"], scratch, **settings), 0).strip())
+
+    port = free_port()
+    own_port = ["--host", "127.0.0.1", "--port", str(port)]
+    service = image.start([*entry, *serve[:1], *own_port, "--demo"], scratch, **settings)
+    try:
+        address = f"http://127.0.0.1:{port}"
+        until_it_answers(f"{address}/livez")
+        assert json.loads(answer(f"{address}/livez")) == {"status": "alive"}
+        assert json.loads(answer(f"{address}/readyz")) == {"status": "ready"}
+        assert json.loads(answer(f"{address}/graphql", {"query": "{ __typename }"})) == {
+            "data": {"__typename": "Query"}
+        }
+        page = answer(f"{address}/graphql", accept="text/html")
+        scripts = re.findall(r'src="(/explorer/[^"]+\.js)"', page)
+        assert scripts, page
+        assert all(answer(address + script) for script in scripts)
+        assert "ringside_" in answer(f"{address}/metrics")
+        health = [part.replace("127.0.0.1:8000", f"127.0.0.1:{port}") for part in image.said["HEALTHCHECK"]]
+        ended(image.start(health, scratch), 0)
+        service.send_signal(signal.SIGTERM)
+        ended(service, 0)
+        print(f"Served as user {image.user if os.geteuid() == 0 else os.geteuid()}, and ended when told to")
+    finally:
+        service.kill()
+        service.wait()
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="ringside-image-") as name:
+        below = Path(name)
+        below.chmod(0o755)
+        image = Image(below)
+        for instruction, rest in instructions((ROOT / "Dockerfile").read_text(encoding="utf-8")):
+            print(f"{instruction} {rest[:100]}", flush=True)
+            image.do(instruction, rest)
+        scratch = below / "tmp"
+        scratch.mkdir()
+        with engine(below) as url:
+            rehearse(image, scratch, url)
+        assert not list(scratch.iterdir()), "the service left files behind"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""Dockerfile, .dockerignore and compose.yaml, read; .ci/container.py goes through the steps."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import yaml
+
+from server.__main__ import GRACE_SECONDS
+from server.settings import BadSettings, Settings
+from tests.generated import ROOT
+
+LINES = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)).splitlines()
+FINAL = LINES[max(place for place, line in enumerate(LINES) if line.startswith("FROM ")) :]
+
+
+def said(instruction: str) -> str:
+    """The last of an instruction in the final stage."""
+    return next(line for line in reversed(FINAL) if line.startswith(f"{instruction} ")).partition(" ")[2]
+
+
+def test_the_final_stage_runs_nothing_and_takes_only_what_was_installed() -> None:
+    """So no compiler, node or package manager of the build is in the image."""
+    assert not [line for line in FINAL if line.startswith(("RUN ", "ADD "))]
+    assert [line for line in FINAL if line.startswith("COPY ")] == ["COPY --from=build /opt/ringside /opt/ringside"]
+
+
+def test_both_stages_have_the_same_python() -> None:
+    """What is installed for one version does not run on another."""
+    assert len({line.split()[1] for line in LINES if line.startswith("FROM ")}) == 1
+
+
+def test_the_container_does_not_run_as_root() -> None:
+    """By number, so that an orchestrator can tell without looking into the image."""
+    assert re.fullmatch(r"[1-9]\d+:[1-9]\d+", said("USER"))
+
+
+def test_packages_are_installed_by_their_hashes() -> None:
+    """Each install names a lock with hashes, or installs the wheel alone and asks no registry."""
+    installs = [command for line in LINES for command in line.split("&&") if re.search(r"pip .*\binstall\b", command)]
+    assert len(installs) == 3
+    assert all("--require-hashes -r" in command or "--no-deps --no-index" in command for command in installs)
+
+
+def test_the_container_says_whether_it_is_healthy() -> None:
+    """By the address that asks for nothing but the process; a table that is away is no reason to kill it."""
+    command = json.loads(said("HEALTHCHECK").partition("CMD ")[2])
+    assert command[:2] == ["python", "-c"]
+    assert "http://127.0.0.1:8000/livez" in command[2]
+
+
+def test_a_container_that_is_told_no_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not started on an engine of its own, whose data would go with it."""
+    environment = dict(pair.split("=", 1) for line in FINAL if line.startswith("ENV ") for pair in line.split()[1:])
+    monkeypatch.setenv("RINGSIDE_DYNAMODB_URL", environment["RINGSIDE_DYNAMODB_URL"])
+    with pytest.raises(BadSettings, match="RINGSIDE_DYNAMODB_URL is wrong: it was not given"):
+        Settings.load()
+
+
+def test_what_is_copied_is_not_ignored() -> None:
+    """.dockerignore takes everything away but what it names."""
+    kept = {
+        line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line.startswith("!")
+    }
+    copied = {
+        source
+        for line in LINES
+        if line.startswith("COPY ") and not line.startswith("COPY --from")
+        for source in line.split()[1:-1]
+    }
+    assert copied == kept
+
+
+def test_compose_starts_the_service_after_its_table() -> None:
+    """Read-only, without capabilities, on loopback; the engine, which takes any credentials, has no port outside."""
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    service, table, engine = services["ringside"], services["table"], services["dynamodb"]
+    for container in (service, table):
+        assert container["read_only"] is True
+        assert container["cap_drop"] == ["ALL"]
+        assert set(container["environment"]) <= {f"RINGSIDE_{name.upper()}" for name in Settings.model_fields}
+    assert service["depends_on"]["table"]["condition"] == "service_completed_successfully"
+    assert table["depends_on"]["dynamodb"]["condition"] == "service_healthy"
+    assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+    assert "ports" not in engine
+    assert int(service["stop_grace_period"].removesuffix("s")) > GRACE_SECONDS
