@@ -35,10 +35,9 @@ _log = structlog.get_logger("ringside.live")
 
 @dataclass(frozen=True, slots=True)
 class Arrival(Generic[V]):
-    """A record that became visible at `position`, and first of all at `key`. `mark` is where to come back to."""
+    """A record that became visible at `position`. `mark` is where to come back to after it."""
 
     position: str
-    key: str
     record: V
     mark: str = ""
 
@@ -93,17 +92,15 @@ class Arrivals(Generic[V]):
         while True:
             horizon = first_id_of(self._clock() - OVERLAP)
             async for arrival in self._between(mark, settled):
-                # What was first visible at a position that is read here too is given there.
-                if arrival.key == arrival.position or arrival.key <= start:
-                    mark = max(mark, arrival.position)
-                    if arrival.position >= horizon:
-                        given.add(arrival.key)
-                    yield replace(arrival, mark=mark)
+                mark = max(mark, arrival.position)
+                if arrival.position >= horizon:  # what is older, no look will find again
+                    given.add(arrival.position)
+                yield replace(arrival, mark=mark)
             while (logged := await self._logged_since(read)) is not None:
                 read += len(logged)
                 for arrival in logged:
                     # One that comes late lies before `start`: news to who comes back, the past to who has just come.
-                    if arrival.key not in given and (back or arrival.position > start):
+                    if arrival.position not in given and (back or arrival.position > start):
                         mark = max(mark, arrival.position)
                         yield replace(arrival, mark=mark)
             # So slow that the log has moved on: the table knows the rest.
@@ -142,9 +139,9 @@ class Arrivals(Generic[V]):
     async def _publish(self, found: list[Arrival[V]], bound: str) -> None:
         async with self._changed:
             if self._settled is not None:  # the first look only says what is there already
-                fresh = [arrival for arrival in found if arrival.key not in self._seen]
+                fresh = [arrival for arrival in found if arrival.position not in self._seen]
                 self._log.extend(fresh)
                 self._logged += len(fresh)
-            self._seen = {arrival.key for arrival in found}
+            self._seen = {arrival.position for arrival in found}
             self._settled = bound
             self._changed.notify_all()

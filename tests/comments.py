@@ -69,7 +69,7 @@ query ($product: ID!, $language: String) {
   }
 }
 """
-ONE = "query ($id: ID!) { comment(id: $id) { %s moderationNote reportReasons } }" % COMMENT
+ONE = f"query ($id: ID!) {{ comment(id: $id) {{ {COMMENT} moderationNote reportReasons }} }}"
 QUEUE = """
 query ($status: CommentStatus, $first: Int, $after: String) {
   moderationQueue(status: $status, first: $first, after: $after) {

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from datastore.receipts import Once
 
 ULID_LENGTH = 26
-ARRIVALS_KEPT = timedelta(days=1)
+ARRIVALS_KEPT = timedelta(days=30)
 MOST_REPORTERS = 50
 
 
@@ -61,6 +61,7 @@ class Comment:
     edited_at: datetime | None = None
     held: Status | None = None
     note: str | None = None
+    arrived: str | None = None
     revision: int | None = None
 
     @property
@@ -106,12 +107,15 @@ REPORTS = Entity(Reports, Key("PRODUCT#{product}", "REPORTS#{ulid}"), gsi1=Key("
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A held comment that was published later than it was written: it arrives at `position`."""
+    """A held comment that was published later than it was written: it arrives at `position`, its `arrived`."""
 
     product: str
     position: str
     comment: str
-    expires: datetime
+
+    @property
+    def expires(self) -> datetime:
+        return moment_of(self.position) + ARRIVALS_KEPT
 
 
 ADMITTED = Entity(Admitted, Key("PRODUCT#{product}", "ARRIVAL#{position}"), ttl="expires")
@@ -245,8 +249,12 @@ async def arrivals(
         table.slice(ADMITTED.on(product=product).past(f"ARRIVAL#{past}").between(None, f"ARRIVAL#{up_to}"), most),
     )
     shown = await table.get_many([COMMENT.at(product=product, ulid=one.comment) for one in admitted.records])
-    found = [(one.ulid, one) for one in posted.records]
-    found += [(at.position, one) for at, one in zip(admitted.records, shown, strict=True) if one is not None]
+    found = [(one.ulid, one) for one in posted.records if one.arrived is None]
+    found += [
+        (at.position, one)
+        for at, one in zip(admitted.records, shown, strict=True)
+        if one is not None and one.arrived == at.position
+    ]
     reached = min((part.last[-ULID_LENGTH:] for part in (posted, admitted) if part.more and part.last), default=up_to)
     return sorted((one for one in found if one[0] <= reached), key=lambda one: one[0]), reached
 
@@ -258,13 +266,12 @@ async def arrivals(
 class Rewrite:
     """One comment from one state to another; None: it is not there.
 
-    `settled` drops what was reported about it. `admitted` lets it arrive at those who watch the product.
+    `settled` drops what was reported about it. What was held and is published arrives at its `arrived`.
     """
 
     old: Comment | None
     new: Comment | None
     settled: bool = False
-    admitted: Admitted | None = None
 
     def writes(self) -> list[Write]:
         """The comment's own writes come first, so that `made` knows their places."""
@@ -272,8 +279,8 @@ class Rewrite:
         either = self.new or self.old
         if either is not None and (self.settled or self.new is None):
             writes.append(REPORTS.delete(REPORTS.at(product=either.product, ulid=either.ulid)))
-        if self.admitted is not None:
-            writes.append(ADMITTED.put(self.admitted))
+        if self.new is not None and self.new.arrived and (self.old is None or self.new.arrived != self.old.arrived):
+            writes.append(ADMITTED.put(Admitted(self.new.product, self.new.arrived, self.new.ulid)))
         return writes
 
     def made(self, failed: ConditionFailed) -> bool:

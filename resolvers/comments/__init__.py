@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from datastore import comments
-from datastore.comments import ARRIVALS_KEPT, Admitted, Changed, Comment, CommentPage, Reports, Rewrite, Status
+from datastore.comments import Changed, Comment, CommentPage, Reports, Rewrite, Status
 from datastore.comments.planner import Filter
 from datastore.dynamo import Page, Window, metered
 from datastore.ids import is_ulid
@@ -126,7 +126,7 @@ async def comment_posted(asking: Asking, /, *, product: AnyId, after: str | None
 
     async def look(past: str, up_to: str) -> tuple[list[Arrival[Comment]], str]:
         found, reached = await comments.arrivals(asking.house.table, product, past, up_to, ARRIVALS_AT_ONCE)
-        return [Arrival(position, one.ulid, one) for position, one in found], reached
+        return [Arrival(position, one) for position, one in found], reached
 
     topic = asking.house.live.arrivals(("comments", product), look, start, asking.house.clock)
     async with aclosing(topic) as arrivals:
@@ -257,7 +257,8 @@ async def moderate_comment(
 
     def decided(old: Comment) -> Comment:
         held = None if status is Status.PUBLISHED else status
-        return _revised(old, held=held, note=old.note if note is None else note)
+        arrived = asking.new_id() if old.held and not held else old.arrived
+        return _revised(old, held=held, arrived=arrived, note=old.note if note is None else note)
 
     return await _changed(asking, comment, decided, settled=True)
 
@@ -271,7 +272,7 @@ async def _changed(asking: Asking, key: str, change: Callable[[Comment], Comment
             await comments.remember(asking.table, asking.once, old)
             return old
         try:
-            await _carried_out(asking, new, Rewrite(old, new, settled, _admitted(asking, old, new)))
+            await _carried_out(asking, new, Rewrite(old, new, settled))
         except Changed:
             continue
         return new
@@ -283,12 +284,6 @@ async def _carried_out(asking: Asking, answer: Any, change: Rewrite) -> None:
     with counts.moving(change.old, change.new):
         await comments.rewrite(asking.table, asking.once, answer, change)
     counts.written(change.old, change.new)
-
-
-def _admitted(asking: Asking, old: Comment, new: Comment) -> Admitted | None:
-    if old.held is None or new.held is not None:
-        return None
-    return Admitted(new.product, asking.new_id(), new.ulid, asking.now() + ARRIVALS_KEPT)
 
 
 def _revised(one: Comment, **changes: Any) -> Comment:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
 
 from datastore.comments import COMMENT, HELD, Comment
 from datastore.comments.counts import LEADER, TALLY, Leader, Tally
@@ -14,32 +15,49 @@ Numbers = Counter[tuple[str, str]]
 
 
 async def breaches(house: House) -> AsyncIterator[str]:
-    found: dict[str, Numbers] = defaultdict(Counter)
-    kept: dict[str, Numbers] = defaultdict(Counter)
-    leading: dict[str, int] = {}
-    unsettled: set[str] = set()
-    async for one in house.table.scan(COMMENT, TALLY, LEADER):
-        if isinstance(one, Comment):
-            found[one.product][one.language, f"r{one.rating}"] += 1
-            found[one.product][one.language, "bytes"] += one.size
-        elif isinstance(one, Tally):
-            kept[one.product].update({(one.language, name): getattr(one, name) for name in _NUMBERS})
-            if one.unsettled:
-                unsettled.add(one.product)
-        elif isinstance(one, Leader):
-            leading[one.product] = one.five_stars
-    for product in sorted(found.keys() | kept.keys() | leading.keys()):
-        for language, name in sorted(found[product].keys() | kept[product].keys()):
-            counted, right = kept[product][language, name], found[product][language, name]
-            if counted != right:
-                yield f"comments: product {product}, {language}: {name} says {counted} and a recount {right}"
-        five_stars = sum(number for (_, name), number in found[product].items() if name == "r5")
-        if product not in unsettled and leading.get(product, 0) != five_stars:
-            yield f"comments: product {product} leads with {leading.get(product, 0)} and has {five_stars} five stars"
-        async for breach in _index_breaches(house, product, found[product]):
+    seen = await _scanned(house)
+    for product in sorted(seen.found.keys() | seen.kept.keys() | seen.leading.keys()):
+        for breach in seen.breaches(product):
+            yield breach
+        async for breach in _index_breaches(house, product, seen.found[product]):
             yield breach
     async for breach in _queue_breaches(house):
         yield breach
+
+
+@dataclass
+class _Seen:
+    """What one scan of the table has found, by product."""
+
+    found: dict[str, Numbers] = field(default_factory=lambda: defaultdict(Counter))
+    kept: dict[str, Numbers] = field(default_factory=lambda: defaultdict(Counter))
+    leading: dict[str, int] = field(default_factory=dict)
+    unsettled: set[str] = field(default_factory=set)
+
+    def breaches(self, product: str) -> Iterator[str]:
+        found, kept = self.found[product], self.kept[product]
+        for language, name in sorted(found.keys() | kept.keys()):
+            counted, right = kept[language, name], found[language, name]
+            if counted != right:
+                yield f"comments: product {product}, {language}: {name} says {counted} and a recount {right}"
+        five_stars = sum(number for (_, name), number in found.items() if name == "r5")
+        if product not in self.unsettled and self.leading.get(product, 0) != five_stars:
+            yield f"comments: product {product} leads with {self.leading.get(product, 0)}, and {five_stars} is right"
+
+
+async def _scanned(house: House) -> _Seen:
+    seen = _Seen()
+    async for one in house.table.scan(COMMENT, TALLY, LEADER):
+        if isinstance(one, Comment):
+            seen.found[one.product][one.language, f"r{one.rating}"] += 1
+            seen.found[one.product][one.language, "bytes"] += one.size
+        elif isinstance(one, Tally):
+            seen.kept[one.product].update({(one.language, name): getattr(one, name) for name in _NUMBERS})
+            if one.unsettled:
+                seen.unsettled.add(one.product)
+        elif isinstance(one, Leader):
+            seen.leading[one.product] = one.five_stars
+    return seen
 
 
 _NUMBERS = ("r1", "r2", "r3", "r4", "r5", "bytes")
