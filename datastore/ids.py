@@ -43,3 +43,8 @@ def is_ulid(text: str) -> bool:
         return str(ULID.from_str(text)) == text
     except ValueError:
         return False
+
+
+def first_id_of(moment: datetime) -> str:
+    """The lowest id of a moment: all that were made before it are below."""
+    return str(ULID((int(moment.timestamp() * 1000) << _RANDOM_BITS).to_bytes(16, "big")))

@@ -108,6 +108,12 @@ class Asking:
     once: Once = field(init=False)
     notes: dict[str, Any] = field(default_factory=dict)
     """What the answer's `extensions` tell those who may know (the comments' plan)."""
+    explain: bool = False
+    """Whether the answer tells how it came about."""
+    last_event: str | None = None
+    """The mark of the last event that a client of a stream has received before."""
+    mark: str | None = None
+    """Where a stream stands: sent with its event, and what the client sends back as `last_event`."""
 
     @property
     def table(self) -> Table:

@@ -3,18 +3,24 @@
 Law: while a topic has listeners, its `look` runs every `seconds`; each listener gets the current value at once and then
 every value that differs from the one before, in order, none of them twice. A listener that is slow gets the newest
 value and misses those between. When the last listener leaves, the polling ends.
+
+`changes` is for values that replace each other; for records that follow each other, none of which may be missed, there
+is `arrivals`, whose law stands in resolvers/arrivals.py.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable
+from contextlib import aclosing
+from datetime import datetime
 from typing import Any, Generic, TypeVar, cast
 
 import structlog
 
 from datastore.dynamo import DynamoError
+from resolvers.arrivals import Arrival, Arrivals, Look
 
 V = TypeVar("V")
 
@@ -27,6 +33,7 @@ class Live:
 
     def __init__(self) -> None:
         self._topics: dict[Hashable, _Topic[Any]] = {}
+        self._arrivals: dict[Hashable, Arrivals[Any]] = {}
 
     async def changes(
         self, name: Hashable, look: Callable[[], Awaitable[V]], *, seconds: float = SECONDS
@@ -36,16 +43,34 @@ class Live:
         if topic is None:
             topic = self._topics[name] = _Topic(look, seconds)
         try:
-            async for value in topic.listen():
-                yield cast("V", value)
+            async with aclosing(topic.listen()) as values:
+                async for value in values:
+                    yield cast("V", value)
         finally:
             if topic.deserted and self._topics.get(name) is topic:
                 del self._topics[name]
 
+    async def arrivals(
+        self, name: Hashable, look: Look, after: str, clock: Callable[[], datetime]
+    ) -> AsyncGenerator[Arrival[Any]]:
+        """Every record that becomes visible past a position. `look` of the first listener serves all of them."""
+        topic = self._arrivals.get(name)
+        if topic is None:
+            topic = self._arrivals[name] = Arrivals(look, clock)
+        try:
+            async with aclosing(topic.listen(after)) as arrivals:
+                async for arrival in arrivals:
+                    yield arrival
+        finally:
+            if topic.deserted and self._arrivals.get(name) is topic:
+                del self._arrivals[name]
+
     async def close(self) -> None:
-        for topic in tuple(self._topics.values()):
+        topics: list[_Topic[Any] | Arrivals[Any]] = [*self._topics.values(), *self._arrivals.values()]
+        for topic in topics:
             await topic.stop()
         self._topics.clear()
+        self._arrivals.clear()
 
 
 class _Topic(Generic[V]):
@@ -64,7 +89,7 @@ class _Topic(Generic[V]):
     def deserted(self) -> bool:
         return self._listeners == 0
 
-    async def listen(self) -> AsyncIterator[V]:
+    async def listen(self) -> AsyncGenerator[V]:
         self._listeners += 1
         if self._polling is None:
             # Not in the first listener's context: its deadline and its meter are not the topic's.

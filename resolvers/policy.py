@@ -11,3 +11,7 @@ class Policy:
 
     development: bool = False
     """Whether this is somebody's own machine: those who ask may see how an answer came about."""
+    comment_rate: str | None = None
+    """How often one member may post, edit or report: "30/minute"; None sets no bound."""
+    premoderation: bool = False
+    """Whether what members write waits for a moderator before others see it."""

@@ -14,13 +14,14 @@ import strawberry
 from strawberry.schema.config import StrawberryConfig
 
 from resolvers import node as nodes
+from schema.comments import CommentsMutation, CommentsQuery, CommentsSubscription
 from schema.people import PeopleMutation, PeopleQuery
 from schema.scalars import SCALARS
 from schema.shapes import Node, field
 
 
 @strawberry.type(description="Everything that can be asked for.")
-class Query(PeopleQuery):
+class Query(PeopleQuery, CommentsQuery):
     node: Node | None = field(nodes.node, "Any object, by its id.", id="An id that an answer gave.")
     nodes: list[Node | None] = field(
         nodes.nodes, "Several objects in the order of their ids; null where there is none.", ids="At most 100 ids."
@@ -28,10 +29,18 @@ class Query(PeopleQuery):
 
 
 @strawberry.type(description="Everything that can be done.")
-class Mutation(PeopleMutation):
+class Mutation(PeopleMutation, CommentsMutation):
+    pass
+
+
+@strawberry.type(description="Everything that can be watched.")
+class Subscription(CommentsSubscription):
     pass
 
 
 schema = strawberry.Schema(
-    query=Query, mutation=Mutation, config=StrawberryConfig(auto_camel_case=True, scalar_map=SCALARS)
+    query=Query,
+    mutation=Mutation,
+    subscription=Subscription,
+    config=StrawberryConfig(auto_camel_case=True, scalar_map=SCALARS),
 )

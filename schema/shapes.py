@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any, Generic, TypeVar, Union, cast
@@ -55,9 +56,9 @@ def shape(record: type, description: str, *, name: str | None = None) -> Callabl
     return made
 
 
-def enum(kind: type[Enum], description: str, **values: str) -> None:
+def enum(kind: type[Enum], description: str, *, name: str | None = None, **values: str) -> None:
     """A GraphQL enum from an enum of the datastore, each of its values described."""
-    strawberry.enum(kind, description=description)
+    strawberry.enum(kind, name=name, description=description)
     definition = kind.__strawberry_definition__  # type: ignore[attr-defined]
     for value in definition.values:
         value.description = values[value.name]
@@ -191,8 +192,9 @@ def subscription(resolver: Callable[..., Any], description: str, /, **arguments:
 
     async def events(info: Info, **given: Any) -> Any:
         asking: Asking = info.context
-        async for record in resolver(asking, **parameters.read(given, asking.house.seal)):
-            yield record
+        async with aclosing(resolver(asking, **parameters.read(given, asking.house.seal))) as records:
+            async for record in records:
+                yield record
 
     _sign(events, resolver.__name__, list(parameters.declared(arguments)), root=False)
     return strawberry.subscription(resolver=events, description=description)

@@ -129,7 +129,11 @@ def from_environment() -> FastAPI:
 
 def policy_of(settings: Settings) -> Policy:
     """The community's rules as the operator set them."""
-    return Policy(development=settings.introspection is Introspection.ON)
+    return Policy(
+        development=settings.introspection is Introspection.ON,
+        comment_rate=settings.comment_rate,
+        premoderation=settings.premoderation,
+    )
 
 
 @asynccontextmanager

@@ -72,6 +72,10 @@ class Gate:
         self.documents.check_cost(operation, asked.variables)
         return operation
 
+    def explains(self, asked: GraphQLRequest, viewer: Viewer) -> bool:
+        """Whether the answer tells how it came about: to editors, and to anybody on their own machine."""
+        return asked.plan and (self.house.policy.development or viewer.may(Role.EDITOR))
+
     async def answer(
         self, operation: Operation, asked: GraphQLRequest, asking: Asking, headers: Headers = ()
     ) -> Answer:
@@ -204,7 +208,13 @@ class GraphQL:
         operation = self._gate.operation(asked, viewer)
         if request.method == "GET" and operation.kind is not OperationType.QUERY:
             raise BadRequest(405, "GET runs queries only; send this with POST.", allow="POST")
-        asking = Asking(self._gate.house, viewer, request.client.host if request.client else "")
+        asking = Asking(
+            self._gate.house,
+            viewer,
+            request.client.host if request.client else "",
+            explain=self._gate.explains(asked, viewer),
+            last_event=request.headers.get("last-event-id"),
+        )
         if wanted.media == STREAM:
             return stream(await self._events(operation, asked, asking), self._gate.closing, headers)
         if operation.kind is OperationType.SUBSCRIPTION:

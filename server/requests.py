@@ -41,6 +41,8 @@ class GraphQLRequest:
     operation_name: str | None = None
     variables: Mapping[str, Any] = field(default_factory=dict)
     document_id: str | None = None
+    plan: bool = False
+    """Whether the client wants to know how the answer came about: `"extensions": {"plan": true}`."""
 
     @classmethod
     def of(cls, parameters: Any) -> GraphQLRequest:
@@ -54,8 +56,14 @@ class GraphQLRequest:
             raise BadRequest(400, "There is no `query` in the request.")
         name = _typed(parameters, "operationName", str, "a text")
         variables = _typed(parameters, "variables", dict, "an object")
-        _typed(parameters, "extensions", dict, "an object")
-        return cls(query, name or None, variables or {}, document_id.removeprefix("sha256:") if document_id else None)
+        extensions = _typed(parameters, "extensions", dict, "an object") or {}
+        return cls(
+            query,
+            name or None,
+            variables or {},
+            document_id.removeprefix("sha256:") if document_id else None,
+            plan=extensions.get("plan") is True,
+        )
 
 
 def _typed(parameters: Mapping[str, Any], name: str, kind: type, wanted: str) -> Any:

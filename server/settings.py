@@ -291,6 +291,17 @@ class Settings(BaseSettings):
         le=100_000,
     )
 
+    comment_rate: str | None = _setting(
+        "How often one member may post, edit and report comments, each: `30/minute`. Without it there is no bound.",
+        write="a number per second, minute, hour or day, such as 30/minute",
+        pattern="^[1-9][0-9]{0,5}/(second|minute|hour|day)$",
+    )
+    premoderation: bool = _setting(
+        "Whether what members write about products waits for a moderator before others see it.",
+        write="true or false",
+        default=False,
+    )
+
     @classmethod
     def load(cls) -> Self:
         """Read the environment, make the embedded engine's secret if there is none, or raise BadSettings."""

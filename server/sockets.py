@@ -195,7 +195,12 @@ class _Connection:
         except Faulty as faulty:
             await self._send({"id": id_, "type": "error", "payload": refused(*faulty.errors).errors})
             return
-        asking = Asking(self._gate.house, self._viewer, self._socket.client.host if self._socket.client else "")
+        asking = Asking(
+            self._gate.house,
+            self._viewer,
+            self._socket.client.host if self._socket.client else "",
+            explain=self._gate.explains(asked, self._viewer),
+        )
         if operation.kind is not OperationType.SUBSCRIPTION:
             await self._next(id_, await self._gate.answer(operation, asked, asking))
         else:

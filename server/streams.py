@@ -31,8 +31,14 @@ def stream(answers: AsyncIterator[Answer], closing: asyncio.Event, headers: Mapp
 async def _lines(answers: AsyncIterator[Answer], closing: asyncio.Event) -> AsyncIterator[bytes]:
     yield b":\n\n"
     async for answer in until(closing, answers, QUIET_SECONDS):
-        yield b":\n\n" if answer is None else b"event: next\ndata: " + orjson.dumps(answer.body()) + b"\n\n"
+        yield b":\n\n" if answer is None else _event(answer)
     yield _COMPLETE
+
+
+def _event(answer: Answer) -> bytes:
+    """An event, with the mark that a browser sends back as Last-Event-ID where the stream has one."""
+    mark = f"id: {answer.mark}\n".encode() if answer.mark else b""
+    return b"event: next\n" + mark + b"data: " + orjson.dumps(answer.body()) + b"\n\n"
 
 
 async def until(

@@ -143,3 +143,25 @@ def decoded(fields: Mapping[str, Codec], item: Item) -> dict[str, Any]:
         elif codec.optional:
             found[name] = None
     return found
+
+
+def size_of(item: Item) -> int:
+    """Bytes of an item as capacity is counted: names and values; a number half a byte a digit and one more."""
+    return sum(len(name) + _value_size(stored) for name, stored in item.items())
+
+
+def _value_size(stored: Attribute) -> int:
+    ((kind, value),) = stored.items()
+    match kind:
+        case "S":
+            return len(value.encode())
+        case "N":
+            return (len(value.lstrip("-")) + 1) // 2 + 1
+        case "M":
+            return 3 + sum(1 + len(name.encode()) + _value_size(inner) for name, inner in value.items())
+        case "L":
+            return 3 + sum(1 + _value_size(inner) for inner in value)
+        case "B":
+            return len(value)
+        case _:
+            return 1

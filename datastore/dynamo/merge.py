@@ -32,13 +32,17 @@ class Source(Generic[R]):
 
 @dataclass(slots=True)
 class Merged(Generic[R]):
-    """The first records of the common order, and what it took to know them."""
+    """The first records of the common order, and what it took to know them.
+
+    `frontier` is the sort key up to which every source has been read; None when nothing was left unread.
+    """
 
     records: list[R]
     more: bool
     rounds: int
     queries: int
     read: int
+    frontier: str | None = None
 
 
 @dataclass(slots=True)
@@ -50,16 +54,18 @@ class _Run(Generic[R]):
     frontier: str | None  # None: nothing further
 
 
-async def merge(
+async def merge(  # noqa: PLR0913 - what to read, how much of it, and how
     table: Table,
     sources: Sequence[Source[R]],
     wanted: int,
     *,
     keep: Callable[[R], bool] = lambda _: True,
+    rounds: int | None = None,
     consistent: bool = False,
 ) -> Merged[R]:
     """The first `wanted` distinct records of all sources, which must share one direction and one kind of sort key.
 
+    After so many `rounds`, if a number is given, it may be fewer: those in front of the frontier.
     Two records with the same sort key are the same record, seen in two partitions while an edit moves it: the one
     that `keep` accepts is shown.
     """
@@ -71,10 +77,11 @@ async def merge(
         ordered = _ordered(runs, keep)
         edge = _nearest_frontier(runs)
         settled = sum(1 for sort, _ in ordered if edge is None or not _beyond(runs, sort, edge))
-        if settled >= wanted or edge is None:
+        if settled >= wanted or edge is None or outcome.rounds == rounds:
             known = ordered[: min(settled, wanted)]
             outcome.records = [record for _, record in known]
             outcome.more = settled > wanted or edge is not None
+            outcome.frontier = edge
             return outcome
         demands = [_missing(run, runs, ordered, wanted) for run in runs]
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 
 from resolvers.context import House
-from server.audit import people
+from server.audit import comments, people
 
-PARTS: Mapping[str, Callable[[House], AsyncIterator[str]]] = {"people": people.breaches}
+PARTS: Mapping[str, Callable[[House], AsyncIterator[str]]] = {
+    "people": people.breaches,
+    "comments": comments.breaches,
+}
 
 
 async def breaches(house: House) -> AsyncIterator[str]:

@@ -33,6 +33,8 @@ class Answer:
     errors: list[dict[str, Any]] = field(default_factory=list)
     extensions: dict[str, Any] = field(default_factory=dict)
     started: bool = True
+    mark: str | None = None
+    """Where a stream stands with this event, for clients that come back."""
 
     def body(self) -> dict[str, Any]:
         body: dict[str, Any] = {}
@@ -92,6 +94,9 @@ async def _each(source: Any, asking: Asking) -> AsyncIterator[Answer]:
     try:
         async for result in source:
             yield answer_of(result, asking)
+    except (Refusal, BadKey, DynamoError) as error:
+        # Raised by the stream itself, not by a field of one event: the last that the client hears.
+        yield refused(GraphQLError("The stream ended.", original_error=error))
     finally:
         await source.aclose()
 
@@ -100,7 +105,7 @@ def answer_of(result: Any, asking: Asking) -> Answer:
     errors = [worded(error) for error in result.errors or ()]
     # Data is absent, not null, when coercing the variables failed: no error then has a path.
     started = result.data is not None or any("path" in error for error in errors)
-    return Answer(result.data, errors, dict(asking.notes), started=started)
+    return Answer(result.data, errors, dict(asking.notes), started=started, mark=asking.mark)
 
 
 def refused(*errors: GraphQLError) -> Answer:

@@ -1,0 +1,347 @@
+"""Comments on products.
+
+| wanted                               | read or write                                           | requests         |
+|--------------------------------------|---------------------------------------------------------|------------------|
+| a page, newest first                 | PRODUCT#<p> COMMENT#<ulid>, descending                  | 1                |
+| a page of some languages and ratings | gsi1 …#<lang>, gsi2 …#~#<r>, gsi3 …#<lang>#<r>: planner | 1-25, ≤ 2 rounds |
+| one comment                          | COMMENT#<ulid>, then HELD#<ulid>                        | 1-2              |
+| a moderator's queue                  | gsi1 MODERATION#<status>, oldest first                  | 1 a page         |
+| what arrived                         | COMMENT#<ulid> and ARRIVAL#<ulid> between two moments   | 2                |
+| post, edit, delete, moderate         | one transaction: comment, counts, receipt               | 1                |
+
+A comment that may be seen is a COMMENT item; one that waits or was turned down is a HELD item, in no index a reader
+asks and in no count. Every change goes through `rewrite`, which moves the counts with the comment: so the statistics
+are a recount of the published comments after each change, whatever was retried or killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, cast
+
+from datastore.comments.counts import counted
+from datastore.comments.planner import Plan, plans
+from datastore.dynamo import ConditionFailed, Entity, Key, Page, Source, absent, merge, present, where
+from datastore.dynamo.attributes import size_of
+from datastore.ids import moment_of
+
+if TYPE_CHECKING:
+    from datastore.comments.planner import Census, Filter, Reading
+    from datastore.dynamo import Merged, Partition, Table, Window, Write
+    from datastore.receipts import Once
+
+ULID_LENGTH = 26
+ARRIVALS_KEPT = timedelta(days=30)
+MOST_REPORTERS = 50
+
+
+class Status(StrEnum):
+    """Whether a comment may be seen."""
+
+    PUBLISHED = "PUBLISHED"
+    PENDING = "PENDING"
+    REJECTED = "REJECTED"
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """Somebody's words about a product. What is None is not stored: every byte lies in four places."""
+
+    product: str
+    ulid: str
+    language: str
+    rating: int
+    body: str
+    author: str
+    title: str | None = None
+    edited_at: datetime | None = None
+    held: Status | None = None
+    note: str | None = None
+    arrived: str | None = None
+    revision: int | None = None
+
+    @property
+    def status(self) -> Status:
+        return self.held or Status.PUBLISHED
+
+    @property
+    def created_at(self) -> datetime:
+        return moment_of(self.ulid)
+
+    @property
+    def node_key(self) -> str:
+        return f"{self.product}#{self.ulid}"
+
+    @property
+    def size(self) -> int:
+        """Bytes of its item, in the table and in each index."""
+        return size_of(COMMENT.item(self))
+
+
+COMMENT = Entity(
+    Comment,
+    Key("PRODUCT#{product}", "COMMENT#{ulid}"),
+    gsi1=Key("PRODUCT#{product}#{language}", "{ulid}"),
+    gsi2=Key("PRODUCT#{product}#~#{rating}", "{ulid}"),
+    gsi3=Key("PRODUCT#{product}#{language}#{rating}", "{ulid}"),
+)
+HELD = Entity(Comment, Key("PRODUCT#{product}", "HELD#{ulid}"), gsi1=Key("MODERATION#{status}", "{ulid}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """What members object to in one published comment: a reason for each reporter."""
+
+    product: str
+    ulid: str
+    reasons: dict[str, str]
+    revision: int = 1
+
+
+REPORTS = Entity(Reports, Key("PRODUCT#{product}", "REPORTS#{ulid}"), gsi1=Key("MODERATION#PUBLISHED", "{ulid}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A held comment that was published later than it was written: it arrives at `position`, its `arrived`."""
+
+    product: str
+    position: str
+    comment: str
+
+    @property
+    def expires(self) -> datetime:
+        return moment_of(self.position) + ARRIVALS_KEPT
+
+
+ADMITTED = Entity(Admitted, Key("PRODUCT#{product}", "ARRIVAL#{position}"), ttl="expires")
+
+
+class Changed(Exception):
+    """The comment is no longer as it was read."""
+
+
+# ── reading ──
+
+
+async def comment(table: Table, product: str, ulid: str, *, held: bool = True) -> Comment | None:
+    """One comment as it is now; `held` ones only where asked for."""
+    for _ in range(2):  # between the two reads a moderator may have moved it
+        found = await table.get(COMMENT.at(product=product, ulid=ulid), consistent=True)
+        if found is None and held:
+            found = await table.get(HELD.at(product=product, ulid=ulid), consistent=True)
+        if found is not None or not held:
+            return found
+    return None
+
+
+@dataclass(slots=True)
+class Account:
+    """How a page was read."""
+
+    considered: Sequence[Plan]
+    chosen: Plan
+    rounds: int = 0
+    queries: int = 0
+    read: int = 0
+
+    def add(self, merged: Merged[Comment]) -> None:
+        self.rounds += merged.rounds
+        self.queries += merged.queries
+        self.read += merged.read
+
+
+@dataclass(frozen=True, slots=True)
+class CommentPage(Page[Comment]):
+    """A page that still knows what was asked for, so that the whole can be counted."""
+
+    filter: Filter | None = None
+    account: Account | None = field(default=None, compare=False)
+
+
+async def page(table: Table, wanted: Filter, census: Census, window: Window) -> CommentPage:
+    """The comments that a filter takes, newest first, seen through a window."""
+    position = window.position(wanted.scope)
+    number = window.size + 1
+    considered = plans(wanted, census, number)
+    plan = considered[0]
+    account = Account(considered, plan)
+    found: list[Comment] = []
+    while True:
+        merged = await merge(
+            table,
+            [
+                Source(_partition(wanted, plan, one, position, forward=window.forward), one.limit)
+                for one in plan.readings
+            ],
+            number - len(found),
+            keep=lambda one: wanted.takes(one.language, one.rating),
+            rounds=None if plan.exact else 1,
+        )
+        account.add(merged)
+        found += merged.records
+        if len(found) >= number or merged.frontier is None:
+            break
+        position = merged.frontier[-ULID_LENGTH:]
+        plan = _continuation(wanted, census, number - len(found), account.rounds)
+    cut = cast("CommentPage", CommentPage.cut(found, window, wanted.scope, lambda one: one.ulid))
+    return replace(cut, filter=wanted, account=account)
+
+
+def _continuation(wanted: Filter, census: Census, missing: int, rounds: int) -> Plan:
+    """What reads on where a filtering plan fell short: the exact partitions, or ever more of the cheapest ones."""
+    possible = plans(wanted, census, missing)
+    exact = next((plan for plan in possible if plan.exact), None)
+    return exact or possible[0].widened(2**rounds)
+
+
+def _partition(
+    wanted: Filter, plan: Plan, reading: Reading, position: str | None, *, forward: bool
+) -> Partition[Comment]:
+    fixed: dict[str, Any] = {"product": wanted.product}
+    if reading.language is not None:
+        fixed["language"] = reading.language
+    if reading.rating is not None:
+        fixed["rating"] = reading.rating
+    partition = COMMENT.on(reading.index, **fixed).where(plan.residual)
+    if position is not None and reading.index is None:
+        position = f"COMMENT#{position}"
+    return (partition.newest_first() if forward else partition).past(position)
+
+
+async def queue(table: Table, status: Status, window: Window) -> Page[Comment]:
+    """What waits for a moderator, oldest first: held comments of a status, or published ones that were reported."""
+    scope = f"moderation\n{status}"
+    if status is not Status.PUBLISHED:
+        return await table.page(HELD.on("gsi1", status=status), window, scope)
+    cases = await table.page(REPORTS.on("gsi1"), window, scope)
+    found = await table.get_many([COMMENT.at(product=case.product, ulid=case.ulid) for case in cases.nodes])
+    shown = [(one, place) for one, place in zip(found, cases.positions, strict=True) if one is not None]
+    return Page(
+        tuple(one for one, _ in shown),
+        tuple(place for _, place in shown),
+        cases.has_next_page,
+        cases.has_previous_page,
+        window,
+        scope,
+    )
+
+
+async def reports(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:
+    """What was reported about comments, by product and id."""
+    found = await table.get_many([REPORTS.at(product=product, ulid=ulid) for product, ulid in keys])
+    return {(one.product, one.ulid): one for one in found if one is not None}
+
+
+async def arrivals(
+    table: Table, product: str, past: str, up_to: str, most: int
+) -> tuple[list[tuple[str, Comment]], str]:
+    """Comments that could be seen for the first time between two positions, oldest first, and how far they go.
+
+    At most `most` of either kind are read, so it may be less far than `up_to`.
+    """
+    posted, admitted = await asyncio.gather(
+        table.slice(COMMENT.on(product=product).past(f"COMMENT#{past}").between(None, f"COMMENT#{up_to}"), most),
+        table.slice(ADMITTED.on(product=product).past(f"ARRIVAL#{past}").between(None, f"ARRIVAL#{up_to}"), most),
+    )
+    shown = await table.get_many([COMMENT.at(product=product, ulid=one.comment) for one in admitted.records])
+    found = [(one.ulid, one) for one in posted.records if one.arrived is None]
+    found += [
+        (at.position, one)
+        for at, one in zip(admitted.records, shown, strict=True)
+        if one is not None and one.arrived == at.position
+    ]
+    reached = min((part.last[-ULID_LENGTH:] for part in (posted, admitted) if part.more and part.last), default=up_to)
+    return sorted((one for one in found if one[0] <= reached), key=lambda one: one[0]), reached
+
+
+# ── writing ──
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """One comment from one state to another; None: it is not there.
+
+    `settled` drops what was reported about it. What was held and is published arrives at its `arrived`.
+    """
+
+    old: Comment | None
+    new: Comment | None
+    settled: bool = False
+
+    def writes(self) -> list[Write]:
+        """The comment's own writes come first, so that `made` knows their places."""
+        writes: list[Write] = [*_moved(self.old, self.new), *counted(self.old, self.new)]
+        either = self.new or self.old
+        if either is not None and (self.settled or self.new is None):
+            writes.append(REPORTS.delete(REPORTS.at(product=either.product, ulid=either.ulid)))
+        if self.new is not None and self.new.arrived and (self.old is None or self.new.arrived != self.old.arrived):
+            writes.append(ADMITTED.put(Admitted(self.new.product, self.new.arrived, self.new.ulid)))
+        return writes
+
+    def made(self, failed: ConditionFailed) -> bool:
+        """Whether the items that forbade the change are what it would have left behind."""
+        if self.new is None:
+            return failed.failures.get(0, ...) is None
+        if self.old is None:
+            return True  # nobody else could have made an item of this id
+        item = failed.failures.get(0 if _kind(self.old) is _kind(self.new) else 1)
+        return item is not None and _kind(self.new).read(item) == self.new
+
+
+async def rewrite(table: Table, once: Once, answer: Any, change: Rewrite) -> None:
+    """The comment, its counts and the receipt: all or nothing.
+
+    Changed if the comment is not as `old` says any more; what an earlier, unanswered attempt of this call has made
+    counts as made.
+    """
+    try:
+        await once.transact(table, answer, *change.writes())
+    except ConditionFailed as failed:
+        if not (failed.doubtful and change.made(failed)):
+            raise Changed from None
+
+
+def _kind(one: Comment) -> Entity[Comment]:
+    return COMMENT if one.held is None else HELD
+
+
+def _moved(old: Comment | None, new: Comment | None) -> Iterator[Write]:
+    if old is not None and (new is None or _kind(old) is not _kind(new)):
+        yield _kind(old).delete(_kind(old).place_of(old), when=_unchanged(old))
+    if new is not None:
+        in_place = old is not None and _kind(old) is _kind(new)
+        yield _kind(new).put(new, when=_unchanged(old) if in_place and old is not None else absent())
+
+
+def _unchanged(old: Comment) -> Any:
+    return present() & where(revision=old.revision)
+
+
+async def remember(table: Table, once: Once, answer: Any) -> None:
+    """A receipt for a request that had nothing to change."""
+    if once.key is not None:
+        await once.transact(table, answer)
+
+
+async def report(table: Table, once: Once, reported: Comment, reporter: str, reason: str) -> None:
+    """Adds a member's reason; again by the same member, it replaces the first. Changed if somebody was faster."""
+    place = REPORTS.at(product=reported.product, ulid=reported.ulid)
+    known = await table.get(place, consistent=True)
+    if known is not None and reporter not in known.reasons and len(known.reasons) >= MOST_REPORTERS:
+        await remember(table, once, reported)
+        return
+    if known is None:
+        write = REPORTS.put(Reports(reported.product, reported.ulid, {reporter: reason}), when=absent())
+    else:
+        raised = replace(known, reasons={**known.reasons, reporter: reason}, revision=known.revision + 1)
+        write = REPORTS.put(raised, when=where(revision=known.revision))
+    still_there = COMMENT.check(COMMENT.place_of(reported), present())
+    try:
+        await once.transact(table, reported, write, still_there)
+    except ConditionFailed:
+        raise Changed from None

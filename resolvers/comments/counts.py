@@ -1,0 +1,233 @@
+"""How many comments there are: one function per field, and what a process keeps of the counts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import zlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import structlog
+
+from datastore.comments import Comment, CommentPage, counts
+from datastore.comments.counts import Leader
+from datastore.comments.planner import RATINGS, Census, Filter
+from datastore.dynamo import DynamoError, Page, Window
+from datastore.dynamo.deadline import unhurried
+from resolvers.comments.rules import filter_of
+from resolvers.context import AnyId, Asking
+from resolvers.kept import Kept
+
+if TYPE_CHECKING:
+    from resolvers.context import House
+
+P = TypeVar("P")
+
+KEPT_FOR = 45.0
+"""Seconds for which the planner goes by counts it has read; they decide a page's price, not its comments."""
+SETTLED_EVERY = 2.0
+MOST_SETTLED_AT_ONCE = 100
+_MOST_REPEATS = 3
+_log = structlog.get_logger("ringside.comments")
+
+
+@dataclass(frozen=True, slots=True)
+class RatingCount:
+    """How many comments gave a rating."""
+
+    rating: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageCount:
+    """How many comments are in a language."""
+
+    language: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """A product's comments in numbers, as a whole or in one language."""
+
+    product: str
+    language: str | None
+    census: Census
+
+    @property
+    def _taken(self) -> tuple[str, ...] | None:
+        return None if self.language is None else (self.language,)
+
+    @property
+    def total(self) -> int:
+        return self.census.count(self._taken)
+
+    @property
+    def average(self) -> float | None:
+        total = self.total
+        stars = sum(rating * self.census.count(self._taken, (rating,)) for rating in RATINGS)
+        return stars / total if total else None
+
+    @property
+    def histogram(self) -> list[RatingCount]:
+        return [RatingCount(rating, self.census.count(self._taken, (rating,))) for rating in reversed(RATINGS)]
+
+    @property
+    def languages(self) -> list[LanguageCount]:
+        every = self._taken or tuple(self.census.counts)
+        rows = [LanguageCount(language, self.census.count((language,))) for language in every]
+        return sorted((row for row in rows if row.count), key=lambda row: (-row.count, row.language))
+
+
+async def total_count(asking: Asking, page: CommentPage, /) -> int:
+    """How many comments the page's filter takes, now."""
+    if page.filter is None:
+        return 0
+    census = await asking.house.part(Counts).exact(page.filter.product)
+    return census.count(page.filter.languages, page.filter.ratings)
+
+
+async def comment_statistics(asking: Asking, /, *, product: AnyId, language: str | None = None) -> Statistics:
+    wanted = filter_of(product, None if language is None else [language], None)
+    census = await asking.house.part(Counts).exact(wanted.product)
+    return Statistics(wanted.product, wanted.languages[0] if wanted.languages else None, census)
+
+
+async def top_products(asking: Asking, /, *, window: Window) -> Page[Leader]:
+    """Best first; at most two seconds behind what was posted."""
+    window.position(counts.LEADERS_SCOPE)
+    await asking.house.part(Counts).settle_all()
+    return await counts.leaders(asking.table, window)
+
+
+async def statistics_of(asking: Asking, leader: Leader, /) -> Statistics:
+    return Statistics(leader.product, None, await asking.house.part(Counts).exact(leader.product))
+
+
+class Counts:
+    """What one process knows and does about counts: recent ones, moves under way, leaders to settle."""
+
+    BUCKETS = 1024
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._kept: Kept[str, Census] = Kept(self._read, seconds=KEPT_FOR)
+        self._moving = [0] * self.BUCKETS
+        self._moved = [0] * self.BUCKETS
+        self._to_settle: set[str] = set()
+        self._settling: dict[str, asyncio.Task[None]] = {}
+        self._looked = float("-inf")
+
+    # ── counts ──
+
+    async def _read(self, products: Sequence[str]) -> Mapping[str, Census]:
+        found = await asyncio.gather(
+            *(counts.census(self._house.table, product, consistent=False) for product in products)
+        )
+        return dict(zip(products, found, strict=True))
+
+    async def recent(self, wanted: Filter) -> Census:
+        """Counts good enough to plan by; none at all where there is nothing to choose."""
+        if wanted.languages is None and wanted.ratings is None:
+            return Census()
+        return await self._kept.load(wanted.product) or Census()
+
+    async def exact(self, product: str) -> Census:
+        """The counts as they are now."""
+        found = await counts.census(self._house.table, product)
+        self._kept.put(product, found)
+        return found
+
+    def written(self, old: Comment | None, new: Comment | None) -> None:
+        """Takes notice of a change that this process has made."""
+        product = next(one.product for one in (new, old) if one is not None)
+        known = self._kept.at_hand(product)
+        if known is not None and (known[0] is None or known[0].count() < _FEW):
+            self._kept.forget(product)
+        if _five_stars(old) != _five_stars(new):
+            self.settle_soon(product)
+
+    # ── moves ──
+
+    @contextmanager
+    def moving(self, old: Comment | None, new: Comment | None) -> Iterator[None]:
+        """Around a write that may take a comment from one partition of an index to another."""
+        if old is None or new is None or (old.language, old.rating) == (new.language, new.rating):
+            yield
+            return
+        bucket = zlib.crc32(new.product.encode()) % self.BUCKETS
+        self._moving[bucket] += 1
+        try:
+            yield
+        finally:
+            self._moving[bucket] -= 1
+            self._moved[bucket] += 1
+
+    async def undisturbed(self, product: str, read: Callable[[], Awaitable[P]]) -> P:
+        """What is read while no comment moves between partitions.
+
+        Queries of one page see different moments. A comment that moves in between can be missed by all of them: then
+        the page is read again. Moves made by other processes are not known here; their page is as an index shows it.
+        """
+        bucket = zlib.crc32(product.encode()) % self.BUCKETS
+        for _ in range(_MOST_REPEATS):
+            before = self._moved[bucket]
+            found = await read()
+            if self._moved[bucket] == before and not self._moving[bucket]:
+                break
+        return found
+
+    # ── leaders ──
+
+    def settle_soon(self, product: str) -> None:
+        """Settles a product now, or two seconds after it was settled last."""
+        self._to_settle.add(product)
+        if product not in self._settling:
+            task = asyncio.get_running_loop().create_task(self._settle(product), context=contextvars.Context())
+            self._settling[product] = task
+            task.add_done_callback(lambda _: self._settling.pop(product, None))
+
+    async def _settle(self, product: str) -> None:
+        while product in self._to_settle:
+            self._to_settle.discard(product)
+            try:
+                await counts.settle(self._house.table, product)
+            except DynamoError as error:
+                # The mark in the table stays: the next write or look settles it.
+                _log.warning("a product could not be settled", product=product, reason=str(error))
+            await asyncio.sleep(SETTLED_EVERY)
+
+    async def settle_all(self) -> None:
+        """Settles what any process left unsettled; looked for at most every two seconds."""
+        now = asyncio.get_running_loop().time()
+        if now < self._looked + SETTLED_EVERY:
+            return
+        self._looked = now
+        waiting = await counts.unsettled(self._house.table)
+        for product in waiting[MOST_SETTLED_AT_ONCE:]:
+            self.settle_soon(product)
+        with unhurried():
+            settled = (counts.settle(self._house.table, one) for one in waiting[:MOST_SETTLED_AT_ONCE])
+            await asyncio.gather(*settled)
+
+    async def close(self) -> None:
+        """Settles what waits; what cannot be settled now is marked in the table."""
+        for task in tuple(self._settling.values()):
+            task.cancel()
+        await asyncio.gather(*self._settling.values(), return_exceptions=True)
+        for product in self._to_settle:
+            try:
+                await counts.settle(self._house.table, product)
+            except DynamoError:
+                return
+
+
+_FEW = 200
+
+
+def _five_stars(one: Comment | None) -> bool:
+    return one is not None and one.held is None and one.rating == RATINGS[-1]

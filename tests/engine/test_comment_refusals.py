@@ -1,0 +1,176 @@
+"""What is refused about comments, with which code and where: on the default engine, which is not asked."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from datastore.dynamo import capacity
+from resolvers.viewer import Role
+from tests.client import Client
+from tests.comments import EDIT, MODERATE, ONE, PAGE, POST, QUEUE, REPORT, STATISTICS, TOP, post
+
+GOOD = {"product": "42", "language": "en", "rating": 5, "body": "Well made."}
+
+BAD_INPUT = [
+    ({"rating": 0}, "rating"),
+    ({"rating": 6}, "rating"),
+    ({"rating": -1}, "rating"),
+    ({"body": ""}, "body"),
+    ({"body": " \t\n\u200b"}, "body"),
+    ({"body": "x" * 10_001}, "body"),
+    ({"body": "half \ud800"}, "body"),
+    ({"body": "nul \x00"}, "body"),
+    ({"title": "x" * 201}, "title"),
+    ({"language": "xx"}, "language"),
+    ({"language": "english"}, "language"),
+    ({"language": ""}, "language"),
+    ({"language": "~"}, "language"),
+    ({"language": "und"}, "language"),
+    ({"language": "en-x-secret"}, "language"),
+    ({"language": "e" * 2_000}, "language"),
+    ({"product": ""}, "product"),
+    ({"product": " "}, "product"),
+    ({"product": "4#2"}, "product"),
+    ({"product": "4\x002"}, "product"),
+    ({"product": "4\ud8002"}, "product"),
+    ({"product": "4" * 2_000}, "product"),
+    ({"product": "4" * 129}, "product"),
+    ({"product": "4\n2"}, "product"),
+]
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The engine calls made since, in every request."""
+    made: list[str] = []
+    record = capacity.record
+
+    def noted(operation: str, answer: Any) -> None:
+        made.append(operation)
+        record(operation, answer)
+
+    monkeypatch.setattr(capacity, "record", noted)
+    return made
+
+
+async def test_bad_input_is_refused(one_client: Client) -> None:
+    """With INVALID_INPUT and the place in the input; half a character may be refused with the whole request."""
+    ada = one_client.member("ada")
+    for change, name in BAD_INPUT:
+        request = json.dumps({"query": POST, "variables": {"input": {**GOOD, **change}}})
+        response = await ada.http.post("/graphql", content=request, headers={"content-type": "application/json"})
+        if response.status_code == 400:
+            assert "\\ud800" in request, change
+            continue
+        refused = response.json()["data"]["postComment"]
+        assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", name]), change
+
+
+async def test_the_longest_of_everything_is_taken(one_client: Client) -> None:
+    """10,000 characters of four bytes, 200 in the title, 128 in the product's id, and their page."""
+    ada = one_client.member("ada")
+    posted = await post(ada, "🛒" * 128, title="🛒" * 200, body="🛒" * 10_000, language="zh-Hant-TW", rating=1)
+    assert len((await one_client.ask(ONE, id=posted["id"]))["body"]) == 10_000
+    page = await one_client.ask(PAGE, product="🛒" * 128, languages=["zh-hant-tw"], ratings=[1, 2])
+    assert page["totalCount"] == 1
+
+
+BAD_QUESTIONS: list[tuple[dict[str, Any], str]] = [
+    ({"ratings": [0]}, "ratings.0"),
+    ({"ratings": [5, 6]}, "ratings.1"),
+    ({"ratings": [1] * 26}, "ratings"),
+    ({"languages": ["xx"]}, "languages.0"),
+    ({"languages": ["en"] * 26}, "languages"),
+    ({"product": "4#2"}, "product"),
+    ({"product": "4" * 2_000}, "product"),
+    ({"first": 0}, "first"),
+    ({"first": -1}, "first"),
+    ({"first": 101}, "first"),
+    ({"last": 0}, "last"),
+    ({"first": 1, "last": 1}, "first"),
+    ({"first": 1, "before": "x"}, "first"),
+    ({"after": "x", "before": "x"}, "after"),
+]
+
+
+async def test_a_bad_question_is_refused_unasked(one_client: Client, calls: list[str]) -> None:
+    """With BAD_USER_INPUT and the argument, before any engine call."""
+    for arguments, argument in BAD_QUESTIONS:
+        error = (await one_client.answer(PAGE, **{"product": "42", **arguments}))["errors"][0]
+        assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": argument}
+    assert calls == []
+
+
+async def test_a_cursor_is_good_for_its_own_list_only(one_client: Client, calls: list[str]) -> None:
+    """Another product, filter, list, direction of tampering: INVALID_CURSOR before any engine call."""
+    ada = one_client.member("ada")
+    for rating in (5, 4, 5, 1):
+        await post(ada, rating=rating)
+    asked = {"product": "42", "ratings": [4, 5]}
+    page = await one_client.ask(PAGE, **asked, first=1)
+    cursor = page["pageInfo"]["endCursor"]
+    top = await one_client.ask("{ topProducts(first: 1) { edges { cursor } } }")
+    again = await one_client.ask(PAGE, product="42", ratings=[5, 4], first=50, after=cursor)
+    assert len(again["edges"]) == 2, "page size and the ratings' order may change"
+    calls.clear()
+    altered = [
+        cursor[:place] + ("A" if cursor[place] != "A" else "B") + cursor[place + 1 :] for place in range(len(cursor))
+    ]
+    bad = [
+        *({**asked, "after": text} for text in altered),
+        *({**asked, "before": text} for text in altered[:3]),
+        {**asked, "after": cursor + "A"},
+        {**asked, "after": cursor[:-1]},
+        {**asked, "after": cursor + "="},
+        {**asked, "after": ""},
+        {**asked, "after": "é"},
+        {**asked, "after": "x" * 100_000},
+        {**asked, "after": top["edges"][0]["cursor"]},
+        {"product": "43", "ratings": [4, 5], "after": cursor},
+        {"product": "42", "ratings": [5], "after": cursor},
+        {"product": "42", "after": cursor},
+        {**asked, "languages": ["en"], "after": cursor},
+    ]
+    for arguments in bad:
+        assert await one_client.code(PAGE, **arguments) == "INVALID_CURSOR", arguments
+    assert await one_client.code(f'{{ topProducts(after: "{cursor}") {{ nodes {{ product }} }} }}') == "INVALID_CURSOR"
+    assert calls == []
+
+
+async def test_an_id_of_something_else_is_no_comment(one_client: Client) -> None:
+    """A user's id, an altered one, a product that never was."""
+    ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
+    posted = await post(ada)
+    user = (await ada.ask("{ viewer { id } }"))["id"]
+    for bad in (user, posted["id"][:-1], "x", ""):
+        assert await one_client.code(ONE, id=bad) == "BAD_USER_INPUT"
+        assert await ada.code(EDIT, input={"comment": bad, "rating": 1}) == "INVALID_INPUT"
+        assert await ada.code(REPORT, input={"comment": bad, "reason": "x"}) == "INVALID_INPUT"
+        assert await mod.code(MODERATE, input={"comment": bad, "status": "PENDING"}) == "INVALID_INPUT"
+    assert await ada.code(EDIT, input={"comment": posted["id"], "rating": 9}) == "INVALID_INPUT"
+    assert await ada.code(EDIT, input={"comment": posted["id"], "body": " "}) == "INVALID_INPUT"
+    assert await ada.code(REPORT, input={"comment": posted["id"], "reason": "x" * 501}) == "INVALID_INPUT"
+
+
+async def test_visitors_write_nothing(one_client: Client) -> None:
+    """NOT_SIGNED_IN for every mutation and for the queue."""
+    posted = await post(one_client.member("ada"))
+    id_ = posted["id"]
+    for mutation, given in (
+        (POST, GOOD),
+        (EDIT, {"comment": id_, "rating": 1}),
+        (REPORT, {"comment": id_, "reason": "x"}),
+        (MODERATE, {"comment": id_, "status": "REJECTED"}),
+    ):
+        assert await one_client.code(mutation, input=given) == "NOT_SIGNED_IN"
+    assert await one_client.code(QUEUE) == "NOT_SIGNED_IN"
+
+
+async def test_statistics_know_their_languages(one_client: Client) -> None:
+    """A language that nobody knows is refused; one nobody wrote in counts nothing."""
+    assert await one_client.code(STATISTICS, product="42", language="xx") == "BAD_USER_INPUT"
+    assert (await one_client.ask(STATISTICS, product="42", language="ja"))["total"] == 0
+    assert (await one_client.ask(TOP))["nodes"] == []

@@ -1,0 +1,247 @@
+"""What an operator may decide about comments, what an editor may ask, and what arrives; on the default engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from datastore.comments import COMMENT
+from datastore.comments import comment as comment_of
+from resolvers.comments import comment_posted
+from resolvers.comments.counts import Counts
+from resolvers.context import Asking
+from resolvers.node_ids import key_of
+from resolvers.viewer import Kind, Role, Viewer
+from tests.client import Client
+from tests.comments import EDIT, MODERATE, ONE, PAGE, POST, QUEUE, STATISTICS, post
+
+VISITOR = Viewer("v", Kind.VISITOR)
+
+
+async def test_what_members_write_can_wait_for_a_moderator(one_client: Client) -> None:
+    """With premoderation a comment is pending until it is published, and so is one that is edited later."""
+    one_client.house.policy = replace(one_client.house.policy, premoderation=True)
+    ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
+    posted = await post(ada)
+    assert posted["status"] == "PENDING"
+    assert (await one_client.ask(PAGE, product="42"))["totalCount"] == 0
+    assert (await mod.ask(QUEUE))["nodes"][0]["id"] == posted["id"]
+    await mod.ask(MODERATE, input={"comment": posted["id"], "status": "PUBLISHED"})
+    assert (await one_client.ask(PAGE, product="42"))["totalCount"] == 1
+    edited = await ada.ask(EDIT, input={"comment": posted["id"], "body": "Changed my mind."})
+    assert edited["comment"]["status"] == "PENDING"
+    assert (await one_client.ask(STATISTICS, product="42"))["total"] == 0
+    assert (await post(mod))["status"] == "PUBLISHED"
+
+
+async def test_a_member_writes_so_often_and_no_more(one_client: Client) -> None:
+    """The third within the minute is RATE_LIMITED and says when to come back; others may still write."""
+    one_client.house.policy = replace(one_client.house.policy, comment_rate="2/minute")
+    ada = one_client.member("ada")
+    await post(ada)
+    await post(ada)
+    given = {"product": "42", "rating": 5, "language": "en", "body": "Again."}
+    refused = await ada.ask(POST, input=given)
+    assert refused["code"] == "RATE_LIMITED"
+    assert 0 < refused["retryAfterSeconds"] <= 60
+    await post(one_client.member("bob"))
+
+
+async def test_an_editor_is_told_how_a_page_came_about(one_client: Client) -> None:
+    """On request, and nobody else: the paths considered, the one chosen, and what it cost."""
+    one_client.house.policy = replace(one_client.house.policy, development=False)
+    ada, editor = one_client.member("ada"), one_client.member("eve", Role.EDITOR)
+    for place in range(12):
+        await post(ada, rating=place % 5 + 1, language=("en", "de")[place % 2])
+
+    async def extensions(client: Client, **request: Any) -> dict[str, Any]:
+        variables = {"product": "42", "languages": ["en", "de"], "ratings": [1, 2]}
+        response = await client.http.post("/graphql", json={"query": PAGE, "variables": variables, **request})
+        return dict(response.json().get("extensions", {}))
+
+    assert await extensions(editor) == {}
+    assert await extensions(one_client, extensions={"plan": True}) == {}
+    assert await extensions(ada, extensions={"plan": True}) == {}
+    (plan,) = (await extensions(editor, extensions={"plan": True}))["plan"]
+    assert {one["path"] for one in plan["considered"]} == {"product", "language", "rating", "language and rating"}
+    assert plan["chosen"] in {one["path"] for one in plan["considered"]}
+    assert plan["queries"] >= 1
+    assert 1 <= plan["rounds"] <= 2
+    assert plan["itemsRead"] >= 6
+    assert plan["readUnits"] > 0
+    assert plan["engineMilliseconds"] > 0
+
+
+async def test_a_page_costs_one_read_of_authors(one_client: Client) -> None:
+    """Twenty authors are one batch, however many comments; the next page within seconds asks for none."""
+    for place in range(20):
+        await post(one_client.member(f"member-{place}"), product="7")
+    one_client.house.profiles._known.clear()
+    query = "{ comments(product: 7) { nodes { author { name } } } }"
+    made: list[str] = []
+    client = one_client.house.table.client
+    for name in ("query", "batch_get_item", "get_item"):
+        setattr(client, name, _noted(getattr(client, name), name, made))
+    assert len((await one_client.ask(query))["nodes"]) == 20
+    assert made == ["query", "batch_get_item"]
+    made.clear()
+    await one_client.ask(query)
+    assert made == ["query"]
+
+
+def _noted(call: Any, name: str, made: list[str]) -> Any:
+    async def noted(**parameters: Any) -> Any:
+        made.append(name)
+        return await call(**parameters)
+
+    return noted
+
+
+async def test_wrong_counts_change_no_page(one_client: Client) -> None:
+    """Counts lost, doubled or negative: the same comments on every page, and their number is what is wrong."""
+    ada = one_client.member("ada")
+    for place in range(30):
+        await post(ada, rating=place % 5 + 1, language=("en", "de", "fr")[place % 3], body=f"{place}")
+    right = {}
+    for ratings in ([5], [1, 5], [2, 3, 4]):
+        page = await one_client.ask(PAGE, product="42", ratings=ratings, languages=["en", "fr"], first=3)
+        right[tuple(ratings)] = [edge["node"]["body"] for edge in page["edges"]]
+    table = one_client.house.table
+    items = (await table.client.scan(TableName=table.name))["Items"]
+    for wrong in ("0", "-7", "100000"):
+        for item in items:
+            if item["sk"]["S"].startswith("STATISTICS#"):
+                wronged = {**item, **{f"r{rating}": {"N": wrong} for rating in (1, 2, 5)}, "bytes": {"N": wrong}}
+                await table.client.put_item(TableName=table.name, Item=wronged)
+        one_client.house._parts.pop(Counts, None)
+        for ratings, bodies in right.items():
+            page = await one_client.ask(PAGE, product="42", ratings=list(ratings), languages=["en", "fr"], first=3)
+            assert [edge["node"]["body"] for edge in page["edges"]] == bodies
+
+
+async def test_a_crash_before_settling_is_made_up_for(one_client: Client) -> None:
+    """A process that ends between a post and its leader leaves a mark; the next who looks settles it."""
+    ada = one_client.member("ada")
+    counts = one_client.house.part(Counts)
+    counts.settle_soon = lambda _: None  # type: ignore[method-assign]
+    await post(ada)
+    await post(ada)
+    standing = await one_client.ask("{ topProducts { nodes { product fiveStars } } }")
+    assert standing["nodes"] == [{"product": "42", "fiveStars": 2}]
+
+
+# ── what arrives ──
+
+
+async def watch(client: Client, **headers: str) -> AsyncGenerator[tuple[str, str], None]:
+    """Event ids and bodies, as a stream of Server-Sent Events gives them."""
+    asking = Asking(client.house, VISITOR, last_event=headers.get("last_event"))
+    async with aclosing(comment_posted(asking, product="42", after=headers.get("after"))) as comments:
+        async for comment in comments:
+            yield asking.mark or "", comment.body
+
+
+async def taken(stream: AsyncGenerator[tuple[str, str], None], number: int) -> list[tuple[str, str]]:
+    async with asyncio.timeout(20):
+        return [await anext(stream) for _ in range(number)]
+
+
+async def test_what_is_posted_arrives_once_and_in_order(one_client: Client) -> None:
+    """Two listeners share one poll; who begins later gets what is posted later; other products stay out."""
+    ada = one_client.member("ada")
+    await post(ada, body="before")
+    first, second = watch(one_client), watch(one_client)
+    waiting = [asyncio.create_task(taken(stream, 3)) for stream in (first, second)]
+    await asyncio.sleep(0.1)
+    await post(ada, product="43", body="elsewhere")
+    for body in ("a", "b", "c"):
+        await post(ada, body=body)
+    for arrived in await asyncio.gather(*waiting):
+        assert [body for _, body in arrived] == ["a", "b", "c"]
+    assert len(one_client.house.live._arrivals) == 1
+    await first.aclose()
+    await second.aclose()
+    assert not one_client.house.live._arrivals
+
+
+async def test_who_comes_back_misses_nothing(one_client: Client) -> None:
+    """With the last event's id, or the comment's: exactly what was posted since, also what was published since."""
+    one_client.house.policy = replace(one_client.house.policy, premoderation=True)
+    ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
+    waits = await post(ada, body="waits")
+    stream = watch(one_client)
+    waiting = asyncio.create_task(taken(stream, 2))
+    await asyncio.sleep(0.1)
+    await post(mod, body="a")
+    last = await post(mod, body="b")
+    (_, (mark, _)) = await waiting
+    await stream.aclose()
+    await post(mod, body="c")
+    await mod.ask(MODERATE, input={"comment": waits["id"], "status": "PUBLISHED"})
+    await post(mod, body="d")
+    for where in ({"after": mark}, {"last_event": mark}, {"after": last["id"]}):
+        again = watch(one_client, **where)
+        assert [body for _, body in await taken(again, 3)] == ["c", "waits", "d"]
+        await again.aclose()
+
+
+async def test_a_late_commit_arrives_late(one_client: Client) -> None:
+    """A comment whose id is older than what was already sent is sent all the same."""
+    ada = one_client.member("ada")
+    id_ = one_client.house.ids.next(one_client.house.clock())
+    stream = watch(one_client, after=id_)
+    waiting = asyncio.create_task(taken(stream, 1))
+    late = one_client.house.ids.next(one_client.house.clock())
+    posted = await post(ada, body="prompt")
+    await waiting
+    found = await comment_of(one_client.house.table, "42", _ulid_of(posted))
+    assert found is not None
+    await one_client.house.table.write(COMMENT.put(replace(found, ulid=late, body="late")))
+    assert [body for _, body in await taken(stream, 1)] == ["late"]
+    await stream.aclose()
+
+
+def _ulid_of(posted: dict[str, Any]) -> str:
+    return key_of("Comment", posted["id"]).rpartition("#")[2]
+
+
+async def test_a_stream_of_events_carries_their_ids(one_client: Client) -> None:
+    """Over HTTP: the event, its id, and a bad beginning refused in words."""
+    ada = one_client.member("ada")
+    posted = await post(ada, body="first")
+    query = {"query": "subscription { commentPosted(product: 42) { body } }"}
+    headers = {"accept": "text/event-stream", "last-event-id": "0" * 26}
+    lines: list[str] = []
+
+    async def read() -> None:
+        async with one_client.http.stream("POST", "/graphql", json=query, headers=headers) as response:
+            async for line in response.aiter_lines():
+                lines.append(line)
+                if line.startswith("data: "):
+                    return
+
+    bad = await one_client.http.post("/graphql", json=query, headers={**headers, "last-event-id": "nonsense"})
+    assert "BAD_USER_INPUT" in bad.text
+    assert bad.text.endswith("event: complete\ndata:\n\n")
+    reading = asyncio.create_task(read())
+    await asyncio.sleep(2.5)
+    one_client.app.state.closing.set()  # the test's transport hands over a response when it has ended
+    async with asyncio.timeout(20):
+        await reading
+    assert f"id: {_ulid_of(posted)}" in lines
+    assert any('"body":"first"' in line for line in lines)
+
+
+async def test_a_held_comment_is_seen_by_its_author(one_client: Client) -> None:
+    """By its id, through `node` too; nobody else learns that it is there."""
+    one_client.house.policy = replace(one_client.house.policy, premoderation=True)
+    ada = one_client.member("ada")
+    posted = await post(ada)
+    node = "query ($id: ID!) { node(id: $id) { id } }"
+    assert (await ada.ask(ONE, id=posted["id"]))["status"] == "PENDING"
+    assert await ada.ask(node, id=posted["id"]) == {"id": posted["id"]}
+    assert await one_client.member("bob").ask(node, id=posted["id"]) is None
+    assert await one_client.member("bob").code(EDIT, input={"comment": posted["id"], "rating": 1}) == "NOT_FOUND"
