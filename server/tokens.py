@@ -156,7 +156,7 @@ class Tokens:
         )
 
 
-def mint(  # noqa: PLR0913 - one argument for each claim
+def mint(
     settings: Settings,
     user: str,
     *,

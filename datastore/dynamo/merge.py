@@ -54,7 +54,7 @@ class _Run(Generic[R]):
     frontier: str | None  # None: nothing further
 
 
-async def merge(  # noqa: PLR0913 - what to read, how much of it, and how
+async def merge(
     table: Table,
     sources: Sequence[Source[R]],
     wanted: int,

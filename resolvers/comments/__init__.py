@@ -152,7 +152,7 @@ def _event_mark(text: str | None, product: str) -> str | None:
 # ── writing ──
 
 
-async def post_comment(  # noqa: PLR0913 - the input's fields
+async def post_comment(
     asking: Asking, /, *, product: AnyId, language: str, rating: int, body: str, title: str | None = None
 ) -> Comment:
     """A new comment; with premoderation it waits for a moderator, unless one wrote it."""
@@ -173,7 +173,7 @@ async def post_comment(  # noqa: PLR0913 - the input's fields
     return new
 
 
-async def edit_comment(  # noqa: PLR0913 - the input's fields
+async def edit_comment(
     asking: Asking,
     /,
     *,

@@ -74,7 +74,7 @@ class Metrics:
         self._rows: dict[str, _Row] = {}
         self._known = frozenset(known)
 
-    def finished(  # noqa: PLR0913 - what is counted of a request
+    def finished(
         self,
         operation: str | None,
         outcome: Outcome,
