@@ -2,7 +2,7 @@
 # `.ci/container.py` goes through these steps without a container engine and starts the result.
 FROM python:3.13-slim AS build
 WORKDIR /src
-ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 COPY requirements.lock requirements-local.lock ./
 RUN python -m venv /opt/build \
     && /opt/build/bin/pip install -qq --require-hashes -r requirements-local.lock

@@ -49,6 +49,10 @@ coverage: $(DEV) $(ENGINE) $(NODE) $(PAGE) ## Runs the suite and says which line
 	@$(BIN)/coverage run -m pytest $(ARGS)
 	@$(BIN)/coverage report --skip-covered --show-missing
 
+bench: $(DEV) $(ENGINE) ## Measures: BENCH=name for one of bench/, ARGS for its options
+	@for one in $(or $(BENCH),$(patsubst bench/%.py,%,$(wildcard bench/[a-z]*.py))); do \
+		echo "bench/$$one"; $(BIN)/python -m bench.$$one $(ARGS) || exit 1; done
+
 explorer: $(PAGE) ## Builds the explorer into server/explorer/
 
 generated: $(DEV) ## Writes the SDL, the table's templates and README's settings from the code

@@ -195,6 +195,37 @@ def schema(
 
 
 @app.command()
+def manifest(
+    files: Annotated[list[Path], typer.Argument(help="Files with a GraphQL document each.")],
+    out_file: Annotated[Path | None, typer.Option("--out", help="Write to this file instead.")] = None,
+) -> None:
+    """Prints the manifest of trusted documents for these files, once each of them fits the schema and the limits."""
+    from schema import schema as defined
+    from server.execution.documents import Documents, Faulty, write_manifest
+
+    texts = [_document(file) for file in files]
+    for file, text in zip(files, texts, strict=True):
+        try:
+            Documents(defined._schema, manifest={"": text})  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
+        except Faulty as faulty:
+            message = f"{file} is not a document that would run: {faulty}"
+            raise Failed(message) from None
+    written = write_manifest(texts)
+    if out_file is None:
+        print(written, end="")
+    else:
+        out_file.write_text(written, encoding="utf-8")
+
+
+def _document(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}."
+        raise Failed(message) from None
+
+
+@app.command()
 def audit() -> None:
     """Checks what must hold in the table at any time; exit code 1 if something does not."""
     from server.audit import breaches

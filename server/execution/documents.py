@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -215,3 +215,9 @@ def read_manifest(path: Path) -> Mapping[str, str]:
             raise BadManifest(message)
         trusted[bare] = text
     return trusted
+
+
+def write_manifest(texts: Iterable[str]) -> str:
+    """The manifest of these documents, as `read_manifest` takes it."""
+    manifest = {f"sha256:{hash_of(text)}": text for text in texts}
+    return orjson.dumps(manifest, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()

@@ -10,6 +10,7 @@ import boto3
 import httpx
 import pytest
 
+from server.execution.documents import hash_of, read_manifest
 from server.settings import Settings, variable
 from tests.engines import Running
 from tests.service import ringside, running_service
@@ -130,3 +131,22 @@ def test_the_schema_is_printed() -> None:
 def test_a_bad_user_id_gets_no_token(tmp_path: Path) -> None:
     refused = ringside("token", "--user", "a#b", RINGSIDE_DATA=str(tmp_path))
     assert (refused.returncode, refused.stdout) == (1, "")
+
+
+def test_a_manifest_is_made_of_files_that_fit_the_schema(tmp_path: Path) -> None:
+    """What the command prints, the service starts with; a file that would not run is named, with the reason."""
+    good, bad = tmp_path / "good.graphql", tmp_path / "bad.graphql"
+    good.write_text("query Type { __typename }")
+    bad.write_text("{ nobody { id } }")
+    made = ringside("manifest", str(good))
+    assert read_manifest(_written(tmp_path / "manifest.json", made.stdout)) == {
+        hash_of(good.read_text()): good.read_text()
+    }
+    refused = ringside("manifest", str(good), str(bad))
+    assert refused.returncode == 1
+    assert f"{bad} is not a document that would run: Cannot query field 'nobody'" in refused.stderr
+
+
+def _written(file: Path, text: str) -> Path:
+    file.write_text(text)
+    return file
