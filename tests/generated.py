@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+from typer.main import get_command
 
 from datastore.dynamo import declaration
 from schema import schema
+from server.__main__ import app
 from server.settings import settings_table
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-SETTINGS: Final = re.compile(r"(<!-- settings: .*? -->\n).*?(<!-- /settings -->)", re.DOTALL)
 
 
 def sdl() -> str:
@@ -20,11 +22,27 @@ def sdl() -> str:
 
 
 def readme() -> str:
-    """README with the settings of today between its marks."""
+    """README with the commands and the settings of today between their marks."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    written, marks = SETTINGS.subn(lambda found: f"{found[1]}{settings_table()}\n{found[2]}", text)
-    assert marks == 1, "README.md has lost the marks around its settings"
-    return written
+    for name, table in (("commands", commands_table()), ("settings", settings_table())):
+        marks = re.compile(rf"(<!-- {name}: .*? -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        text, found = marks.subn(lambda mark, table=table: f"{mark[1]}{table}\n{mark[2]}", text)
+        assert found == 1, f"README.md has lost the marks around its {name}"
+    return text
+
+
+def commands_table() -> str:
+    """The command line, as its own help describes it."""
+    rows = (f"| `ringside {name}` | {' '.join((command.help or '').split()).replace('<', '&lt;')} |" for name, command in _commands())
+    return "\n".join(["| command | |", "|---|---|", *rows])
+
+
+def _commands() -> Iterator[tuple[str, Any]]:
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+        inner = getattr(command, "commands", {})
+        yield from ((f"{name} {each}", below) for each, below in inner.items())
+        if not inner:
+            yield name, command
 
 
 FILES: Final[dict[str, Callable[[], str]]] = {

@@ -1,0 +1,40 @@
+"""The texts for people, held to what they speak of: queries fit, links lead somewhere, targets exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from graphql import parse, validate
+
+from schema import schema
+from server.execution.limits import Limits, check_names
+from tests.generated import ROOT
+
+TEXTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "bench").rglob("*.md")])
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+QUERIES = re.findall(r"```graphql\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: " ".join(query.split())[:40])
+def test_a_query_of_the_readme_runs(query: str) -> None:
+    """It fits the schema and the limits as it stands there."""
+    document = parse(query)
+    assert validate(schema._schema, document) == []
+    check_names(document, Limits())
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(text: Path) -> None:
+    """Those within the repository."""
+    links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)[^)]*\)", text.read_text(encoding="utf-8"))
+    assert [link for link in links if not (text.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_targets_named_exist(text: Path) -> None:
+    """`make something` is a line of the Makefile."""
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"(?:`|^)make ([a-z]+)\b", text.read_text(encoding="utf-8"), re.MULTILINE))
+    assert named <= targets
