@@ -33,8 +33,12 @@ def readme() -> str:
 
 def commands_table() -> str:
     """The command line, as its own help describes it."""
-    rows = (f"| `ringside {name}` | {' '.join((command.help or '').split()).replace('<', '&lt;')} |" for name, command in _commands())
+    rows = (f"| `ringside {name}` | {_in_a_cell(command.help or '')} |" for name, command in _commands())
     return "\n".join(["| command | |", "|---|---|", *rows])
+
+
+def _in_a_cell(text: str) -> str:
+    return " ".join(text.split()).replace("<", "&lt;")
 
 
 def _commands() -> Iterator[tuple[str, Any]]:
