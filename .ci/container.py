@@ -122,16 +122,20 @@ def _lay(base: Path) -> None:
 
 
 def _copy(names: Sequence[str], work: Path) -> None:
-    """What git knows of the sources, into the last of the names: .dockerignore keeps out the rest."""
+    """The sources, into the last of the names."""
     *sources, target = names
     for source in sources:
-        git = ["git", "ls-files", "-z", source]
-        listed = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-        assert listed, f"COPY {source}: there is no such file"
-        for name in filter(None, listed.split("\0")):
-            to = work / target / (Path(name).relative_to(source) if (ROOT / source).is_dir() else name)
-            to.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, to)
+        if (ROOT / source).is_dir():
+            shutil.copytree(ROOT / source, work / target, ignore=_ignored, dirs_exist_ok=True)
+        else:
+            shutil.copy(ROOT / source, work / target)
+
+
+def _ignored(folder: str, names: Sequence[str]) -> set[str]:
+    """Names in a folder that .dockerignore keeps out, by path or, behind `**/`, wherever they are."""
+    patterns = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+    here = Path(folder).relative_to(ROOT)
+    return {name for name in names if f"**/{name}" in patterns or str(here / name) in patterns}
 
 
 def instructions(dockerfile: str) -> Iterator[tuple[str, str]]:
