@@ -173,9 +173,14 @@ class Table:
             "query", TableName=self.name, KeyConditionExpression=condition, **request, **into.parameters()
         )
 
-    async def scan(self, *entities: Entity[Any], by: int = 500) -> AsyncIterator[Any]:
-        """Every record of these entities in the whole table, in no order. For audits and exports only."""
-        start: Item | None = None
+    async def scan(
+        self, *entities: Entity[Any], by: int = 500, after: ItemKey[Any] | None = None
+    ) -> AsyncIterator[Any]:
+        """Every record of these entities in the whole table, in no order but always the same. For audits and exports.
+
+        `after` goes on behind a place where a scan was before; its item need not be there any more.
+        """
+        start: Item | None = after.attributes if after is not None else None
         while True:
             request = {"ExclusiveStartKey": start} if start else {}
             answer = await self._call("scan", TableName=self.name, Limit=by, **request)

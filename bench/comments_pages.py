@@ -1,0 +1,171 @@
+"""What pages of comments cost: `python -m bench.comments_pages [--comments 100000]`.
+
+On the embedded engine, in this process, without GraphQL: read units and rounds over all sets of ratings; a page at
+depth 50,000 against the first; a product of 100,000 comments against one of 1,000; write units of a post. Times are
+medians of interleaved runs and are given as ratios only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from datastore.comments import COMMENT, Comment, CommentPage, Rewrite, page, rewrite
+from datastore.comments.planner import RATINGS, Census, Filter
+from datastore.dynamo import Table, Window, metered, open_table
+from datastore.dynamo.declaration import create
+from datastore.ids import Ids
+from datastore.receipts import Once
+from datastore.seal import Seal
+from server.engine import beside
+
+SEAL = Seal(["a secret that benchmarks sign cursors with"])
+J_SHAPED = (10, 5, 10, 20, 55)
+SETS = [chosen for size in range(1, 6) for chosen in itertools.combinations(RATINGS, size)]
+
+
+def drawn(product: str, number: int, body: int | None, whole: int | None = None) -> Iterator[Comment]:
+    """Comments with bodies of a mean length, or whose items have `whole` bytes, half of it more or less."""
+    source, ids = random.Random(7), Ids()
+    for _ in range(number):
+        (rating,) = source.choices(RATINGS, J_SHAPED)
+        spread = source.uniform(0.5, 1.5)
+        bare = Comment(product, ids.next(datetime.now(UTC)), "en", rating, "", f"user-{source.randrange(999):03d}")
+        length = int(body * spread) if body is not None else int((whole or 0) * spread) - bare.size
+        yield Comment(product, bare.ulid, "en", rating, "x" * max(1, length), bare.author)
+
+
+async def loaded(table: Table, comments: Iterator[Comment]) -> Census:
+    counts, size = [0] * 5, 0
+    many = list(comments)
+    for one in many:
+        counts[one.rating - 1] += 1
+        size += one.size
+    parts = [many[start::8] for start in range(8)]
+    await asyncio.gather(*(table.write_many(COMMENT.put(one) for one in part) for part in parts))
+    return Census({"en": tuple(counts)}, {"en": size})
+
+
+async def walked(table: Table, wanted: Filter, census: Census, pages: int, size: int = 20) -> list[CommentPage]:
+    found, cursor = [], None
+    for _ in range(pages):
+        one = await page(table, wanted, census, Window(size, SEAL, cursor=cursor))
+        found.append(one)
+        if not one.has_next_page:
+            break
+        cursor = one.edges[-1].cursor
+    return found
+
+
+async def units(table: Table, product: str, census: Census, pages: int = 8) -> tuple[float, float, float]:
+    """Mean read units, rounds and queries of a page of 20, over all 31 sets of ratings."""
+    costs, rounds, queries = [], [], []
+    for ratings in SETS:
+        with metered() as spent:
+            found = await walked(table, Filter.of(product, None, ratings), census, pages)
+        costs.append(spent.read_units / len(found))
+        rounds += [one.account.rounds for one in found if one.account]
+        queries += [one.account.queries for one in found if one.account]
+    return statistics.mean(costs), statistics.mean(rounds), statistics.mean(queries)
+
+
+async def naive(table: Table, product: str) -> float:
+    """The read units when every rating's partition is asked for a whole page."""
+    costs = []
+    for ratings in SETS:
+        partitions = [COMMENT.on("gsi2", product=product, rating=rating).newest_first() for rating in ratings]
+        with metered() as spent:
+            await asyncio.gather(*(table.slice(partition, 21) for partition in partitions))
+        costs.append(spent.read_units)
+    return statistics.mean(costs)
+
+
+async def timed(table: Table, wanted: Filter, census: Census, cursor: str | None) -> float:
+    began = time.perf_counter()
+    await page(table, wanted, census, Window(20, SEAL, cursor=cursor))
+    return time.perf_counter() - began
+
+
+async def ratio(
+    table: Table, one: tuple[Filter, Census, str | None], other: tuple[Filter, Census, str | None], runs: int = 400
+) -> float:
+    """How much longer the second takes than the first, in medians of interleaved runs."""
+    first, second = [], []
+    for _ in range(runs):
+        first.append(await timed(table, *one))
+        second.append(await timed(table, *other))
+    return statistics.median(second) / statistics.median(first)
+
+
+async def measured(table: Table, number: int) -> None:
+    print("| comments of | read units | rounds | queries | a page from each |")
+    print("|---|---|---|---|---|")
+    for name, body, whole in (("300 B, keys included", None, 300), ("300 B of text", 300, None), ("3 KB", None, 3072)):
+        product = f"of {name}"
+        census = await loaded(table, drawn(product, 4_000, body, whole))
+        cost, rounds, queries = await units(table, product, census)
+        print(f"| {name} | {cost:.2f} | {rounds:.3f} | {queries:.2f} | {await naive(table, product):.2f} |")
+
+    small = await loaded(table, drawn("small", 1_000, 300))
+    large = await loaded(table, drawn("large", number, 300))
+    print(f"\n| a page of 20 out of {number:,} comments | unfiltered | ratings 1 and 5 | ratings 1 to 4 |")
+    print("|---|---|---|---|")
+    depth = min(50_000, number // 2)
+    rows: dict[str, list[float]] = {f"at depth {depth:,} : the first": [], "100 times more comments": []}
+    for ratings in (None, (1, 5), (1, 2, 3, 4)):
+        wanted = Filter.of("large", None, ratings)
+        deep = await reached(table, wanted, large, depth if ratings is None else depth // 2)
+        rows[f"at depth {depth:,} : the first"].append(
+            await ratio(table, (wanted, large, None), (wanted, large, deep))
+        )
+        rows["100 times more comments"].append(
+            await ratio(table, (Filter.of("small", None, ratings), small, None), (wanted, large, None))
+        )
+    for name, figures in rows.items():
+        print(f"| {name} | {' | '.join(f'{figure:.2f}' for figure in figures)} |")
+    await written(table)
+
+
+async def reached(table: Table, wanted: Filter, census: Census, depth: int) -> str:
+    """The cursor behind so many comments."""
+    cursor, gone = None, 0
+    while gone < depth:
+        found = await page(table, wanted, census, Window(100, SEAL, cursor=cursor))
+        gone += len(found.nodes)
+        cursor = found.edges[-1].cursor
+        if not found.has_next_page:
+            break
+    assert cursor is not None
+    return cursor
+
+
+async def written(table: Table) -> None:
+    (one, other) = drawn("written", 2, None, 300)
+    with metered() as alone:
+        await table.write(COMMENT.put(one))
+    once = Once("user-1", None, "", datetime.now(UTC))
+    with metered() as whole:
+        await rewrite(table, once, other, Rewrite(None, other))
+    print(f"\nWrite units: the comment with its index entries {alone.write_units:.0f}, "
+          f"posted in a transaction with its counts {whole.write_units:.0f}.")  # fmt: skip
+
+
+async def main(number: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine:
+        async with open_table("bench", url=engine.url) as table:
+            await create(table)
+            await measured(table, number)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--comments", type=int, default=100_000)
+    asyncio.run(main(parser.parse_args().comments))
