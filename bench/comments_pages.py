@@ -123,9 +123,7 @@ async def measured(table: Table, number: int) -> None:
     for ratings in (None, (1, 5), (1, 2, 3, 4)):
         wanted = Filter.of("large", None, ratings)
         deep = await reached(table, wanted, large, depth if ratings is None else depth // 2)
-        rows[f"at depth {depth:,} : the first"].append(
-            await ratio(table, (wanted, large, None), (wanted, large, deep))
-        )
+        rows[f"at depth {depth:,} : the first"].append(await ratio(table, (wanted, large, None), (wanted, large, deep)))
         rows["100 times more comments"].append(
             await ratio(table, (Filter.of("small", None, ratings), small, None), (wanted, large, None))
         )

@@ -8,28 +8,22 @@ from typing import Any
 from tests.client import Client
 
 COMMENT = "id product language rating title body status createdAt editedAt viewerCanEdit author { name }"
-POST = (
-    """
+POST = """
 mutation ($input: PostCommentInput!) {
   postComment(input: $input) {
-    ... on CommentPosted { comment { %s } }
+    ... on CommentPosted { comment { COMMENT } }
     ... on Refused { code message path retryAfterSeconds }
   }
 }
-"""
-    % COMMENT
-)
-EDIT = (
-    """
+""".replace("COMMENT", COMMENT)
+EDIT = """
 mutation ($input: EditCommentInput!) {
   editComment(input: $input) {
-    ... on CommentEdited { comment { %s } }
+    ... on CommentEdited { comment { COMMENT } }
     ... on Refused { code message path }
   }
 }
-"""
-    % COMMENT
-)
+""".replace("COMMENT", COMMENT)
 DELETE = """
 mutation ($input: DeleteCommentInput!) {
   deleteComment(input: $input) { ... on CommentDeleted { id } ... on Refused { code message path } }

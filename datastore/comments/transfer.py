@@ -21,21 +21,23 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from datastore.comments import COMMENT, HELD, Comment
-from datastore.comments.counts import SHARDS, recounted
+from datastore.comments.counts import recounted
 from datastore.dynamo import ConditionFailed, Entity, Key, Table, absent, present, where
 
 BATCH = 50
 """Comments of fifty products and languages are fifty counts, which one transaction takes with the intent."""
+BATCHES_SHARD = 0
+"""One shard for all batches: a few at a time do not need more, and there is less to settle."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """The comments that a batch brings, and whether they have been counted."""
+    """The comments that a batch brings, and whether they have been counted. An open one never expires."""
 
     digest: str
     new: tuple[str, ...]
-    expires: datetime
     counted: bool = False
+    expires: datetime | None = None
 
 
 INTENT = Entity(Intent, Key("IMPORT#{digest}", "BATCH"), ttl="expires")
@@ -47,7 +49,7 @@ async def bring(table: Table, batch: Sequence[Comment], until: datetime) -> int:
     digest = hashlib.sha256("\n".join(sorted(distinct)).encode()).hexdigest()[:32]
     intent = await table.get(INTENT.at(digest=digest), consistent=True)
     if intent is None:
-        intent = Intent(digest, await _missing(table, distinct), until)
+        intent = Intent(digest, await _missing(table, distinct))
         try:
             await table.write(INTENT.put(intent, when=absent()))
         except ConditionFailed:
@@ -56,9 +58,9 @@ async def bring(table: Table, batch: Sequence[Comment], until: datetime) -> int:
         return 0
     new = [distinct[key] for key in intent.new]
     await table.write_many((COMMENT if one.held is None else HELD).put(one) for one in new)
-    closed = INTENT.change(INTENT.place_of(intent), set={"counted": True}, when=present() & where(counted=False))
+    closed = INTENT.put(Intent(digest, (), counted=True, expires=until), when=present() & where(counted=False))
     try:
-        await table.transact(closed, *recounted(((1, one) for one in new), shard=int(digest, 16) % SHARDS))
+        await table.transact(closed, *recounted(((1, one) for one in new), shard=BATCHES_SHARD))
     except ConditionFailed:
         return 0  # counted by another, or by an attempt of ours that got no answer
     return len(new)

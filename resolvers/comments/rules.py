@@ -44,7 +44,7 @@ def filter_of(product: str, languages: list[str] | None, ratings: list[int] | No
 
 
 def rating_of(number: int, path: tuple[str, ...]) -> int:
-    if number not in RATINGS:
+    if type(number) is not int or number not in RATINGS:
         message = f"A rating is a whole number from {RATINGS[0]} to {RATINGS[-1]}."
         raise InvalidInput(message, path=path)
     return number

@@ -1,9 +1,10 @@
 """`ringside import comments` and `ringside export comments`: JSON Lines, one comment a line.
 
-    {"product": "42", "language": "en", "rating": 5, "body": "Well made.", "author": "ada", "createdAt": "2026-11-20T20:00:00Z"}
+    {"product": "42", "language": "en", "rating": 5, "body": "Well made.", "author": "ada",
+     "createdAt": "2026-11-20T20:00:00Z"}
 
-`title`, `editedAt` and `status` may follow. `id` is what an export gives; without it, one is made of `createdAt` and the
-line's content, so that a file imported twice brings every comment once.
+`title`, `editedAt` and `status` may follow. `id` is what an export gives; without it, one is made of `createdAt` and
+the line's content, so that a file imported twice brings every comment once.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def import_comments(
 ) -> None:
     """Brings comments in. Interrupted, give the same command again: what is there is not counted twice."""
     with _opened(file) as (source, size):
-        brought, lines = with_house(lambda house: _import(house, source, size))
+        brought, lines = with_house(lambda house: bring_all(house, source, size))
     out.print(f"{lines:,} lines: {brought:,} comments are new, {lines - brought:,} were there.")
 
 
@@ -53,7 +54,7 @@ def export_comments(
     product: Annotated[str | None, typer.Option(help="Only this product's comments, oldest first.")] = None,
 ) -> None:
     """Writes comments to a file. Interrupted, give the same command again: it goes on behind the last whole line."""
-    number = with_house(lambda house: _export(house, file, product))
+    number = with_house(lambda house: write_all(house, file, product))
     out.print(f"{number:,} comments written to {file}.")
 
 
@@ -74,7 +75,8 @@ def _opened(file: Path) -> Iterator[tuple[BinaryIO, int | None]]:
         raise Failed(message) from None
 
 
-async def _import(house: House, source: BinaryIO, size: int | None) -> tuple[int, int]:
+async def bring_all(house: House, source: BinaryIO, size: int | None) -> tuple[int, int]:
+    """How many comments were new, and how many lines there were."""
     brought = lines = 0
     until = house.clock() + REMEMBERED
     with _progress("importing", size) as advance:
@@ -185,7 +187,8 @@ def _made_id(created: datetime | None, line: bytes) -> str:
 # ── export ──
 
 
-async def _export(house: House, file: Path, product: str | None) -> int:
+async def write_all(house: House, file: Path, product: str | None) -> int:
+    """How many comments were written; those that the file holds already are kept."""
     if product is not None:
         product = rules.product_id(product, ("product",))
     try:

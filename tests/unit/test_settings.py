@@ -83,6 +83,8 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         "REQUEST_TIMEOUT": "2.5",
         "MAX_BODY_BYTES": "2048",
         "MAX_IN_FLIGHT": "7",
+        "COMMENT_RATE": "30/minute",
+        "PREMODERATION": "true",
     }
     assert {*given, "DATA"} == {name.upper() for name in Settings.model_fields}
     for name, value in given.items():
@@ -95,6 +97,7 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert settings.introspection is Introspection.OFF
     assert (settings.request_timeout, settings.max_body_bytes, settings.max_in_flight) == (2.5, 2048, 7)
     assert (settings.trusted_documents, settings.engine_binary) == (manifest, program)
+    assert (settings.comment_rate, settings.premoderation) == ("30/minute", True)
 
 
 def test_settings_are_frozen() -> None:

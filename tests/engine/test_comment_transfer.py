@@ -1,0 +1,124 @@
+"""Bringing comments in and writing them out, by the command line and behind it; on the default engine."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import orjson
+import pytest
+
+from datastore.dynamo import Table
+from resolvers.viewer import Role
+from server.audit.comments import breaches
+from server.commands import Failed
+from server.commands.comments import bring_all, comment_of, write_all
+from server.demo.comment_texts import VOICES
+from server.demo.comments import NUMBER, WAITING, drawn, plant
+from server.settings import Settings
+from tests.client import Client
+from tests.comments import DELETE, EDIT, MODERATE, PAGE, QUEUE, STATISTICS, post
+from tests.service import ringside
+
+GOOD = {
+    "product": "42", "language": "EN-us", "rating": 4, "body": "Fine.", "author": "ada",
+    "createdAt": "2026-01-01T00:00:00Z",
+}  # fmt: skip
+
+
+async def test_what_is_exported_comes_back_as_it_was(one_client: Client, tmp_path: Path) -> None:
+    """Edited, titled and held comments too; a second import brings nothing; what went since comes back and counts."""
+    ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
+    posted = [await post(ada, f"p{place % 2}", place % 5 + 1, ("en", "de")[place % 2], title="A") for place in range(9)]
+    await ada.ask(EDIT, input={"comment": posted[0]["id"], "body": "Changed."})
+    await mod.ask(MODERATE, input={"comment": posted[1]["id"], "status": "REJECTED"})
+    file = tmp_path / "comments.jsonl"
+    assert await write_all(one_client.house, file, None) == 9
+    before = [await one_client.ask(PAGE, product=f"p{place}", first=100) for place in range(2)]
+    assert await bring_all(one_client.house, io.BytesIO(file.read_bytes()), None) == (0, 9)
+    for one in posted[2:]:
+        await ada.ask(DELETE, input={"comment": one["id"]})
+    # Another order of lines is another set of batches: none of them has been counted before.
+    lines = file.read_bytes().splitlines(keepends=True)[:-1]
+    await bring_all(one_client.house, io.BytesIO(b"".join(lines)), None)
+    await bring_all(one_client.house, io.BytesIO(file.read_bytes().splitlines(keepends=True)[-1]), None)
+    assert [await one_client.ask(PAGE, product=f"p{place}", first=100) for place in range(2)] == before
+    assert len((await mod.ask(QUEUE, status="REJECTED"))["nodes"]) == 1
+    await one_client.house.close()
+    assert [breach async for breach in breaches(one_client.house)] == []
+
+
+async def test_an_export_goes_on_where_it_stopped(one_client: Client, tmp_path: Path) -> None:
+    """Cut in the middle of a line, the file ends up as one that was never cut; of one product too."""
+    ada = one_client.member("ada")
+    for place in range(30):
+        await post(ada, f"p{place % 3}", body=f"{place}")
+    for product, number in ((None, 30), ("p1", 10)):
+        whole, cut = tmp_path / f"whole-{product}", tmp_path / f"cut-{product}"
+        assert await write_all(one_client.house, whole, product) == number
+        text = whole.read_bytes()
+        cut.write_bytes(text[: len(text) // 2])
+        await write_all(one_client.house, cut, product)
+        assert cut.read_bytes() == text
+        assert await write_all(one_client.house, whole, product) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"rating": 6}, "rating"),
+        ({"rating": "5"}, "rating"),
+        ({"rating": True}, "rating"),
+        ({"language": "xx"}, "language"),
+        ({"language": None}, "language"),
+        ({"body": " "}, "body"),
+        ({"product": "4#2"}, "product"),
+        ({"author": "a#b"}, "author"),
+        ({"createdAt": "yesterday"}, "createdAt"),
+        ({"createdAt": "2026-01-01T00:00:00"}, "createdAt"),
+        ({"createdAt": None}, "createdAt"),
+        ({"id": "7"}, "id"),
+        ({"status": "GONE"}, "status"),
+        ({"stars": 5}, "stars"),
+    ],
+)
+def test_a_bad_line_is_named(change: dict[str, object], said: str) -> None:
+    """By its number and what is wrong; nothing of it is imported."""
+    with pytest.raises(Failed, match=rf"Line 17 .*{said}"):
+        comment_of(orjson.dumps({**GOOD, **change}), 17)
+    for line in (b"{", b"[]", b'"x"', b"\xff"):
+        with pytest.raises(Failed, match="Line 3 "):
+            comment_of(line, 3)
+
+
+async def test_the_commands_do_as_they_say(one_table: Table, settings: Settings, tmp_path: Path) -> None:
+    """Import, the same again, export, audit: over the command line and an engine of its own."""
+    file = tmp_path / "in.jsonl"
+    file.write_bytes(b"".join(orjson.dumps({**GOOD, "body": f"{place}"}) + b"\n" for place in range(120)))
+    variables = {
+        "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url, "RINGSIDE_TABLE": one_table.name,
+        "RINGSIDE_SECRETS": "a secret that signs nothing in this test",
+    }  # fmt: skip
+    first = ringside("import", "comments", str(file), **variables)
+    assert "120 comments are new" in first.stdout, first.stderr
+    assert "0 comments are new" in ringside("import", "comments", str(file), **variables).stdout
+    out = tmp_path / "out.jsonl"
+    assert "120 comments" in ringside("export", "comments", str(out), **variables).stdout
+    assert len(out.read_bytes().splitlines()) == 120
+    audited = ringside("audit", **variables)
+    assert audited.returncode == 0, audited.stdout + audited.stderr
+    missing = ringside("import", "comments", str(tmp_path / "none.jsonl"), **variables)
+    assert missing.returncode == 1
+    assert "none.jsonl" in missing.stderr
+
+
+async def test_the_demo_speaks_eight_languages(one_client: Client) -> None:
+    """Planted twice, counted once; some wait for a moderator."""
+    assert [await plant(one_client.house) for _ in range(2)] == ["2,400 comments in 8 languages on 12 products"] * 2
+    comments = list(drawn())
+    assert {one.language for one in comments} == set(VOICES)
+    assert len({one.body for one in comments}) > NUMBER // 3
+    statistics = await one_client.ask(STATISTICS, product="ringside-tee")
+    assert statistics["total"] == sum(one.product == "ringside-tee" and one.held is None for one in comments)
+    mod = one_client.member("mod", Role.MODERATOR)
+    assert len((await mod.ask(QUEUE, first=100))["nodes"]) == WAITING

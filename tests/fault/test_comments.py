@@ -1,0 +1,141 @@
+"""Comments on bad days: every acknowledged change is there, counted once, whatever the engine answered."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import random
+from collections.abc import AsyncIterator
+from typing import Any
+
+import orjson
+import pytest
+
+from datastore.dynamo import open_table
+from datastore.dynamo.declaration import create
+from server.audit.comments import breaches
+from server.commands.comments import bring_all
+from tests.client import Client, serving
+from tests.comments import DELETE, EDIT, PAGE, POST, STATISTICS, post
+from tests.conftest import settings_for
+from tests.engines import Running
+from tests.fault.faults import Fault
+from tests.fault.proxy import Proxy
+
+LOST = (Fault.FAILED_AFTER, Fault.RESET_AFTER, Fault.FAILED_BEFORE, Fault.RESET_BEFORE, Fault.CONFLICT)
+
+
+@pytest.fixture
+async def proxy(default_engine: Running) -> AsyncIterator[Proxy]:
+    async with Proxy(default_engine.url, seed=5) as one:
+        yield one
+
+
+@pytest.fixture
+async def visitor(proxy: Proxy, table_name: str) -> AsyncIterator[Client]:
+    """A visitor of a service whose engine is behind the proxy."""
+    async with open_table(table_name, url=proxy.url) as table:
+        await create(table)
+        async with serving(settings_for(Running("proxy", proxy.url), table_name)) as one:
+            yield one
+            proxy.share = 0
+        await table.client.delete_table(TableName=table_name)
+
+
+async def recounted(client: Client) -> list[str]:
+    return [breach async for breach in breaches(client.house)]
+
+
+async def test_a_lost_answer_is_no_second_comment(visitor: Client, proxy: Proxy) -> None:
+    """Post, edit and delete, each with its answer lost once, with a key and without: done once, and answered so."""
+    ada = visitor.member("ada")
+    for product, (fault, keys) in enumerate((fault, keys) for fault in LOST for keys in (False, True)):
+        given = {name: {"idempotencyKey": f"{product}-{name}"} if keys else {} for name in ("post", "edit", "delete")}
+        await post(ada, f"p{product}", rating=1)
+        proxy.expect(fault, "TransactWriteItems")
+        posted = await post(ada, f"p{product}", rating=5, **given["post"])
+        assert (await visitor.ask(STATISTICS, product=f"p{product}"))["total"] == 2
+        proxy.expect(fault, "TransactWriteItems")
+        change = {"comment": posted["id"], "rating": 2, "language": "de", **given["edit"]}
+        assert (await ada.ask(EDIT, input=change))["comment"]["rating"] == 2
+        proxy.expect(fault, "TransactWriteItems")
+        assert await ada.ask(DELETE, input={"comment": posted["id"], **given["delete"]}) == {"id": posted["id"]}
+        statistics = await visitor.ask(STATISTICS, product=f"p{product}")
+        assert [row["count"] for row in statistics["histogram"]] == [0, 0, 0, 0, 1]
+    await visitor.house.close()
+    assert await recounted(visitor) == []
+
+
+async def test_a_storm_loses_nothing_and_counts_nothing_twice(visitor: Client, proxy: Proxy) -> None:
+    """A fifth of all engine calls fail while members post, edit and delete: what was acknowledged is what is there."""
+    members = [visitor.member(f"member-{place}") for place in range(6)]
+    await asyncio.gather(*(post(member) for member in members))
+    proxy.share = 0.2
+    acknowledged: dict[str, int] = {}
+    unsure: set[str] = set()
+
+    async def write(member: Client, seed: int) -> None:
+        source, own = random.Random(seed), list[str]()
+        for turn in range(12):
+            what = source.random()
+            if what < 0.5 or not own:
+                body = f"{seed}-{turn}"
+                given = {"product": "9", "language": "en", "rating": source.randint(1, 5), "body": body}
+                answer = await member.ask(POST, input={**given, "idempotencyKey": body})
+                if "comment" in answer:
+                    own.append(answer["comment"]["id"])
+                    acknowledged[own[-1]] = given["rating"]
+                else:
+                    assert answer["code"] == "UNAVAILABLE"
+            elif what < 0.8:
+                id_, rating = source.choice(own), source.randint(1, 5)
+                answer = await member.ask(EDIT, input={"comment": id_, "rating": rating})
+                if "comment" in answer:
+                    acknowledged[id_] = rating
+                else:
+                    unsure.add(id_)
+            else:
+                id_ = own.pop(source.randrange(len(own)))
+                if "id" in await member.ask(DELETE, input={"comment": id_}):
+                    acknowledged.pop(id_, None)
+                else:
+                    unsure.add(id_)
+
+    await asyncio.gather(*(write(member, seed) for seed, member in enumerate(members)))
+    assert sum(proxy.faults.values()) > 20
+    proxy.share = 0
+    page = await visitor.ask(PAGE, product="9", first=100)
+    there = {edge["node"]["id"]: edge["node"]["rating"] for edge in page["edges"]}
+    for id_, rating in acknowledged.items():
+        assert id_ in unsure or there.get(id_) == rating
+    assert page["totalCount"] == len(there)
+    await visitor.house.close()
+    assert await recounted(visitor) == []
+
+
+async def test_an_interrupted_import_is_repeated_to_exact_counts(visitor: Client, proxy: Proxy) -> None:
+    """Cut off again and again, and run to its end at last: every line is there, and counted once."""
+    lines = b"".join(
+        orjson.dumps({
+            "product": f"p{place % 3}", "language": ("en", "de")[place % 2], "rating": place % 5 + 1,
+            "body": f"Number {place}.", "author": "ada", "createdAt": f"2026-01-01T00:00:00.{place:03d}Z",
+        }) + b"\n"
+        for place in range(400)
+    )  # fmt: skip
+    proxy.share = 0.15
+    for cut in (5, 9, 14):
+        run = asyncio.create_task(bring_all(visitor.house, io.BytesIO(lines), len(lines)))
+        while proxy.faults.total() < cut and not run.done():
+            await asyncio.sleep(0.005)
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+    proxy.share = 0
+    brought, number = await bring_all(visitor.house, io.BytesIO(lines), len(lines))
+    assert number == 400
+    assert await recounted(visitor) == []
+    assert await bring_all(visitor.house, io.BytesIO(lines), len(lines)) == (0, 400)
+    totals = [(await visitor.ask(STATISTICS, product=f"p{place}"))["total"] for place in range(3)]
+    assert sum(totals) == 400
+    assert brought <= 400
+    page: dict[str, Any] = await visitor.ask(PAGE, product="p0", ratings=[5], languages=["en"], first=100)
+    assert page["totalCount"] == len(page["edges"])
