@@ -27,6 +27,6 @@ def _canonical(text: str) -> str | None:
         return None
     tag = standardize_tag(text)
     parts = Language.get(tag, normalize=False)
-    if parts.language is None or parts.language in _NOBODYS or parts.extensions or parts.private:
+    if not parts.language or parts.language in _NOBODYS or parts.extensions or "-x-" in f"-{tag}":
         return None
     return str(tag)
