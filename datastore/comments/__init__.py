@@ -24,7 +24,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast
 
 from datastore.comments.counts import counted
-from datastore.comments.planner import Plan, plans
+from datastore.comments.planner import Path, Plan, plans
 from datastore.dynamo import ConditionFailed, Entity, Key, Page, Source, absent, merge, present, where
 from datastore.dynamo.attributes import size_of
 from datastore.ids import moment_of
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 ULID_LENGTH = 26
 ARRIVALS_KEPT = timedelta(days=30)
 MOST_REPORTERS = 50
+DEAR = 25.0
+"""Read units that a page is never given for the sake of steadiness."""
 
 
 class Status(StrEnum):
@@ -163,12 +165,15 @@ class CommentPage(Page[Comment]):
     account: Account | None = field(default=None, compare=False)
 
 
-async def page(table: Table, wanted: Filter, census: Census, window: Window) -> CommentPage:
-    """The comments that a filter takes, newest first, seen through a window."""
+async def page(table: Table, wanted: Filter, census: Census, window: Window, *, steady: bool = False) -> CommentPage:
+    """The comments that a filter takes, newest first, seen through a window.
+
+    A `steady` page is read from the table itself, where no comment moves, unless that is beyond all proportion.
+    """
     position = window.position(wanted.scope)
     number = window.size + 1
     considered = plans(wanted, census, number)
-    plan = considered[0]
+    plan = _steady(considered) if steady else considered[0]
     account = Account(considered, plan)
     found: list[Comment] = []
     while True:
@@ -187,9 +192,14 @@ async def page(table: Table, wanted: Filter, census: Census, window: Window) -> 
         if len(found) >= number or merged.frontier is None:
             break
         position = merged.frontier[-ULID_LENGTH:]
-        plan = _continuation(wanted, census, number - len(found), account.rounds)
+        plan = plan.widened(2) if steady else _continuation(wanted, census, number - len(found), account.rounds)
     cut = cast("CommentPage", CommentPage.cut(found, window, wanted.scope, lambda one: one.ulid))
     return replace(cut, filter=wanted, account=account)
+
+
+def _steady(considered: Sequence[Plan]) -> Plan:
+    table_itself = (plan for plan in considered if plan.path is Path.PRODUCT and plan.cost < DEAR)
+    return next(table_itself, considered[0])
 
 
 def _continuation(wanted: Filter, census: Census, missing: int, rounds: int) -> Plan:

@@ -56,7 +56,9 @@ async def comments_page(
     census = await counts.recent(wanted)
     began = time.perf_counter()
     with metered() as spent:
-        found = await counts.undisturbed(wanted.product, lambda: comments.page(asking.table, wanted, census, window))
+        found = await counts.undisturbed(
+            wanted.product, lambda steady: comments.page(asking.table, wanted, census, window, steady=steady)
+        )
     if asking.explain and found.account is not None:
         milliseconds = round((time.perf_counter() - began) * 1000, 2)
         plan = _explained(wanted, found.account, units=spent.read_units, milliseconds=milliseconds)

@@ -30,7 +30,7 @@ KEPT_FOR = 45.0
 """Seconds for which the planner goes by counts it has read; they decide a page's price, not its comments."""
 SETTLED_EVERY = 2.0
 MOST_SETTLED_AT_ONCE = 100
-_MOST_REPEATS = 3
+_HURRIED_READS = 2
 _log = structlog.get_logger("ringside.comments")
 
 
@@ -167,19 +167,20 @@ class Counts:
             self._moving[bucket] -= 1
             self._moved[bucket] += 1
 
-    async def undisturbed(self, product: str, read: Callable[[], Awaitable[P]]) -> P:
+    async def undisturbed(self, product: str, read: Callable[[bool], Awaitable[P]]) -> P:
         """What is read while no comment moves between partitions.
 
         Queries of one page see different moments. A comment that moves in between can be missed by all of them: then
-        the page is read again. Moves made by other processes are not known here; their page is as an index shows it.
+        the page is read again, and when that is disturbed too, steadily, where nothing moves. Moves that other
+        processes make are not known here.
         """
         bucket = zlib.crc32(product.encode()) % self.BUCKETS
-        for _ in range(_MOST_REPEATS):
+        for _ in range(_HURRIED_READS):
             before = self._moved[bucket]
-            found = await read()
+            found = await read(False)
             if self._moved[bucket] == before and not self._moving[bucket]:
-                break
-        return found
+                return found
+        return await read(True)
 
     # ── leaders ──
 
