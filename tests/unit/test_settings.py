@@ -83,6 +83,10 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         "REQUEST_TIMEOUT": "2.5",
         "MAX_BODY_BYTES": "2048",
         "MAX_IN_FLIGHT": "7",
+        "DEMO": "true",
+        "BALLOT_HOURS": "0.5",
+        "VOTES_PER_VISITOR": "9/second",
+        "VOTES_PER_ADDRESS": "99/minute",
     }
     assert {*given, "DATA"} == {name.upper() for name in Settings.model_fields}
     for name, value in given.items():
@@ -95,6 +99,8 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert settings.introspection is Introspection.OFF
     assert (settings.request_timeout, settings.max_body_bytes, settings.max_in_flight) == (2.5, 2048, 7)
     assert (settings.trusted_documents, settings.engine_binary) == (manifest, program)
+    assert (settings.demo, settings.ballot_hours) == (True, 0.5)
+    assert (settings.votes_per_visitor, settings.votes_per_address) == ("9/second", "99/minute")
 
 
 def test_settings_are_frozen() -> None:
