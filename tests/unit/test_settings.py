@@ -83,6 +83,8 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         "REQUEST_TIMEOUT": "2.5",
         "MAX_BODY_BYTES": "2048",
         "MAX_IN_FLIGHT": "7",
+        "COMMENT_RATE": "30/minute",
+        "PREMODERATION": "true",
         "DEMO": "true",
         "BALLOT_HOURS": "0.5",
         "VOTES_PER_VISITOR": "9/second",
