@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from datastore.refusals import InvalidInput
-from resolvers import comments, people
+from resolvers import comments, people, voting
 from resolvers.context import AnyId, Asking
 from resolvers.node_ids import read_node_id
 
@@ -16,6 +16,8 @@ MOST = 100
 READERS: Mapping[str, Callable[[Asking, str], Awaitable[Any]]] = {
     "User": lambda asking, key: people.user(asking, id=key),
     "Comment": lambda asking, key: comments.comment(asking, id=key),
+    "Board": lambda asking, key: voting.board(asking, slug=key),
+    "Contender": lambda asking, key: voting.contender(asking, id=key),
 }
 
 

@@ -20,7 +20,7 @@ from datastore.dynamo import DynamoError, declaration
 from resolvers.context import House
 from resolvers.viewer import Role
 from server.app import Unfit, application, check, open_engine, policy_of
-from server.commands import Failed, comments, engine_of, err, out, with_house
+from server.commands import Failed, comments, engine_of, err, out, voting, with_house
 from server.engine import EngineRefused
 from server.execution.documents import BadManifest
 from server.settings import PREFIX, BadSettings, Settings, settings_help
@@ -42,6 +42,7 @@ imports = typer.Typer(help="Reads data from files. What is there already is left
 exports = typer.Typer(help="Writes data to files.", no_args_is_help=True)
 app.add_typer(imports, name="import")
 app.add_typer(exports, name="export")
+app.add_typer(voting.boards, name="board")
 
 
 def main() -> None:
@@ -74,7 +75,7 @@ def serve(
         gc.collect()  # the preparing client's models are cycles: 9 MB that the serving client can have
         address = f"http://{host}:{listening.getsockname()[1]}/graphql"
         out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)")
-        _serve(reachable, listening, workers)
+        _serve(reachable.model_copy(update={"demo": demo or settings.demo}), listening, workers)
 
 
 async def _prepared(settings: Settings, reachable: Settings, *, demo: bool) -> None:
@@ -98,6 +99,7 @@ def _serve(settings: Settings, listening: socket.socket, workers: int) -> None:
     os.environ[f"{PREFIX}DYNAMODB_URL"] = settings.dynamodb_url
     os.environ[f"{PREFIX}SECRETS"] = ",".join(secret.get_secret_value() for secret in settings.secrets)
     os.environ[f"{PREFIX}INTROSPECTION"] = settings.introspection.value
+    os.environ[f"{PREFIX}DEMO"] = str(settings.demo).lower()
     with shared_metrics():
         Multiprocess(_uvicorn(settings, "server.app:from_environment", workers), sockets=[listening]).run()
 
@@ -247,6 +249,7 @@ def audit() -> None:
 
 
 imports.command("comments")(comments.import_comments)
+exports.command("votes")(voting.export_votes)
 exports.command("comments")(comments.export_comments)
 
 

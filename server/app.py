@@ -1,6 +1,7 @@
 """The ASGI application: what a process needs, in the order it is opened, and its routes.
 
 table ── checked ── house ── gate ──┬── /graphql     POST, GET, SSE, WebSocket, the explorer
+                                    ├── /            the voting page, in demo mode
                                     ├── /livez       the process runs
                                     ├── /readyz      the table answers
                                     └── /metrics     Prometheus
@@ -27,6 +28,7 @@ from datastore.dynamo.declaration import differences, refuses_transactions
 from resolvers.context import House
 from resolvers.policy import Policy
 from schema import schema
+from server import booth
 from server.execution.documents import Documents, read_manifest
 from server.graphql import Gate, GraphQL
 from server.pages import Explorer
@@ -80,6 +82,8 @@ def application(settings: Settings) -> FastAPI:
                     explorer.mount(),
                 ]
             )
+            if settings.demo:
+                app.router.routes.extend(booth.routes())
             _close_at_signals(app.state.closing)
             yield
             app.state.closing.set()
@@ -133,6 +137,9 @@ def policy_of(settings: Settings) -> Policy:
         development=settings.introspection is Introspection.ON,
         comment_rate=settings.comment_rate,
         premoderation=settings.premoderation,
+        ballot_seconds=settings.ballot_hours * 3600,
+        votes_per_visitor=settings.votes_per_visitor,
+        votes_per_address=settings.votes_per_address,
     )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
+from limits import parse
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
@@ -181,6 +182,14 @@ def _default_introspection(given: dict[str, Any]) -> Introspection:
     return Introspection.ON if given.get("dynamodb_url") == EMBEDDED else Introspection.ROLE
 
 
+def _rate(value: str) -> str:
+    try:
+        parse(value)
+    except ValueError:
+        raise ValueError("it is not a number and a time") from None
+    return value
+
+
 class Settings(BaseSettings):
     """The whole of what the environment decides. Secrets do not show in its repr."""
 
@@ -300,6 +309,29 @@ class Settings(BaseSettings):
         "Whether what members write about products waits for a moderator before others see it.",
         write="true or false",
         default=False,
+    )
+    demo: bool = _setting(
+        "Whether visitors find the voting page at `/`; `ringside serve --demo` plants what it shows.",
+        write="true or false",
+        default=False,
+    )
+    ballot_hours: float = _setting(
+        "Hours that a drawn matchup may be voted on.",
+        write="hours from 0.0001 to 8760, such as 24",
+        default=24.0,
+        ge=0.0001,
+        le=8760,
+        allow_inf_nan=False,
+    )
+    votes_per_visitor: Annotated[str, AfterValidator(_rate)] = _setting(
+        "Draws, and votes, that one visitor or member may make, per process.",
+        write="a number and a time, such as 60/minute or 5/second",
+        default="3000/minute",
+    )
+    votes_per_address: Annotated[str, AfterValidator(_rate)] = _setting(
+        "The same for all who come from one address, behind which a whole school may sit.",
+        write="a number and a time, such as 600/minute",
+        default="60000/minute",
     )
 
     @classmethod

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from datastore.dynamo import Entity, Key
 from resolvers.context import House
-from server.demo import comments, people
+from server.demo import comments, people, voting
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ PLANTED = Entity(Planted, Key("DEMO#{part}", "DEMO"))
 PARTS: Mapping[str, Callable[[House], Awaitable[str]]] = {
     "people": people.plant,
     "comments": comments.plant,
+    "voting": voting.plant,
 }
 
 

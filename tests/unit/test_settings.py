@@ -85,6 +85,10 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         "MAX_IN_FLIGHT": "7",
         "COMMENT_RATE": "30/minute",
         "PREMODERATION": "true",
+        "DEMO": "true",
+        "BALLOT_HOURS": "0.5",
+        "VOTES_PER_VISITOR": "9/second",
+        "VOTES_PER_ADDRESS": "99/minute",
     }
     assert {*given, "DATA"} == {name.upper() for name in Settings.model_fields}
     for name, value in given.items():
@@ -98,6 +102,8 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert (settings.request_timeout, settings.max_body_bytes, settings.max_in_flight) == (2.5, 2048, 7)
     assert (settings.trusted_documents, settings.engine_binary) == (manifest, program)
     assert (settings.comment_rate, settings.premoderation) == ("30/minute", True)
+    assert (settings.demo, settings.ballot_hours) == (True, 0.5)
+    assert (settings.votes_per_visitor, settings.votes_per_address) == ("9/second", "99/minute")
 
 
 def test_settings_are_frozen() -> None:

@@ -1,0 +1,118 @@
+"""Boards and contenders, ballots and votes, tallies and what is settled from them.
+
+| wanted                             | read or write                                               | requests |
+|------------------------------------|-------------------------------------------------------------|----------|
+| a board, and who votes on it now   | Query BOARD#<slug>, BOARD…                                  | 1        |
+| all boards                         | gsi1 BOARDS, ascending                                      | 1 a page |
+| contenders                         | Get or BatchGet BOARD#<slug> CONTENDER#<ordinal>            | 1        |
+| all contenders in order of joining | Query BOARD#<slug>, CONTENDER#…                             | 1 a page |
+| a board's best contenders          | gsi1 LEADERBOARD#<slug>, ascending                          | 1 a page |
+| pictures                           | BatchGet BOARD#<slug> SVG#<ordinal>                         | 1        |
+| add, rename, retire a contender    | a transaction with the board, its name and its picture      | 2        |
+| one voter's latest vote            | VOTER#<voter>#<slug>, newest, consistent                    | 1        |
+| cast a vote                        | a transaction: the vote if absent, both contenders, the pair | 1       |
+| a head-to-head record              | BatchGet TALLY#<slug>#<shard> PAIR#<low>#<high>             | 1        |
+| all head-to-head records           | Query TALLY#<slug>#<shard>, PAIR#…, merged                  | shards   |
+| settle                             | Query each shard's contenders; write the rows that changed  | shards + changed |
+| void a voter                       | per vote a transaction of 4                                 | votes    |
+
+What is published of orders: the leaderboard by score, then by name without regard to case, then by who joined first.
+"""
+
+from datastore.voting.ballots import Ballot, TokenExpired, TokenSpent, TokenUnknown
+from datastore.voting.boards import (
+    BOARD,
+    MAIN,
+    Board,
+    BoardNow,
+    board_now,
+    boards_page,
+    create_board,
+    is_slug,
+)
+from datastore.voting.contenders import (
+    CONTENDER,
+    NAME,
+    PICTURE,
+    Contender,
+    Name,
+    Picture,
+    Wish,
+    add_contender,
+    change_contender,
+    contender,
+    contenders_at,
+    contenders_page,
+    leaderboard_slice,
+    pictures,
+    retire_contender,
+    roster,
+)
+from datastore.voting.settling import Roster, read_roster, settle, stir, unstir
+from datastore.voting.tallies import (
+    PAIR,
+    TALLY,
+    PairTally,
+    Tally,
+    all_pairs,
+    pair_records,
+    pairs_page,
+    raise_spread,
+    set_rate,
+    shard_of,
+    shards_for,
+)
+from datastore.voting.votes import VOTE, Outcome, Vote, cast, latest_vote, void_votes
+
+__all__ = [
+    "BOARD",
+    "CONTENDER",
+    "MAIN",
+    "NAME",
+    "PAIR",
+    "PICTURE",
+    "TALLY",
+    "VOTE",
+    "Ballot",
+    "Board",
+    "BoardNow",
+    "Contender",
+    "Name",
+    "Outcome",
+    "PairTally",
+    "Picture",
+    "Roster",
+    "Tally",
+    "TokenExpired",
+    "TokenSpent",
+    "TokenUnknown",
+    "Vote",
+    "Wish",
+    "add_contender",
+    "all_pairs",
+    "board_now",
+    "boards_page",
+    "cast",
+    "change_contender",
+    "contender",
+    "contenders_at",
+    "contenders_page",
+    "create_board",
+    "is_slug",
+    "latest_vote",
+    "leaderboard_slice",
+    "pair_records",
+    "pairs_page",
+    "pictures",
+    "raise_spread",
+    "read_roster",
+    "retire_contender",
+    "roster",
+    "set_rate",
+    "settle",
+    "shard_of",
+    "shards_for",
+    "stir",
+    "unstir",
+    "void_votes",
+]

@@ -1,0 +1,156 @@
+"""Tallies: the counters that votes add to, spread over shards so that votes at the same time seldom meet.
+
+Two votes conflict when they write to the same item at the same time. With R votes a second, T seconds a transaction,
+n contenders and S shards, one in about 4·R·T/(n·S) meets another; `shards_for` keeps that near one in ten. A voter's
+votes all go to one shard. The number for writers follows the board's size; readers sum every shard that was ever
+used (`Board.spread`), so it may change at any time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
+
+from datastore.dynamo import ConditionFailed, Entity, Key, less, present
+from datastore.refusals import NotFound
+from datastore.voting.boards import BOARD
+
+if TYPE_CHECKING:
+    from datastore.dynamo import Table
+    from datastore.voting.boards import Board
+
+_SECONDS = 0.008
+_CONFLICTS = 0.1
+MOST_SHARDS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What one shard counted for one contender."""
+
+    board: str
+    shard: int
+    ordinal: int
+    w: int = 0
+    l: int = 0  # noqa: E741 - stored two million times: one letter each
+    t: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PairTally:
+    """What one shard, or all of them together, counted for two contenders: wins of the lower, of the higher, ties."""
+
+    board: str
+    shard: int
+    low: int
+    high: int
+    lo: int = 0
+    hi: int = 0
+    t: int = 0
+
+    @property
+    def votes(self) -> int:
+        return self.lo + self.hi + self.t
+
+
+TALLY = Entity(Tally, Key("TALLY#{board}#{shard}", "CONTENDER#{ordinal:06d}"))
+PAIR = Entity(PairTally, Key("TALLY#{board}#{shard}", "PAIR#{low:06d}#{high:06d}"))
+
+
+def shards_for(contenders: int, rate: int) -> int:
+    """How many shards writers use: S = ⌈4·R·T / (n · one in ten)⌉, 1 to 64."""
+    return max(1, min(MOST_SHARDS, ceil(4 * rate * _SECONDS / (_CONFLICTS * max(2, contenders)))))
+
+
+def shard_of(voter: str, shards: int) -> int:
+    return zlib.crc32(voter.encode()) % shards
+
+
+async def raise_spread(table: Table, slug: str, shards: int) -> None:
+    """Readers sum so many shards from now on; to be done before the first vote goes to one of them."""
+    try:
+        await table.write(BOARD.change(BOARD.at(slug=slug), set={"spread": shards}, when=less("spread", shards)))
+    except ConditionFailed:
+        return
+
+
+async def set_rate(table: Table, slug: str, rate: int) -> None:
+    """The votes a second that the board's shards are reckoned for."""
+    try:
+        await table.write(BOARD.change(BOARD.at(slug=slug), set={"rate": rate}, when=present()))
+    except ConditionFailed:
+        message = f"There is no board called {slug}."
+        raise NotFound(message) from None
+
+
+async def contender_sums(table: Table, board: Board) -> Mapping[int, tuple[int, int, int]]:
+    """Wins, losses and ties of every contender that was ever voted on."""
+    sums: dict[int, tuple[int, int, int]] = {}
+
+    async def add(shard: int) -> None:
+        place = TALLY.on(board=board.slug, shard=shard)
+        async for tally in table.walk(place, consistent=True, by=1000):
+            wins, losses, ties = sums.get(tally.ordinal, (0, 0, 0))
+            sums[tally.ordinal] = (wins + tally.w, losses + tally.l, ties + tally.t)
+
+    await asyncio.gather(*(add(shard) for shard in range(board.spread)))
+    return sums
+
+
+async def pair_records(
+    table: Table, board: Board, pairs: Sequence[tuple[int, int]], *, consistent: bool = False
+) -> list[PairTally]:
+    """The head-to-head record of each pair, its lower ordinal first."""
+    keys = [
+        PAIR.at(board=board.slug, shard=shard, low=low, high=high)
+        for low, high in pairs
+        for shard in range(board.spread)
+    ]
+    found = await table.get_many(keys, consistent=consistent)
+    by_pair = {pair: PairTally(board.slug, 0, *pair) for pair in pairs}
+    for tally in found:
+        if tally is not None:
+            by_pair[tally.low, tally.high] = _sum(by_pair[tally.low, tally.high], tally)
+    return [by_pair[pair] for pair in pairs]
+
+
+async def pairs_page(table: Table, board: Board, position: str | None, limit: int) -> list[PairTally]:
+    """The records of pairs that were voted on, in the order of their ordinals, behind a position of that order.
+
+    Every shard shows its first `limit` pairs. The first `limit` of them all lie before the last one that any
+    unfinished shard showed, so no record among them lacks a shard's share.
+    """
+    wanted = limit
+    while True:
+        slices = await asyncio.gather(
+            *(
+                table.slice(PAIR.on(board=board.slug, shard=shard).past(position), wanted)
+                for shard in range(board.spread)
+            )
+        )
+        sums: dict[str, PairTally] = {}
+        for found in slices:
+            for tally in found.records:
+                key = PAIR.sort_of(tally)
+                sums[key] = _sum(sums[key], tally) if key in sums else tally
+        edge = min((found.last for found in slices if found.more and found.last), default=None)
+        complete = [sums[key] for key in sorted(sums) if edge is None or key <= edge]
+        shown = [tally for tally in complete if tally.votes]
+        if len(shown) >= limit or edge is None:
+            return shown[:limit]
+        wanted *= 2  # so many pairs whose votes were all voided
+
+
+async def all_pairs(table: Table, board: Board) -> AsyncIterator[PairTally]:
+    """Every shard's share of every record, for the strengths and the audit."""
+    for shard in range(board.spread):
+        async for tally in table.walk(PAIR.on(board=board.slug, shard=shard), by=1000):
+            yield tally
+
+
+def _sum(one: PairTally, other: PairTally) -> PairTally:
+    return PairTally(one.board, 0, one.low, one.high, one.lo + other.lo, one.hi + other.hi, one.t + other.t)

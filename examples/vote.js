@@ -1,0 +1,1 @@
+../server/booth/vote.js

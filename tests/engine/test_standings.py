@@ -1,0 +1,229 @@
+"""Settling, ranks and strengths in the life of a process, on the default engine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from datastore import voting
+from datastore.dynamo import Table
+from datastore.seal import Seal
+from datastore.voting import BOARD, CONTENDER, Board, Contender
+from resolvers.context import House, utc_now
+from resolvers.standings import Standings
+from server.commands import voting as commands
+from tests.client import Client, serving
+from tests.conftest import SECRET, settings_for
+from tests.engine.test_voting import BOARD as BOARD_QUERY
+from tests.engine.test_voting import CAST, DRAW, LEADERBOARD, populated, settled, sound, vote
+from tests.engines import Running
+from tests.service import Service
+
+
+async def soon(client: Client, expected: int) -> list[dict[str, Any]]:
+    """The leaderboard once its wins are so many."""
+    async with asyncio.timeout(20):
+        while True:
+            rows: list[dict[str, Any]] = (await client.ask(LEADERBOARD))["nodes"]
+            if sum(row["wins"] for row in rows) == expected:
+                return rows
+            await asyncio.sleep(0.1)
+
+
+async def test_votes_reach_the_leaderboard_by_themselves(one_client: Client) -> None:
+    """Nobody has to ask for it; afterwards the board's mark is gone, so that readers settle nothing."""
+    await populated(one_client, "a", "b", "c")
+    for number in range(3):
+        await vote(one_client.member(f"v{number}"))
+    await soon(one_client, 3)
+    async with asyncio.timeout(20):
+        while (now := await voting.board_now(one_client.house.table, "main")) is None or now.stirrings:
+            await asyncio.sleep(0.1)
+    assert await sound(one_client)
+
+
+async def test_a_killed_process_leaves_nothing_unsettled(
+    one_table: Table, default_engine: Running, table_name: str
+) -> None:
+    """One process counts votes and is gone before it settles; another one's reader finds them."""
+    settings = settings_for(default_engine, table_name)
+    async with serving(settings) as first, serving(settings) as second:
+        await populated(first, "a", "b")
+        assert (await second.ask(LEADERBOARD))["totalCount"] == 2
+        await vote(first.visitor())
+        tide = first.house.part(Standings).tide("main")
+        running = tide._running
+        assert running is not None
+        running.cancel()  # as kill -9 does: what was counted stays counted, what was to be done is not
+        await asyncio.gather(running, return_exceptions=True)
+        rows = await soon(second, 1)
+        assert [row["score"] for row in rows] == [1, -1]
+        later = second.house.clock() + timedelta(hours=1)
+        second.house.clock = lambda: later
+        assert (await second.ask(LEADERBOARD))["nodes"] == rows
+        now = await voting.board_now(one_table, "main", consistent=True)
+        assert now is not None
+        assert not now.unsettled_by("somebody")
+
+
+async def test_two_processes_settle_the_same(default_engine: Running, one_table: Table) -> None:
+    """Votes through both at once, both settling: every vote is counted, once."""
+    settings = settings_for(default_engine, one_table.name)
+    async with serving(settings) as first, serving(settings) as second:
+        await populated(first, "a", "b", "c", "d")
+        voters = [
+            client.member(f"v{number}-{place}") for number in range(12) for place, client in enumerate((first, second))
+        ]
+        await asyncio.gather(*map(vote, voters))
+        await asyncio.gather(settled(first), settled(second), settled(first), settled(second))
+        await soon(second, 24)
+        assert await sound(first)
+
+
+async def test_closing_settles(default_engine: Running, one_table: Table) -> None:
+    """A process that ends in good order leaves rows that are up to date, and no mark."""
+    settings = settings_for(default_engine, one_table.name)
+    async with serving(settings) as client:
+        await populated(client, "a", "b")
+        await vote(client)
+    now = await voting.board_now(one_table, "main", consistent=True)
+    assert now is not None
+    assert (now.board.votes, now.stirrings) == (1, ())
+
+
+async def planted(table: Table, size: int) -> None:
+    """A board of so many contenders, written at once."""
+    now = utc_now()
+    rows = [Contender("main", place, f"contender {place:05d}", now, wins=place % 97) for place in range(size)]
+    await table.write_many(CONTENDER.put(row) for row in rows)
+    await table.write(BOARD.put(Board("main", "Main", now, size=size, revision=size)))
+
+
+async def test_a_leaderboard_of_two_thousand_costs_two_calls(one_client: Client, one_table: Table) -> None:
+    """The first page: the board and one query. A later page reads the rows once to know the ranks above it."""
+    await planted(one_table, 2000)
+    house = one_client.house
+    calls: list[str] = []
+    once = house.table._once
+
+    async def counted(method: str, **parameters: Any) -> Any:
+        calls.append(method)
+        return await once(method, **parameters)
+
+    house.table._once = counted  # type: ignore[method-assign]
+    page = await one_client.ask(LEADERBOARD.replace("rank score }", "score }"), first=100)
+    assert calls == ["query", "query"]
+    assert (page["totalCount"], page["nodes"][0]["rank"], page["nodes"][21]["rank"]) == (2000, 1, 21)
+    after = page["pageInfo"]["endCursor"]
+    following = await one_client.ask(LEADERBOARD, first=100, after=after)
+    assert following["nodes"][0]["rank"] == 1 + sum(
+        place % 97 > following["nodes"][0]["score"] for place in range(2000)
+    )
+    drawn = await one_client.ask(DRAW)
+    assert drawn["progress"] == {"seen": 0, "remaining": 1_999_000}
+
+
+async def test_a_board_is_resharded_while_people_vote(one_client: Client) -> None:
+    """More shards, then fewer: every reader sums them all."""
+    await populated(one_client, "a", "b", "c")
+    table = one_client.house.table
+    for number, rate in enumerate((1, 2000, 1)):
+        await voting.raise_spread(table, "main", voting.shards_for(3, rate))
+        await voting.set_rate(table, "main", rate)
+        one_client.house.part(Standings).changed("main")
+        await asyncio.gather(*(vote(one_client.member(f"v{number}-{n}")) for n in range(8)))
+    found = await voting.board_now(table, "main", consistent=True)
+    assert found is not None
+    assert found.board.spread == voting.shards_for(3, 2000) == 64
+    await settled(one_client)
+    assert (await one_client.ask(BOARD_QUERY))["votes"] == 24
+    assert await sound(one_client)
+
+
+@pytest.mark.parametrize(("contenders", "shards"), [(2, 32), (10, 7), (100, 1), (2000, 1)])
+def test_small_boards_have_more_shards(contenders: int, shards: int) -> None:
+    """At two hundred votes a second about one vote in ten meets another."""
+    assert voting.shards_for(contenders, 200) == shards
+
+
+async def test_votes_have_a_limit(one_table: Table, default_engine: Running) -> None:
+    """Per voter and per address; told when to come back; others go on."""
+    settings = settings_for(default_engine, one_table.name, votes_per_visitor="3/minute", votes_per_address="8/minute")
+    async with serving(settings) as client:
+        await populated(client, "a", "b")
+        flood = client.member("flood")
+        token = (await flood.ask(DRAW))["token"]
+        for _ in range(3):
+            await flood.ask(CAST, token=token, verdict="LEFT")
+        refused = await flood.ask(CAST, token=token, verdict="LEFT")
+        assert refused["code"] == "RATE_LIMITED"
+        assert 0 < refused["retryAfterSeconds"] <= 60
+        codes = [(await client.visitor().ask(CAST, token=token, verdict="LEFT"))["code"] for _ in range(6)]
+        assert codes == ["TOKEN_UNKNOWN"] * 4 + ["RATE_LIMITED"] * 2
+
+
+async def test_strengths_stand_beside_the_record(one_client: Client) -> None:
+    """Null before the first vote; then a finite value within its interval, also of somebody undefeated."""
+    await populated(one_client, "a", "b", "c")
+    query = "{ leaderboard { nodes { score strength { value low high } } } }"
+    assert [row["strength"] for row in (await one_client.ask(query))["nodes"]] == [None] * 3
+    for number in range(6):
+        ballot = await one_client.member(f"v{number}").ask(DRAW)
+        verdict = "LEFT" if ballot["left"]["name"] < ballot["right"]["name"] else "RIGHT"
+        await one_client.member(f"v{number}").ask(CAST, token=ballot["token"], verdict=verdict)
+    await settled(one_client)
+    rows = [row["strength"] for row in (await one_client.ask(query))["nodes"] if row["strength"]]
+    assert rows
+    assert all(row["low"] < row["value"] < row["high"] for row in rows)
+
+
+async def test_a_leaderboard_is_watched(service: Service) -> None:
+    """The rows at once; again after a vote, with one win more; a board that is not there is an error."""
+    query = "subscription { leaderboardChanged(first: 100) { rank wins contender { name } } }"
+    headers = {"accept": "text/event-stream"}
+    async with httpx.AsyncClient(base_url=service.url, timeout=30) as http:
+        async with http.stream("POST", "/graphql", json={"query": query}, headers=headers) as response:
+            lines = response.aiter_lines()
+            before = await _event(lines)
+            async with httpx.AsyncClient(base_url=service.url, timeout=30) as voter:
+                drawn = (await voter.post("/graphql", json={"query": DRAW})).json()["data"]["drawMatchup"]
+                variables = {"token": drawn["token"], "verdict": "LEFT"}
+                await voter.post("/graphql", json={"query": CAST, "variables": variables})
+            after = await _event(lines)
+        assert sum(row["wins"] for row in after) == sum(row["wins"] for row in before) + 1
+        missing = {"query": 'subscription { leaderboardChanged(board: "none") { rank } }'}
+        answer = await http.post("/graphql", json=missing, headers=headers)
+        assert "BAD_USER_INPUT" in answer.text
+
+
+async def _event(lines: Any) -> list[dict[str, Any]]:
+    async for line in lines:
+        if line.startswith("data: "):
+            rows: list[dict[str, Any]] = json.loads(line[6:])["data"]["leaderboardChanged"]
+            return rows
+    raise AssertionError("the stream ended")
+
+
+async def test_votes_are_exported(one_client: Client) -> None:
+    """One line a vote: by name, with the verdict, skips included."""
+    await populated(one_client, "a", "b", "c")
+    ada = one_client.member("ada")
+    cast = [await vote(ada, verdict) for verdict in ("LEFT", "TIE", "SKIP")]
+    lines = [line async for line in commands._lines(one_client.house.table, "main")]
+    lines.sort(key=lambda line: line["number"])
+    assert [line["verdict"] for line in lines] == ["win", "tie", "skip"]
+    assert lines[0]["winner"] == cast[0]["winner"]["name"]
+    assert {line["voter"] for line in lines} == {"ada"}
+    assert [line async for line in commands._lines(one_client.house.table, "other")] == []
+
+
+async def test_a_house_without_votes_closes(one_table: Table) -> None:
+    """Nothing to settle, nothing to wait for."""
+    house = House(one_table, Seal([SECRET]))
+    assert await house.part(Standings).board("main") is None
+    await house.close()
