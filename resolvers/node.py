@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from datastore.refusals import InvalidInput
-from resolvers import comments, people
+from resolvers import comments, learning, people, vocabulary
 from resolvers.context import AnyId, Asking
 from resolvers.node_ids import read_node_id
 
@@ -16,6 +16,10 @@ MOST = 100
 READERS: Mapping[str, Callable[[Asking, str], Awaitable[Any]]] = {
     "User": lambda asking, key: people.user(asking, id=key),
     "Comment": lambda asking, key: comments.comment(asking, id=key),
+    "WordList": vocabulary.list_node,
+    "Word": vocabulary.word_node,
+    "QuizResult": learning.quiz_node,
+    "Sentence": learning.sentence_node,
 }
 
 

@@ -15,3 +15,5 @@ class Policy:
     """How often one member may post, edit or report: "30/minute"; None sets no bound."""
     premoderation: bool = False
     """Whether what members write waits for a moderator before others see it."""
+    day_begins_at: int = 0
+    """The hour at which a learner's day begins, in their own zone."""

@@ -18,10 +18,11 @@ from schema.comments import CommentsMutation, CommentsQuery, CommentsSubscriptio
 from schema.people import PeopleMutation, PeopleQuery
 from schema.scalars import SCALARS
 from schema.shapes import Node, field
+from schema.vocabulary import VocabularyMutation, VocabularyQuery
 
 
 @strawberry.type(description="Everything that can be asked for.")
-class Query(PeopleQuery, CommentsQuery):
+class Query(PeopleQuery, CommentsQuery, VocabularyQuery):
     node: Node | None = field(nodes.node, "Any object, by its id.", id="An id that an answer gave.")
     nodes: list[Node | None] = field(
         nodes.nodes, "Several objects in the order of their ids; null where there is none.", ids="At most 100 ids."
@@ -29,7 +30,7 @@ class Query(PeopleQuery, CommentsQuery):
 
 
 @strawberry.type(description="Everything that can be done.")
-class Mutation(PeopleMutation, CommentsMutation):
+class Mutation(PeopleMutation, CommentsMutation, VocabularyMutation):
     pass
 
 
