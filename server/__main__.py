@@ -20,7 +20,7 @@ from datastore.dynamo import DynamoError, declaration
 from resolvers.context import House
 from resolvers.viewer import Role
 from server.app import Unfit, application, check, open_engine, policy_of
-from server.commands import Failed, engine_of, err, out, with_house
+from server.commands import Failed, engine_of, err, out, vocabulary, with_house
 from server.engine import EngineRefused
 from server.execution.documents import BadManifest
 from server.settings import PREFIX, BadSettings, Settings, settings_help
@@ -38,6 +38,24 @@ app = typer.Typer(
 )
 tables = typer.Typer(help="The one table: create it, check it.", no_args_is_help=True)
 app.add_typer(tables, name="table")
+imports = typer.Typer(help="Bring data in.", no_args_is_help=True)
+app.add_typer(imports, name="import")
+migrations = typer.Typer(help="Move another layout's data in.", no_args_is_help=True)
+app.add_typer(migrations, name="migrate")
+
+app.command()(vocabulary.daily)
+imports.command("words")(vocabulary.words)
+migrations.command("legacy")(vocabulary.legacy)
+
+
+@imports.callback()
+def bring_in() -> None:
+    """Bring data in."""
+
+
+@migrations.callback()
+def move_in() -> None:
+    """Move another layout's data in."""
 
 
 def main() -> None:

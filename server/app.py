@@ -3,6 +3,7 @@
 table ── checked ── house ── gate ──┬── /graphql     POST, GET, SSE, WebSocket, the explorer
                                     ├── /livez       the process runs
                                     ├── /readyz      the table answers
+                                    ├── /unsubscribe the link in a mail
                                     └── /metrics     Prometheus
 """
 
@@ -33,6 +34,7 @@ from server.pages import Explorer
 from server.settings import AWS, BadSettings, Introspection, Settings
 from server.sockets import Sockets
 from server.telemetry import Metrics, configure_logging, open_traces, with_request_ids
+from server.unsubscribe import Unsubscribing
 from server.viewer import Identification
 
 _log = structlog.get_logger("ringside.app")
@@ -77,6 +79,7 @@ def application(settings: Settings) -> FastAPI:
                     Route("/graphql", GraphQL(gate, explorer)),
                     WebSocketRoute("/graphql", Sockets(gate).endpoint),
                     Route("/readyz", Readiness(table).endpoint),
+                    Route("/unsubscribe", Unsubscribing(house).endpoint, methods=["GET", "POST"]),
                     explorer.mount(),
                 ]
             )
@@ -133,6 +136,7 @@ def policy_of(settings: Settings) -> Policy:
         development=settings.introspection is Introspection.ON,
         comment_rate=settings.comment_rate,
         premoderation=settings.premoderation,
+        day_begins_at=settings.day_begins_at,
     )
 
 

@@ -23,7 +23,7 @@
 | a member's mail of a date               | Put (claim), Update (sent)                              | 2               |
 """
 
-from datastore.vocabulary.daily import DAILY, DailyWord, ListBroken, draw, every_list, on_date, review, stored
+from datastore.vocabulary.daily import DAILY, DailyWord, ListBroken, draw, move_in_day, on_date, review, stored
 from datastore.vocabulary.learning import (
     DAYS,
     QUIZ,
@@ -78,6 +78,7 @@ from datastore.vocabulary.subscriptions import (
     Reader,
     Subscribers,
     Subscription,
+    move_in,
     readers,
     subscribe,
     subscriber_count,
@@ -127,11 +128,12 @@ __all__ = [
     "create_list",
     "days_of",
     "draw",
-    "every_list",
     "everything_on",
     "give_back",
     "mark_sent",
     "marks",
+    "move_in",
+    "move_in_day",
     "next_step",
     "on_date",
     "profile_and_days",

@@ -17,7 +17,7 @@ from datastore.vocabulary.lists import LIST, WORD, Word, WordList, shelf_of
 from datastore.vocabulary.walk import next_step
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator
 
     from datastore.dynamo import Page, Partition, Table, Window
 
@@ -79,6 +79,14 @@ async def _drawn(table: Table, found: WordList, on: date) -> DailyWord | None:
     return chosen
 
 
+async def move_in_day(table: Table, moved: DailyWord) -> None:
+    """A day from elsewhere, unless a word was drawn for it here."""
+    try:
+        await table.write(DAILY.put(moved, when=absent()))
+    except ConditionFailed:
+        return
+
+
 def on_date(table: Table, on: date, owner: str | None) -> AsyncIterator[DailyWord]:
     """What was drawn for a date, of the public lists or of one member's private ones."""
     return table.walk(DAILY.on("gsi1", date=on, shelf=shelf_of(owner)))
@@ -90,9 +98,3 @@ async def review(table: Table, list_id: str, since: date | None, until: date | N
     bounds = [f"DAILY#{day}" if day else None for day in (since, until)]
     scope = f"review {list_id} {since or ''} {until or ''}"
     return await table.page(partition.between(*bounds).newest_first(), window, scope)
-
-
-async def every_list(table: Table, ids: Sequence[str], on: date) -> dict[str, DailyWord]:
-    """What was drawn for some lists on a date, read consistently."""
-    found = await table.get_many([DAILY.at(list=one, date=on) for one in ids], consistent=True)
-    return {record.list: record for record in found if record is not None}

@@ -92,11 +92,30 @@ async def subscribe(table: Table, wanted: Subscription, once: Once) -> Subscript
     raise Clash(retry_after=1.0)
 
 
-def _beginning(wanted: Subscription, here: Subscription | None, there: Subscription | None) -> list[Write]:
+def _beginning(
+    wanted: Subscription, here: Subscription | None, there: Subscription | None, *, new: bool = False
+) -> list[Write]:
     key = SUBSCRIPTION.place_of(wanted)
     if here is not None and here.active:
         return [SUBSCRIPTION.check(key, where(active=True))]
-    return [SUBSCRIPTION.put(wanted, when=absent() | where(active=False)), *_counted(wanted, there, 1)]
+    free = absent() if new else absent() | where(active=False)
+    return [SUBSCRIPTION.put(wanted, when=free), *_counted(wanted, there, 1)]
+
+
+async def move_in(table: Table, moved: Subscription, once: Once) -> None:
+    """A subscription from elsewhere, active or ended, unless the member has decided otherwise here before."""
+    if not moved.active:
+        try:
+            await table.write(SUBSCRIPTION.put(moved, when=absent()))
+        except ConditionFailed:
+            return
+        return
+    try:
+        await table.transact(*_beginning(moved, None, None, new=True))
+    except ConditionFailed:
+        here, _ = await _pair(table, moved)
+        if here is None:  # it is the member's second character set
+            await subscribe(table, moved, once)
 
 
 async def unsubscribe(table: Table, user: str, list_id: str, character_set: CharacterSet, once: Once) -> Subscription:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 
 from resolvers.context import House
-from server.audit import comments, people
+from server.audit import comments, people, vocabulary
 
 PARTS: Mapping[str, Callable[[House], AsyncIterator[str]]] = {
     "people": people.breaches,
     "comments": comments.breaches,
+    "vocabulary": vocabulary.breaches,
 }
 
 

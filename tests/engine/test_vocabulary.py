@@ -45,7 +45,10 @@ mutation ($input: UnsubscribeInput!) {
 QUIZ = """
 mutation ($input: RecordQuizInput!) {
   recordQuiz(input: $input) {
-    ... on QuizRecorded { result { id date correct total list { id } user { name } } streak { current longest lastActiveOn } }
+    ... on QuizRecorded {
+      result { id date correct total list { id } user { name } }
+      streak { current longest lastActiveOn }
+    }
     ... on Refused { code message path }
   }
 }
@@ -114,7 +117,9 @@ async def test_lists_and_their_words(client: Client) -> None:
     assert await client.code(CREATE, input={"name": "Nobody's"}) == "NOT_SIGNED_IN"
     assert await ada.code(ADD, input={"list": listed, "words": some_words(1)}) == "NOT_ALLOWED"
     query = """query ($id: ID!, $first: Int, $after: String) {
-      wordList(id: $id) { words(first: $first, after: $after) { nodes { simplified } pageInfo { hasNextPage endCursor } } }
+      wordList(id: $id) {
+        words(first: $first, after: $after) { nodes { simplified } pageInfo { hasNextPage endCursor } }
+      }
     }"""
     found = await pages(client, query, id=listed)
     assert [word["simplified"] for word in found] == [f"词{place}" for place in range(5)]
