@@ -35,7 +35,7 @@ _LISTS_KEPT = 10_000
 _DRAWS_AT_ONCE = 16
 _MOST_WAITED_FOR = 10_000
 _REASONS_SHOWN = 20
-_LONGEST_POLL = 5.0
+_FIRST_POLL, _LONGEST_POLL = 0.2, 5.0
 _log = structlog.get_logger("ringside.daily")
 
 
@@ -263,10 +263,12 @@ class Run:
 
     async def _serve_the_waiting(self) -> None:
         """Readers whom another run had claimed: it sends, or its claim lapses."""
+        pause = _FIRST_POLL
         while self._waited_for:
             left = (self._lapses - self._house.clock()).total_seconds()
             self._progress(self.summary)
-            await asyncio.sleep(min(_LONGEST_POLL, max(0.2, left)))
+            await asyncio.sleep(min(pause, max(_FIRST_POLL, left)))
+            pause = min(2 * pause, _LONGEST_POLL)
             readers, self._waited_for = self._waited_for, []
             for start in range(0, len(readers), _BATCH):
                 await self._serve(readers[start : start + _BATCH])
