@@ -300,16 +300,15 @@ class Migration:
         newcomers: dict[str, Profile] = {}
         for row, old in batch:
             new = self._maps.execute("SELECT new FROM lists WHERE old = ?", (old.list,)).fetchone()
-            user = self._member(old, newcomers)
-            if new is None:
-                self._leave(row, "the words file has no such list")
-            elif isinstance(user, Unreadable):
+            user = self._member(old, newcomers) if new else Unreadable("the words file has no such list")
+            if isinstance(user, Unreadable):
                 self._leave(row, user)
-            else:
-                moved = Subscription(user, new[0], old.character_set, old.active, old.since)
-                if (moved.user, moved.list, moved.character_set.value) in wanted:
-                    self._leave(row, "the same member has this subscription twice, under two spellings of an address")
-                wanted[moved.user, moved.list, moved.character_set.value] = (row, moved)
+                continue
+            moved = Subscription(user, new[0], old.character_set, old.active, old.since)
+            if (moved.user, moved.list, moved.character_set.value) in wanted:
+                self._leave(row, "the same member has this subscription twice, under two spellings of an address")
+                continue
+            wanted[moved.user, moved.list, moved.character_set.value] = (row, moved)
         await self._welcome(newcomers)
 
         def difference(want: Subscription, there: Subscription) -> str | None:
