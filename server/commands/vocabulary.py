@@ -127,7 +127,7 @@ def words(
     raise Failed(message)
 
 
-def legacy(  # noqa: PLR0913 - a command's options are parameters
+def legacy(
     subscriptions: Annotated[str, typer.Option(metavar="TABLE", help="The old table of subscriptions.")],
     past_words: Annotated[str, typer.Option(metavar="TABLE", help="The old table of past words.")],
     words_file: Annotated[Path, typer.Option("--words", metavar="FILE", help="The old words, as CSV.")],

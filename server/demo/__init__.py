@@ -8,7 +8,8 @@ from datetime import datetime
 
 from datastore.dynamo import Entity, Key
 from resolvers.context import House
-from server.demo import people, vocabulary
+from server.demo import people
+from server.demo.vocabulary import plant as plant_vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ PLANTED = Entity(Planted, Key("DEMO#{part}", "DEMO"))
 
 PARTS: Mapping[str, Callable[[House], Awaitable[str]]] = {
     "people": people.plant,
-    "vocabulary": vocabulary.plant,
+    "vocabulary": plant_vocabulary,
 }
 
 

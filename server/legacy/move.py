@@ -85,7 +85,7 @@ class Store(Generic[R]):
 class Migration:
     """One run. `dry` does everything but write; `strangers` says whether unknown e-mail addresses become members."""
 
-    def __init__(  # noqa: PLR0913 - the choices of one command
+    def __init__(
         self,
         house: House,
         legacy: Legacy,
