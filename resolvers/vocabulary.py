@@ -208,12 +208,13 @@ async def _shelf_on(asking: Asking, owner_id: str | None, day: date) -> list[Dai
     found = {drawn.list: drawn async for drawn in vocabulary.on_date(asking.table, day, owner_id)}
     shelves, shelf = asking.house.part(Shelves), vocabulary.shelf_of(owner_id)
     if day >= _today(asking) and not shelves.complete(shelf, day):
-        lists = [one async for one in asking.table.walk(vocabulary.shelf(owner_id))]
+        lists = [one async for one in asking.table.walk(vocabulary.shelf(owner_id)) if one.word_count]
         room = asyncio.Semaphore(_DRAWS_AT_ONCE)
         missing = [one for one in lists if one.list not in found]
         drawn = await asyncio.gather(*(_drawn(asking, one, day, room) for one in missing))
         found |= {one.list: one for one in drawn if one is not None}
-        shelves.completed(shelf, day)
+        if not missing:  # what was drawn just now may not be in the index yet
+            shelves.completed(shelf, day)
     return list(found.values())
 
 

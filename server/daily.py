@@ -25,7 +25,7 @@ from datastore.dynamo import DynamoError
 from datastore.people import SHARDS
 from datastore.refusals import Refusal
 from datastore.vocabulary import ListBroken, Mail, Reader, WordList
-from datastore.vocabulary.mail import CLAIM, KEPT_FOR
+from datastore.vocabulary.mail import CLAIM, KEPT_FOR, LATEST
 from resolvers.context import House
 from server.letters import Portion, Stationery
 from server.mail import AT_ONCE, Doubtful, Outbox, Refused, Unreachable
@@ -81,6 +81,10 @@ class Summary:
         return [*told, *self.reasons]
 
 
+class LongPast(Exception):
+    """The marks of who had a letter of this date may be gone: sending again could double some."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """How many letters are on their way at a time, and how long another run's claim is respected."""
@@ -113,7 +117,13 @@ class Run:
         self.summary = Summary(stationery.on)
 
     async def carry_out(self) -> Summary:
-        """All of it. Unreachable ends it early, with everything claimed given back."""
+        """All of it. Unreachable ends it early, with everything claimed given back; LongPast before it begins."""
+        mailing = await vocabulary.begin(self._house.table, self.summary.on, self._house.clock())
+        if mailing.begun < self._house.clock() - LATEST:
+            message = (
+                f"The letters of {mailing.date} went out on {mailing.begun:%Y-%m-%d}, too long ago to know to whom"
+            )
+            raise LongPast(message)
         await self._draw_public_words()
         for shard in range(SHARDS):
             batch: list[Reader] = []

@@ -70,7 +70,7 @@ from datastore.vocabulary.lists import (
     word_page,
     words,
 )
-from datastore.vocabulary.mail import MAIL, Mail, claim, give_back, mark_sent, marks
+from datastore.vocabulary.mail import MAIL, Mail, begin, claim, give_back, mark_sent, marks
 from datastore.vocabulary.subscriptions import (
     SUBSCRIBERS,
     SUBSCRIPTION,
@@ -124,6 +124,7 @@ __all__ = [
     "add_words",
     "added_words",
     "amend",
+    "begin",
     "claim",
     "create_list",
     "days_of",

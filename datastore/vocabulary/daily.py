@@ -43,7 +43,7 @@ DAILY = Entity(DailyWord, Key("LIST#{list}", "DAILY#{date}"), gsi1=Key("DAILY#{d
 
 
 async def stored(table: Table, list_id: str, on: date) -> DailyWord | None:
-    return await table.get(DAILY.at(list=list_id, date=on))
+    return await table.get(DAILY.at(list=list_id, date=on), consistent=True)
 
 
 async def draw(table: Table, list_id: str, on: date) -> DailyWord | None:
@@ -97,4 +97,4 @@ async def review(table: Table, list_id: str, since: date | None, until: date | N
     partition: Partition[DailyWord] = DAILY.on(None, list=list_id)
     bounds = [f"DAILY#{day}" if day else None for day in (since, until)]
     scope = f"review {list_id} {since or ''} {until or ''}"
-    return await table.page(partition.between(*bounds).newest_first(), window, scope)
+    return await table.page(partition.between(*bounds).newest_first(), window, scope, consistent=True)

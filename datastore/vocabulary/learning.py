@@ -217,7 +217,7 @@ async def _page(table: Table, partition: Partition[R], window: Window, scope: st
     rest = partition.newest_first().past(position)
     found: list[R] = []
     while True:
-        part = await table.slice(rest, 2 * (window.size + 1))
+        part = await table.slice(rest, 2 * (window.size + 1), consistent=True)
         found += part.records
         if len(found) > window.size or not part.more:
             return Page.cut(found[: window.size + 1], window, scope, partition.sort_of)
@@ -245,7 +245,7 @@ async def screen(table: Table, user: str, since: date) -> Screen | None:
         PROFILE, None, PROFILE.at(user=user).pk, low=f"DAY#{since}", high="SUBSCRIPTION#\U0010ffff"
     )
     kinds = (QUIZ, SENTENCE, DAYS, PROFILE, SUBSCRIPTION)
-    found = await table.collection_up_to(COLLECTION, span, *kinds)
+    found = await table.collection_up_to(COLLECTION, span, *kinds, consistent=True)
     if found is None:
         return None
     return Screen(

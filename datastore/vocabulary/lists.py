@@ -165,7 +165,7 @@ def words(found: WordList) -> Partition[Word]:
 
 
 async def word_page(table: Table, found: WordList, window: Window) -> Page[Word]:
-    return await table.page(words(found), window, f"words {found.list}")
+    return await table.page(words(found), window, f"words {found.list}", consistent=True)
 
 
 async def word(table: Table, list_id: str, ordinal: int) -> Word | None:

@@ -5,7 +5,8 @@
       └── another run has it: left alone until its claim is ten minutes old
 
 A run that is killed between the mail server's yes and the mark leaves a claim behind, and the member gets that mail a
-second time, with the same Message-ID. Nothing else can double one. Marks are removed by the table a month later.
+second time, with the same Message-ID. Nothing else can double one. Marks are removed by the table two months later;
+by then the date itself says that its letters have gone out, and no run sends them again.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from datastore.dynamo import Table
 
 CLAIM = timedelta(minutes=10)
-KEPT_FOR = timedelta(days=31)
+KEPT_FOR = timedelta(days=62)
+LATEST = timedelta(days=31)
+"""How long after its first run a date's letters may still be sent: the marks of all of them are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,27 @@ class Mail:
 
 
 MAIL = Entity(Mail, Key("USER#{user}", "MAIL#{date}"), ttl="expires")
+
+
+@dataclass(frozen=True, slots=True)
+class Mailing:
+    """A date whose letters a run has begun to send."""
+
+    date: date
+    begun: datetime
+
+
+MAILING = Entity(Mailing, Key("MAILING#{date}", "MAILING"))
+
+
+async def begin(table: Table, on: date, now: datetime) -> Mailing:
+    """The date's mailing: begun now, or when its first run did."""
+    new = Mailing(on, now)
+    try:
+        await table.write(MAILING.put(new, when=absent()))
+    except ConditionFailed:
+        return await table.get(MAILING.at(date=on), consistent=True) or new
+    return new
 
 
 async def marks(table: Table, users: Sequence[str], on: date) -> Mapping[str, Mail]:

@@ -71,12 +71,12 @@ SUBSCRIBERS = Entity(Subscribers, Key("LIST#{list}", "SUBSCRIBERS#{shard:02d}"))
 
 
 async def subscriber_count(table: Table, list_id: str) -> int:
-    found = await table.slice(SUBSCRIBERS.on(None, list=list_id), SHARDS)
+    found = await table.slice(SUBSCRIBERS.on(None, list=list_id), SHARDS, consistent=True)
     return sum(part.count for part in found.records)
 
 
 async def subscriptions(table: Table, user: str) -> list[Subscription]:
-    return [one async for one in table.walk(SUBSCRIPTION.on(None, user=user))]
+    return [one async for one in table.walk(SUBSCRIPTION.on(None, user=user), consistent=True)]
 
 
 async def subscribe(table: Table, wanted: Subscription, once: Once) -> Subscription:

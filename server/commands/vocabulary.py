@@ -15,7 +15,7 @@ from datastore.dynamo import BadKey, key_text, open_table
 from datastore.vocabulary.mail import CLAIM
 from resolvers.context import House
 from server.commands import Failed, err, out, with_house
-from server.daily import Pace, Run, Summary
+from server.daily import LongPast, Pace, Run, Summary
 from server.legacy import Legacy, Migration, Moved
 from server.letters import Stationery
 from server.mail import AT_ONCE, Unreachable, outbox_of, sender_of
@@ -55,6 +55,9 @@ def daily(
                 except Unreachable as error:
                     tell(run.summary)
                     message = f"{error}. Nothing is lost: run it again when the server answers."
+                    raise Failed(message) from None
+                except LongPast as error:
+                    message = f"{error}. Nothing was sent."
                     raise Failed(message) from None
 
     summary = with_house(carried_out)

@@ -16,8 +16,9 @@ from datastore.people import PROFILE, Profile
 from datastore.receipts import Once
 from datastore.seal import Seal
 from datastore.vocabulary import LIST, MAIL, Batch, CharacterSet, Mail, Subscription, Word, WordList
+from datastore.vocabulary.mail import MAILING, Mailing
 from resolvers.context import House
-from server.daily import Pace, Run, Summary
+from server.daily import LongPast, Pace, Run, Summary
 from server.letters import Ending, Stationery, message_id
 from server.mail import Doubtful, OverSmtp, Refused, ToTheLog, Unreachable
 from tests.client import Client
@@ -234,6 +235,17 @@ async def test_a_letter_in_doubt_is_not_sent_again_by_the_run(one_table: Table) 
     mark = await house.table.get(MAIL.at(user="ada", date=ON), consistent=True)
     assert mark is not None
     assert mark.sent is None
+
+
+async def test_letters_of_long_ago_are_not_sent_again(one_table: Table) -> None:
+    """When the marks of who had one may be gone, a run refuses; a date's first run may be late."""
+    house = house_of(one_table)
+    await reader(house, "ada", await listed(house, "First"))
+    done = await Run(house, stationery(house), ToTheLog()).carry_out()
+    assert done.sent == 1
+    await house.table.write(MAILING.put(Mailing(ON, house.clock() - timedelta(days=32))))
+    with pytest.raises(LongPast, match="2026-11-20"):
+        await Run(house, stationery(house), ToTheLog()).carry_out()
 
 
 async def test_no_server_ends_the_run_with_nothing_claimed(one_table: Table) -> None:

@@ -249,6 +249,37 @@ async def test_a_sentence_is_amended_in_its_place(client: Client) -> None:
 # ── on the default engine ──
 
 
+async def test_every_mutation_is_carried_out_once(one_client: Client) -> None:
+    """Five at once with one key: one is carried out, all answer the same; another input is refused."""
+    ada = one_client.member("ada")
+    listed = await private_list(ada)
+    asked = (
+        (CREATE, {"name": "Once"}, {"name": "Twice"}),
+        (ADD, {"list": listed, "words": some_words(2)}, {"list": listed, "words": some_words(3)}),
+        (SUBSCRIBE, {"list": listed}, {"list": listed, "characterSet": "TRADITIONAL"}),
+        (SENTENCE, {"text": "好"}, {"text": "不好"}),
+        (UNSUBSCRIBE, {"list": listed}, {"list": listed, "characterSet": "TRADITIONAL"}),
+    )
+    for number, (mutation, given, other) in enumerate(asked):
+        key = {"idempotencyKey": f"key {number}"}
+        answers = await gather(*(ada.ask(mutation, input={**given, **key}) for _ in range(5)))
+        assert all(answer == answers[0] for answer in answers)
+        assert "code" not in answers[0]
+        assert await ada.code(mutation, input={**other, **key}) == "IDEMPOTENCY_MISMATCH"
+    # A key's first answer stands, whatever has happened since.
+    again = await ada.ask(SUBSCRIBE, input={"list": listed, "idempotencyKey": "key 2"})
+    assert again["subscription"]["active"] is True
+    found = await ada.ask("""{
+      wordLists { nodes { name wordCount subscriberCount } }
+      viewer { sentences { nodes { text } } subscriptions { active } }
+    }""")
+    assert [(node["name"], node["wordCount"], node["subscriberCount"]) for node in found["wordLists"]["nodes"]] == [
+        ("Mine", 5, 0),
+        ("Once", 0, 0),
+    ]
+    assert found["viewer"] == {"sentences": {"nodes": [{"text": "好"}]}, "subscriptions": [{"active": False}]}
+
+
 async def test_a_member_has_ten_lists(one_client: Client) -> None:
     """Fourteen at once: ten are made; public ones do not count."""
     ada = one_client.member("ada", Role.EDITOR)
