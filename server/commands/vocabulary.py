@@ -20,6 +20,7 @@ from server.legacy import Legacy, Migration, Moved
 from server.letters import Stationery
 from server.mail import AT_ONCE, Unreachable, outbox_of, sender_of
 from server.settings import AWS, Settings
+from server.telemetry import configure_logging
 from server.word_file import Imported, import_words
 
 
@@ -36,6 +37,7 @@ def daily(
     """
     day = day_from(on)
     settings = Settings.load()
+    configure_logging(settings.log)
     stationery = Stationery(sender_of(settings), settings.public_url, settings.seal(), day)
 
     async def carried_out(house: House) -> Summary:
