@@ -21,11 +21,10 @@ from functools import lru_cache
 from hashlib import blake2b
 from math import isqrt
 
+from datastore.permutation import Permutation
+
 MOST_STRETCHES = 12
 """Open at a time. Beyond, those who join wait until the shortest open stretch has been walked to its end."""
-
-_ROUNDS = 6
-_WORD = 0xFFFFFFFFFFFFFFFF
 
 
 def pairs_of(members: int) -> int:
@@ -66,55 +65,6 @@ class Crowd:
 
     def _below(self, ordinal: int) -> int:
         return ordinal - (self.retired & ((1 << ordinal) - 1)).bit_count()
-
-
-@dataclass(frozen=True, slots=True)
-class Permutation:
-    """A keyed permutation of 0 … size-1."""
-
-    size: int
-    low_bits: int
-    high_bits: int
-    keys: tuple[int, ...]
-
-    @classmethod
-    def keyed(cls, seed: bytes, size: int) -> Permutation:
-        bits = max(2, (size - 1).bit_length())
-        digest = blake2b(seed, digest_size=8 * _ROUNDS).digest()
-        keys = tuple(int.from_bytes(digest[place : place + 8]) for place in range(0, 8 * _ROUNDS, 8))
-        return cls(size, bits // 2, bits - bits // 2, keys)
-
-    def at(self, position: int) -> int:
-        while True:
-            position = self._network(position, self.keys, forward=True)
-            if position < self.size:
-                return position
-
-    def position_of(self, value: int) -> int:
-        while True:
-            value = self._network(value, self.keys[::-1], forward=False)
-            if value < self.size:
-                return value
-
-    def _network(self, value: int, keys: tuple[int, ...], *, forward: bool) -> int:
-        """Six times one half is changed by what the other half and a key give: undone in reverse order."""
-        low_mask, high_mask = (1 << self.low_bits) - 1, (1 << self.high_bits) - 1
-        low, high = value & low_mask, value >> self.low_bits
-        change_low = forward
-        for key in keys:
-            if change_low:
-                low ^= _mixed(high ^ key) & low_mask
-            else:
-                high ^= _mixed(low ^ key) & high_mask
-            change_low = not change_low
-        return high << self.low_bits | low
-
-
-def _mixed(word: int) -> int:
-    """A word whose every bit depends on every bit of another one (the finaliser of SplitMix64)."""
-    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 & _WORD
-    word = (word ^ word >> 27) * 0x94D049BB133111EB & _WORD
-    return word ^ word >> 31
 
 
 _keyed = lru_cache(maxsize=10_000)(Permutation.keyed)

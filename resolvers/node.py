@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from datastore.refusals import InvalidInput
-from resolvers import comments, people, voting
+from resolvers import comments, learning, people, vocabulary, voting
 from resolvers.context import AnyId, Asking
 from resolvers.node_ids import read_node_id
 
@@ -18,6 +18,10 @@ READERS: Mapping[str, Callable[[Asking, str], Awaitable[Any]]] = {
     "Comment": lambda asking, key: comments.comment(asking, id=key),
     "Board": lambda asking, key: voting.board(asking, slug=key),
     "Contender": lambda asking, key: voting.contender(asking, id=key),
+    "WordList": vocabulary.list_node,
+    "Word": vocabulary.word_node,
+    "QuizResult": learning.quiz_node,
+    "Sentence": learning.sentence_node,
 }
 
 

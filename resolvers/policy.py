@@ -23,3 +23,5 @@ class Policy:
 
     votes_per_address: str = "60000/minute"
     """The same for all who come from one address: a whole school may sit behind it."""
+    day_begins_at: int = 0
+    """The hour at which a learner's day begins, in their own zone."""

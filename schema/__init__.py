@@ -18,11 +18,12 @@ from schema.comments import CommentsMutation, CommentsQuery, CommentsSubscriptio
 from schema.people import PeopleMutation, PeopleQuery
 from schema.scalars import SCALARS
 from schema.shapes import Node, field
+from schema.vocabulary import VocabularyMutation, VocabularyQuery
 from schema.voting import VotingMutation, VotingQuery, VotingSubscription
 
 
 @strawberry.type(description="Everything that can be asked for.")
-class Query(PeopleQuery, VotingQuery, CommentsQuery):
+class Query(PeopleQuery, VotingQuery, CommentsQuery, VocabularyQuery):
     node: Node | None = field(nodes.node, "Any object, by its id.", id="An id that an answer gave.")
     nodes: list[Node | None] = field(
         nodes.nodes, "Several objects in the order of their ids; null where there is none.", ids="At most 100 ids."
@@ -30,7 +31,7 @@ class Query(PeopleQuery, VotingQuery, CommentsQuery):
 
 
 @strawberry.type(description="Everything that can be done.")
-class Mutation(PeopleMutation, VotingMutation, CommentsMutation):
+class Mutation(PeopleMutation, VotingMutation, CommentsMutation, VocabularyMutation):
     pass
 
 

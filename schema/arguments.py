@@ -87,7 +87,10 @@ class Parameters:
             default = self.defaults.get(name, inspect.Parameter.empty)
             # What is optional for the resolver is left out of the call when the client leaves it out.
             shown = strawberry.UNSET if _absent(default) else default
-            yield name, Annotated[_graphql(kind), strawberry.argument(description=descriptions[name])], shown
+            # A parameter called `from_` is the argument `from`, which is no name in Python.
+            spelled = camel(name) if name.endswith("_") else None
+            argument = strawberry.argument(description=descriptions[name], name=spelled)
+            yield name, Annotated[_graphql(kind), argument], shown
         for name in self.page_arguments:
             kind, text = _PAGE_ARGUMENTS[name]
             yield name, Annotated[kind, strawberry.argument(description=text)], strawberry.UNSET
@@ -181,7 +184,7 @@ def clean(value: Any, path: tuple[str, ...]) -> Any:
     elif isinstance(value, list | tuple):
         for place, inner in enumerate(value):
             clean(inner, (*path, str(place)))
-    elif hasattr(value, "__strawberry_definition__") and not isinstance(value, Enum):
+    elif hasattr(value, "__strawberry_definition__") and hasattr(value, "__dict__") and not isinstance(value, Enum):
         for name, inner in vars(value).items():
             clean(inner, (*path, camel(name)))
     return value

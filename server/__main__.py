@@ -20,7 +20,7 @@ from datastore.dynamo import DynamoError, declaration
 from resolvers.context import House
 from resolvers.viewer import Role
 from server.app import Unfit, application, check, open_engine, policy_of
-from server.commands import Failed, comments, engine_of, err, out, voting, with_house
+from server.commands import Failed, comments, engine_of, err, out, vocabulary, voting, with_house
 from server.engine import EngineRefused
 from server.execution.documents import BadManifest
 from server.settings import PREFIX, BadSettings, Settings, settings_help
@@ -37,12 +37,20 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 tables = typer.Typer(help="The one table: create it, check it.", no_args_is_help=True)
-app.add_typer(tables, name="table")
 imports = typer.Typer(help="Reads data from files. What is there already is left alone.", no_args_is_help=True)
 exports = typer.Typer(help="Writes data to files.", no_args_is_help=True)
+migrations = typer.Typer(help="Moves another layout's data in.", no_args_is_help=True)
+app.add_typer(tables, name="table")
 app.add_typer(imports, name="import")
 app.add_typer(exports, name="export")
+app.add_typer(migrations, name="migrate")
 app.add_typer(voting.boards, name="board")
+app.command()(vocabulary.daily)
+
+
+@migrations.callback()
+def _migrate() -> None:
+    """Keeps `legacy` a name of its own while it is the only one."""
 
 
 def main() -> None:
@@ -248,15 +256,11 @@ def audit() -> None:
     out.print("Everything holds.")
 
 
+imports.command("words")(vocabulary.words)
+migrations.command("legacy")(vocabulary.legacy)
 imports.command("comments")(comments.import_comments)
 exports.command("votes")(voting.export_votes)
 exports.command("comments")(comments.export_comments)
-
-
-@imports.callback()
-@exports.callback()
-def _transfers() -> None:
-    """A group of commands, also while it has only one."""
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ table ── checked ── house ── gate ──┬── /graphql     POST,
                                     ├── /            the voting page, in demo mode
                                     ├── /livez       the process runs
                                     ├── /readyz      the table answers
+                                    ├── /unsubscribe the link in a mail
                                     └── /metrics     Prometheus
 """
 
@@ -35,6 +36,7 @@ from server.pages import Explorer
 from server.settings import AWS, BadSettings, Introspection, Settings
 from server.sockets import Sockets
 from server.telemetry import Metrics, configure_logging, open_traces, with_request_ids
+from server.unsubscribe import Unsubscribing
 from server.viewer import Identification
 
 _log = structlog.get_logger("ringside.app")
@@ -79,6 +81,7 @@ def application(settings: Settings) -> FastAPI:
                     Route("/graphql", GraphQL(gate, explorer)),
                     WebSocketRoute("/graphql", Sockets(gate).endpoint),
                     Route("/readyz", Readiness(table).endpoint),
+                    Route("/unsubscribe", Unsubscribing(house).endpoint, methods=["GET", "POST"]),
                     explorer.mount(),
                 ]
             )
@@ -140,6 +143,7 @@ def policy_of(settings: Settings) -> Policy:
         ballot_seconds=settings.ballot_hours * 3600,
         votes_per_visitor=settings.votes_per_visitor,
         votes_per_address=settings.votes_per_address,
+        day_begins_at=settings.day_begins_at,
     )
 
 

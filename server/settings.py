@@ -7,6 +7,7 @@ README's table and the refusals are all made from that declaration.
 import os
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from email.utils import formataddr, parseaddr
 from enum import StrEnum
 from ipaddress import ip_address
 from pathlib import Path
@@ -126,12 +127,13 @@ def _web(value: str) -> str:
 def _keys(value: str) -> str:
     """Keys decide who somebody is: unencrypted, they may come from this machine or this network only."""
     address = _without_password(value)
-    if address.scheme == "http" and not _near(address.hostname or ""):
+    if address.scheme == "http" and not near(address.hostname or ""):
         raise ValueError("keys from another network must come over https://")
     return address.geturl()
 
 
-def _near(host: str) -> bool:
+def near(host: str) -> bool:
+    """Whether a host is this machine or a neighbour in its own network."""
     try:
         return ip_address(host).is_private
     except ValueError:
@@ -141,6 +143,14 @@ def _near(host: str) -> bool:
 def _smtp(value: SecretStr) -> SecretStr:
     _address(value.get_secret_value(), "smtp", "smtps")
     return value
+
+
+def _sender(value: str) -> str:
+    """A sender stands in a header: nothing in it may begin a second one."""
+    name, address = parseaddr(value)
+    if not value.isprintable() or "@" not in address.strip("@") or any(character in address for character in " ,;<>"):
+        raise ValueError("it is not an e-mail address")
+    return formataddr((name, address))
 
 
 def _origins(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -257,6 +267,23 @@ class Settings(BaseSettings):
     smtp_url: Annotated[SecretStr, AfterValidator(_smtp)] | None = _setting(
         "Where daily words are sent from: `smtp://user:password@host:587`, or `smtps://` for TLS from the first byte.",
         write="an address such as smtp://user:password@mail.example.com:587",
+    )
+    mail_from: Annotated[str, AfterValidator(_sender)] | None = _setting(
+        "Who daily words come from: `Words <words@example.com>`.",
+        write="an address such as words@example.com, or a name with one: Words <words@example.com>",
+        shown="the user of `RINGSIDE_SMTP_URL` if that is an address, else ringside@ its host",
+    )
+    public_url: Annotated[str, AfterValidator(_web)] = _setting(
+        "Where this service is reached from outside; the links to unsubscribe in mails begin with it.",
+        write="an address such as https://api.example.com",
+        default="http://127.0.0.1:8000",
+    )
+    day_begins_at: int = _setting(
+        "The hour at which a learner's day begins, in their own zone: at 4, a quiz at 3:59 is the evening before's.",
+        write="an hour from 0 to 12",
+        default=0,
+        ge=0,
+        le=12,
     )
     cors_origins: Annotated[_Listed[str], AfterValidator(_origins)] = _setting(
         "Other sites whose pages may ask, comma-separated.",

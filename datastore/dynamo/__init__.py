@@ -14,6 +14,7 @@ from datastore.dynamo.errors import (
     Throttled,
     Unavailable,
 )
+from datastore.dynamo.foreign import foreign_rows
 from datastore.dynamo.keys import BadKey, Key, best_first, key_text
 from datastore.dynamo.merge import Merged, Source, merge
 from datastore.dynamo.paging import Edge, Page, PageInfo, Window
@@ -52,6 +53,7 @@ __all__ = [
     "among",
     "best_first",
     "deadline",
+    "foreign_rows",
     "key_text",
     "less",
     "merge",

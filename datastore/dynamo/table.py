@@ -7,6 +7,7 @@
 | slice          | Query                   | pages cut short at 1 MB                             |
 | walk           | Query                   | all of a partition, page by page, in flat memory    |
 | collection     | Query                   | one item collection of several entities             |
+| stroll         | Query                   | the same, page by page, in flat memory              |
 | page           | Query                   | one connection page: the window, cursors            |
 | write          | Put/Update/DeleteItem   | conditions                                          |
 | transact       | TransactWriteItems      | conflicts, also mixed with failed conditions        |
@@ -27,7 +28,7 @@ from datastore.dynamo.paging import Page
 from datastore.dynamo.writes import Check, Delete, Put, Update
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 
     from datastore.dynamo.attributes import Attribute, Item
     from datastore.dynamo.entity import Entity, ItemKey, Partition
@@ -128,18 +129,30 @@ class Table:
         self, partition: Partition[Any], *entities: Entity[Any], consistent: bool = False
     ) -> list[Any]:
         """All records of one item collection, each read by the entity that recognises its key; others are left out."""
-        records = []
+        return [record async for record in self.stroll(partition, *entities, consistent=consistent, by=LARGEST_LIMIT)]
+
+    async def collection_up_to(
+        self, most: int, partition: Partition[Any], *entities: Entity[Any], consistent: bool = False
+    ) -> list[Any] | None:
+        """The same in one Query; None when there are more items than that, or more than an answer's 1 MB."""
+        answer = await self._query(partition, most, None, consistent=consistent)
+        if answer.get("LastEvaluatedKey"):
+            return None
+        return [record for item in answer["Items"] for record in _recognised(item, entities)]
+
+    async def stroll(
+        self, partition: Partition[Any], *entities: Entity[Any], consistent: bool = False, by: int = 200
+    ) -> AsyncIterator[Any]:
+        """As `walk`, through a partition that several entities share; what none of them recognises is left out."""
         start: Item | None = None
         while True:
-            answer = await self._query(partition, LARGEST_LIMIT, start, consistent=consistent)
+            answer = await self._query(partition, by, start, consistent=consistent)
             for item in answer["Items"]:
-                pk, sk = item["pk"]["S"], item["sk"]["S"]
-                entity = next((entity for entity in entities if entity.recognises(pk, sk)), None)
-                if entity is not None:
-                    records.append(entity.read(item))
+                for record in _recognised(item, entities):
+                    yield record
             start = answer.get("LastEvaluatedKey")
             if start is None:
-                return records
+                return
 
     async def page(self, partition: Partition[R], window: Window, scope: str, *, consistent: bool = False) -> Page[R]:
         """One page of a connection: a partition seen through a window, its cursors bound to `scope`."""
@@ -185,11 +198,8 @@ class Table:
             request = {"ExclusiveStartKey": start} if start else {}
             answer = await self._call("scan", TableName=self.name, Limit=by, **request)
             for item in answer["Items"]:
-                pk, sk = item["pk"]["S"], item["sk"]["S"]
-                for entity in entities:
-                    if entity.recognises(pk, sk):
-                        yield entity.read(item)
-                        break
+                for record in _recognised(item, entities):
+                    yield record
             start = answer.get("LastEvaluatedKey")
             if start is None:
                 return
@@ -257,6 +267,15 @@ class Table:
         answer = await getattr(self.client, method)(**parameters)
         capacity.record(operation, answer)
         return answer
+
+
+def _recognised(item: Item, entities: Sequence[Entity[Any]]) -> Iterator[Any]:
+    """The item's record, if it is of one of the entities."""
+    pk, sk = item["pk"]["S"], item["sk"]["S"]
+    for entity in entities:
+        if entity.recognises(pk, sk):
+            yield entity.read(item)
+            return
 
 
 _WITHOUT_CAPACITY = frozenset({"describe_table", "create_table", "update_time_to_live"})

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 
 from resolvers.context import House
-from server.audit import comments, people, voting
+from server.audit import comments, people, vocabulary, voting
 
 PARTS: Mapping[str, Callable[[House], AsyncIterator[str]]] = {
     "people": people.breaches,
     "voting": voting.breaches,
     "comments": comments.breaches,
+    "vocabulary": vocabulary.breaches,
 }
 
 

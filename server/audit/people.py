@@ -13,7 +13,7 @@ async def breaches(house: House) -> AsyncIterator[str]:
     async for _ in house.table.scan(PROFILE):
         profiles += 1
     for shard in range(SHARDS):
-        async for profile in house.table.walk(PROFILE.on("gsi1", shard=shard)):
+        async for profile in house.table.stroll(PROFILE.on("gsi1", shard=shard), PROFILE):
             listed += 1
             if profile.shard != shard:
                 yield f"people: {profile.user} is listed in shard {shard} and belongs into {profile.shard}"

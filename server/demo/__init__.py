@@ -8,7 +8,7 @@ from datetime import datetime
 
 from datastore.dynamo import Entity, Key
 from resolvers.context import House
-from server.demo import comments, people, voting
+from server.demo import comments, people, vocabulary, voting
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ PARTS: Mapping[str, Callable[[House], Awaitable[str]]] = {
     "people": people.plant,
     "comments": comments.plant,
     "voting": voting.plant,
+    "vocabulary": vocabulary.plant,
 }
 
 

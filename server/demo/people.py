@@ -19,7 +19,13 @@ MEMBERS = tuple((f"{first}-{last}".lower(), f"{first} {last}") for last in _LAST
 async def plant(house: House) -> str:
     now = house.clock()
     profiles = (
-        Profile(user=user, name=name, joined_at=now - timedelta(days=400 - place), time_zone="Europe/Vienna")
+        Profile(
+            user=user,
+            name=name,
+            joined_at=now - timedelta(days=400 - place),
+            email=f"{user}@example.org",
+            time_zone="Europe/Vienna",
+        )
         for place, (user, name) in enumerate(MEMBERS)
     )
     await house.table.write_many(PROFILE.put(profile) for profile in profiles)

@@ -8,7 +8,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datastore.walk import Crowd, Permutation, Step, Walk, number_of, pair_at
+from datastore.walk import Crowd, Step, Walk, number_of, pair_at
 
 DRAWS = 16_000
 
@@ -92,16 +92,6 @@ def test_a_cycle_meets_every_pair_once(size: int, retired: set[int], seed: bytes
     assert sorted(met) == sorted(combinations(there, 2), key=lambda pair: pair)
     again = walk.draw(seed, crowd)
     assert again is None if len(there) < 2 else again is not None and (again.cycle, again.seen) == (2, 0)
-
-
-@given(st.integers(1, 3000), st.binary(max_size=16))
-@settings(max_examples=40, deadline=None)
-def test_a_permutation_is_one(size: int, seed: bytes) -> None:
-    """Every number once, and back again."""
-    order = Permutation.keyed(seed, size)
-    values = [order.at(position) for position in range(size)]
-    assert sorted(values) == list(range(size))
-    assert [order.position_of(value) for value in values] == list(range(size))
 
 
 @given(st.integers(0, 10**12))

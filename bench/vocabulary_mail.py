@@ -1,0 +1,145 @@
+"""The daily run over 100,000 members with 250,000 subscriptions, killed three times: memory, visits, doubles.
+
+    python -m bench.vocabulary_mail [MEMBERS]
+
+The engine is the embedded one, in a folder of its own. Letters are written in full and handed to an outbox that adds
+a line to a file, which stands for the mail server's acceptance: so each letter is counted exactly. The run is a
+process of its own, killed by SIGKILL while letters are on their way, at a quarter, a half and three quarters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
+from email.message import EmailMessage
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from datastore import vocabulary
+from datastore.dynamo import declaration, metered, open_table
+from datastore.people import PROFILE, SHARDS, Profile
+from datastore.receipts import Once
+from datastore.seal import Seal
+from datastore.vocabulary import SUBSCRIPTION, Batch, CharacterSet, Subscription, Word, WordList
+from resolvers.context import House
+from server.daily import Pace, Run
+from server.engine import beside
+from server.letters import Stationery
+
+ON, NOW = date(2026, 11, 20), datetime(2026, 11, 20, tzinfo=UTC)
+SEAL = Seal(["a secret that is long enough to be one"])
+LISTS, AT_ONCE, HELD_FOR = 10, 16, timedelta(seconds=5)
+
+
+def peak() -> int:
+    """Megabytes of this process at its largest."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+class ToAFile:
+    """An outbox whose acceptance is a line in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    async def send(self, letter: EmailMessage, recipient: str) -> None:
+        letter.as_bytes()
+        os.write(self._file, f"{recipient}\n".encode())
+        await asyncio.sleep(0)
+
+
+async def plant(url: str, members: int) -> None:
+    """Members with one to four subscriptions each, two and a half on average."""
+    async with open_table("bench", url=url) as table:
+        await declaration.create(table)
+        house, once, lists = House(table, SEAL), Once("bench", None, "", NOW), []
+        for number in range(LISTS):
+            made = WordList(house.ids.next(NOW), f"List {number}", public=True, created_at=NOW)
+            await vocabulary.create_list(table, made, once)
+            words = tuple(Word(made.list, 0, f"词{n}", f"meaning {n}") for n in range(50))
+            await vocabulary.add_words(table, made.list, Batch("batch", words, 100), once)
+            lists.append(made.list)
+
+        def items(part: int, parts: int):
+            for number in range(part, members, parts):
+                user = f"member-{number}"
+                yield PROFILE.put(Profile(user, f"Member {number}", NOW, email=f"{user}@example.org"))
+                for place in range(1 + number % 4):
+                    listed = lists[(number + place) % LISTS]
+                    yield SUBSCRIPTION.put(Subscription(user, listed, CharacterSet.SIMPLIFIED, active=True, since=NOW))
+
+        await asyncio.gather(*(table.write_many(items(part, 8)) for part in range(8)))
+
+
+async def read(url: str) -> None:
+    """What the run reads, and nothing else."""
+    async with open_table("bench", url=url) as table:
+        before, began, users, subscriptions = peak(), time.perf_counter(), Counter(), 0
+        with metered() as spent:
+            for shard in range(SHARDS):
+                async for reader in vocabulary.readers(table, shard):
+                    users[reader.user] += 1
+                    subscriptions += len(reader.subscriptions)
+                    assert reader.profile is not None
+        print(
+            f"reading: {len(users):,} members, each {max(users.values())} time, {subscriptions:,} subscriptions, "
+            f"{spent.calls:,} requests, {spent.read_units:,.0f} read units, {time.perf_counter() - began:.0f} s; "
+            f"peak {peak()} MB of which {before} MB before it began and the list of members that this check keeps"
+        )
+
+
+async def run(url: str, path: Path) -> None:
+    async with open_table("bench", url=url) as table:
+        house = House(table, SEAL)
+        began = time.perf_counter()
+        stationery = Stationery("words@example.org", "https://api.example.org", SEAL, ON)
+        summary = await Run(house, stationery, ToAFile(path), Pace(AT_ONCE, HELD_FOR)).carry_out()
+        print(
+            f"last run: {summary.sent:,} sent, {summary.already:,} had theirs, {summary.failed} failed, "
+            f"{time.perf_counter() - began:.0f} s; peak {peak()} MB",
+            flush=True,
+        )
+
+
+def lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def main() -> None:
+    members = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    with TemporaryDirectory() as folder, beside(Path(folder)) as engine:
+        began = time.perf_counter()
+        asyncio.run(plant(engine.url, members))
+        print(f"planted in {time.perf_counter() - began:.0f} s", flush=True)
+        subprocess.run([sys.executable, "-m", "bench.vocabulary_mail", "read", engine.url], check=True)
+        sent = Path(folder) / "sent"
+        command = [sys.executable, "-m", "bench.vocabulary_mail", "run", engine.url, str(sent)]
+        for quarter in (1, 2, 3):
+            process = subprocess.Popen(command)
+            while lines(sent) < members * quarter // 4 and process.poll() is None:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            print(f"killed after {lines(sent):,} letters", flush=True)
+        subprocess.run(command, check=True)
+        counts = Counter(sent.read_text().split())
+        print(
+            f"letters: {counts.total():,} to {len(counts):,} members; twice: "
+            f"{sum(count > 1 for count in counts.values())}, of at most {3 * AT_ONCE} on their way at the three kills"
+        )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["read"]:
+        asyncio.run(read(sys.argv[2]))
+    elif sys.argv[1:2] == ["run"]:
+        asyncio.run(run(sys.argv[2], Path(sys.argv[3])))
+    else:
+        main()

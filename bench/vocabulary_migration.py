@@ -1,0 +1,68 @@
+"""The migration of 1,000 lists' history and 100,000 subscriptions: time, memory, and what a second run changes.
+
+    python -m bench.vocabulary_migration [LISTS [DAYS [SUBSCRIPTIONS]]]
+
+Old tables and new table are in one embedded engine, in a folder of its own; each run is a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.vocabulary_mail import SEAL, peak
+from datastore.dynamo import declaration, metered, open_table
+from resolvers.context import House
+from server.engine import beside
+from server.legacy import Legacy, Migration
+from server.legacy.sample import Sample
+
+OLD = ("old-subscriptions", "old-words")
+
+
+async def plant(url: str, sample: Sample, words: Path) -> None:
+    async with open_table(OLD[0], url=url) as subscriptions, open_table(OLD[1], url=url) as past_words:
+        await sample.plant(subscriptions, past_words, words)
+    async with open_table("bench", url=url) as table:
+        await declaration.create(table)
+
+
+async def migrate(url: str, words: Path) -> None:
+    async with (
+        open_table("bench", url=url) as table,
+        open_table(OLD[0], url=url) as subscriptions,
+        open_table(OLD[1], url=url) as past_words,
+    ):
+        before, began = peak(), time.perf_counter()
+        legacy = Legacy(subscriptions, past_words, words)
+        with metered() as spent:
+            moved = await Migration(House(table, SEAL), legacy, words.with_suffix(".report")).carry_out()
+        print(
+            f"{time.perf_counter() - began:.0f} s, peak {peak()} MB ({before} MB before it began), "
+            f"{spent.calls:,} requests, {spent.write_units:,.0f} write units"
+        )
+        print("\n".join(f"  {line}" for line in moved.lines()), flush=True)
+
+
+def main() -> None:
+    lists, days, subscriptions = [*map(int, sys.argv[1:]), *(1000, 100, 100_000)[len(sys.argv) - 1 :]]
+    with TemporaryDirectory() as folder, beside(Path(folder)) as engine:
+        words = Path(folder) / "words.csv"
+        sample = Sample(lists=lists, words=50, days=days, subscriptions=subscriptions)
+        asyncio.run(plant(engine.url, sample, words))
+        for turn in ("first", "second"):
+            print(f"{turn} run: ", end="", flush=True)
+            subprocess.run(
+                [sys.executable, "-m", "bench.vocabulary_migration", "run", engine.url, str(words)], check=True
+            )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["run"]:
+        asyncio.run(migrate(sys.argv[2], Path(sys.argv[3])))
+    else:
+        main()

@@ -1,0 +1,93 @@
+"""Old-layout data made for tests, benchmarks and trying the migration out: two tables in an engine, and a CSV file.
+
+A hundredth of the rows is deliberately bad, in every way that the migration reports; `bad` says how many that are.
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from datastore.dynamo import Table
+from datastore.dynamo.foreign import create_foreign, write_foreign
+
+_CHARACTERS = "天地人山水火木金土日月星春夏秋冬东南西北中大小上下左右前后"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How much of it: lists with words, days of history a list, subscriptions. The same seed makes the same data."""
+
+    lists: int = 3
+    words: int = 40
+    days: int = 30
+    subscriptions: int = 100
+    last_day: date = date(2026, 10, 31)
+    bad: bool = True
+    seed: int = 1
+
+    def word(self, listed: int, place: int) -> str:
+        digits = []
+        number = listed * self.words + place
+        for _ in range(4):
+            number, digit = divmod(number, len(_CHARACTERS))
+            digits.append(_CHARACTERS[digit])
+        return "".join(digits)
+
+    def word_rows(self) -> Iterator[list[str]]:
+        yield ["ListId", "ListName", "Level", "Simplified", "Traditional", "Pinyin", "Definition"]
+        for listed in range(self.lists):
+            for place in range(self.words):
+                word = self.word(listed, place)
+                level = str(min(listed, 100))
+                yield [f"L{listed}", f"Old list {listed}", level, word, "", f"pinyin {place}", f"meaning {place}"]
+        if self.bad:
+            yield ["L0", "Old list 0", "1", "", "", "", "a word without characters"]
+
+    def day_items(self) -> Iterator[dict[str, Any]]:
+        for listed in range(self.lists):
+            for back in range(self.days):
+                word = {"S": self.word(listed, back % self.words)}
+                shaped = word if back % 2 else {"M": {"Simplified": word, "Pinyin": {"S": f"pinyin {back}"}}}
+                day = self.last_day - timedelta(days=back)
+                yield {"ListId": {"S": f"L{listed}"}, "Date": {"S": str(day)}, "Word": shaped}
+        if self.bad:
+            yield {"ListId": {"S": "L0"}, "Date": {"S": "2020-02-30"}, "Word": {"S": self.word(0, 0)}}
+            yield {"ListId": {"S": "L0"}, "Date": {"S": "2020-01-01"}, "Word": {"S": "not in the file"}}
+
+    def subscription_items(self) -> Iterator[dict[str, Any]]:
+        drawn = random.Random(self.seed)  # noqa: S311 - made-up data
+        for number in range(self.subscriptions):
+            listed = number % self.lists
+            yield {
+                "ListId": {"S": f"L{listed}"},
+                "SubscriberEmail": {"S": f"reader{number // min(2, self.lists)}@example.org"},
+                "CharacterSet": {"S": drawn.choice(["simplified", "traditional"])},
+                "Status": {"S": "unsubscribed" if drawn.random() < 0.1 else "subscribed"},  # noqa: PLR2004
+                "DateSubscribed": {"S": str(date(2021, 1, 1) + timedelta(days=number % 1000))},
+            }
+        if self.bad:
+            yield {"ListId": {"S": "L0"}, "SubscriberEmail": {"S": "nobody"}, "DateSubscribed": {"S": "2021-01-01"}}
+            yield {
+                "ListId": {"S": "none"},
+                "SubscriberEmail": {"S": "a@example.org"},
+                "DateSubscribed": {"S": "2021-01-01"},
+            }
+
+    @property
+    def bad_rows(self) -> int:
+        return 5 if self.bad else 0
+
+    async def plant(self, subscriptions: Table, past_words: Table, words: Path) -> None:
+        """Creates both tables and the file, and fills them."""
+        with words.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(self.word_rows())
+        await create_foreign(subscriptions, "ListId", "SubscriberEmail")
+        await create_foreign(past_words, "ListId", "Date")
+        await write_foreign(subscriptions, self.subscription_items())
+        await write_foreign(past_words, self.day_items())

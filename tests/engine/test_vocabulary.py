@@ -1,0 +1,535 @@
+"""Word lists, daily words, subscriptions, quizzes and sentences, over HTTP."""
+
+from __future__ import annotations
+
+from asyncio import gather
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from datastore.vocabulary import SUBSCRIBERS
+from resolvers.viewer import Role
+from tests.client import Client
+
+CREATE = """
+mutation ($input: CreateWordListInput!) {
+  createWordList(input: $input) {
+    ... on WordListCreated { list { id name level public owner { name } wordCount subscriberCount } }
+    ... on Refused { code message path }
+  }
+}
+"""
+ADD = """
+mutation ($input: AddWordsInput!) {
+  addWords(input: $input) {
+    ... on WordsAdded { list { id wordCount } words { id simplified traditional pinyin definition } }
+    ... on Refused { code message path }
+  }
+}
+"""
+SUBSCRIBE = """
+mutation ($input: SubscribeInput!) {
+  subscribe(input: $input) {
+    ... on Subscribed { subscription { active since characterSet list { id } } }
+    ... on Refused { code message path }
+  }
+}
+"""
+UNSUBSCRIBE = """
+mutation ($input: UnsubscribeInput!) {
+  unsubscribe(input: $input) {
+    ... on Unsubscribed { subscription { active since characterSet } }
+    ... on Refused { code message path }
+  }
+}
+"""
+QUIZ = """
+mutation ($input: RecordQuizInput!) {
+  recordQuiz(input: $input) {
+    ... on QuizRecorded {
+      result { id date correct total list { id } user { name } }
+      streak { current longest lastActiveOn }
+    }
+    ... on Refused { code message path }
+  }
+}
+"""
+SENTENCE = """
+mutation ($input: WriteSentenceInput!) {
+  writeSentence(input: $input) {
+    ... on SentenceWritten { sentence { id date text createdAt word { id simplified } } }
+    ... on Refused { code message path }
+  }
+}
+"""
+ZONE = """
+mutation ($zone: String!) {
+  updateProfile(input: { timeZone: $zone }) { ... on ProfileUpdated { user { id } } ... on Refused { code } }
+}
+"""
+
+
+def some_words(count: int, start: int = 0) -> list[dict[str, str]]:
+    return [{"simplified": f"词{place}", "definition": f"word {place}"} for place in range(start, start + count)]
+
+
+def today() -> date:
+    return datetime.now(UTC).date()
+
+
+async def public_list(client: Client, name: str = "First words", words: int = 5) -> str:
+    """A public list with words; its id."""
+    editor = client.member("eve", Role.EDITOR)
+    made = await editor.ask(CREATE, input={"name": name, "public": True, "level": 1})
+    if words:
+        await editor.ask(ADD, input={"list": made["list"]["id"], "words": some_words(words)})
+    return str(made["list"]["id"])
+
+
+async def private_list(member: Client, name: str = "Mine", words: int = 3) -> str:
+    made = await member.ask(CREATE, input={"name": name})
+    if words:
+        await member.ask(ADD, input={"list": made["list"]["id"], "words": some_words(words)})
+    return str(made["list"]["id"])
+
+
+async def pages(client: Client, query: str, **variables: Any) -> list[Any]:
+    """All nodes of a connection, by pages of two; the connection is the query's innermost field."""
+    nodes: list[Any] = []
+    after = None
+    while True:
+        found = await client.ask(query, first=2, after=after, **variables)
+        while "pageInfo" not in found:
+            found = next(iter(found.values()))
+        nodes += found["nodes"]
+        if not found["pageInfo"]["hasNextPage"]:
+            return nodes
+        after = found["pageInfo"]["endCursor"]
+
+
+# ── on every engine ──
+
+
+async def test_lists_and_their_words(client: Client) -> None:
+    """Editors make public lists, members private ones; words come back in their order, page by page."""
+    listed = await public_list(client)
+    ada = client.member("ada")
+    assert await ada.code(CREATE, input={"name": "For all", "public": True}) == "NOT_ALLOWED"
+    assert await client.code(CREATE, input={"name": "Nobody's"}) == "NOT_SIGNED_IN"
+    assert await ada.code(ADD, input={"list": listed, "words": some_words(1)}) == "NOT_ALLOWED"
+    query = """query ($id: ID!, $first: Int, $after: String) {
+      wordList(id: $id) {
+        words(first: $first, after: $after) { nodes { simplified } pageInfo { hasNextPage endCursor } }
+      }
+    }"""
+    found = await pages(client, query, id=listed)
+    assert [word["simplified"] for word in found] == [f"词{place}" for place in range(5)]
+
+
+async def test_a_private_list_is_its_owners_alone(client: Client) -> None:
+    """Nobody else finds it, its words or its daily words, by any way; not even an admin."""
+    ada = client.member("ada")
+    listed = await private_list(ada)
+    word = (await ada.ask("query ($id: ID!) { wordList(id: $id) { words { nodes { id } } } }", id=listed))["words"]
+    word_id = word["nodes"][0]["id"]
+    quiz = (await ada.ask(QUIZ, input={"list": listed, "correct": 1, "total": 2}))["result"]["id"]
+    await ada.ask(SUBSCRIBE, input={"list": listed})
+    await ada.ask(SENTENCE, input={"word": word_id, "text": "你好"})
+    assert len(await ada.ask("{ dailyWords { word { id } } }")) == 1
+    me = (await ada.ask("{ viewer { id } }"))["id"]
+    seen = """query ($list: ID!, $word: ID!, $quiz: ID!, $user: ID!, $day: Date!) {
+      wordList(id: $list) { id }
+      nodes(ids: [$list, $word, $quiz]) { id }
+      wordLists { nodes { id } }
+      dailyWords { word { id } }
+      user(id: $user) {
+        subscriptions { since }
+        quizResults { nodes { id } }
+        recent: quizResults(from: $day) { nodes { id } }
+        sentences { nodes { word { id } } }
+      }
+      quizLeaderboard(on: $day, list: $list) { nodes { rank } }
+    }"""
+    hidden = {
+        "wordList": None,
+        "nodes": [None, None, None],
+        "wordLists": {"nodes": []},
+        "dailyWords": [],
+        "user": {
+            "subscriptions": [],
+            "quizResults": {"nodes": []},
+            "recent": {"nodes": []},
+            "sentences": {"nodes": [{"word": None}]},
+        },
+        "quizLeaderboard": {"nodes": []},
+    }
+    asked = {"list": listed, "word": word_id, "quiz": quiz, "user": me, "day": str(today())}
+    for other in (client, client.member("bob"), client.member("root", Role.ADMIN)):
+        assert await other.ask(seen, **asked) == hidden
+        if other is not client:
+            for mutation, given in (
+                (ADD, {"words": some_words(1)}),
+                (SUBSCRIBE, {}),
+                (UNSUBSCRIBE, {}),
+                (QUIZ, {"correct": 1, "total": 1}),
+            ):
+                assert await other.code(mutation, input={"list": listed, **given}) == "NOT_FOUND"
+            assert await other.code(SENTENCE, input={"word": word_id, "text": "x"}) == "NOT_FOUND"
+    own = await ada.ask(seen, **asked)
+    assert own["wordList"]["id"] == listed
+    assert len(own["user"]["subscriptions"]) == len(own["user"]["quizResults"]["nodes"]) == 1
+    assert own["user"]["sentences"]["nodes"][0]["word"]["id"] == word_id
+    assert own["quizLeaderboard"]["nodes"] == [{"rank": 1}]
+
+
+async def test_a_subscription_counts_its_member_once(client: Client) -> None:
+    """Whatever is repeated, in both character sets or at once: the count is of members, exactly."""
+    listed = await public_list(client)
+    count = "query ($id: ID!) { wordList(id: $id) { subscriberCount } }"
+    members = [client.member(f"m{number}") for number in range(4)]
+    answers = await gather(*(member.ask(SUBSCRIBE, input={"list": listed}) for member in members for _ in range(3)))
+    assert all(answer["subscription"]["active"] for answer in answers)
+    await members[0].ask(SUBSCRIBE, input={"list": listed, "characterSet": "TRADITIONAL"})
+    assert await client.ask(count, id=listed) == {"subscriberCount": 4}
+    await gather(*(members[0].ask(UNSUBSCRIBE, input={"list": listed}) for _ in range(3)))
+    assert await client.ask(count, id=listed) == {"subscriberCount": 4}
+    ended = await members[0].ask(UNSUBSCRIBE, input={"list": listed, "characterSet": "TRADITIONAL"})
+    assert ended["subscription"]["active"] is False
+    assert await client.ask(count, id=listed) == {"subscriberCount": 3}
+    own = await members[0].ask("{ viewer { subscriptions { active characterSet list { id } } } }")
+    assert [(one["characterSet"], one["active"]) for one in own["subscriptions"]] == [
+        ("SIMPLIFIED", False),
+        ("TRADITIONAL", False),
+    ]
+    assert await client.member("zoe").code(UNSUBSCRIBE, input={"list": listed}) == "NOT_FOUND"
+
+
+async def test_the_daily_word_is_the_same_for_everybody(client: Client) -> None:
+    """Ten at once, a visitor and members: one word, also in the list of all, and in the review."""
+    listed = await public_list(client)
+    query = "query ($id: ID!) { wordList(id: $id) { dailyWord { date list { id } word { id } } } }"
+    who = [client, *(client.member(f"m{number}") for number in range(4))]
+    answers = await gather(*(one.ask(query, id=listed) for one in who for _ in range(2)))
+    assert all(answer == answers[0] for answer in answers)
+    word = answers[0]["dailyWord"]
+    assert word["date"] == str(today())
+    assert await client.ask("{ dailyWords { date list { id } word { id } } }") == [word]
+    review = "query ($id: ID!) { wordList(id: $id) { review { nodes { date list { id } word { id } } } } }"
+    assert (await client.ask(review, id=listed))["review"]["nodes"] == [word]
+
+
+async def test_a_quiz_counts_once(client: Client) -> None:
+    """One idempotency key is one result, however often and at once it is sent."""
+    listed = await public_list(client)
+    ada = client.member("ada")
+    given = {"list": listed, "correct": 3, "total": 4, "idempotencyKey": "one"}
+    answers = await gather(*(ada.ask(QUIZ, input=given) for _ in range(8)))
+    assert all(answer == answers[0] for answer in answers)
+    assert answers[0]["streak"] == {"current": 1, "longest": 1, "lastActiveOn": str(today())}
+    board = "query ($on: Date!) { quizLeaderboard(on: $on) { nodes { rank correct total quizzes sentences } } }"
+    assert (await client.ask(board, on=str(today())))["nodes"] == [
+        {"rank": 1, "correct": 3, "total": 4, "quizzes": 1, "sentences": 0}
+    ]
+    assert await ada.code(QUIZ, input={**given, "correct": 4}) == "IDEMPOTENCY_MISMATCH"
+
+
+async def test_a_sentence_is_amended_in_its_place(client: Client) -> None:
+    """The same id, day and birth, whatever `on` says; another's sentence stays as it is."""
+    ada, yesterday = client.member("ada"), today() - timedelta(days=1)
+    first = (await ada.ask(SENTENCE, input={"text": "一", "on": str(yesterday)}))["sentence"]
+    again = (await ada.ask(SENTENCE, input={"sentence": first["id"], "text": "二", "on": str(today())}))["sentence"]
+    assert again == {**first, "text": "二"}
+    query = "query ($id: ID!) { node(id: $id) { ... on Sentence { text date } } }"
+    assert await client.ask(query, id=first["id"]) == {"text": "二", "date": str(yesterday)}
+    bob = client.member("bob")
+    assert await bob.code(SENTENCE, input={"sentence": first["id"], "text": "三"}) == "NOT_ALLOWED"
+    listed = (await ada.ask("{ viewer { sentences { nodes { text } } } }"))["sentences"]["nodes"]
+    assert listed == [{"text": "二"}]
+
+
+# ── on the default engine ──
+
+
+async def test_every_mutation_is_carried_out_once(one_client: Client) -> None:
+    """Five at once with one key: one is carried out, all answer the same; another input is refused."""
+    ada = one_client.member("ada")
+    listed = await private_list(ada)
+    asked = (
+        (CREATE, {"name": "Once"}, {"name": "Twice"}),
+        (ADD, {"list": listed, "words": some_words(2)}, {"list": listed, "words": some_words(3)}),
+        (SUBSCRIBE, {"list": listed}, {"list": listed, "characterSet": "TRADITIONAL"}),
+        (SENTENCE, {"text": "好"}, {"text": "不好"}),
+        (UNSUBSCRIBE, {"list": listed}, {"list": listed, "characterSet": "TRADITIONAL"}),
+    )
+    for number, (mutation, given, other) in enumerate(asked):
+        key = {"idempotencyKey": f"key {number}"}
+        answers = await gather(*(ada.ask(mutation, input={**given, **key}) for _ in range(5)))
+        assert all(answer == answers[0] for answer in answers)
+        assert "code" not in answers[0]
+        assert await ada.code(mutation, input={**other, **key}) == "IDEMPOTENCY_MISMATCH"
+    # A key's first answer stands, whatever has happened since.
+    again = await ada.ask(SUBSCRIBE, input={"list": listed, "idempotencyKey": "key 2"})
+    assert again["subscription"]["active"] is True
+    found = await ada.ask("""{
+      wordLists { nodes { name wordCount subscriberCount } }
+      viewer { sentences { nodes { text } } subscriptions { active } }
+    }""")
+    assert [(node["name"], node["wordCount"], node["subscriberCount"]) for node in found["wordLists"]["nodes"]] == [
+        ("Mine", 5, 0),
+        ("Once", 0, 0),
+    ]
+    assert found["viewer"] == {"sentences": {"nodes": [{"text": "好"}]}, "subscriptions": [{"active": False}]}
+
+
+async def test_a_member_has_ten_lists(one_client: Client) -> None:
+    """Fourteen at once: ten are made; public ones do not count."""
+    ada = one_client.member("ada", Role.EDITOR)
+    await ada.ask(CREATE, input={"name": "For all", "public": True})
+    answers = await gather(*(ada.ask(CREATE, input={"name": f"Mine {number}"}) for number in range(14)))
+    assert sorted(answer.get("code", "made") for answer in answers) == ["CONFLICT"] * 4 + ["made"] * 10
+    mine = await ada.ask("{ wordLists(first: 50) { nodes { name public owner { name } } } }")
+    assert len(mine["nodes"]) == 11
+    assert [node["owner"] for node in mine["nodes"] if node["public"]] == [None]
+
+
+async def test_a_private_list_has_five_hundred_words(one_client: Client) -> None:
+    """All of a call's words or none, up to 500 of them, and none beyond."""
+    ada = one_client.member("ada")
+    listed = await private_list(ada, words=0)
+    given = {"list": listed, "words": some_words(450), "idempotencyKey": "many"}
+    first, again = await ada.ask(ADD, input=given), await ada.ask(ADD, input=given)
+    assert first == again
+    assert (first["list"]["wordCount"], len(first["words"]), first["words"][449]["simplified"]) == (450, 450, "词449")
+    assert await ada.code(ADD, input={"list": listed, "words": some_words(51)}) == "CONFLICT"
+    assert await ada.code(ADD, input={"list": listed, "words": some_words(501)}) == "INVALID_INPUT"
+    assert await ada.code(ADD, input={"list": listed, "words": []}) == "INVALID_INPUT"
+    answers = await gather(
+        *(ada.ask(ADD, input={"list": listed, "words": some_words(20, 1000 * turn)}) for turn in range(1, 5))
+    )
+    assert sorted(answer.get("code", "added") for answer in answers) == ["CONFLICT", "CONFLICT", "added", "added"]
+    query = "query ($id: ID!) { wordList(id: $id) { wordCount } }"
+    assert await ada.ask(query, id=listed) == {"wordCount": 490}
+
+
+async def test_large_and_small_batches_at_once_lose_nothing(one_client: Client) -> None:
+    """Words of several calls never overwrite each other, also those that need more than one transaction."""
+    editor = one_client.member("eve", Role.EDITOR)
+    listed = await public_list(one_client, words=0)
+    sizes = [200, 3, 120, 7, 95, 1]
+    batches = [some_words(size, 1000 * turn) for turn, size in enumerate(sizes)]
+    answers = await gather(*(editor.ask(ADD, input={"list": listed, "words": batch}) for batch in batches))
+    assert [len(answer["words"]) for answer in answers] == sizes
+    query = """query ($id: ID!, $after: String) {
+      wordList(id: $id) { words(first: 100, after: $after) { nodes { simplified } pageInfo { hasNextPage endCursor } } }
+    }"""
+    found, after = [], None
+    for _ in range(5):
+        page = (await one_client.ask(query, id=listed, after=after))["words"]
+        found += [word["simplified"] for word in page["nodes"]]
+        after = page["pageInfo"]["endCursor"]
+    assert not page["pageInfo"]["hasNextPage"]
+    assert sorted(found) == sorted(word["simplified"] for batch in batches for word in batch)
+
+
+async def test_texts_are_checked(one_client: Client) -> None:
+    """A bad text is refused with its place in the input."""
+    ada = one_client.member("ada")
+    listed = await private_list(ada, words=0)
+    words = [{"simplified": "好", "definition": "good"}, {"simplified": " ", "definition": "blank"}]
+    refused = await ada.ask(ADD, input={"list": listed, "words": words})
+    assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "words", "1", "simplified"])
+    for bad in ({"name": ""}, {"name": "x" * 101}, {"name": "a\x07b"}, {"name": "x", "level": 101}):
+        assert await ada.code(CREATE, input=bad) == "INVALID_INPUT"
+    assert await ada.code(SENTENCE, input={"text": " "}) == "INVALID_INPUT"
+    assert await ada.code(SENTENCE, input={"text": "x" * 2001}) == "INVALID_INPUT"
+
+
+async def test_lists_come_by_name_with_ones_own_among_them(one_client: Client) -> None:
+    """Public and own lists in one order, page by page, each once."""
+    for name in ("delta", "Bravo", "foxtrot #1"):
+        await public_list(one_client, name, words=0)
+    ada = one_client.member("ada")
+    for name in ("Alpha", "charlie", "Echo"):
+        await private_list(ada, name, words=0)
+    query = """query ($first: Int, $after: String) {
+      wordLists(first: $first, after: $after) { nodes { name } pageInfo { hasNextPage endCursor } }
+    }"""
+    assert [node["name"] for node in await pages(ada, query)] == [
+        "Alpha", "Bravo", "charlie", "delta", "Echo", "foxtrot #1",
+    ]  # fmt: skip
+    assert [node["name"] for node in await pages(one_client, query)] == ["Bravo", "delta", "foxtrot #1"]
+
+
+async def test_a_day_to_come_has_no_word_yet(one_client: Client) -> None:
+    """Tomorrow is refused to everybody for whom it has not begun, and a past day without a word stays without."""
+    listed = await public_list(one_client)
+    daily = "query ($id: ID!, $on: Date) { wordList(id: $id) { dailyWord(on: $on) { word { id } } } }"
+    future = str(today() + timedelta(days=2))
+    assert await one_client.code(daily, id=listed, on=future) == "BAD_USER_INPUT"
+    assert await one_client.code("query ($on: Date) { dailyWords(on: $on) { date } }", on=future) == "BAD_USER_INPUT"
+    past = str(today() - timedelta(days=1))
+    assert await one_client.ask(daily, id=listed, on=past) == {"dailyWord": None}
+    assert await one_client.ask("query ($on: Date) { dailyWords(on: $on) { date } }", on=past) == []
+
+
+async def test_an_empty_list_gets_its_word_with_its_first_words(one_client: Client) -> None:
+    """No words, no daily word; as soon as there are some, there is one."""
+    listed = await public_list(one_client, words=0)
+    assert await one_client.ask("{ dailyWords { date } }") == []
+    await one_client.member("eve", Role.EDITOR).ask(ADD, input={"list": listed, "words": some_words(1)})
+    assert await one_client.ask("{ dailyWords { word { simplified } } }") == [{"word": {"simplified": "词0"}}]
+
+
+async def test_a_quiz_is_held_to_its_bounds(one_client: Client) -> None:
+    """0 ≤ correct ≤ total ≤ 1000, total at least 1, and a day that has begun and is not long over."""
+    listed = await public_list(one_client)
+    ada = one_client.member("ada")
+    for correct, total in ((-1, 3), (4, 3), (0, 0), (1, 1001), (0, -1)):
+        assert await ada.code(QUIZ, input={"list": listed, "correct": correct, "total": total}) == "INVALID_INPUT"
+    for days in (-2, 33, 20_000):
+        on = str(today() - timedelta(days=days))
+        assert await ada.code(QUIZ, input={"list": listed, "correct": 1, "total": 1, "on": on}) == "INVALID_INPUT"
+    assert await one_client.code(QUIZ, input={"list": listed, "correct": 1, "total": 1}) == "NOT_SIGNED_IN"
+    good = await ada.ask(QUIZ, input={"list": listed, "correct": 0, "total": 1000})
+    assert good["result"]["total"] == 1000
+
+
+async def test_the_members_zone_decides_the_day(one_client: Client) -> None:
+    """Two members at one moment, 25 hours apart, have two days; moving afterwards changes no result."""
+    listed = await public_list(one_client)
+    east, west = one_client.member("east"), one_client.member("west")
+    await east.ask(ZONE, zone="Pacific/Kiritimati")
+    await west.ask(ZONE, zone="Pacific/Midway")
+    given = {"list": listed, "correct": 1, "total": 1}
+    first, second = [(await one.ask(QUIZ, input=given))["result"] for one in (east, west)]
+    assert date.fromisoformat(first["date"]) > date.fromisoformat(second["date"])
+    await east.ask(ZONE, zone="Pacific/Midway")
+    kept = await one_client.ask("query ($id: ID!) { node(id: $id) { ... on QuizResult { date } } }", id=first["id"])
+    assert kept["date"] == first["date"]
+
+
+async def test_a_streak_is_the_days_in_a_row(one_client: Client) -> None:
+    """Days may come in any order; a gap ends the current streak and not the longest one."""
+    listed = await public_list(one_client)
+    ada = one_client.member("ada")
+    for days in (9, 6, 8, 7, 1):
+        on = str(today() - timedelta(days=days))
+        streak = (await ada.ask(QUIZ, input={"list": listed, "correct": 1, "total": 1, "on": on}))["streak"]
+    assert (streak["current"], streak["longest"]) == (1, 4)
+    await ada.ask(SENTENCE, input={"text": "今天"})
+    found = await ada.ask("{ viewer { streak { current longest lastActiveOn } } }")
+    assert found["streak"] == {"current": 2, "longest": 4, "lastActiveOn": str(today())}
+
+
+async def test_the_leaderboard_shares_ranks_across_pages(one_client: Client) -> None:
+    """Correct answers, then accuracy, then fewer quizzes; equals share a rank, on whatever page they stand."""
+    listed, other = await public_list(one_client), await public_list(one_client, "Other")
+    results = {
+        "ada": [(8, 10)],
+        "bob": [(8, 10)],
+        "cleo": [(4, 5), (4, 5)],
+        "dan": [(8, 9)],
+        "eli": [(0, 5)],
+        "fay": [(0, 50)],
+        "gus": [(8, 10)],
+    }
+    for name, quizzes in results.items():
+        for correct, total in quizzes:
+            given = {"list": listed, "correct": correct, "total": total}
+            await one_client.member(name).ask(QUIZ, input=given)
+    await one_client.member("gus").ask(QUIZ, input={"list": other, "correct": 0, "total": 1})
+    await one_client.member("dan").ask(SENTENCE, input={"text": "好"})
+    query = """query ($on: Date!, $list: ID, $first: Int, $after: String) {
+      quizLeaderboard(on: $on, list: $list, first: $first, after: $after) {
+        nodes { rank user { name } correct total quizzes sentences } pageInfo { hasNextPage endCursor }
+      }
+    }"""
+    rows = await pages(one_client, query, on=str(today()))
+    assert [(row["rank"], row["user"]["name"]) for row in rows] == [
+        (1, "Dan"), (2, "Ada"), (2, "Bob"), (4, "Cleo"), (5, "Gus"), (6, "Eli"), (6, "Fay"),
+    ]  # fmt: skip
+    assert [row["sentences"] for row in rows] == [1, 0, 0, 0, 0, 0, 0]
+    rows = await pages(one_client, query, on=str(today()), list=listed)
+    assert [(row["rank"], row["user"]["name"]) for row in rows][:5] == [
+        (1, "Dan"), (2, "Ada"), (2, "Bob"), (2, "Gus"), (5, "Cleo"),
+    ]  # fmt: skip
+    cursor = (await one_client.ask(query, on=str(today()), first=1))["pageInfo"]["endCursor"]
+    assert await one_client.code(query, on=str(today()), list=listed, after=cursor) == "INVALID_CURSOR"
+    await one_client.member("ada").ask(QUIZ, input={"list": listed, "correct": 9, "total": 9})
+    assert (await one_client.ask(query, on=str(today()), first=1))["nodes"][0]["user"]["name"] == "Ada"
+
+
+async def test_a_profile_screen_is_one_query(one_client: Client) -> None:
+    """Subscriptions, the week's quizzes and sentences and the streak take one read of the member's item collection."""
+    listed = await public_list(one_client)
+    ada = one_client.member("ada")
+    await ada.ask(SUBSCRIBE, input={"list": listed})
+    for days in range(10):
+        on = str(today() - timedelta(days=days))
+        await ada.ask(QUIZ, input={"list": listed, "correct": days, "total": 10, "on": on})
+        await ada.ask(SENTENCE, input={"text": f"day {days}", "on": on})
+    query = """query ($week: Date!, $to: Date) { viewer {
+      name subscriptions { active }
+      quizResults(from: $week, to: $to) { nodes { correct } edges { cursor } pageInfo { hasNextPage } }
+      sentences(from: $week) { nodes { text } }
+      streak { current }
+    } }"""
+    week = str(today() - timedelta(days=6))
+    before = ada.house.table.client
+    calls: list[str] = []
+
+    class Counting:
+        def __getattr__(self, name: str) -> Any:
+            if not name.startswith("_"):
+                calls.append(name)
+            return getattr(before, name)
+
+    ada.house.table.client = Counting()
+    found = await ada.ask(query, week=week)
+    ada.house.table.client = before
+    assert [call for call in calls if call == "query"] == ["query"]
+    assert [one["correct"] for one in found["quizResults"]["nodes"]] == list(range(7))
+    assert [one["text"] for one in found["sentences"]["nodes"]] == [f"day {days}" for days in range(7)]
+    assert (found["streak"]["current"], len(found["subscriptions"])) == (10, 1)
+    # A page's cursor goes on where the screen ended, read by another query.
+    more = """query ($week: Date!, $after: String) { viewer {
+      quizResults(from: $week, first: 3, after: $after) { nodes { correct } pageInfo { hasNextPage endCursor } } } }"""
+    first = (await ada.ask(more, week=week))["quizResults"]
+    second = (await ada.ask(more, week=week, after=first["pageInfo"]["endCursor"]))["quizResults"]
+    third = (await ada.ask(more, week=week, after=second["pageInfo"]["endCursor"]))["quizResults"]
+    assert [one["correct"] for page in (first, second, third) for one in page["nodes"]] == list(range(7))
+    assert [page["pageInfo"]["hasNextPage"] for page in (first, second, third)] == [True, True, False]
+    until = await ada.ask(query, week=week, to=str(today() - timedelta(days=5)))
+    assert [one["correct"] for one in until["quizResults"]["nodes"]] == [5, 6]
+
+
+async def test_the_whole_history_pages_past_the_other_kind(one_client: Client) -> None:
+    """Quizzes and sentences share the days; a page of one kind is full although the other lies between."""
+    listed = await public_list(one_client)
+    ada = one_client.member("ada")
+    for number in range(30):
+        await ada.ask(SENTENCE, input={"text": f"s{number}"})
+    for number in range(5):
+        await ada.ask(QUIZ, input={"list": listed, "correct": number, "total": 10})
+    query = """query ($first: Int, $after: String) { viewer {
+      sentences(first: $first, after: $after) { nodes { text } pageInfo { hasNextPage endCursor } } } }"""
+    assert [one["text"] for one in await pages(ada, query)] == [f"s{number}" for number in reversed(range(30))]
+    query = query.replace("sentences", "quizResults").replace("text", "correct")
+    assert [one["correct"] for one in await pages(ada, query)] == [4, 3, 2, 1, 0]
+
+
+async def test_counts_are_spread_over_parts(one_client: Client) -> None:
+    """Twenty members who subscribe at once stand in several counters that add up."""
+    listed = await public_list(one_client)
+    await gather(*(one_client.member(f"m{number}").ask(SUBSCRIBE, input={"list": listed}) for number in range(20)))
+    parts = [part async for part in one_client.house.table.scan(SUBSCRIBERS)]
+    assert len(parts) > 4
+    assert sum(part.count for part in parts) == 20
+
+
+async def test_ids_that_are_none_are_refused_in_words(one_client: Client) -> None:
+    """Another type's id, an altered one, and the id of nothing."""
+    ada = one_client.member("ada")
+    me = (await ada.ask("{ viewer { id } }"))["id"]
+    assert await ada.code(SUBSCRIBE, input={"list": me}) == "INVALID_INPUT"
+    assert await ada.code(SUBSCRIBE, input={"list": "nonsense"}) == "INVALID_INPUT"
+    assert await ada.code("query ($id: ID!) { wordList(id: $id) { id } }", id=me) == "BAD_USER_INPUT"

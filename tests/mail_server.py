@@ -1,0 +1,130 @@
+"""A real SMTP server in this process, with TLS and login where a test wants them, that keeps what it takes."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import warnings
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime, timedelta
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+USER, PASSWORD = "words@example.org", "a pass:word/with@signs"
+
+
+class Mailbox:
+    """What was taken, and what is refused: `says` may answer RCPT with a refusal of its own."""
+
+    def __init__(self) -> None:
+        self.letters: list[tuple[str, EmailMessage]] = []
+        self.says: Callable[[str], str | None] = lambda _: None
+        self.encrypted: list[bool] = []
+        self.port = 0
+        self.certificate: Path | None = None
+
+    async def handle_RCPT(self, _server: Any, _session: Any, envelope: Any, address: str, _options: Any) -> str:  # noqa: N802
+        if (refusal := self.says(address)) is not None:
+            return refusal
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802
+        letter = message_from_bytes(envelope.content, policy=default)
+        assert isinstance(letter, EmailMessage)
+        self.letters += [(recipient, letter) for recipient in envelope.rcpt_tos]
+        self.encrypted.append(server.transport.get_extra_info("ssl_object") is not None)
+        return "250 OK"
+
+    @property
+    def recipients(self) -> list[str]:
+        return sorted(recipient for recipient, _ in self.letters)
+
+
+def _login(_server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
+    right = isinstance(data, LoginPassword) and data == LoginPassword(USER.encode(), PASSWORD.encode())
+    return AuthResult(success=right, handled=False)
+
+
+def certificate(folder: Path) -> Path:
+    """A certificate for this machine, and its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Ringside's tests")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = folder / "mail.pem"
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path.write_bytes(made.public_bytes(serialization.Encoding.PEM) + secret)
+    return path
+
+
+@asynccontextmanager
+async def mail_server(
+    mailbox: Mailbox, folder: Path, *, starttls: bool = False, tls: bool = False, login: bool = False
+) -> AsyncIterator[str]:
+    """The server's address, as RINGSIDE_SMTP_URL takes it."""
+    context = None
+    if starttls or tls:
+        mailbox.certificate = certificate(folder)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(mailbox.certificate)
+
+    def protocol() -> SMTP:
+        with warnings.catch_warnings():
+            # It warns of login without STARTTLS, not knowing that its connections are encrypted already.
+            warnings.simplefilter("ignore", UserWarning)
+            return made()
+
+    def made() -> SMTP:
+        return SMTP(
+            mailbox,
+            hostname="mail.test",
+            enable_SMTPUTF8=True,
+            tls_context=context if starttls else None,
+            require_starttls=starttls,
+            authenticator=_login if login else None,
+            auth_required=login,
+            auth_require_tls=starttls,
+        )
+
+    server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0, ssl=context if tls else None)
+    mailbox.port = server.sockets[0].getsockname()[1]
+    who = "words%40example.org:a%20pass%3Aword%2Fwith%40signs@" if login else ""
+    try:
+        yield f"{'smtps' if tls else 'smtp'}://{who}127.0.0.1:{mailbox.port}"
+    finally:
+        server.close()
+        await asyncio.sleep(0.05)  # connections that were refused their handshake end in the loop's next turns
+
+
+@contextmanager
+def trusted(monkeypatch: pytest.MonkeyPatch, mailbox: Mailbox) -> Iterator[None]:
+    """The server's certificate among those this process trusts."""
+    with monkeypatch.context() as patched:
+        patched.setenv("SSL_CERT_FILE", str(mailbox.certificate))
+        yield

@@ -1,0 +1,63 @@
+"""The day's leaderboard, against a ranking written down a second way."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datastore.dynamo import Window
+from datastore.seal import Seal
+from datastore.vocabulary import QuizResult, Sentence
+from resolvers.quiz_days import QuizDay
+
+ON, NOW = date(2026, 11, 20), datetime(2026, 11, 20, tzinfo=UTC)
+SEAL = Seal(["a secret that is long enough to be one"])
+QUIZZES = st.lists(
+    st.tuples(st.sampled_from("abcdefg"), st.sampled_from("xy"), st.integers(0, 4), st.integers(0, 3)), max_size=40
+)
+
+
+def result(number: int, user: str, listed: str, correct: int, wrong: int) -> QuizResult:
+    return QuizResult(user, ON, f"{number:026d}", listed, correct, correct + wrong + (correct + wrong == 0), NOW)
+
+
+@given(quizzes=QUIZZES, listed=st.sampled_from([None, "x", "y"]), size=st.integers(1, 5))
+def test_pages_are_the_ranking_cut_in_pieces(
+    quizzes: list[tuple[str, str, int, int]], listed: str | None, size: int
+) -> None:
+    """Whatever the page size, all pages together rank everybody once, with ranks shared by equals."""
+    day, sums = QuizDay(), {}
+    for number, quiz in enumerate(quizzes):
+        one = result(number, *quiz)
+        day.add(one)
+        day.add(one)  # a result seen twice counts once
+        if listed in (None, one.list):
+            correct, total, count = sums.get(one.user, (0, 0, 0))
+            sums[one.user] = (correct + one.correct, total + one.total, count + 1)
+
+    def better(user: str) -> tuple[int, Fraction, int]:
+        correct, total, count = sums[user]
+        return (-correct, -Fraction(correct, total), count)
+
+    expected = [(1 + sum(better(other) < better(user) for other in sums), user) for user in sums]
+    found, after = [], None
+    while True:
+        page = day.page(listed, Window(size, SEAL, cursor=after), "board")
+        found += [(row.rank, row.user) for row in page.nodes]
+        if not page.has_next_page:
+            break
+        after = page.page_info.end_cursor
+    assert found == sorted(expected)
+
+
+def test_only_sentences_make_no_row() -> None:
+    """Who wrote sentences and took no quiz is not ranked; who did both is, with them."""
+    day = QuizDay()
+    for number, user in enumerate(("ada", "bob", "ada")):
+        day.add(Sentence(user, ON, f"S{number:025d}", "text", NOW))
+    day.add(result(1, "ada", "x", 1, 0))
+    rows = day.page(None, Window(20, SEAL), "board").nodes
+    assert [(row.user, row.sentences) for row in rows] == [("ada", 2)]

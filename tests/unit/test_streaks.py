@@ -1,0 +1,73 @@
+"""Days and streaks, by rules alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datastore.vocabulary import Days
+from resolvers.streaks import Streak, day_of, streak_of, zone_of
+
+TODAY = date(2026, 11, 20)
+DAYS = st.lists(st.dates(date(2026, 1, 1), TODAY), max_size=60)
+
+
+def ago(*days: int) -> list[date]:
+    return sorted(TODAY - timedelta(days=number) for number in days)
+
+
+@pytest.mark.parametrize(
+    ("days", "expected"),
+    [
+        ((), (0, 0)),
+        ((0,), (1, 1)),
+        ((1,), (1, 1)),
+        ((2,), (0, 1)),
+        ((0, 1, 2), (3, 3)),
+        ((1, 2, 3), (3, 3)),
+        ((0, 2, 3, 4, 5), (1, 4)),
+        ((2, 3, 4), (0, 3)),
+    ],
+)
+def test_a_streak_is_a_run_that_reaches_today_or_yesterday(days: tuple[int, ...], expected: tuple[int, int]) -> None:
+    """Current and longest, for gaps before, between and after."""
+    found = streak_of(ago(*days), TODAY)
+    assert (found.current, found.longest) == expected
+
+
+def test_who_moves_west_keeps_the_streak() -> None:
+    """The latest day may be tomorrow, as seen from the new zone."""
+    assert streak_of(ago(1, 0, -1), TODAY) == Streak(3, 3, TODAY + timedelta(days=1))
+
+
+@pytest.mark.parametrize(
+    ("zone", "begins_at", "expected"),
+    [
+        (None, 0, "2026-03-29"),
+        ("Europe/Vienna", 0, "2026-03-29"),
+        ("Europe/Vienna", 4, "2026-03-28"),
+        ("Pacific/Kiritimati", 0, "2026-03-29"),
+        ("Pacific/Midway", 0, "2026-03-28"),
+        ("America/New_York", 4, "2026-03-28"),
+        ("No/Where", 0, "2026-03-29"),
+    ],
+)
+def test_the_day_of_a_moment(zone: str | None, begins_at: int, expected: str) -> None:
+    """At half past one in UTC, in the hour that Vienna skips for summer time."""
+    moment = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
+    assert str(day_of(moment, zone_of(zone), begins_at)) == expected
+
+
+@given(days=DAYS)
+def test_the_days_kept_are_the_days_given(days: list[date]) -> None:
+    """In whatever order they come, the bits hold each of them and no other."""
+    kept = Days("ada", TODAY, b"")
+    for day in days:
+        kept = kept.with_day(day)
+        assert day in kept
+    assert kept.all() == sorted(set(days))
+    assert (TODAY + timedelta(days=1)) not in kept
+    assert date(2020, 1, 1) not in kept
