@@ -16,12 +16,14 @@ from strawberry.schema.config import StrawberryConfig
 from resolvers import node as nodes
 from schema.comments import CommentsMutation, CommentsQuery, CommentsSubscription
 from schema.people import PeopleMutation, PeopleQuery
+from schema.pickem import PickemQuery, PickemSubscription
+from schema.pickem_mutations import PickemMutation
 from schema.scalars import SCALARS
 from schema.shapes import Node, field
 
 
 @strawberry.type(description="Everything that can be asked for.")
-class Query(PeopleQuery, CommentsQuery):
+class Query(PeopleQuery, CommentsQuery, PickemQuery):
     node: Node | None = field(nodes.node, "Any object, by its id.", id="An id that an answer gave.")
     nodes: list[Node | None] = field(
         nodes.nodes, "Several objects in the order of their ids; null where there is none.", ids="At most 100 ids."
@@ -29,12 +31,12 @@ class Query(PeopleQuery, CommentsQuery):
 
 
 @strawberry.type(description="Everything that can be done.")
-class Mutation(PeopleMutation, CommentsMutation):
+class Mutation(PeopleMutation, CommentsMutation, PickemMutation):
     pass
 
 
 @strawberry.type(description="Everything that can be watched.")
-class Subscription(CommentsSubscription):
+class Subscription(CommentsSubscription, PickemSubscription):
     pass
 
 
