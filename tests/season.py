@@ -15,19 +15,34 @@ MATCH = (
 )
 EVENT = f"id slug name season startsAt state matches {{ {MATCH} }}"
 PREDICTION = "id submittedAt points correct rank user { name } picks { match team correct }"
-REFUSED = "... on Refused { code message path }"
 
-CREATE = f"mutation ($input: CreateEventInput!) {{ createEvent(input: $input) {{ ... on EventCreated {{ event {{ {EVENT} }} }} {REFUSED} }} }}"
-UPDATE = f"mutation ($input: UpdateEventInput!) {{ updateEvent(input: $input) {{ ... on EventUpdated {{ event {{ {EVENT} }} }} {REFUSED} }} }}"
-ADD = f"mutation ($input: AddMatchInput!) {{ addMatch(input: $input) {{ ... on MatchAdded {{ match {{ {MATCH} }} event {{ {EVENT} }} }} {REFUSED} }} }}"
-CHANGE = f"mutation ($input: UpdateMatchInput!) {{ updateMatch(input: $input) {{ ... on MatchUpdated {{ match {{ {MATCH} }} }} {REFUSED} }} }}"
-REMOVE = f"mutation ($input: RemoveMatchInput!) {{ removeMatch(input: $input) {{ ... on MatchRemoved {{ event {{ {EVENT} }} }} {REFUSED} }} }}"
-REORDER = f"mutation ($input: ReorderMatchesInput!) {{ reorderMatches(input: $input) {{ ... on MatchesReordered {{ event {{ {EVENT} }} }} {REFUSED} }} }}"
-SUBMIT = f"mutation ($input: SubmitPredictionInput!) {{ submitPrediction(input: $input) {{ ... on PredictionSubmitted {{ prediction {{ {PREDICTION} }} }} {REFUSED} }} }}"
-LOCK = f"mutation ($input: LockEventInput!) {{ lockEvent(input: $input) {{ ... on EventLocked {{ event {{ {EVENT} }} }} {REFUSED} }} }}"
-RECORD = f"mutation ($input: RecordResultInput!) {{ recordResult(input: $input) {{ ... on ResultRecorded {{ match {{ {MATCH} }} }} {REFUSED} }} }}"
-SCORE = f"mutation ($input: ScoreEventInput!) {{ scoreEvent(input: $input) {{ ... on EventScored {{ predictionsScored event {{ {EVENT} }} }} {REFUSED} }} }}"
-LOOK = f"query ($id: ID!) {{ event(id: $id) {{ {EVENT} viewerPrediction {{ {PREDICTION} }} predictions(first: 100) {{ nodes {{ {PREDICTION} }} }} }} }}"
+
+def mutation(name: str, payload: str, shown: str) -> str:
+    """A mutation and what it shows of its payload."""
+    kind = f"{name[0].upper()}{name[1:]}Input"
+    refused = "... on Refused { code message path }"
+    return f"mutation ($input: {kind}!) {{ {name}(input: $input) {{ ... on {payload} {{ {shown} }} {refused} }} }}"
+
+
+CREATE = mutation("createEvent", "EventCreated", f"event {{ {EVENT} }}")
+UPDATE = mutation("updateEvent", "EventUpdated", f"event {{ {EVENT} }}")
+ADD = mutation("addMatch", "MatchAdded", f"match {{ {MATCH} }} event {{ {EVENT} }}")
+CHANGE = mutation("updateMatch", "MatchUpdated", f"match {{ {MATCH} }}")
+REMOVE = mutation("removeMatch", "MatchRemoved", f"event {{ {EVENT} }}")
+REORDER = mutation("reorderMatches", "MatchesReordered", f"event {{ {EVENT} }}")
+SUBMIT = mutation("submitPrediction", "PredictionSubmitted", f"prediction {{ {PREDICTION} }}")
+LOCK = mutation("lockEvent", "EventLocked", f"event {{ {EVENT} }}")
+RECORD = mutation("recordResult", "ResultRecorded", f"match {{ {MATCH} }}")
+SCORE = mutation("scoreEvent", "EventScored", f"predictionsScored event {{ {EVENT} }}")
+LOOK = f"""
+query ($id: ID!) {{
+  event(id: $id) {{
+    {EVENT}
+    viewerPrediction {{ {PREDICTION} }}
+    predictions(first: 100) {{ nodes {{ {PREDICTION} }} }}
+  }}
+}}
+"""
 STANDINGS = """
 query ($season: String!, $first: Int, $after: String) {
   standings(season: $season, first: $first, after: $after) {

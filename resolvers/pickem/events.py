@@ -18,7 +18,6 @@ from resolvers.pickem.rules import TeamGiven
 from resolvers.pickem.shown import Bout, BoutAndEvent, bout
 from resolvers.viewer import Role
 
-
 A = TypeVar("A")
 EventId = Annotated[str, NodeOf("Event")]
 MatchId = Annotated[str, NodeOf("Match")]
@@ -179,7 +178,7 @@ async def _decided(asking: Asking, event_id: str, change: Callable[[Event], Awai
 # ── cards ──
 
 
-async def add_match(
+async def add_match(  # noqa: PLR0913 - a match has as many attributes
     asking: Asking,
     /,
     *,
@@ -218,7 +217,7 @@ async def add_match(
     return await _decided(asking, event, change)
 
 
-async def update_match(
+async def update_match(  # noqa: PLR0913 - a match has as many attributes
     asking: Asking,
     /,
     *,
