@@ -20,7 +20,7 @@ from datastore.dynamo import DynamoError, declaration
 from resolvers.context import House
 from resolvers.viewer import Role
 from server.app import Unfit, application, check, open_engine, policy_of
-from server.commands import Failed, engine_of, err, out, with_house
+from server.commands import Failed, engine_of, err, out, pickem, with_house
 from server.engine import EngineRefused
 from server.execution.documents import BadManifest
 from server.settings import PREFIX, BadSettings, Settings, settings_help
@@ -38,6 +38,10 @@ app = typer.Typer(
 )
 tables = typer.Typer(help="The one table: create it, check it.", no_args_is_help=True)
 app.add_typer(tables, name="table")
+imports = typer.Typer(help="Reads data from files. What is there already is left alone.", no_args_is_help=True)
+exports = typer.Typer(help="Writes data to files.", no_args_is_help=True)
+app.add_typer(imports, name="import")
+app.add_typer(exports, name="export")
 
 
 def main() -> None:
@@ -240,6 +244,11 @@ def audit() -> None:
         message = f"{len(broken)} breaches."
         raise Failed(message)
     out.print("Everything holds.")
+
+
+app.command("score")(pickem.score)
+imports.command("events")(pickem.import_events)
+exports.command("events")(pickem.export_events)
 
 
 if __name__ == "__main__":

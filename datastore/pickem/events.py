@@ -36,7 +36,7 @@ from datastore.dynamo import (
     merge,
     where,
 )
-from datastore.dynamo.attributes import Item
+from datastore.dynamo.attributes import Attribute, Item
 from datastore.people import SHARDS
 from datastore.receipts import Once
 from datastore.refusals import Clash, Refusal
@@ -183,6 +183,11 @@ MATCH = Entity(Match, Key("EVENT#{event}", "MATCH#{id}"))
 
 class _Gates(Entity[Gate]):
     """Gates, whose counts of picks are an attribute each: only those of the top level can be added to."""
+
+    def item(self, record: Gate) -> dict[str, Attribute]:
+        item = super().item(replace(record, picked={}))
+        item.pop("picked", None)
+        return {**item, **{name: {"N": str(number)} for name, number in record.picked.items()}}
 
     def read(self, item: Item) -> Gate:
         picked = {name: int(stored["N"]) for name, stored in item.items() if name.startswith(PICKED)}

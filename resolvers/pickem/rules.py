@@ -23,9 +23,12 @@ _FIRST_YEAR, _LAST_YEAR = 1900, 2999
 class TeamGiven(Protocol):
     """A team as an input says it."""
 
-    name: str | None
-    members: list[str]
-    champion: bool
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def members(self) -> list[str]: ...
+    @property
+    def champion(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 
 from resolvers.context import House
-from server.audit import comments, people
+from server.audit import comments, people, pickem
 
 PARTS: Mapping[str, Callable[[House], AsyncIterator[str]]] = {
     "people": people.breaches,
+    "pickem": pickem.breaches,
     "comments": comments.breaches,
 }
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from datastore.dynamo import Entity, Key
 from resolvers.context import House
-from server.demo import people
+from server.demo import people, pickem
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ PLANTED = Entity(Planted, Key("DEMO#{part}", "DEMO"))
 
 PARTS: Mapping[str, Callable[[House], Awaitable[str]]] = {
     "people": people.plant,
+    "pickem": pickem.plant,
 }
 
 
