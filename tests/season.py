@@ -100,6 +100,7 @@ class Editor:
 async def submit(member: Client, event: str, picks: Sequence[tuple[str, int]]) -> dict[str, Any]:
     """A member's picks; the accepted prediction."""
     answer = await member.ask(SUBMIT, input=predicted(event, picks))
+    assert "prediction" in answer, answer
     return answer["prediction"]  # type: ignore[no-any-return]
 
 

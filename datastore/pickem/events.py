@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -203,11 +203,11 @@ def picked(match: str, team: int) -> str:
     return f"{PICKED}{match}_{team}"
 
 
-def unpicked(match: str, teams: Iterable[int]) -> Condition:
+def unpicked(match: str, teams: Sequence[int]) -> Condition:
     """Nobody's pick is for one of these teams any more."""
 
     def spell(into: Any) -> str:
-        zero = into.attribute({"N": "0"})
+        zero = into.attribute({"N": "0"}) if teams else ""
         names = [into.name(picked(match, team)) for team in teams]
         return " AND ".join(f"(attribute_not_exists({name}) OR {name} = {zero})" for name in names)
 
@@ -310,9 +310,9 @@ def _gates_as(event: Event) -> list[Write]:
     return [GATE.change(GATE.at(event=event.id, number=number), set=values) for number in range(SHARDS)]
 
 
-def gates_for_less(event: Event, match: str, teams: Iterable[int] = ()) -> list[Write]:
+def gates_for_less(event: Event, match: str, teams: Sequence[int] = ()) -> list[Write]:
     """Lets no prediction pass that was made for more than the card now has, unless these teams were picked."""
-    gone = unpicked(match, tuple(teams))
+    gone = unpicked(match, teams)
     return [
         GATE.change(GATE.at(event=event.id, number=number), set={"card": event.version}, when=gone)
         for number in range(SHARDS)

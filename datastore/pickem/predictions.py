@@ -88,7 +88,8 @@ async def submit(  # noqa: PLR0913 - one write, and all that it depends on
     if before is None:
         changes["predictions"] = 1
     passing = where(state=GateState.OPEN) & later("lock_at", clock) & less("card", event.version + 1)
-    gate = GATE.change(GATE.at(event=event.id, number=new.shard), add=changes, when=passing)
+    place = GATE.at(event=event.id, number=new.shard)
+    gate = GATE.change(place, add=changes, when=passing) if changes else GATE.check(place, passing)
     unchanged = absent() if before is None else where(version=before.version)
     try:
         await once.transact(table, answer, PREDICTION.put(new, when=unchanged), gate)

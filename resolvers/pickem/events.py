@@ -22,7 +22,7 @@ A = TypeVar("A")
 EventId = Annotated[str, NodeOf("Event")]
 MatchId = Annotated[str, NodeOf("Match")]
 
-ATTEMPTS = 8
+ATTEMPTS = 16
 """How often a change is decided anew because another editor's came first."""
 
 
