@@ -219,9 +219,12 @@ def later(name: str, clock: Clock) -> Condition:
     return Condition(lambda into: f"{into.name(name)} > {into.value(name, clock())}")
 
 
+_ACCENTS = re.compile("[\u0300-\u036f]")
+
+
 def slug_of(name: str) -> str:
     """A name for addresses: letters and digits of any script, the rest hyphens."""
-    plain = "".join(c for c in unicodedata.normalize("NFKD", name) if not unicodedata.combining(c))
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", name))
     return re.sub(r"[\W_]+", "-", unicodedata.normalize("NFC", plain).casefold()).strip("-") or "event"
 
 

@@ -168,9 +168,9 @@ async def test_editors_at_once_lose_nothing(one_client: Client) -> None:
     assert [match["order"] for match in seen["matches"]] == list(range(1, 11))
 
 
-async def test_a_removed_match_takes_its_picks_along(one_client: Client) -> None:
+async def test_a_removed_match_takes_its_picks_along(client: Client) -> None:
     """A pick of it is neither shown nor counted; a team that was picked keeps its place."""
-    editor, ada = Editor(one_client), one_client.member("ada")
+    editor, ada = Editor(client), client.member("ada")
     event, [gone, kept] = await editor.card(10, 20)
     three = (await editor.match(event, "A", "B", "C"))["id"]
     await submit(ada, event, [(gone, 0), (kept, 0), (three, 2)])
@@ -188,16 +188,16 @@ async def test_a_removed_match_takes_its_picks_along(one_client: Client) -> None
     assert (await ada.ask(LOOK, id=event))["viewerPrediction"]["points"] == 20
 
 
-async def test_the_start_locks_by_itself(one_client: Client) -> None:
+async def test_the_start_locks_by_itself(client: Client) -> None:
     """No job runs: whoever looks, lists or submits after the start finds it locked, and the gates closed."""
-    editor, ada = Editor(one_client), one_client.member("ada")
+    editor, ada = Editor(client), client.member("ada")
     event, [match] = await editor.card(10, starts=in_hours(1))
     await submit(ada, event, [(match, 0)])
-    at(one_client, datetime.now(UTC) + timedelta(hours=2))
-    assert await names(one_client, state="UPCOMING") == []
-    assert await names(one_client, state="LOCKED") == ["Show"]
-    at(one_client, datetime.now(UTC))
-    assert (await one_client.ask(LOOK, id=event))["state"] == "LOCKED"
+    at(client, datetime.now(UTC) + timedelta(hours=2))
+    assert await names(client, state="UPCOMING") == []
+    assert await names(client, state="LOCKED") == ["Show"]
+    at(client, datetime.now(UTC))
+    assert (await client.ask(LOOK, id=event))["state"] == "LOCKED"
     assert await ada.code(SUBMIT, input=predicted(event, [(match, 1)])) == "LOCKED"
     assert await editor.client.code(
         ADD, input={"event": event, "name": "x", "points": 1, "teams": teams("A", "B")}

@@ -65,9 +65,9 @@ async def test_others_picks_are_hidden_until_the_lock(client: Client) -> None:
     assert seen["event"]["matches"] == [{"pickCounts": [1, 1]}]
 
 
-async def test_a_prediction_is_amended_until_the_lock(one_client: Client) -> None:
+async def test_a_prediction_is_amended_until_the_lock(client: Client) -> None:
     """The last one counts as a whole: what it leaves out is unpicked; after the lock it stays."""
-    editor, ada = Editor(one_client), one_client.member("ada")
+    editor, ada = Editor(client), client.member("ada")
     event, [one, two] = await editor.card(10, 20)
     first = await submit(ada, event, [(one, 0), (two, 1)])
     second = await submit(ada, event, [(two, 0)])
