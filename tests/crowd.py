@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from datastore.dynamo import Table
+from datastore.dynamo import Put, Table
 from datastore.people import SHARDS, shard_of
 from datastore.pickem.events import (
     EVENT,
@@ -67,23 +67,23 @@ def predictions(event: Event, size: int) -> Iterator[Prediction]:
         )
 
 
-async def plant(table: Table, event: Event, matches: Sequence[Match], size: int) -> None:
-    """Writes it all; the gates count what would have passed them."""
+def puts(event: Event, matches: Sequence[Match], size: int) -> Iterator[Put]:
+    """All of it as writes; the gates count what would have passed them."""
     counts: list[Counter[str]] = [Counter() for _ in range(SHARDS)]
+    for one in predictions(event, size):
+        counted = counts[shard_of(one.user)]
+        counted["predictions"] += 1
+        counted.update(picked(match, team) for match, team in one.picks.items())
+        yield PREDICTION.put(one)
+    for shard, counted in enumerate(counts):
+        passed = counted.pop("predictions", 0)
+        yield GATE.put(Gate(event.id, shard, GateState.CLOSED, event.starts_at, 0, passed, dict(counted)))
+    yield EVENT.put(event)
+    yield from map(MATCH.put, matches)
 
-    def puts() -> Iterator[object]:
-        for one in predictions(event, size):
-            counted = counts[shard_of(one.user)]
-            counted["predictions"] += 1
-            counted.update(picked(match, team) for match, team in one.picks.items())
-            yield PREDICTION.put(one)
 
-    await table.write_many(puts())  # type: ignore[arg-type]
-    gates = (
-        Gate(event.id, shard, GateState.CLOSED, event.starts_at, 0, counted.pop("predictions", 0), dict(counted))
-        for shard, counted in enumerate(counts)
-    )
-    await table.write_many([EVENT.put(event), *map(MATCH.put, matches), *map(GATE.put, gates)])
+async def plant(table: Table, event: Event, matches: Sequence[Match], size: int) -> None:
+    await table.write_many(puts(event, matches, size))
 
 
 async def stored(table: Table, event: Event) -> AsyncIterator[Prediction]:
