@@ -279,7 +279,7 @@ async def create_event(table: Table, event: Event, matches: Sequence[Match], onc
     await _replace(table, event, once, event, *writes, when=when)
 
 
-async def change_event(  # noqa: PLR0913 - one write, and all that it depends on
+async def change_event(
     table: Table, before: Event, after: Event, once: Once, answer: Any, *writes: Write, clock: Clock | None = None
 ) -> None:
     """The event with what changes together with it, or Changed. With a clock: only before the event begins."""

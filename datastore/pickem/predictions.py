@@ -77,7 +77,7 @@ async def prediction(table: Table, event: str, user: str) -> Prediction | None:
     return await table.get(PREDICTION.at(event=event, shard=shard_of(user), user=user), consistent=True)
 
 
-async def submit(  # noqa: PLR0913 - one write, and all that it depends on
+async def submit(
     table: Table, new: Prediction, before: Prediction | None, event: Event, clock: Clock, once: Once, answer: Any
 ) -> bool:
     """Stores a prediction in place of an earlier one. False: the gate or the earlier prediction is not as expected.

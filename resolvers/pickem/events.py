@@ -178,7 +178,7 @@ async def _decided(asking: Asking, event_id: str, change: Callable[[Event], Awai
 # ── cards ──
 
 
-async def add_match(  # noqa: PLR0913 - a match has as many attributes
+async def add_match(
     asking: Asking,
     /,
     *,
@@ -217,7 +217,7 @@ async def add_match(  # noqa: PLR0913 - a match has as many attributes
     return await _decided(asking, event, change)
 
 
-async def update_match(  # noqa: PLR0913 - a match has as many attributes
+async def update_match(
     asking: Asking,
     /,
     *,
