@@ -10,10 +10,14 @@ from datastore.refusals import InvalidInput
 from resolvers import comments, learning, people, vocabulary, voting
 from resolvers.context import AnyId, Asking
 from resolvers.node_ids import read_node_id
+from resolvers.pickem import events, predictions
 
 MOST = 100
 
 READERS: Mapping[str, Callable[[Asking, str], Awaitable[Any]]] = {
+    "Event": lambda asking, key: events.event(asking, id=key),
+    "Match": events.match_by_key,
+    "Prediction": predictions.prediction_by_key,
     "User": lambda asking, key: people.user(asking, id=key),
     "Comment": lambda asking, key: comments.comment(asking, id=key),
     "Board": lambda asking, key: voting.board(asking, slug=key),

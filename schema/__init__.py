@@ -16,6 +16,8 @@ from strawberry.schema.config import StrawberryConfig
 from resolvers import node as nodes
 from schema.comments import CommentsMutation, CommentsQuery, CommentsSubscription
 from schema.people import PeopleMutation, PeopleQuery
+from schema.pickem import PickemQuery, PickemSubscription
+from schema.pickem_mutations import PickemMutation
 from schema.scalars import SCALARS
 from schema.shapes import Node, field
 from schema.vocabulary import VocabularyMutation, VocabularyQuery
@@ -23,7 +25,7 @@ from schema.voting import VotingMutation, VotingQuery, VotingSubscription
 
 
 @strawberry.type(description="Everything that can be asked for.")
-class Query(PeopleQuery, VotingQuery, CommentsQuery, VocabularyQuery):
+class Query(PeopleQuery, VotingQuery, PickemQuery, CommentsQuery, VocabularyQuery):
     node: Node | None = field(nodes.node, "Any object, by its id.", id="An id that an answer gave.")
     nodes: list[Node | None] = field(
         nodes.nodes, "Several objects in the order of their ids; null where there is none.", ids="At most 100 ids."
@@ -31,12 +33,12 @@ class Query(PeopleQuery, VotingQuery, CommentsQuery, VocabularyQuery):
 
 
 @strawberry.type(description="Everything that can be done.")
-class Mutation(PeopleMutation, VotingMutation, CommentsMutation, VocabularyMutation):
+class Mutation(PeopleMutation, VotingMutation, PickemMutation, CommentsMutation, VocabularyMutation):
     pass
 
 
 @strawberry.type(description="Everything that can be watched.")
-class Subscription(VotingSubscription, CommentsSubscription):
+class Subscription(VotingSubscription, PickemSubscription, CommentsSubscription):
     pass
 
 

@@ -8,12 +8,13 @@ import strawberry
 
 from datastore import people as records
 from resolvers import people
+from schema.pickem import PickemOfUser
 from schema.shapes import IDEMPOTENCY_KEY, Node, answers, described, field, mutation, shape, unset
 from schema.vocabulary import VocabularyOfUser
 
 
 @shape(records.Profile, "A member of the community.")
-class User(VocabularyOfUser, Node):
+class User(PickemOfUser, VocabularyOfUser, Node):
     name: str = described("The name shown to others.")
     avatar_url: str | None = described("A picture's address.")
     email: str | None = field(people.email, "Shown to the member and to admins only.")

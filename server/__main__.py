@@ -20,7 +20,7 @@ from datastore.dynamo import DynamoError, declaration
 from resolvers.context import House
 from resolvers.viewer import Role
 from server.app import Unfit, application, check, open_engine, policy_of
-from server.commands import Failed, comments, engine_of, err, out, vocabulary, voting, with_house
+from server.commands import Failed, comments, engine_of, err, out, pickem, vocabulary, voting, with_house
 from server.engine import EngineRefused
 from server.execution.documents import BadManifest
 from server.settings import PREFIX, BadSettings, Settings, settings_help
@@ -45,7 +45,8 @@ app.add_typer(imports, name="import")
 app.add_typer(exports, name="export")
 app.add_typer(migrations, name="migrate")
 app.add_typer(voting.boards, name="board")
-app.command()(vocabulary.daily)
+app.command("score")(pickem.score)
+app.command("daily")(vocabulary.daily)
 
 
 @migrations.callback()
@@ -256,6 +257,8 @@ def audit() -> None:
     out.print("Everything holds.")
 
 
+imports.command("events")(pickem.import_events)
+exports.command("events")(pickem.export_events)
 imports.command("words")(vocabulary.words)
 migrations.command("legacy")(vocabulary.legacy)
 imports.command("comments")(comments.import_comments)

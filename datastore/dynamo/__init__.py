@@ -15,13 +15,14 @@ from datastore.dynamo.errors import (
     Unavailable,
 )
 from datastore.dynamo.foreign import foreign_rows
-from datastore.dynamo.keys import BadKey, Key, best_first, key_text
+from datastore.dynamo.keys import HIGHEST, BadKey, Key, best_first, from_best_first, key_text
 from datastore.dynamo.merge import Merged, Source, merge
 from datastore.dynamo.paging import Edge, Page, PageInfo, Window
 from datastore.dynamo.table import Slice, Table
 from datastore.dynamo.writes import Check, Delete, Put, Update, Write
 
 __all__ = [
+    "HIGHEST",
     "BadKey",
     "Check",
     "Condition",
@@ -54,6 +55,7 @@ __all__ = [
     "best_first",
     "deadline",
     "foreign_rows",
+    "from_best_first",
     "key_text",
     "less",
     "merge",

@@ -53,6 +53,11 @@ def best_first(number: int) -> str:
     return f"{9_999_999_999 - (number + _BEST_FIRST_RANGE):010d}"
 
 
+def from_best_first(text: str) -> int:
+    """The number that `best_first` wrote."""
+    return 9_999_999_999 - int(text) - _BEST_FIRST_RANGE
+
+
 def _padded(width: int) -> Callable[[Any], str]:
     def text(number: Any) -> str:
         digits = f"{int(number):0{width}d}"

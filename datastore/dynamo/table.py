@@ -6,6 +6,7 @@
 | get_many       | BatchGetItem, by 100    | UnprocessedKeys                                     |
 | slice          | Query                   | pages cut short at 1 MB                             |
 | walk           | Query                   | all of a partition, page by page, in flat memory    |
+| sorts          | Query                   | the sort keys alone, page by page                   |
 | collection     | Query                   | one item collection of several entities             |
 | stroll         | Query                   | the same, page by page, in flat memory              |
 | page           | Query                   | one connection page: the window, cursors            |
@@ -125,11 +126,27 @@ class Table:
             if start is None:
                 return
 
+    async def sorts(self, partition: Partition[Any]) -> AsyncIterator[str]:
+        """Every sort key of a partition and nothing else of its records: a fifth of the work of reading them."""
+        start: Item | None = None
+        attribute = f"{partition.index or ''}sk"
+        while not partition.empty:
+            answer = await self._query(partition, LARGEST_LIMIT, start, consistent=False, show=attribute)
+            for item in answer["Items"]:
+                yield item[attribute]["S"]
+            start = answer.get("LastEvaluatedKey")
+            if start is None:
+                return
+
     async def collection(
-        self, partition: Partition[Any], *entities: Entity[Any], consistent: bool = False
+        self, partition: Partition[Any], *entities: Entity[Any], consistent: bool = False, limit: int | None = None
     ) -> list[Any]:
-        """All records of one item collection, each read by the entity that recognises its key; others are left out."""
-        return [record async for record in self.stroll(partition, *entities, consistent=consistent, by=LARGEST_LIMIT)]
+        """The records of one item collection, each read by the entity that recognises its key; others are left out.
+
+        `limit` bounds how many are read.
+        """
+        items = self._items(partition, LARGEST_LIMIT, consistent=consistent, limit=limit)
+        return [record async for item in items for record in _recognised(item, entities)]
 
     async def collection_up_to(
         self, most: int, partition: Partition[Any], *entities: Entity[Any], consistent: bool = False
@@ -144,14 +161,23 @@ class Table:
         self, partition: Partition[Any], *entities: Entity[Any], consistent: bool = False, by: int = 200
     ) -> AsyncIterator[Any]:
         """As `walk`, through a partition that several entities share; what none of them recognises is left out."""
+        async for item in self._items(partition, by, consistent=consistent):
+            for record in _recognised(item, entities):
+                yield record
+
+    async def _items(
+        self, partition: Partition[Any], by: int, *, consistent: bool, limit: int | None = None
+    ) -> AsyncIterator[Item]:
         start: Item | None = None
+        left = limit
         while True:
-            answer = await self._query(partition, by, start, consistent=consistent)
+            answer = await self._query(partition, by if left is None else min(by, left), start, consistent=consistent)
             for item in answer["Items"]:
-                for record in _recognised(item, entities):
-                    yield record
+                yield item
             start = answer.get("LastEvaluatedKey")
-            if start is None:
+            if left is not None:
+                left -= len(answer["Items"])
+            if start is None or (left is not None and left <= 0):
                 return
 
     async def page(self, partition: Partition[R], window: Window, scope: str, *, consistent: bool = False) -> Page[R]:
@@ -161,7 +187,9 @@ class Table:
         found = await self.slice(seen.past(position), window.size + 1, consistent=consistent)
         return Page.cut(found.records, window, scope, partition.sort_of)
 
-    async def _query(self, partition: Partition[Any], limit: int, start: Item | None, *, consistent: bool) -> Any:
+    async def _query(
+        self, partition: Partition[Any], limit: int, start: Item | None, *, consistent: bool, show: str | None = None
+    ) -> Any:
         into = Expression(partition.entity.encode)
         prefix = partition.index or ""
         condition = f"{into.name(prefix + 'pk')} = {into.attribute({'S': partition.pk})}"
@@ -176,6 +204,8 @@ class Table:
         request: dict[str, Any] = {"Limit": limit, "ScanIndexForward": not partition.descending}
         if only := partition.only.spell(into):
             request["FilterExpression"] = only
+        if show is not None:
+            request["ProjectionExpression"] = into.name(show)
         if partition.index is not None:
             request["IndexName"] = partition.index
         elif consistent:
@@ -208,7 +238,9 @@ class Table:
 
     async def write(self, write: Put | Update | Delete) -> None:
         """One write; ConditionFailed if its condition does not hold."""
-        await self._call(_OPERATIONS[type(write)], TableName=self.name, **write.parameters())
+        method = _OPERATIONS[type(write)]
+        # Encoded anew for each attempt: a condition on the time must hold when it is sent, not when it was first tried.
+        await persist(lambda: self._once(method, TableName=self.name, **write.parameters()))
 
     async def write_back(self, write: Update, kind: Entity[R]) -> R:
         """One update, answered with the record as it is afterwards."""
@@ -220,8 +252,12 @@ class Table:
         if len(writes) == 1 and not isinstance(writes[0], Check):
             await self.write(writes[0])
             return
-        items = [{write.operation: {"TableName": self.name, **write.parameters()}} for write in writes]
-        await self._call("transact_write_items", TransactItems=items)
+
+        async def attempt() -> None:
+            items = [{write.operation: {"TableName": self.name, **write.parameters()}} for write in writes]
+            await self._once("transact_write_items", TransactItems=items)
+
+        await persist(attempt)
 
     async def write_many(self, writes: Iterable[Put | Delete]) -> None:
         """Many unconditional writes, no order among them. Repeating a part of them must do no harm."""

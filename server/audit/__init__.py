@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 
 from resolvers.context import House
-from server.audit import comments, people, vocabulary, voting
+from server.audit import comments, people, pickem, vocabulary, voting
 
 PARTS: Mapping[str, Callable[[House], AsyncIterator[str]]] = {
     "people": people.breaches,
     "voting": voting.breaches,
+    "pickem": pickem.breaches,
     "comments": comments.breaches,
     "vocabulary": vocabulary.breaches,
 }

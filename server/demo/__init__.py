@@ -8,7 +8,7 @@ from datetime import datetime
 
 from datastore.dynamo import Entity, Key
 from resolvers.context import House
-from server.demo import comments, people, vocabulary, voting
+from server.demo import comments, people, pickem, vocabulary, voting
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,9 @@ PLANTED = Entity(Planted, Key("DEMO#{part}", "DEMO"))
 
 PARTS: Mapping[str, Callable[[House], Awaitable[str]]] = {
     "people": people.plant,
-    "comments": comments.plant,
     "voting": voting.plant,
+    "pickem": pickem.plant,
+    "comments": comments.plant,
     "vocabulary": vocabulary.plant,
 }
 

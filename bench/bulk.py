@@ -1,0 +1,35 @@
+"""Fills an embedded engine's table before it starts, from the files of an export: a million items in minutes."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import orjson
+
+from datastore.dynamo import Put
+from datastore.dynamo.declaration import definition
+from server.engine import find_binary, table_file
+
+
+def load(data: Path, table: str, puts: Iterable[Put]) -> None:
+    """The table of a data folder that has none yet, with these items."""
+    binary = find_binary(data)
+    assert binary is not None, "dynoxide is not here: npm ci --prefix deploy/engine"
+    with tempfile.TemporaryDirectory() as name:
+        source = Path(name)
+        (source / table / "data").mkdir(parents=True)
+        described = {"Table": {**definition(table), "TableStatus": "ACTIVE"}}
+        (source / "schema.json").write_bytes(orjson.dumps(described))
+        with gzip.open(source / table / "data" / "0.json.gz", "wb", compresslevel=1) as out:
+            for put in puts:
+                out.write(orjson.dumps({"Item": put.item}) + b"\n")
+        file = table_file(data)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        command = [binary, "import", "--source", source, "--schema", source / "schema.json", "--output", file]
+        subprocess.run(
+            [*map(str, command), "--force"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )

@@ -1,0 +1,113 @@
+"""Members at a deadline on several service processes, a fifth of all engine requests going wrong, 10,000 tries.
+
+    python -m bench.pickem_deadline [--tries 10000] [--servers 2]
+
+Each round is an event that locks by itself after four seconds; tests/fault/deadline.py says what is
+counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+import time
+from collections import Counter
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+
+from datastore.dynamo import open_table
+from datastore.dynamo.declaration import create
+from resolvers.context import House
+from resolvers.viewer import Role
+from server.audit import pickem as audit
+from server.engine import beside
+from server.settings import Settings
+from server.tokens import mint
+from tests.client import Client
+from tests.fault.deadline import TEAMS, race
+from tests.fault.proxy import Proxy
+from tests.season import UPDATE, Editor
+from tests.service import running_service
+
+TABLE = "ringside-bench"
+SECRET = "b" * 48
+
+
+class Remote(Client):
+    """A client of a service in another process."""
+
+    def __init__(self, url: str, settings: Settings, token: str | None = None) -> None:
+        self.url = url
+        self.settings = settings
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        self.http = httpx.AsyncClient(base_url=url, headers=headers, timeout=30)
+
+    def member(self, user: str, *roles: Role, name: str | None = None, email: str | None = None) -> Client:
+        return Remote(self.url, self.settings, mint(self.settings, user, name=name or user, email=email, roles=roles))
+
+
+async def rounds(servers: list[Remote], proxy: Proxy, tries: int) -> Counter[str]:
+    found: Counter[str] = Counter()
+    while found["tries"] < tries:
+        proxy.share = 0.0
+        editor = Editor(servers[0], "2026")
+        event = (await editor.event())["id"]
+        names = [str(number) for number in range(TEAMS)]
+        matches = [(await editor.match(event, *names))["id"] for _ in range(3)]
+        starts = datetime.now(UTC) + timedelta(seconds=4)
+        await editor.client.ask(UPDATE, input={"event": event, "startsAt": starts.isoformat()})
+        proxy.share = 0.2
+        members = [f"m{number}" for number in range(40)]
+        outcome = await race(servers, event, matches, members, seconds=20, seed=found["rounds"])
+        doubt = sum(one.said == "in doubt" for one in outcome.tries)
+        found.update(
+            rounds=1,
+            tries=len(outcome.tries),
+            accepted=outcome.accepted,
+            doubt=doubt,
+            late=len(outcome.late),
+            missing=len(outcome.missing),
+            revealed=len(outcome.revealed_early),
+        )
+        print(dict(found), flush=True)
+    proxy.share = 0.0
+    return found
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tries", type=int, default=10_000)
+    parser.add_argument("--servers", type=int, default=2)
+    given = parser.parse_args()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine, ExitStack() as running:
+        settings = Settings(dynamodb_url=engine.url, table=TABLE, secrets=(SECRET,))
+        async with open_table(TABLE, url=engine.url) as table, Proxy(engine.url, seed=1, slowness=0.2) as proxy:
+            await create(table)
+            variables = {
+                "RINGSIDE_DYNAMODB_URL": proxy.url,
+                "RINGSIDE_TABLE": TABLE,
+                "RINGSIDE_SECRETS": SECRET,
+            }
+            services = [
+                await asyncio.to_thread(running.enter_context, running_service(variables)) for _ in range(given.servers)
+            ]
+            servers = [Remote(service.url, settings) for service in services]
+            found = await rounds(servers, proxy, given.tries)
+            breaches = [breach async for breach in audit.breaches(House(table, settings.seal()))]
+            faults = {fault.name.lower(): number for fault, number in proxy.faults.items()}
+            print(f"faults met: {faults}")
+    print(
+        f"{found['tries']} tries in {found['rounds']} deadlines on {given.servers} processes: {found['accepted']} "
+        f"accepted, {found['doubt']} in doubt, {found['late']} late, {found['missing']} missing, "
+        f"{found['revealed']} other than shown at the lock; audit: {len(breaches)} breaches {breaches[:2]}; "
+        f"{(time.monotonic() - began) / 60:.0f} minutes"
+    )
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

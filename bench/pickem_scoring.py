@@ -1,0 +1,107 @@
+"""Scores an event of many predictions, killed three times on its way, and says what it cost.
+
+python -m bench.pickem_scoring [--size 100000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from bench.bulk import load
+from datastore.dynamo import Table, open_table
+from datastore.pickem.events import Event, Match
+from resolvers.context import House
+from resolvers.node_ids import node_id
+from server.audit import pickem as audit
+from server.engine import beside
+from server.settings import Settings
+from tests import crowd
+from tests.service import ROOT, environment
+
+TABLE = "ringside-bench"
+SECRET = "b" * 48
+AUDITED = 20_000
+"""Beyond this the audit's own reads would take longer than the scoring."""
+
+
+@dataclass
+class Cost:
+    """What one process of `ringside score` used."""
+
+    seconds: float = 0.0
+    cpu: float = 0.0
+    memory: float = 0.0
+
+
+async def score(url: str, event: str, *, kill_after: float | None) -> Cost:
+    """Runs the command to its end, or kills it when it has used so many seconds of CPU."""
+    variables = environment(RINGSIDE_DYNAMODB_URL=url, RINGSIDE_TABLE=TABLE, RINGSIDE_SECRETS=SECRET)
+    began = time.monotonic()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "server", "score", node_id("Event", event), env=variables, cwd=ROOT
+    )
+    watched, cost = psutil.Process(process.pid), Cost()
+    while process.returncode is None:
+        try:
+            times = watched.cpu_times()
+            cost.cpu = times.user + times.system
+            cost.memory = max(cost.memory, watched.memory_info().rss / 1e6)
+        except psutil.NoSuchProcess:
+            break
+        if kill_after is not None and cost.cpu > kill_after:
+            process.send_signal(signal.SIGKILL)
+            kill_after = None
+        try:
+            await asyncio.wait_for(asyncio.shield(process.wait()), 0.5)
+        except TimeoutError:
+            continue
+    await process.wait()
+    cost.seconds = time.monotonic() - began
+    print(f"  exit {process.returncode}: {cost.seconds:.0f} s, {cost.cpu:.0f} s CPU, {cost.memory:.0f} MB", flush=True)
+    return cost
+
+
+async def run(table: Table, url: str, event: Event, matches: Sequence[Match], size: int) -> None:
+    costs = [await score(url, event.id, kill_after=size * 0.0006) for _ in range(3)]
+    print(f"killed three times; {await crowd.marked(table, event)} scored so far", flush=True)
+    costs.append(await score(url, event.id, kill_after=None))
+    scored, wrong = await crowd.marked(table, event), await crowd.wrong(table, event, matches)
+    print(f"{scored} scored, {wrong} otherwise than a fresh scoring", flush=True)
+    print(
+        f"{sum(cost.seconds for cost in costs) / 60:.1f} minutes, "
+        f"{sum(cost.cpu for cost in costs) / size * 1000:.2f} ms CPU per prediction, "
+        f"at most {max(cost.memory for cost in costs):.0f} MB"
+    )
+    if size <= AUDITED:
+        breaches = [breach async for breach in audit.breaches(House(table, Settings(secrets=(SECRET,)).seal()))]
+        print(f"audit: {len(breaches)} breaches {breaches[:3]}")
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, default=100_000)
+    size = parser.parse_args().size
+    event, matches = crowd.locked_event("2026")
+    with tempfile.TemporaryDirectory() as folder:
+        load(Path(folder), TABLE, crowd.puts(event, matches, size))
+        with beside(Path(folder)) as engine:
+            async with open_table(TABLE, url=engine.url) as table:
+                await run(table, engine.url, event, matches, size)
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"load {os.getloadavg()[0]:.1f}; engine and scorers {children.ru_utime + children.ru_stime:.0f} s CPU")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

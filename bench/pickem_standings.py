@@ -1,0 +1,119 @@
+"""A million standings: the top page and one member's rank, and what they cost.
+
+python -m bench.pickem_standings [--size 1000000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import resource
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+from bench.bulk import load
+from datastore.dynamo import Put, metered
+from datastore.people import PROFILE, Profile
+from datastore.pickem.standings import STANDING, Share, Standing, recount
+from resolvers.node_ids import node_id
+from server.engine import beside
+from server.settings import Settings
+from tests.client import Client, serving
+
+TABLE = "ringside-bench"
+SEASON = "2026"
+JOINED = datetime(2025, 1, 1, tzinfo=UTC)
+SCREEN = """
+query ($season: String!, $user: ID!) {
+  standings(season: $season) { totalCount nodes { rank points correct user { name } } pageInfo { endCursor } }
+  user(id: $user) { name standing(season: $season) { rank points } }
+}
+"""
+PAGE = """
+query ($season: String!, $after: String) {
+  standings(season: $season, after: $after) { nodes { rank points } pageInfo { endCursor } }
+}
+"""
+
+
+def standings(size: int, points: Counter[int]) -> Iterator[Standing]:
+    """Points as of twelve events: a bell over some thousand different sums."""
+    random = Random(2026)
+    for number in range(size):
+        worth = max(0, int(random.gauss(2400, 600)))
+        points[worth] += 1
+        shares = {"01K00000000000000000000000": Share(1, worth, worth // 20)}
+        yield Standing(
+            f"fan-{number:07d}", SEASON, JOINED + timedelta(seconds=number), shares, worth, worth // 20, version=1
+        )
+
+
+def puts(size: int, points: Counter[int], picked: list[Standing]) -> Iterator[Put]:
+    random = Random(1)
+    for one in standings(size, points):
+        if random.random() < 50 / size:
+            picked.append(one)
+            yield PROFILE.put(Profile(one.user, one.user, one.joined_at))
+        yield STANDING.put(one)
+
+
+async def ask(client: Client, points: Counter[int], picked: list[Standing]) -> None:
+    for turn in ("the first time", "from then on"):
+        for one in picked[:5]:
+            client.house.profiles.forget(one.user)
+        with metered() as spent:
+            answer = await client.ask(SCREEN, season=SEASON, user=node_id("User", picked[0].user))
+        print(f"top page and one rank, {turn}: {spent.calls} engine calls, {spent.read_units:.1f} read units")
+    above = sum(number for worth, number in points.items() if worth > picked[0].points)
+    print(
+        f"rank {answer['user']['standing']['rank']}, counted {1 + above}; {answer['standings']['totalCount']} members"
+    )
+    wrong = 0
+    for one in picked:
+        found = await client.ask(SCREEN, season=SEASON, user=node_id("User", one.user))
+        above = sum(number for worth, number in points.items() if worth > one.points)
+        wrong += found["user"]["standing"]["rank"] != 1 + above
+    print(f"{len(picked)} ranks asked for, {wrong} wrong")
+    after, rows = None, 0
+    for _ in range(20):
+        page = await client.ask(PAGE, season=SEASON, after=after)
+        rows, after = rows + len(page["nodes"]), page["pageInfo"]["endCursor"]
+        for row in page["nodes"]:
+            above = sum(number for worth, number in points.items() if worth > row["points"])
+            wrong += row["rank"] != 1 + above
+    print(f"{rows} rows of pages, {wrong} wrong ranks")
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, default=1_000_000)
+    size = parser.parse_args().size
+    points: Counter[int] = Counter()
+    picked: list[Standing] = []
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.monotonic()
+        load(Path(folder), TABLE, puts(size, points, picked))
+        print(f"{size} standings loaded in {time.monotonic() - began:.0f} s, {len(points)} different sums", flush=True)
+        with beside(Path(folder)) as engine:
+            settings = Settings(dynamodb_url=engine.url, table=TABLE, secrets=("b" * 48,), log="warning")
+            async with serving(settings) as client:
+                began, cpu = time.monotonic(), time.process_time()
+                with metered() as spent:
+                    histogram = await recount(client.house.table, SEASON)
+                print(
+                    f"counted {histogram.total} in {time.monotonic() - began:.0f} s, "
+                    f"{time.process_time() - cpu:.0f} s CPU, {spent.calls} calls; "
+                    f"the histogram takes {len(histogram.pack()) / 1000:.1f} kB",
+                    flush=True,
+                )
+                await ask(client, points, picked)
+    print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000:.0f} MB at most, with the loading")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,211 @@
+"""From results to points.
+
+Scoring an event walks its predictions, shard by shard, and takes two steps for each that is not of the present
+generation yet: the member's standing, then the prediction itself, which marks both as done. Each step is harmless when
+repeated, so any number of scorers may work at once and any of them may be killed; who comes after takes up what is not
+marked. A result that is corrected meanwhile makes another generation, and the scoring goes on with that.
+
+No prediction can join after the lock, so one walk sees all of them. It also counts the points of all, for the ranks
+within the event. The season is counted after that, and the event called SCORED last: a scoring that is cut off anywhere
+shows by its event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from random import sample
+from typing import Annotated
+
+from datastore.dynamo import Table, remaining
+from datastore.dynamo.deadline import unhurried
+from datastore.people import SHARDS
+from datastore.pickem import events as stored
+from datastore.pickem import histograms, standings
+from datastore.pickem.events import Changed, Event, EventState
+from datastore.pickem.histograms import Histogram
+from datastore.pickem.predictions import PREDICTION, Prediction
+from datastore.refusals import Busy, Clash, NotFound
+from resolvers.context import Asking, House, NodeOf
+from resolvers.pickem import rules
+from resolvers.pickem.kept import Pickem, scope_of_event, unasked
+from resolvers.pickem.shown import Scored
+from resolvers.viewer import Role
+
+EventId = Annotated[str, NodeOf("Event")]
+AT_ONCE = 50
+"""Predictions under way at a time: enough to keep an engine busy, few enough for flat memory."""
+
+
+async def score_event(asking: Asking, /, *, event: EventId) -> Scored:
+    """Scores what is not scored yet. What takes longer than a request goes on without it."""
+    asking.with_role(Role.EDITOR)
+    task = asking.house.part(Scorings).begin(event)
+    # The request may end before the scoring; a second keeps time for the answer.
+    done, _ = await asyncio.wait({task.running}, timeout=max(0.1, remaining() - 1.0))
+    if not done:
+        message = (
+            f"Scoring goes on: {task.progress.done} of {task.progress.total} predictions so far. "
+            "Ask again for the result."
+        )
+        raise Busy(message, retry_after=5.0)
+    answer = task.running.result()
+    if asking.once.key is not None:
+        await asking.once.transact(asking.table, answer)
+    return answer
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a scoring is. Mutable: whoever watches looks at it now and then."""
+
+    done: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """One scoring under way in this process."""
+
+    running: asyncio.Task[Scored]
+    progress: Progress
+
+
+class Scorings:
+    """The scorings of a process: one at a time for each event, whoever asks."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._under_way: dict[str, Scoring] = {}
+
+    def begin(self, event: str) -> Scoring:
+        scoring = self._under_way.get(event)
+        if scoring is None:
+            progress = Progress()
+            running = asyncio.get_running_loop().create_task(self._run(event, progress))
+            scoring = self._under_way[event] = Scoring(running, progress)
+            running.add_done_callback(lambda task: self._ended(event, task))
+        return scoring
+
+    def _ended(self, event: str, task: asyncio.Task[Scored]) -> None:
+        self._under_way.pop(event, None)
+        if not task.cancelled():
+            task.exception()  # nobody may be left to ask for it
+
+    async def _run(self, event: str, progress: Progress) -> Scored:
+        with unhurried():
+            return await score(self._house, event, progress)
+
+    async def close(self) -> None:
+        """What is cut off here is taken up by the next scoring."""
+        tasks = [scoring.running for scoring in self._under_way.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def score(house: House, event_id: str, progress: Progress) -> Scored:
+    """Scores an event until all of its predictions are of its present generation."""
+    while True:
+        event = await house.part(Pickem).event_now(event_id)
+        if event is None:
+            raise NotFound(path=("input", "event"))
+        if event.state not in (EventState.LOCKED, EventState.SCORED):
+            message = f"This event is {event.state.value}. Only a locked event can be scored."
+            raise Clash(message, path=("input", "event"))
+        if event.scored == event.generation:
+            return Scored(event, event.predictions or 0)
+        try:
+            return await _score_generation(house, event, progress)
+        except Changed:
+            continue
+
+
+async def _score_generation(house: House, event: Event, progress: Progress) -> Scored:
+    table = house.table
+    if event.begun is None:
+        begun = event.changed(begun=event.generation)
+        await stored.change_event(table, event, begun, unasked(house.clock()), begun)
+        event = begun
+    gates = await stored.gates_of(table, event.id)
+    progress.done, progress.total = 0, sum(gate.predictions for gate in gates)
+    walk = _Walk(table, event, rules.winners(event, await stored.matches_of(table, event.id)), progress)
+    # In an order of its own, so that several scorers meet late.
+    for shard in sample(range(SHARDS), SHARDS):
+        await walk.through(shard)
+    histogram = Histogram.of(walk.counts)
+    await histograms.store(table, scope_of_event(event.id), event.generation, histogram)
+    await standings.recount(table, event.season)
+    return await _finished(house, event, histogram.total)
+
+
+async def _finished(house: House, scored: Event, predictions: int) -> Scored:
+    """Calls the event SCORED, unless it has other results by now."""
+    event: Event | None = scored
+    while event is not None and event.generation == scored.generation:
+        if event.scored == event.generation:
+            return Scored(event, predictions)
+        after = event.changed(state=EventState.SCORED, scored=event.generation, predictions=predictions)
+        try:
+            await stored.change_event(house.table, event, after, unasked(house.clock()), after)
+        except Changed:  # renamed, or finished by another scorer
+            event = await house.part(Pickem).event_now(event.id)
+        else:
+            await histograms.drop(house.table, scope_of_event(event.id), after.generation)
+            return Scored(after, predictions)
+    raise Changed
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One scorer's way through the predictions of a generation."""
+
+    table: Table
+    event: Event
+    won: Mapping[str, tuple[int, int]]
+    progress: Progress
+    counts: Counter[int] = field(default_factory=Counter)
+
+    async def through(self, shard: int) -> None:
+        partition = PREDICTION.on(event=self.event.id, shard=shard)
+        async for some in _chunks(self.table.walk(partition, consistent=True, by=AT_ONCE), AT_ONCE):
+            todo = [self._scored(one) for one in some if one.generation < self.event.generation]
+            await self._credit(todo)
+            # What another scorer did has the same points, or those of a later generation; then this count is not used.
+            self.counts.update(one.points or 0 for one in some if one.generation >= self.event.generation)
+            self.counts.update(one.points or 0 for one in todo)
+            self.progress.done += len(some)
+
+    def _scored(self, one: Prediction) -> Prediction:
+        worth = rules.score(one.picks, self.won)
+        return replace(
+            one,
+            points=worth.points,
+            correct=worth.correct,
+            generation=self.event.generation,
+            starts_at=self.event.starts_at,
+        )
+
+    async def _credit(self, todo: Sequence[Prediction]) -> None:
+        if not todo:
+            return
+        known = await standings.standings_by_user(self.table, self.event.season, [one.user for one in todo])
+
+        async def both_steps(one: Prediction) -> None:
+            await standings.credit(self.table, known.get(one.user), one, self.event.season)
+            await standings.mark(self.table, one)
+
+        await asyncio.gather(*(both_steps(one) for one in todo))
+
+
+async def _chunks(records: AsyncIterator[Prediction], size: int) -> AsyncIterator[list[Prediction]]:
+    chunk: list[Prediction] = []
+    async for record in records:
+        chunk.append(record)
+        if len(chunk) == size:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk

@@ -1,0 +1,76 @@
+"""Standings of a season, with the rank of each among all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from datastore.dynamo import Page, Window
+from datastore.people import Profile
+from datastore.pickem import standings as stored
+from datastore.refusals import InvalidInput
+from resolvers.context import Asking
+from resolvers.people import author
+from resolvers.pickem import rules
+from resolvers.pickem.kept import Pickem, pickem_of
+from resolvers.pickem.shown import Ranked, ranked
+
+PAGE_SIZE = 20
+LARGEST_PAGE = 100
+
+
+async def standings(asking: Asking, /, *, season: str, window: Window) -> Page[Ranked]:
+    """By points, then by correct picks, then who joined first. The same points share a rank."""
+    name = _season(season)
+    page, (about, histogram) = await asyncio.gather(
+        stored.standings_page(asking.table, name, window), pickem_of(asking).ranks_of_season(asking, name)
+    )
+    return page.map([ranked(one, histogram) for one in page.nodes]).counted(about.members)
+
+
+async def user_standings(asking: Asking, profile: Profile, /) -> list[Ranked]:
+    """One for each season the member has played in, the last by name first."""
+    kept = pickem_of(asking)
+    loaded = await kept.members.load(asking, (profile.user, None))
+    found = loaded[0] if loaded else []
+    seasons = await asyncio.gather(*(kept.ranks_of_season(asking, one.season) for one in found))
+    return [ranked(one, histogram) for one, (_, histogram) in zip(found, seasons, strict=True)]
+
+
+async def user_standing(asking: Asking, profile: Profile, /, *, season: str) -> Ranked | None:
+    name = _season(season)
+    found, (_, histogram) = await asyncio.gather(
+        stored.standing(asking.table, profile.user, name), pickem_of(asking).ranks_of_season(asking, name)
+    )
+    return ranked(found, histogram) if found else None
+
+
+async def standing_user(asking: Asking, row: Ranked, /) -> Profile:
+    return await author(asking, row.user)
+
+
+async def standings_changed(asking: Asking, /, *, season: str, first: int | None = None) -> AsyncIterator[list[Ranked]]:
+    """The first rows now, and again after each change."""
+    name, size = _season(season), PAGE_SIZE if first is None else first
+    if not 1 <= size <= LARGEST_PAGE:
+        message = f"`first` is 1 to {LARGEST_PAGE}."
+        raise InvalidInput(message, path=("first",))
+    house = asking.house
+    kept = house.part(Pickem)
+    window = Window(size, house.seal)
+
+    async def look() -> list[Ranked]:
+        page = await stored.standings_page(house.table, name, window)
+        _, histogram = await kept.season_now(name)
+        return [ranked(one, histogram) for one in page.nodes]
+
+    async for rows in house.live.changes(("standings", name, size), look):
+        yield rows
+
+
+def _season(text: str) -> str:
+    """A season's name as it is stored; one that no season can have is a mistake of the question."""
+    try:
+        return rules.season_of(text)
+    except InvalidInput as refused:
+        raise InvalidInput(refused.message, path=("season",)) from None

@@ -1,0 +1,195 @@
+"""Predictions: who may submit what until when, and who sees what of it."""
+
+from __future__ import annotations
+
+from asyncio import gather
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from datastore.pickem.events import gates_of
+from resolvers.node_ids import key_of
+from server.settings import Settings
+from tests.client import Client, serving
+from tests.season import CHANGE, LOOK, SUBMIT, UPDATE, Editor, in_hours, predicted, submit, teams
+
+HIDDEN = """
+query ($event: ID!, $user: ID!, $prediction: ID!) {
+  event(id: $event) {
+    state matches { pickCounts }
+    viewerPrediction { user { name } picks { team } }
+    predictions { nodes { user { name } picks { team } points correct rank } edges { node { picks { team } } } }
+  }
+  predictions(event: $event) { nodes { user { name } picks { team } } }
+  user(id: $user) { predictions { nodes {
+    picks { team } event { predictions { nodes { user { name } picks { team } } } }
+  } } }
+  node(id: $prediction) { ... on Prediction { picks { team } event { matches { pickCounts } } } }
+}
+"""
+
+
+def picks_seen(seen: dict[str, Any]) -> list[Any]:
+    """What somebody sees of one other member's picks, on each path."""
+    rows = [
+        *seen["event"]["predictions"]["nodes"],
+        *seen["predictions"]["nodes"],
+        *seen["user"]["predictions"]["nodes"][0]["event"]["predictions"]["nodes"],
+    ]
+    return [
+        *(row["picks"] for row in rows if row["user"]["name"] == "Ada"),
+        seen["user"]["predictions"]["nodes"][0]["picks"],
+        seen["node"]["picks"],
+    ]
+
+
+async def test_others_picks_are_hidden_until_the_lock(client: Client) -> None:
+    """On every path, for members and visitors; one's own are seen at any time; with the lock all are seen."""
+    editor, ada, bob = Editor(client), client.member("ada"), client.member("bob")
+    event, [match] = await editor.card(10)
+    own = await submit(ada, event, [(match, 1)])
+    await submit(bob, event, [(match, 0)])
+    user = await ada.ask("{ viewer { id } }")
+    ids = {"event": event, "user": user["id"], "prediction": own["id"]}
+    for stranger in (bob, client):
+        seen = await stranger.ask(HIDDEN, **ids)
+        assert picks_seen(seen) == [None] * 5
+        assert seen["event"]["matches"] == seen["node"]["event"]["matches"] == [{"pickCounts": None}]
+    assert (await client.ask(HIDDEN, **ids))["event"]["viewerPrediction"] is None
+    assert (await bob.ask(HIDDEN, **ids))["event"]["viewerPrediction"]["picks"] == [{"team": 0}]
+    assert picks_seen(await ada.ask(HIDDEN, **ids)) == [[{"team": 1}]] * 5
+    await editor.lock(event)
+    seen = await client.ask(HIDDEN, **ids)
+    assert picks_seen(seen) == [[{"team": 1}]] * 5
+    assert seen["event"]["matches"] == [{"pickCounts": [1, 1]}]
+
+
+async def test_a_prediction_is_amended_until_the_lock(client: Client) -> None:
+    """The last one counts as a whole: what it leaves out is unpicked; after the lock it stays."""
+    editor, ada = Editor(client), client.member("ada")
+    event, [one, two] = await editor.card(10, 20)
+    first = await submit(ada, event, [(one, 0), (two, 1)])
+    second = await submit(ada, event, [(two, 0)])
+    assert first["id"] == second["id"]
+    assert [(pick["match"], pick["team"]) for pick in second["picks"]] == [(two, 0)]
+    assert (await submit(ada, event, []))["picks"] == []
+    await submit(ada, event, [(one, 1)])
+    seen = await editor.lock(event)
+    assert [match["pickCounts"] for match in seen["matches"]] == [[0, 1], [0, 0]]
+    assert await ada.code(SUBMIT, input=predicted(event, [(one, 0)])) == "LOCKED"
+    own = (await ada.ask(LOOK, id=event))["viewerPrediction"]
+    assert [(pick["match"], pick["team"]) for pick in own["picks"]] == [(one, 1)]
+
+
+async def test_only_sensible_picks_are_accepted(one_client: Client) -> None:
+    """Unknown matches, teams out of range, doubles: refused with their place, and nothing is stored."""
+    editor, ada = Editor(one_client), one_client.member("ada")
+    event, [match] = await editor.card(10)
+    _, [foreign] = await editor.card(10)
+    for picks, path in (
+        ([(foreign, 0)], ["input", "picks", "0", "match"]),
+        ([(match, 2)], ["input", "picks", "0", "team"]),
+        ([(match, -1)], ["input", "picks", "0", "team"]),
+        ([(match, 0), (match, 0)], ["input", "picks", "1", "match"]),
+        ([("nonsense", 0)], ["input", "picks", "0", "match"]),
+        ([(event, 0)], ["input", "picks", "0", "match"]),
+    ):
+        refused = await ada.ask(SUBMIT, input=predicted(event, picks))
+        assert (refused["code"], refused["path"]) == ("INVALID_INPUT", path)
+    assert await one_client.code(SUBMIT, input=predicted(event, [(match, 0)])) == "NOT_SIGNED_IN"
+    seen = await ada.ask(LOOK, id=event)
+    assert seen["viewerPrediction"] is None
+    assert seen["predictions"]["nodes"] == []
+
+
+async def test_picks_are_counted_exactly(one_client: Client) -> None:
+    """Twenty members submit and amend at once, each several times: the counts are those of the last picks."""
+    editor = Editor(one_client)
+    event, [match] = await editor.card(10)
+    members = [one_client.member(f"m{number}") for number in range(20)]
+    await gather(*(submit(member, event, [(match, turn % 2)]) for member in members for turn in range(3)))
+    seen = await editor.lock(event)
+    shown = await one_client.ask(LOOK, id=event)
+    last = [one["picks"][0]["team"] for one in shown["predictions"]["nodes"]]
+    assert len(last) == 20
+    assert seen["matches"][0]["pickCounts"] == [last.count(0), last.count(1)]
+
+
+async def test_a_key_submits_once(one_client: Client) -> None:
+    """A repeat answers as the first did, also after the lock and after another submission."""
+    editor, ada = Editor(one_client), one_client.member("ada")
+    event, [match] = await editor.card(10)
+    given = {**predicted(event, [(match, 1)]), "idempotencyKey": "k"}
+    first = await gather(*(ada.ask(SUBMIT, input=given) for _ in range(5)))
+    assert all(one == first[0] for one in first)
+    await submit(ada, event, [(match, 0)])
+    await editor.lock(event)
+    assert (await ada.ask(SUBMIT, input=given))["prediction"]["submittedAt"] == first[0]["prediction"]["submittedAt"]
+    assert (await ada.ask(LOOK, id=event))["viewerPrediction"]["picks"][0]["team"] == 0
+    assert await ada.code(SUBMIT, input={**given, "picks": []}) == "IDEMPOTENCY_MISMATCH"
+
+
+async def test_a_slow_clock_lets_nobody_in_after_anybody_has_looked(one_client: Client, settings: Settings) -> None:
+    """Two servers, one an hour behind: once the other one has shown the event locked, the slow one refuses too."""
+    editor, ada = Editor(one_client), one_client.member("ada")
+    event, [match] = await editor.card(10, starts=in_hours(0.5))
+    now = datetime.now(UTC)
+    async with serving(settings) as slow:
+        slow.house.clock = lambda: now - timedelta(hours=1)
+        one_client.house.clock = lambda: now + timedelta(hours=1)
+        late = slow.member("bob")
+        await submit(late, event, [(match, 0)])
+        assert (await ada.ask(LOOK, id=event))["state"] == "LOCKED"
+        assert await late.code(SUBMIT, input=predicted(event, [(match, 1)])) == "LOCKED"
+        assert (await slow.ask(LOOK, id=event))["state"] == "LOCKED"
+        gates = await gates_of(slow.house.table, key_of("Event", event))
+        assert {gate.state for gate in gates} == {"closed"}
+        mover = Editor(slow)
+        assert await mover.client.code(UPDATE, input={"event": event, "startsAt": in_hours(9)}) == "LOCKED"
+
+
+async def test_a_stale_card_lets_no_prediction_through(one_client: Client) -> None:
+    """Members pick the third team while it is taken away: whoever was acknowledged has a pick that is on the card."""
+    editor = Editor(one_client)
+    event = (await editor.event())["id"]
+    match = (await editor.match(event, "A", "B", "C"))["id"]
+    members = [one_client.member(f"m{number}") for number in range(10)]
+    answers = await gather(
+        *(member.answer(SUBMIT, input=predicted(event, [(match, 2)])) for member in members),
+        editor.client.answer(CHANGE, input={"match": match, "teams": teams("A", "B")}),
+    )
+    changed = "match" in answers[-1]["data"]["updateMatch"]
+    accepted = ["prediction" in answer["data"]["submitPrediction"] for answer in answers[:-1]]
+    assert changed is not any(accepted)
+
+
+@pytest.mark.parametrize("page", [1, 3])
+async def test_ranked_predictions_are_paged(one_client: Client, page: int) -> None:
+    """Best first over all lanes, each once, ranks shared across pages."""
+    editor = Editor(one_client)
+    event, matches = await editor.card(10, 20)
+    picks = {
+        f"m{number}": [(match, (number >> place) & 1) for place, match in enumerate(matches)] for number in range(9)
+    }
+    await gather(*(submit(one_client.member(user), event, given) for user, given in picks.items()))
+    await editor.lock(event)
+    for match in matches:
+        await editor.result(match, 0)
+    await editor.score(event)
+    query = """
+    query ($id: ID!, $first: Int, $after: String) { predictions(event: $id, first: $first, after: $after) {
+      nodes { rank points correct user { name } } pageInfo { endCursor hasNextPage } } }
+    """
+    seen: list[dict[str, Any]] = []
+    after = None
+    while True:
+        answer = await one_client.ask(query, id=event, first=page, after=after)
+        seen += answer["nodes"]
+        after = answer["pageInfo"]["endCursor"]
+        if not answer["pageInfo"]["hasNextPage"]:
+            break
+    assert [(row["rank"], row["points"]) for row in seen] == [(1, 30)] * 3 + [(4, 20)] * 2 + [(6, 10)] * 2 + [
+        (8, 0)
+    ] * 2
+    assert len({row["user"]["name"] for row in seen}) == 9

@@ -1,0 +1,230 @@
+"""Standings: sums, ranks, pages, corrections, and what a screen costs."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import gather
+from contextlib import aclosing
+from typing import Any
+
+from datastore.dynamo import metered
+from datastore.receipts import Once
+from resolvers.context import Asking
+from resolvers.node_ids import key_of
+from resolvers.pickem import events, standings
+from resolvers.viewer import Kind, Viewer
+from server.audit import breaches
+from tests.client import Client
+from tests.season import LOOK, SCORE, Editor, submit
+
+MEMBER = """
+query ($id: ID!, $first: Int) { user(id: $id) {
+  standings { season rank points correct eventsPlayed }
+  predictions(first: $first) { nodes { points event { name state } } pageInfo { hasNextPage endCursor } }
+} }
+"""
+
+
+async def broken(client: Client) -> list[str]:
+    return [breach async for breach in breaches(client.house)]
+
+
+async def test_ranks_are_shared_and_ties_have_an_order(client: Client) -> None:
+    """1, 1, 1, 4: by points, then correct picks, then who joined first; the rank is of the points alone."""
+    editor = Editor(client)
+    event, [big, one, two] = await editor.card(2, 1, 1)
+    for user, picks in (
+        ("late", [(big, 0)]),
+        ("later", [(big, 0)]),
+        ("sharp", [(one, 0), (two, 0)]),
+        ("last", [(one, 0), (two, 1)]),
+    ):
+        await submit(client.member(user), event, picks)
+    await editor.lock(event)
+    for match in (big, one, two):
+        await editor.result(match, 0)
+    assert await editor.score(event) == 4
+    page = await editor.standings()
+    rows = [(row["rank"], row["user"]["name"], row["points"], row["correct"]) for row in page["nodes"]]
+    assert rows == [(1, "Sharp", 2, 2), (1, "Late", 2, 1), (1, "Later", 2, 1), (4, "Last", 1, 1)]
+    assert page["totalCount"] == 4
+    again = [await editor.standings(first=2), None]
+    again[1] = await editor.standings(first=2, after=again[0]["pageInfo"]["endCursor"])
+    assert [row["rank"] for part in again for row in part["nodes"]] == [1, 1, 1, 4]
+    assert await broken(client) == []
+
+
+async def test_a_correction_scores_to_what_a_fresh_scoring_gives(one_client: Client) -> None:
+    """Results change after scoring, in every way there is: the next scoring leaves no trace of the old ones."""
+    editor, ada, bob = Editor(one_client), one_client.member("ada"), one_client.member("bob")
+    event, [one, two] = await editor.card(10, 5)
+    other, [third] = await editor.card(7)
+    await submit(ada, event, [(one, 0), (two, 0)])
+    await submit(bob, event, [(one, 1)])
+    await submit(bob, other, [(third, 1)])
+    for show in (event, other):
+        await editor.lock(show)
+    await editor.result(one, 0)
+    await editor.result(third, 1)
+
+    async def points() -> dict[str, tuple[int, int, int, int]]:
+        rows = (await editor.standings())["nodes"]
+        return {row["user"]["name"]: (row["rank"], row["points"], row["correct"], row["eventsPlayed"]) for row in rows}
+
+    assert [await editor.score(show) for show in (event, other)] == [2, 1]
+    assert await points() == {"Ada": (1, 10, 1, 1), "Bob": (2, 7, 1, 2)}
+    await editor.result(one, 1)
+    await editor.result(two, 0)
+    assert (await one_client.ask(LOOK, id=event))["state"] == "SCORED"
+    assert await editor.score(event) == 2
+    assert await points() == {"Bob": (1, 17, 2, 2), "Ada": (2, 5, 1, 1)}
+    await editor.result(one, outcome="NO_CONTEST")
+    await editor.result(two, outcome="CANCELLED")
+    assert [await editor.score(event) for _ in range(2)] == [2, 2]
+    assert await points() == {"Bob": (1, 7, 1, 2), "Ada": (2, 0, 0, 1)}
+    ranked = (await one_client.ask(LOOK, id=event))["predictions"]["nodes"]
+    assert [(row["points"], row["correct"], row["rank"]) for row in ranked] == [(0, 0, 1), (0, 0, 1)]
+    assert await broken(one_client) == []
+
+
+async def test_several_scorers_and_a_correction_at_once(one_client: Client) -> None:
+    """Four ask for the scoring while a result is corrected: in the end all points are of the corrected one."""
+    editor = Editor(one_client)
+    event, [one, two] = await editor.card(10, 5)
+    members = [one_client.member(f"m{number}") for number in range(40)]
+    await gather(*(submit(member, event, [(one, place % 2), (two, 0)]) for place, member in enumerate(members)))
+    await editor.lock(event)
+    await editor.result(one, 0)
+    await gather(
+        *(editor.client.answer(SCORE, input={"event": event}) for _ in range(4)),
+        editor.result(one, 1),
+        editor.result(two, 1),
+    )
+    assert await editor.score(event) == 40
+    rows = (await editor.standings(first=100))["nodes"]
+    assert [row["points"] for row in rows] == [10] * 20 + [0] * 20
+    assert await broken(one_client) == []
+
+
+async def test_a_scoring_key_answers_the_same(one_client: Client) -> None:
+    """With an idempotency key a repeat is answered from its receipt, whatever was corrected since."""
+    editor, ada = Editor(one_client), one_client.member("ada")
+    event, [match] = await editor.card(10)
+    await submit(ada, event, [(match, 0)])
+    await editor.lock(event)
+    await editor.result(match, 0)
+    given = {"event": event, "idempotencyKey": "once"}
+    first = await editor.client.ask(SCORE, input=given)
+    await editor.result(match, 1)
+    second = await editor.client.ask(SCORE, input=given)
+    assert first["predictionsScored"] == second["predictionsScored"] == 1
+    assert (await editor.standings())["nodes"][0]["points"] == 10
+    await editor.score(event)
+    assert (await editor.standings())["nodes"][0]["points"] == 0
+
+
+async def test_a_members_page_is_one_read_of_their_collection(one_client: Client) -> None:
+    """Standings and predictions come from one Query; events and seasons behind them cost one batch each."""
+    editor, ada = Editor(one_client), one_client.member("ada")
+    for number in range(3):
+        event, [match] = await editor.card(10, name=f"E{number}")
+        await submit(ada, event, [(match, 0)])
+        await editor.lock(event)
+        await editor.result(match, 0)
+        await editor.score(event)
+    other = Editor(one_client, "2027")
+    event, [match] = await other.card(10, name="E3")
+    await submit(ada, event, [(match, 0)])
+    user = (await ada.ask("{ viewer { id } }"))["id"]
+    await ada.ask(MEMBER, id=user, first=2)  # the histogram is kept from now on
+    with metered() as spent:
+        seen = await one_client.ask(MEMBER, id=user, first=2)
+    assert spent.calls == 3
+    assert seen["standings"] == [{"season": "2026", "rank": 1, "points": 30, "correct": 3, "eventsPlayed": 3}]
+    assert seen["predictions"]["pageInfo"]["hasNextPage"]
+    whole = (await one_client.ask(MEMBER, id=user, first=10))["predictions"]["nodes"]
+    assert [(row["event"]["name"], row["points"]) for row in whole] == [
+        ("E3", None),
+        ("E2", 10),
+        ("E1", 10),
+        ("E0", 10),
+    ]
+    more = """
+    query ($id: ID!, $after: String) { user(id: $id) { predictions(first: 2, after: $after) { nodes { points } } } }
+    """
+    page = await one_client.ask(more, id=user, after=seen["predictions"]["pageInfo"]["endCursor"])
+    assert [row["points"] for row in page["predictions"]["nodes"]] == [10, 10]
+    single = 'query ($id: ID!) { user(id: $id) { standing(season: "2026") { rank points } } }'
+    assert (await one_client.ask(single, id=user))["standing"] == {"rank": 1, "points": 30}
+    nothing = 'query ($id: ID!) { user(id: $id) { standing(season: "1999") { rank } } }'
+    assert (await one_client.ask(nothing, id=user))["standing"] is None
+
+
+async def test_a_screen_takes_few_engine_calls(one_client: Client) -> None:
+    """Event, card, own prediction, results, counts and ranked predictions with names: 10 cold, 6 from then on.
+
+    Event 1, own prediction 1, ranked predictions 4; once for each version of the event also its card 1, its gates 1,
+    its histogram 1, and the members' names 1. Before scoring the list of predictions takes 16 instead of 4.
+    """
+    editor = Editor(one_client)
+    event, matches = await editor.card(10, 20, 30)
+    members = [one_client.member(f"m{number}") for number in range(30)]
+    await gather(*(submit(member, event, [(match, 0) for match in matches]) for member in members))
+    await editor.lock(event)
+    for match in matches:
+        await editor.result(match, 0)
+    await editor.score(event)
+    calls = []
+    for _ in range(2):
+        with metered() as spent:
+            seen = await members[0].ask(LOOK, id=event)
+        calls.append(spent.calls)
+    assert len(seen["predictions"]["nodes"]) == 30
+    assert calls[0] <= 14
+    assert calls[1] == 6
+
+
+async def test_standings_nobody_has_are_empty(one_client: Client) -> None:
+    """A season without events has no rows; one that no season can be called is refused."""
+    assert (await Editor(one_client, "1999").standings()) == {
+        "totalCount": 0,
+        "nodes": [],
+        "pageInfo": {"hasNextPage": False, "endCursor": None},
+    }
+    assert await one_client.code('{ standings(season: "a#b") { totalCount } }') == "BAD_USER_INPUT"
+
+
+async def test_what_changes_is_told(one_client: Client) -> None:
+    """An event's watcher sees it at once, then locked, then scored; the season's watcher sees the rows move."""
+    editor, ada = Editor(one_client), one_client.member("ada")
+    event, [match] = await editor.card(10)
+    await submit(ada, event, [(match, 0)])
+    asking = Asking(one_client.house, Viewer("nobody", Kind.VISITOR))
+    asking.once = Once("nobody", None, "", asking.now())
+    states: list[Any] = []
+    rows: list[Any] = []
+
+    async def watch_event() -> None:
+        async with aclosing(events.event_changed(asking, event=key_of("Event", event))) as changes:
+            async for seen in changes:
+                states.append(seen.state)
+                if seen.state == "SCORED":
+                    return
+
+    async def watch_season() -> None:
+        async with aclosing(standings.standings_changed(asking, season="2026")) as changes:
+            async for seen in changes:
+                rows.append([row.points for row in seen])
+                if seen:
+                    return
+
+    watching = [asyncio.create_task(watch_event()), asyncio.create_task(watch_season())]
+    while not (states and rows):
+        await asyncio.sleep(0.05)
+    await editor.lock(event)
+    await editor.result(match, 0)
+    await editor.score(event)
+    async with asyncio.timeout(30):
+        await gather(*watching)
+    assert (states[0], states[-1]) == ("UPCOMING", "SCORED")
+    assert (rows[0], rows[-1]) == ([], [10])

@@ -1,0 +1,198 @@
+"""Pick'em on bad days: nobody late, nobody missing, nobody miscounted."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from datastore.dynamo import Table
+from datastore.pickem.events import EVENT
+from resolvers.context import House
+from resolvers.node_ids import node_id
+from server.audit import pickem as audit
+from server.settings import Settings
+from tests import crowd
+from tests.client import Client, serving
+from tests.engines import Running
+from tests.fault.deadline import TEAMS, race
+from tests.fault.faults import Fault
+from tests.fault.proxy import Proxy
+from tests.season import LOOK, SCORE, SUBMIT, UPDATE, Editor, in_hours, predicted, submit
+from tests.service import ROOT, environment
+
+
+@pytest.fixture
+async def proxy(default_engine: Running) -> AsyncIterator[Proxy]:
+    """The default engine behind a proxy that does nothing yet."""
+    async with Proxy(default_engine.url, seed=5, slowness=0.1) as one:
+        yield one
+
+
+@pytest.fixture
+async def bad_client(one_table: Table, settings: Settings, proxy: Proxy) -> AsyncIterator[Client]:
+    """The service behind that proxy."""
+    assert one_table.name == settings.table
+    async with serving(settings.model_copy(update={"dynamodb_url": proxy.url})) as visitor:
+        yield visitor
+
+
+async def audited(client: Client) -> list[str]:
+    return [breach async for breach in audit.breaches(client.house)]
+
+
+@pytest.mark.parametrize("fault", [Fault.RESET_AFTER, Fault.FAILED_AFTER])
+async def test_a_lost_answer_is_not_a_lost_prediction(bad_client: Client, proxy: Proxy, fault: Fault) -> None:
+    """The transaction was applied and its answer lost; the event is locked before the repeat: it was accepted."""
+    editor, ada = Editor(bad_client), bad_client.member("ada")
+    event, [match] = await editor.card(10)
+    await submit(ada, event, [(match, 0)])
+    proxy.expect(fault, "TransactWriteItems")
+    proxy.expect(Fault.RESET_BEFORE, "TransactWriteItems")
+    submitting = asyncio.create_task(ada.ask(SUBMIT, input=predicted(event, [(match, 1)])))
+    await asyncio.sleep(0)
+    assert (await submitting)["prediction"]["picks"][0]["team"] == 1
+    proxy.expect(fault, "TransactWriteItems")
+    locked = await editor.lock(event)
+    assert locked["matches"][0]["pickCounts"] == [0, 1]
+    assert await audited(bad_client) == []
+
+
+async def test_a_prediction_applied_before_a_lock_is_acknowledged_after_it(bad_client: Client) -> None:
+    """Applied, unanswered, then locked by somebody else: the repeat meets a closed gate, and reads its own back."""
+    editor, ada = Editor(bad_client), bad_client.member("ada")
+    event, [match] = await editor.card(10)
+    table = bad_client.house.table
+    original = table.client.transact_write_items
+    calls = 0
+
+    async def lose_one_answer(**request: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        answer = await original(**request)
+        if calls == 1:
+            table.client.transact_write_items = original
+            await editor.lock(event)
+            raise TimeoutError
+        return answer
+
+    table.client.transact_write_items = lose_one_answer
+    accepted = await submit(ada, event, [(match, 1)])
+    assert accepted["picks"][0]["team"] == 1
+    seen = await bad_client.ask(LOOK, id=event)
+    assert (seen["state"], seen["matches"][0]["pickCounts"]) == ("LOCKED", [0, 1])
+    assert await ada.code(SUBMIT, input=predicted(event, [(match, 0)])) == "LOCKED"
+
+
+async def test_a_repeat_that_comes_too_late_is_refused(bad_client: Client, proxy: Proxy) -> None:
+    """Throttled until the start has passed: the time of each attempt counts, not that of the first."""
+    editor, ada = Editor(bad_client), bad_client.member("ada")
+    event, [match] = await editor.card(10, starts=in_hours(1))
+    house: House = bad_client.house
+    start = datetime.now(UTC)
+    late = False
+    house.clock = lambda: start + timedelta(hours=2 if late else 0)
+    original = house.table.client.transact_write_items
+
+    async def throttle_once(**request: Any) -> Any:
+        nonlocal late
+        if not late:
+            late = True
+            raise TimeoutError
+        return await original(**request)
+
+    house.table.client.transact_write_items = throttle_once
+    assert await ada.code(SUBMIT, input=predicted(event, [(match, 1)])) == "LOCKED"
+    assert (await ada.ask(LOOK, id=event))["viewerPrediction"] is None
+    assert proxy.requests["TransactWriteItems"] > 0
+
+
+async def test_nobody_is_late_and_nobody_missing(
+    one_table: Table, settings: Settings, proxy: Proxy, bad_client: Client
+) -> None:
+    """A deadline on three servers whose clocks differ by half a second, a fifth of all requests going wrong.
+
+    The longer run of 10,000 tries is bench/pickem_deadline.py.
+    """
+    assert one_table.name == settings.table
+    through = settings.model_copy(update={"dynamodb_url": proxy.url})
+    async with serving(through) as fast, serving(through) as slow:
+        fast.house.clock = lambda: datetime.now(UTC) + timedelta(seconds=0.25)
+        slow.house.clock = lambda: datetime.now(UTC) - timedelta(seconds=0.25)
+        editor = Editor(bad_client)
+        event = (await editor.event())["id"]
+        names = [str(number) for number in range(TEAMS)]
+        matches = [(await editor.match(event, *names))["id"] for _ in range(3)]
+        starts = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
+        await editor.client.ask(UPDATE, input={"event": event, "startsAt": starts})
+        proxy.share = 0.2
+        outcome = await race(
+            [bad_client, fast, slow], event, matches, [f"m{number}" for number in range(12)], seconds=12, seed=1
+        )
+        proxy.share = 0.0
+        assert outcome.accepted > 0
+        assert outcome.late == []
+        assert outcome.missing == []
+        assert outcome.revealed_early == []
+        assert await audited(bad_client) == []
+
+
+async def test_scoring_survives_any_end(one_table: Table, settings: Settings) -> None:
+    """Three scorers in a row are killed on their way, a result is corrected in between: the end is a fresh scoring.
+
+    100,000 predictions: bench/pickem_scoring.py.
+    """
+    event, matches = crowd.locked_event("2026")
+    await crowd.plant(one_table, event, matches, 240)
+    for kills in range(3):
+        process = await _scorer(settings, event.id)
+        try:
+            async with asyncio.timeout(60):
+                while await crowd.marked(one_table, event) < 40 * (kills + 1):
+                    assert process.returncode is None
+                    await asyncio.sleep(0.05)
+        finally:
+            process.send_signal(signal.SIGKILL)
+            await process.wait()
+        if kills == 1:
+            event = crowd.corrected(event)
+            begun = replace(event, begun=1, version=event.version + 1)
+            await one_table.write(EVENT.put(begun))
+    last = await _scorer(settings, event.id)
+    assert await last.wait() == 0
+    assert await crowd.wrong(one_table, event, matches) == 0
+    house = House(one_table, settings.seal())
+    assert [breach async for breach in audit.breaches(house)] == []
+
+
+async def _scorer(settings: Settings, event: str) -> asyncio.subprocess.Process:
+    variables = environment(
+        RINGSIDE_DYNAMODB_URL=settings.dynamodb_url,
+        RINGSIDE_TABLE=settings.table,
+        RINGSIDE_SECRETS="s" * 48,
+    )
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "server", "score", node_id("Event", event),
+        env=variables, cwd=ROOT, stdout=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+async def test_scoring_goes_on_in_bad_weather(bad_client: Client, proxy: Proxy) -> None:
+    """A fifth of all requests fail, before and after they are applied: the sums are exact all the same."""
+    event, matches = crowd.locked_event("2026")
+    await crowd.plant(bad_client.house.table, event, matches, 120)
+    proxy.share = 0.2
+    editor = Editor(bad_client)
+    given = {"event": node_id("Event", event.id)}
+    async with asyncio.timeout(60):
+        while "predictionsScored" not in await editor.client.ask(SCORE, input=given):
+            await asyncio.sleep(0.1)
+    proxy.share = 0.0
+    assert await crowd.wrong(bad_client.house.table, event, matches) == 0
+    assert await audited(bad_client) == []

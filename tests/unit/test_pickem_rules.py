@@ -1,0 +1,154 @@
+"""The rules of the game, and the arithmetic of ranks."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from datastore.pickem.events import Event, Match, MatchOutcome, Result, Team, slug_of
+from datastore.pickem.histograms import Histogram
+from datastore.pickem.lanes import share_of
+from datastore.refusals import InvalidInput
+from resolvers.pickem import rules
+from resolvers.pickem.season_files import BadSeasonFile, cards_from, document_of
+
+NOW = datetime(2026, 11, 20, 20, tzinfo=UTC)
+TEAMS = (Team(("A",)), Team(("B",)))
+
+
+def event(*card: str, **results: Result) -> Event:
+    return Event("E", "Show", "2026", NOW, NOW, card=card, results=results)
+
+
+def match(name: str, points: int) -> Match:
+    return Match("E", name, name, points, TEAMS)
+
+
+def test_only_a_won_match_pays() -> None:
+    """Its points, to picks of the winner, the first team included; any other ending pays nobody."""
+    matches = {name: match(name, 10) for name in "abcde"}
+    results = {
+        "a": Result(MatchOutcome.WON, 0),
+        "b": Result(MatchOutcome.WON, 1),
+        "c": Result(MatchOutcome.DRAWN),
+        "d": Result(MatchOutcome.NO_CONTEST),
+        "e": Result(MatchOutcome.CANCELLED),
+    }
+    won = rules.winners(event(*"abcde", **results), matches)
+    assert rules.score(dict.fromkeys("abcde", 0), won) == rules.Score(10, 1)
+    assert rules.score(dict.fromkeys("abcde", 1), won) == rules.Score(10, 1)
+    assert rules.score({"a": 0, "b": 1}, won) == rules.Score(20, 2)
+    assert rules.score({}, won) == rules.Score(0, 0)
+
+
+def test_a_match_off_the_card_pays_nothing() -> None:
+    """A result that was recorded before it was taken off does not count."""
+    won = rules.winners(event("a", b=Result(MatchOutcome.WON, 0)), {"a": match("a", 1), "b": match("b", 1)})
+    assert won == {}
+
+
+def test_a_pick_is_right_wrong_or_open() -> None:
+    """Open without a result; wrong when nobody won."""
+    shown = event("a", "b", "c", a=Result(MatchOutcome.WON, 0), b=Result(MatchOutcome.DRAWN))
+    assert [rules.is_correct(shown, *pick) for pick in (("a", 0), ("a", 1), ("b", 0), ("c", 0))] == [
+        True, False, False, None,
+    ]  # fmt: skip
+
+
+def test_the_pre_show_comes_first() -> None:
+    """Whatever the order, and in the order among themselves."""
+    assert rules.in_order("dbca", {"c", "b"}) == ("b", "c", "d", "a")
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [
+        ("AEW Revolution", "aew-revolution"),
+        ("  Élan / Vital!  ", "elan-vital"),
+        ("東京ドーム 2026", "東京ドーム-2026"),
+        ("***", "event"),
+    ],
+)
+def test_a_slug_fits_an_address(name: str, slug: str) -> None:
+    """Letters and digits of any script in lower case, the rest hyphens, never empty."""
+    assert slug_of(name) == slug
+
+
+def test_a_histogram_knows_every_rank() -> None:
+    """One more than have more, also for scores that nobody has, and after packing."""
+    histogram = Histogram.of({10: 2, 7: 1, 0: 3, -5: 1})
+    assert [histogram.rank(score) for score in (11, 10, 9, 7, 3, 0, -5, -9)] == [1, 1, 3, 3, 4, 4, 7, 8]
+    assert histogram.total == 7
+    assert Histogram.unpack(histogram.pack()) == histogram
+    assert Histogram.unpack(Histogram().pack()).rank(5) == 1
+
+
+def test_a_million_members_fit_in_few_kilobytes() -> None:
+    """Twenty thousand different scores: some tens of kilobytes."""
+    counts = {score * 3: 50 + score % 7 for score in range(20_000)}
+    assert len(Histogram.of(counts).pack()) < 60_000
+
+
+def test_a_lane_is_asked_for_its_share_and_some() -> None:
+    """Never more than the whole, always more than the mean."""
+    assert share_of(21, 4) == 14
+    assert share_of(2, 4) == 2
+    assert share_of(101, 1) == 101
+
+
+def test_a_season_file_comes_back_as_it_went_out() -> None:
+    """Cards, results and ids; what has begun is locked."""
+    given = {
+        "events": [
+            {
+                "name": "Past",
+                "season": "2026",
+                "startsAt": "2026-11-01T20:00:00Z",
+                "matches": [
+                    {"name": "Main", "points": 25, "teams": [{"members": ["A"], "champion": True}, {"members": ["B"]}],
+                     "championships": ["World"], "result": {"outcome": "WON", "winner": 0}},
+                    {"name": "Early", "points": 5, "preshow": True, "teams": [{"members": ["C"]}, {"members": ["D"]}]},
+                ],
+            },
+            {"name": "Next", "season": "2026", "startsAt": "2026-12-01T20:00:00Z"},
+        ]
+    }  # fmt: skip
+    cards = cards_from(given, NOW)
+    assert [card.event.state for card in cards] == ["LOCKED", "UPCOMING"]
+    assert [match.name for match in cards[0].matches] == ["Main", "Early"]
+    assert cards[0].event.card == (cards[0].matches[1].id, cards[0].matches[0].id)
+    assert cards == cards_from(given, NOW)
+    out = document_of(cards)
+    assert document_of(cards_from(out, NOW)) == out
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({}, 'a list of "events"'),
+        ({"events": [{"name": "x"}]}, "events.0: KeyError: 'startsAt'"),
+        ({"events": [{"name": "x", "season": "s", "startsAt": "2026-01-01"}]}, "events.0: ValueError: startsAt"),
+        (
+            {"events": [{"name": "x", "season": "s", "startsAt": "2026-01-01T00:00:00Z",
+                         "matches": [{"name": "m", "points": 0, "teams": [{"members": ["A"]}, {"members": ["B"]}]}]}]},
+            "events.0.matches.0.points: A match is worth",
+        ),
+        (
+            {"events": [{"name": "x", "season": "s", "startsAt": "2028-01-01T00:00:00Z", "id": "nope"}]},
+            "id is not a ULID",
+        ),
+    ],
+)  # fmt: skip
+def test_a_bad_season_file_names_the_place(wrong: object, said: str) -> None:
+    """Before anything is written."""
+    with pytest.raises(BadSeasonFile, match=said.replace(".", r"\.")):
+        cards_from(wrong, NOW)
+
+
+def test_a_result_names_a_winner_only_where_somebody_won() -> None:
+    """A team of the match, 0 included."""
+    assert rules.result_of(match("a", 1), MatchOutcome.WON, 0) == Result(MatchOutcome.WON, 0)
+    for outcome, winner in ((MatchOutcome.WON, None), (MatchOutcome.WON, 2), (MatchOutcome.DRAWN, 1)):
+        with pytest.raises(InvalidInput):
+            rules.result_of(match("a", 1), outcome, winner)
