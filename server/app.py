@@ -117,7 +117,8 @@ def _close_at_signals(closing: asyncio.Event) -> None:
         servers_own = signal.getsignal(number)
 
         def handle(signum: int, frame: FrameType | None, then: object = servers_own) -> None:
-            loop.call_soon_threadsafe(closing.set)
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(closing.set)
             if callable(then):
                 then(signum, frame)
 
