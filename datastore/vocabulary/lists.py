@@ -12,13 +12,14 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed, Entity, Key, absent, less, where
+from datastore.receipts import AlreadyAnswered
 from datastore.refusals import Clash
 from datastore.vocabulary.walk import Walk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from datastore.dynamo import Page, Partition, Table, Window
+    from datastore.dynamo import ItemKey, Page, Partition, Table, Window
     from datastore.receipts import Once
 
 MOST_LISTS = 10
@@ -30,7 +31,7 @@ LONGEST_LIST = 100_000
 
 _AT_ONCE = 90
 """Words in one transaction, which holds at most 100 writes."""
-_CLAIM = timedelta(seconds=30)
+_CLAIM = timedelta(seconds=15)
 _ATTEMPTS = 40
 _PAUSE = 0.05
 
@@ -188,7 +189,7 @@ async def added_words(table: Table, added: AddedWords) -> tuple[Word, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Words to be added together to a list that may have so many. The id is new for every call."""
+    """Words to be added together to a list that may have so many. A repeat of a request has the id of the first."""
 
     id: str
     words: Sequence[Word]
@@ -200,7 +201,7 @@ async def add_words(table: Table, list_id: str, batch: Batch, once: Once) -> Add
 
     Up to 90 go with the count in one transaction. More of them take the list's claim first, are written behind the
     count where nobody reads them, each transaction under the condition that the claim still holds, and become visible
-    with the count. A claim left behind by a process that ended is void after 30 seconds.
+    with the count. A claim left behind by a process that ended is void after 15 seconds, or at once for the same batch.
     """
     for attempt in range(_ATTEMPTS):
         current = await table.get(LIST.at(list=list_id), consistent=True)
@@ -239,7 +240,18 @@ async def _add(table: Table, current: WordList, batch: Batch, once: Once) -> Add
         if failed.doubtful and await _there(table, answer, new):
             return answer
         raise
+    except AlreadyAnswered:
+        await _unclaim(table, place, batch)
+        raise
     return answer
+
+
+async def _unclaim(table: Table, place: ItemKey[WordList], batch: Batch) -> None:
+    """A repeat that came too late holds nobody up."""
+    try:
+        await table.write(LIST.change(place, set={"claim": None, "claimed_at": None}, when=where(claim=batch.id)))
+    except ConditionFailed:
+        return
 
 
 async def _there(table: Table, answer: AddedWords, new: Sequence[Word]) -> bool:
