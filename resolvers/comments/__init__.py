@@ -124,7 +124,7 @@ async def moderation_queue(asking: Asking, /, *, window: Window, status: Status 
 async def comment_posted(asking: Asking, /, *, product: AnyId, after: str | None = None) -> AsyncGenerator[Comment]:
     """Comments as they become visible, from now on or from the event that the client saw last."""
     product = product_id(product, ("product",))
-    start = _event_mark(after or asking.last_event, product) or asking.new_id()
+    start = await _event_mark(asking, after or asking.last_event, product) or asking.new_id()
 
     async def look(past: str, up_to: str) -> tuple[list[Arrival[Comment]], str]:
         found, reached = await comments.arrivals(asking.house.table, product, past, up_to, ARRIVALS_AT_ONCE)
@@ -137,18 +137,20 @@ async def comment_posted(asking: Asking, /, *, product: AnyId, after: str | None
             yield arrival.record
 
 
-def _event_mark(text: str | None, product: str) -> str | None:
-    """The position in an event's id, or in the id of the comment that it brought."""
+async def _event_mark(asking: Asking, text: str | None, product: str) -> str | None:
+    """The position in an event's id, or that of the comment which it brought."""
     if not text or is_ulid(text):
         return text or None
     try:
-        of, _, ulid = key_of("Comment", text).rpartition("#")
+        key = key_of("Comment", text)
     except InvalidInput:
-        of, ulid = "", ""
+        key = ""
+    of, _, ulid = key.rpartition("#")
     if of != product or not is_ulid(ulid):
         message = "`after` is the id of an event of this stream, or of a comment that it brought."
         raise InvalidInput(message, path=("after",))
-    return ulid
+    brought = await _found(asking, key)
+    return brought.arrived or ulid if brought is not None else ulid
 
 
 # ── writing ──
@@ -201,7 +203,7 @@ async def edit_comment(
     def edited(old: Comment) -> Comment:
         if not _may_change(member, old):
             message = "Only its author or a moderator may edit a comment."
-            raise NotAllowed(message)
+            raise NotAllowed(message, path=("input", "comment"))
         new = replace(old, **changes)
         if new == old:
             return old
@@ -222,7 +224,7 @@ async def delete_comment(asking: Asking, /, *, comment: CommentId) -> str:
             return deleted
         if not _may_change(member, old):
             message = "Only its author or a moderator may delete a comment."
-            raise NotAllowed(message)
+            raise NotAllowed(message, path=("input", "comment"))
         try:
             await _carried_out(asking, deleted, Rewrite(old, None))
         except Changed:

@@ -6,8 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 
-from datastore.comments import COMMENT, HELD, Comment
+from datastore.comments import COMMENT, HELD, Comment, Status
 from datastore.comments.counts import LEADER, TALLY, Leader, Tally
+from datastore.comments.transfer import INTENT, Intent
 from resolvers.context import House
 
 Numbers = Counter[tuple[str, str]]
@@ -21,8 +22,10 @@ async def breaches(house: House) -> AsyncIterator[str]:
             yield breach
         async for breach in _index_breaches(house, product, seen.found[product]):
             yield breach
-    async for breach in _queue_breaches(house):
+    async for breach in _queue_breaches(house, seen.held):
         yield breach
+    if seen.uncounted:
+        yield f"comments: an import was interrupted with {seen.uncounted} comments not counted; give it again"
 
 
 @dataclass
@@ -33,6 +36,8 @@ class _Seen:
     kept: dict[str, Numbers] = field(default_factory=lambda: defaultdict(Counter))
     leading: dict[str, int] = field(default_factory=dict)
     unsettled: set[str] = field(default_factory=set)
+    held: Counter[Status] = field(default_factory=Counter)
+    uncounted: int = 0
 
     def breaches(self, product: str) -> Iterator[str]:
         found, kept = self.found[product], self.kept[product]
@@ -47,8 +52,10 @@ class _Seen:
 
 async def _scanned(house: House) -> _Seen:
     seen = _Seen()
-    async for one in house.table.scan(COMMENT, TALLY, LEADER):
-        if isinstance(one, Comment):
+    async for one in house.table.scan(COMMENT, HELD, TALLY, LEADER, INTENT):
+        if isinstance(one, Comment) and one.held is not None:
+            seen.held[one.held] += 1
+        elif isinstance(one, Comment):
             seen.found[one.product][one.language, f"r{one.rating}"] += 1
             seen.found[one.product][one.language, "bytes"] += one.size
         elif isinstance(one, Tally):
@@ -57,6 +64,8 @@ async def _scanned(house: House) -> _Seen:
                 seen.unsettled.add(one.product)
         elif isinstance(one, Leader):
             seen.leading[one.product] = one.five_stars
+        elif isinstance(one, Intent) and not one.counted:
+            seen.uncounted += len(one.new)
     return seen
 
 
@@ -88,13 +97,10 @@ async def _index_breach(house: House, index: str, expected: int, **place: object
         yield f"comments: {index} lists {listed} of {place}, and there are {expected}"
 
 
-async def _queue_breaches(house: House) -> AsyncIterator[str]:
-    held: Counter[str] = Counter()
-    async for one in house.table.scan(HELD):
-        held[one.status] += 1
-    for status, expected in held.items():
+async def _queue_breaches(house: House, held: Counter[Status]) -> AsyncIterator[str]:
+    for status in (Status.PENDING, Status.REJECTED):
         listed = 0
         async for _ in house.table.walk(HELD.on("gsi1", status=status)):
             listed += 1
-        if listed != expected:
-            yield f"comments: the queue lists {listed} {status}, and there are {expected}"
+        if listed != held[status]:
+            yield f"comments: the queue lists {listed} {status}, and there are {held[status]}"

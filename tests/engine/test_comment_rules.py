@@ -16,7 +16,8 @@ from resolvers.comments.counts import Counts
 from resolvers.context import Asking
 from resolvers.node_ids import key_of
 from resolvers.viewer import Kind, Role, Viewer
-from tests.client import Client
+from server.settings import Settings
+from tests.client import Client, serving
 from tests.comments import EDIT, MODERATE, ONE, PAGE, POST, QUEUE, STATISTICS, post
 
 VISITOR = Viewer("v", Kind.VISITOR)
@@ -210,6 +211,20 @@ async def test_who_comes_back_misses_nothing(one_client: Client) -> None:
         again = watch(one_client, **where)
         assert [body for _, body in await taken(again, 3)] == ["c", "waits", "d"]
         await again.aclose()
+    again = watch(one_client, after=waits["id"])
+    assert [body for _, body in await taken(again, 1)] == ["d"]
+    await again.aclose()
+
+
+async def test_what_another_process_posts_arrives_too(one_client: Client, settings: Settings) -> None:
+    """Two services on one table: what is posted at one arrives at the other."""
+    async with serving(settings) as other:
+        stream = watch(one_client)
+        waiting = asyncio.create_task(taken(stream, 1))
+        await asyncio.sleep(0.1)
+        await post(other.member("ada"), body="from over there")
+        assert [body for _, body in await waiting] == ["from over there"]
+        await stream.aclose()
 
 
 async def test_a_late_commit_arrives_late(one_client: Client) -> None:

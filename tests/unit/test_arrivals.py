@@ -1,0 +1,180 @@
+"""Arrivals by their law, with a list in the table's place: once each, in order, none missed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from datastore.dynamo import Unavailable
+from datastore.ids import Ids
+from resolvers import arrivals
+from resolvers.arrivals import Arrival, Arrivals
+from resolvers.live import Live
+
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Shelf:
+    """What has been committed, under a clock that moves only when told."""
+
+    def __init__(self) -> None:
+        self.now = BEGAN
+        self.ids = Ids()
+        self.committed: list[str] = []
+        self.gone = False
+        self.looks = 0
+
+    def id(self) -> str:
+        return self.ids.next(self.now)
+
+    def commit(self, id_: str | None = None) -> str:
+        self.committed.append(id_ or self.id())
+        return self.committed[-1]
+
+    def pass_by(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+    async def look(self, past: str, up_to: str) -> tuple[list[Arrival[str]], str]:
+        self.looks += 1
+        if self.gone:
+            message = "gone"
+            raise Unavailable(message)
+        found = sorted(id_ for id_ in self.committed if past < id_ <= up_to)[:3]
+        return [Arrival(id_, id_) for id_ in found], found[-1] if len(found) == 3 else up_to
+
+
+@pytest.fixture
+def shelf(monkeypatch: pytest.MonkeyPatch) -> Shelf:
+    monkeypatch.setattr(arrivals, "SECONDS", 0.005)
+    return Shelf()
+
+
+async def next_of(stream: AsyncGenerator[Arrival[str], None], number: int) -> list[str]:
+    async with asyncio.timeout(10):
+        return [(await anext(stream)).record for _ in range(number)]
+
+
+async def looked(shelf: Shelf, times: int = 2) -> None:
+    """Once that many more looks were begun."""
+    until = shelf.looks + times
+    async with asyncio.timeout(10):
+        while shelf.looks < until:
+            await asyncio.sleep(0.001)
+
+
+async def test_a_listener_gets_what_comes_after_it(shelf: Shelf) -> None:
+    """Also what was committed before somebody looked; nothing from before; nothing before it is half a second old."""
+    topic: Arrivals[str] = Arrivals(shelf.look, lambda: shelf.now)
+    shelf.commit()
+    stream = topic.listen(shelf.id())
+    waiting = asyncio.create_task(next_of(stream, 2))
+    await looked(shelf)
+    ids = [shelf.commit(), shelf.commit()]
+    await looked(shelf)
+    assert not waiting.done()
+    shelf.pass_by(1)
+    assert await waiting == ids
+    await stream.aclose()
+    assert topic.deserted
+
+
+async def test_what_is_committed_late_arrives_late(shelf: Shelf) -> None:
+    """At those who listen, once; and their mark does not go back."""
+    topic: Arrivals[str] = Arrivals(shelf.look, lambda: shelf.now)
+    stream = topic.listen(shelf.id())
+    waiting = asyncio.create_task(next_of(stream, 1))
+    await looked(shelf)
+    late, prompt = shelf.id(), shelf.commit()
+    shelf.pass_by(5)
+    assert await waiting == [prompt]
+    shelf.commit(late)
+    arrival = await asyncio.wait_for(anext(stream), 10)
+    assert (arrival.record, arrival.mark) == (late, prompt)
+    last = shelf.commit()
+    shelf.pass_by(1)
+    assert await next_of(stream, 1) == [last]
+    await stream.aclose()
+
+
+async def test_who_comes_back_gets_what_it_missed(shelf: Shelf) -> None:
+    """However many, page by page, and then what comes; another listener's poll serves it."""
+    topic: Arrivals[str] = Arrivals(shelf.look, lambda: shelf.now)
+    mark = shelf.commit()
+    missed = [shelf.commit() for _ in range(10)]
+    shelf.pass_by(60)
+    missed += [shelf.commit() for _ in range(10)]
+    shelf.pass_by(1)
+    stream = topic.listen(mark)
+    assert await next_of(stream, 20) == missed
+    more = shelf.commit()
+    shelf.pass_by(1)
+    assert await next_of(stream, 1) == [more]
+    await stream.aclose()
+
+
+async def test_a_slow_listener_reads_on_in_the_table(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log has dropped what it has not read yet: it misses nothing all the same."""
+    monkeypatch.setattr(arrivals, "LOGGED", 4)
+    topic: Arrivals[str] = Arrivals(shelf.look, lambda: shelf.now)
+    slow, quick = topic.listen(shelf.id()), topic.listen(shelf.id())
+    first = [asyncio.create_task(next_of(stream, 1)) for stream in (slow, quick)]
+    await looked(shelf)
+    ids = [shelf.commit()]
+    shelf.pass_by(1)
+    await asyncio.gather(*first)
+    for _ in range(20):
+        ids.append(shelf.commit())
+        shelf.pass_by(1)
+        assert await next_of(quick, 1) == ids[-1:]
+    assert await next_of(slow, 20) == ids[1:]
+    await slow.aclose()
+    await quick.aclose()
+
+
+async def test_an_engine_that_was_gone_hides_nothing(shelf: Shelf) -> None:
+    """Gone for longer than a look goes back: what was committed meanwhile arrives."""
+    topic: Arrivals[str] = Arrivals(shelf.look, lambda: shelf.now)
+    stream = topic.listen(shelf.id())
+    waiting = asyncio.create_task(next_of(stream, 2))
+    await looked(shelf)
+    shelf.gone = True
+    ids = []
+    for _ in range(2):
+        ids.append(shelf.commit())
+        shelf.pass_by(40)
+        await looked(shelf)
+    shelf.gone = False
+    assert await waiting == ids
+    await stream.aclose()
+
+
+async def test_the_last_listener_ends_the_poll(shelf: Shelf) -> None:
+    """Nobody listens, nobody looks; the house's end stops those that are left."""
+    live = Live()
+
+    def listening() -> AsyncGenerator[Arrival[Any], None]:
+        return live.arrivals("shelf", shelf.look, shelf.id(), lambda: shelf.now)
+
+    streams = [listening(), listening()]
+    waiting = [asyncio.create_task(anext(stream)) for stream in streams]
+    await looked(shelf)
+    shelf.commit()
+    shelf.pass_by(1)
+    await asyncio.gather(*waiting)
+    assert len(live._arrivals) == 1
+    for stream in streams:
+        await stream.aclose()
+    assert not live._arrivals
+    looks = shelf.looks
+    await asyncio.sleep(0.05)
+    assert shelf.looks == looks
+    left = listening()
+    waiting = [asyncio.create_task(anext(left))]
+    await looked(shelf)
+    await live.close()
+    waiting[0].cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
