@@ -39,6 +39,7 @@ _FILLED = 0.97
 _EACH_QUERY = 0.05
 _LIKELY_SIZE = 600
 _SMALL = 1024
+_MOST_PLANNED = 256
 
 
 class Path(StrEnum):
@@ -83,6 +84,8 @@ class Census:
 
     counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
+    planned: dict[object, list[Plan]] = field(default_factory=dict, compare=False, repr=False)
+    """The plans made from these counts: a hot filter is planned once while they are kept."""
 
     def count(self, languages: tuple[str, ...] | None = None, ratings: tuple[int, ...] | None = None) -> int:
         rows = self.counts.values() if languages is None else (self.counts.get(tag, ()) for tag in languages)
@@ -130,8 +133,21 @@ class Plan:
         return Plan(self.path, readings, self.residual, self.exact, self.cost)
 
 
+NO_CENSUS = Census()
+
+
 def plans(wanted: Filter, census: Census, number: int) -> list[Plan]:
     """Every way to read `number` comments, the cheapest first."""
+    question = wanted.languages, wanted.ratings, number
+    known = census.planned.get(question)
+    if known is None:
+        if len(census.planned) >= _MOST_PLANNED:
+            census.planned.clear()
+        known = census.planned[question] = _plans(wanted, census, number)
+    return known
+
+
+def _plans(wanted: Filter, census: Census, number: int) -> list[Plan]:
     languages = wanted.languages or (None,)
     ratings = wanted.ratings or (None,)
     possible = [_plan(Path.PRODUCT, [(None, None)], wanted, census, number)]

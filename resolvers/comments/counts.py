@@ -14,7 +14,7 @@ import structlog
 
 from datastore.comments import Comment, CommentPage, counts
 from datastore.comments.counts import Leader
-from datastore.comments.planner import RATINGS, Census, Filter
+from datastore.comments.planner import NO_CENSUS, RATINGS, Census, Filter
 from datastore.dynamo import DynamoError, Page, Window
 from datastore.dynamo.deadline import unhurried
 from resolvers.comments.rules import filter_of
@@ -133,8 +133,8 @@ class Counts:
     async def recent(self, wanted: Filter) -> Census:
         """Counts good enough to plan by; none at all where there is nothing to choose."""
         if wanted.languages is None and wanted.ratings is None:
-            return Census()
-        return await self._kept.load(wanted.product) or Census()
+            return NO_CENSUS
+        return await self._kept.load(wanted.product) or NO_CENSUS
 
     async def exact(self, product: str) -> Census:
         """The counts as they are now."""

@@ -47,8 +47,8 @@ async def test_a_posted_comment_can_be_read(client: Client) -> None:
 async def test_every_filter_shows_its_comments_newest_first(client: Client) -> None:
     """Both directions, all of it, with the exact number of all."""
     every = await planted(client.member("ada"))
-    for languages in (None, [], ["en"], ["de", "fr"], ["en", "de", "fr", "it"], ["ja"]):
-        for ratings in (None, [5], [1, 5], [2, 3, 4], [5, 1, 2, 3, 4, 5], [4]):
+    for languages in (None, ["en"], ["en", "fr", "it"], ["ja"]):
+        for ratings in (None, [], [5], [5, 1, 4]):
             expected = [
                 body for lang, rating, body in every
                 if (not languages or lang in languages) and (not ratings or rating in ratings)
