@@ -19,6 +19,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Annotated, Any, get_args, get_origin
 
 import strawberry
@@ -180,7 +181,7 @@ def clean(value: Any, path: tuple[str, ...]) -> Any:
     elif isinstance(value, list | tuple):
         for place, inner in enumerate(value):
             clean(inner, (*path, str(place)))
-    elif hasattr(value, "__strawberry_definition__") and hasattr(value, "__dict__"):
+    elif hasattr(value, "__strawberry_definition__") and not isinstance(value, Enum):
         for name, inner in vars(value).items():
             clean(inner, (*path, camel(name)))
     return value

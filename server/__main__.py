@@ -21,6 +21,7 @@ from resolvers.context import House
 from resolvers.viewer import Role
 from server.app import Unfit, application, check, open_engine, policy_of
 from server.commands import Failed, engine_of, err, out, with_house
+from server.commands.execution import explain
 from server.engine import EngineRefused
 from server.execution.documents import BadManifest
 from server.settings import PREFIX, BadSettings, Settings, settings_help
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 tables = typer.Typer(help="The one table: create it, check it.", no_args_is_help=True)
 app.add_typer(tables, name="table")
+app.command()(explain)
 
 
 def main() -> None:

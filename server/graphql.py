@@ -116,7 +116,14 @@ class Gate:
             # A little later than the deadline of engine calls, whose own error says more.
             async with asyncio.timeout(self.settings.request_timeout + 0.5):
                 with deadline(self.settings.request_timeout):
-                    return await run(self.schema, operation, asked.variables, asking, suggestions=suggestions)
+                    return await run(
+                        self.schema,
+                        operation,
+                        asked.variables,
+                        asking,
+                        suggestions=suggestions,
+                        fell_back=self.metrics.fell_back,
+                    )
         except TimeoutError:
             late = GraphQLError("The time for this request is used up.", extensions=_UNAVAILABLE)
             return Answer(errors=[worded(late)])
@@ -125,7 +132,14 @@ class Gate:
         self, operation: Operation, asked: GraphQLRequest, asking: Asking
     ) -> Answer | AsyncIterator[Answer]:
         suggestions = self.may_introspect(asking.viewer)
-        return await events(self.schema, operation, asked.variables, asking, suggestions=suggestions)
+        return await events(
+            self.schema,
+            operation,
+            asked.variables,
+            asking,
+            suggestions=suggestions,
+            fell_back=self.metrics.fell_back,
+        )
 
 
 def _outcome(answer: Answer) -> Outcome:
