@@ -49,7 +49,22 @@ class Kept(Generic[K, V]):
         return await asyncio.shield(self._awaited(key))
 
     async def load_many(self, keys: Sequence[K]) -> list[V | None]:
-        return list(await asyncio.gather(*(self.load(key) for key in keys)))
+        """As `load`, without a task for each key."""
+        now = asyncio.get_running_loop().time()
+        found: list[V | None] = [None] * len(keys)
+        waiting: list[tuple[int, asyncio.Future[V | None]]] = []
+        for place, key in enumerate(keys):
+            entry = self._known.get(key)
+            if entry is not None and entry[0] >= now:
+                found[place] = entry[1]
+            else:
+                waiting.append((place, self._awaited(key)))
+        if waiting:
+            # `wait` leaves futures alone when this request is cancelled: others wait for them too.
+            await asyncio.wait({future for _, future in waiting})
+        for place, future in waiting:
+            found[place] = future.result()
+        return found
 
     def at_hand(self, key: K) -> tuple[V | None] | None:
         """What is kept for a key, in a tuple; None when it must be read first."""

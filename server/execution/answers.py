@@ -63,7 +63,7 @@ class Answer:
         return str(self.errors[0].get("extensions", {}).get("code", "error")).lower()
 
 
-async def run(  # noqa: PLR0913 - what a run needs
+async def run(
     schema: GraphQLSchema,
     operation: Operation,
     variables: Mapping[str, Any],
@@ -92,7 +92,7 @@ async def run(  # noqa: PLR0913 - what a run needs
     return answer_of(result, asking)
 
 
-async def events(  # noqa: PLR0913 - as `run`
+async def events(
     schema: GraphQLSchema,
     operation: Operation,
     variables: Mapping[str, Any],

@@ -44,7 +44,7 @@ class Awaited:
 
     __slots__ = ("at", "awaitable", "complete", "holder", "key", "step", "type")
 
-    def __init__(self, step: Step, type_: Any, holder: Holder, key: str | int, at: Chain, later: Later) -> None:  # noqa: PLR0913
+    def __init__(self, step: Step, type_: Any, holder: Holder, key: str | int, at: Chain, later: Later) -> None:
         self.step, self.type, self.holder, self.key, self.at = step, type_, holder, key, at
         self.awaitable, self.complete = later.awaitable, later.complete
 
@@ -180,9 +180,7 @@ class Run:
             return
         self._handled(step, step.type, at, error)
 
-    def failed_item(  # noqa: PLR0913 - where it stands
-        self, step: Step, type_: Any, holder: list[Any], place: int, path: Chain, error: Exception
-    ) -> None:
+    def failed_item(self, step: Step, type_: Any, holder: list[Any], place: int, path: Chain, error: Exception) -> None:
         at = (path, place, None)
         if isinstance(error, Later):
             self.pending.append(Awaited(step, type_, holder, place, at, error))
@@ -383,7 +381,7 @@ class Run:
                 task.cancel()
 
 
-async def _completed(executor: Executor[Any], step: Step, type_: Any, value: Any, at: Path, name: Any) -> Any:  # noqa: PLR0913
+async def _completed(executor: Executor[Any], step: Step, type_: Any, value: Any, at: Path, name: Any) -> Any:
     info = executor.build_resolve_info(step.definition, step.nodes, step.parent, at)
     found = executor.ensure_valid_runtime_type(await name, type_, step.details, info, value)
     completed: Any = executor.complete_object_value(found, step.details, info, at, value, None)
