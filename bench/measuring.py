@@ -55,9 +55,13 @@ class Server:
         raise RuntimeError(message)
 
     def stop(self) -> None:
-        if self.process is not None:
-            self.process.terminate()
-            self.process.wait(10)
+        if self.process is None:
+            return
+        # `node` may be a small program that starts the real one.
+        for child in psutil.Process(self.process.pid).children(recursive=True):
+            child.terminate()
+        self.process.terminate()
+        self.process.wait(10)
 
     def cpu(self) -> float:
         """Seconds of CPU so far, of all its processes."""
