@@ -43,7 +43,7 @@ class Plan:
         converter = getattr(schema, "_strawberry_schema", None)
         self._arguments = {
             step: Arguments(step, converter.schema_converter)  # type: ignore[union-attr] # there is one where RESOLVER is
-            for step in source.completions.values()
+            for step in source.steps
             if step.source.kind == RESOLVER
         }
         self.text = str(source.text)

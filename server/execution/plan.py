@@ -5,8 +5,9 @@
 The tree is made with graphql-core's own collection of fields, so fragments, aliases, merging, @skip and @include are
 decided there and only there. It holds for one operation and one choice of the variables in @skip and @include.
 
-A selection is *plain* when nothing in it asks a resolver: attributes of records and leaves, all the way down. What is
-plain may be read twice, so plain code has no error handling at all: whatever goes wrong, graphql-core reads it again.
+A selection is *plain* when nothing in it asks a resolver there and then: attributes of records and leaves, and fields
+that are only noted to be waited for later. What is plain may be done twice, so plain code has no error handling at all:
+whatever goes wrong, what it noted is forgotten and graphql-core does it again.
 """
 
 from __future__ import annotations
@@ -58,9 +59,18 @@ class Step:
     """By the name of the object type; empty for leaves."""
     plain: bool = False
     plain_inside: bool = False
-    """Whether the value, once had, is completed without asking a resolver."""
+    """Whether the value, once had, is completed by plain code."""
+    notes: bool = False
+    """Whether that code notes fields to be waited for."""
     complete: Callable[..., Any] | None = field(default=None, repr=False)
     """Set when the source text has become functions: completes a value that was waited for."""
+    settle: Callable[..., Any] | None = field(default=None, repr=False)
+    """Puts values that were waited for in their places, where that takes plain code only."""
+
+    @property
+    def is_waited_for(self) -> bool:
+        resolution = self.source.resolution
+        return resolution is not None and resolution.is_async
 
     @property
     def name(self) -> str:
@@ -82,6 +92,7 @@ class Selection:
     type: GraphQLObjectType
     steps: dict[str, Step] = field(default_factory=dict)
     plain: bool = False
+    notes: bool = False
 
 
 def fragments_of(document: Any) -> dict[str, FragmentDetails]:
@@ -137,7 +148,8 @@ class _Planner:
             step = self._step(type_, key, details)
             if step is not None:
                 selection.steps[key] = step
-        selection.plain = all(step.plain for step in selection.steps.values())
+        selection.plain = all(step.plain or step.is_waited_for for step in selection.steps.values())
+        selection.notes = any(step.is_waited_for or step.notes for step in selection.steps.values())
         return selection
 
     def _step(self, parent: GraphQLObjectType, key: str, details: list[FieldDetails]) -> Step | None:
@@ -158,6 +170,7 @@ class _Planner:
             key, parent, details, definition, source, {} if is_leaf_type(inner) else self._inside(inner, details)
         )
         step.plain_inside = _completes_plainly(self._schema, inner, step)
+        step.notes = step.plain_inside and any(one.notes for one in step.selections.values())
         step.plain = step.plain_inside and source.kind in (TYPENAME, ATTRIBUTE, OF_TYPE)
         return step
 

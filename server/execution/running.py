@@ -237,8 +237,11 @@ class Run:
             values = await self._together(step, resolution, job)
         else:
             values = [await self._one(step, resolution, entry[1])]
-        for (_, _, holder, path), value in zip(job, values, strict=True):  # type: ignore[misc]
-            self._put(step, holder, path, value)
+        if step.settle is not None:
+            step.settle(self, job, values)
+        else:
+            for (_, _, holder, path), value in zip(job, values, strict=True):  # type: ignore[misc]
+                self.put(step, holder, path, value)
         return self._taken()
 
     def _taken(self) -> list[Pending]:
@@ -265,7 +268,7 @@ class Run:
             return [TypeError(f"{name} gave {len(values)} answers for {len(job)} records.")] * len(job)
         return values
 
-    def _put(self, step: Step, holder: dict[str, Any], path: Chain, value: Any) -> None:
+    def put(self, step: Step, holder: dict[str, Any], path: Chain, value: Any) -> None:
         at = (path, step.key, step.parent.name)
         try:
             holder[step.key] = self._finished(step, step.type, value, at)

@@ -3,7 +3,8 @@
     fill_n(s, o, p)      the fields of the object `o` at the path `p`, each under its own care for errors
     complete_n(s, v, p)  the value of a field, as its type wants it
     list_n(s, v, p)      the items of a list
-    plain_n(v)           the same for what is plain (see plan.py), which needs neither state nor care
+    plain_n(s, v, p)     the same for what is plain (see plan.py), which needs no care
+    settle_n(s, j, vs)   the values of a field that was waited for, each put in its place
 
 `s` is the run (running.py). A path is a chain of (before, key, object type), just what graphql-core's own path is.
 Whatever a value is not (not the record, not a list, to be waited for), is handed to graphql-core at that very place:
@@ -13,6 +14,7 @@ Whatever a value is not (not the record, not a list, to be waited for), is hande
 from __future__ import annotations
 
 import keyword
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +53,18 @@ class _At:
         return f"s.{method}({self.constant}, {type_}, {self.v}, {self.path})"
 
 
+@dataclass(frozen=True, slots=True)
+class _In:
+    """A value in plain code: in which variable, at which path, with room for how many blocks within blocks."""
+
+    v: str
+    path: str
+    room: int
+
+    def inside(self) -> _In:
+        return _In(self.v, self.path, self.room - 1)
+
+
 class Source:
     """The text of a plan, and where its functions are found once it is executed."""
 
@@ -63,8 +77,14 @@ class Source:
         self._leaves: dict[str, Any] = {}
         self._enums: dict[str, Any] = {}
         self._tables: dict[str, dict[Any, str]] = {}
-        self.completions: dict[str, Step] = {}
+        self._completions: dict[Step, str] = {}
+        self._settlements: dict[Step, str] = {}
         self.roots = [self._fill(selection) for selection in selections]
+
+    @property
+    def steps(self) -> Iterable[Step]:
+        """The fields whose values are completed by a function of their own."""
+        return self._completions
 
     def functions(self) -> dict[str, Any]:
         """The text, executed: each function by its name."""
@@ -72,8 +92,10 @@ class Source:
         exec(compile(str(self.text), "<plan>", "exec"), names)  # noqa: S102 - a text of our own, made of names alone
         for table, functions in self._tables.items():
             names[table] = {key: names[function] for key, function in functions.items()}
-        for name, step in self.completions.items():
+        for step, name in self._completions.items():
             step.complete = names[name]
+        for step, name in self._settlements.items():
+            step.settle = names[name]
         return names
 
     # ── with care: `fill`, `complete`, `list` ──
@@ -95,11 +117,11 @@ class Source:
 
     def _step(self, step: Step, completion: str) -> None:
         text, source = self.text, step.source
-        constant = text.constant(f"step_{step.name.strip('_')}_", step)
+        constant = self._constant(step)
         if source.kind == TYPENAME:
             text(f"d[{step.key!r}] = {step.parent.name!r}")
             return
-        if source.kind == RESOLVER and source.resolution and source.resolution.is_async:
+        if step.is_waited_for:
             text(f"d[{step.key!r}] = None")
             text(f"s.pending.append(({constant}, o, d, p))")
             return
@@ -129,14 +151,38 @@ class Source:
         takes = step.definition.args or source.resolution.parameters.window
         return f"{resolver}(s.asking{record}{f', **s.arguments({constant})' if takes else ''})"
 
+    def _constant(self, step: Step) -> str:
+        return self.text.constant(f"step_{step.name.strip('_')}_", step)
+
     def _completion(self, step: Step) -> str:
-        name = self.text.name("complete_")
-        constant = self.text.constant(f"step_{step.name.strip('_')}_", step)
+        if step in self._completions:
+            return self._completions[step]
+        name = self._completions[step] = self.text.name("complete_")
         inside = self._prepared(step, step.type)
         with self.text.function(f"{name}(s, v, p)"):
-            self._completed(_At(step, constant, "v", "p"), step.type, inside)
+            self._completed(_At(step, self._constant(step), "v", "p"), step.type, inside)
             self.text("return v")
-        self.completions[name] = step
+        if step.is_waited_for and step.plain_inside:
+            self._settlements[step] = self._settlement(step)
+        return name
+
+    def _settlement(self, step: Step) -> str:
+        name = self.text.name("settle_")
+        with self.text.function(f"{name}(s, job, values)"):
+            if step.notes:
+                self.text("noted = len(s.pending)")
+            with self.text.block("for (_, _, d, p), value in zip(job, values):"):
+                with self.text.block("try:"):
+                    self.text("v = value")
+                    path = self._path(step, f"(p, {step.key!r}, {step.parent.name!r})")
+                    self._plain_position(step, step.type, _In("v", path, _ROOM - 1))
+                    self.text(f"d[{step.key!r}] = v")
+                with self.text.block("except Exception:"):
+                    if step.notes:
+                        self.text("del s.pending[noted:]")
+                    self.text(f"s.put({self._constant(step)}, d, p, value)")
+                if step.notes:
+                    self.text("noted = len(s.pending)")
         return name
 
     def _prepared(self, step: Step, type_: Any) -> Any:
@@ -157,7 +203,7 @@ class Source:
         if is_leaf_type(bare):
             self._leaf_at(bare, v)
         elif at.step.plain_inside:
-            self._tried(v, inside, handed)
+            self._tried(at, inside, handed)
         elif is_list_type(bare):
             with text.block(f"if type({v}) is list or type({v}) is tuple:"):
                 text(f"{v} = {inside}(s, {v}, {at.path})")
@@ -171,12 +217,17 @@ class Source:
             with text.block(f"if {v} is None:"):
                 text(f"raise s.null({at.constant})")
 
-    def _tried(self, v: str, function: str, handed: str) -> None:
-        with self.text.block(f"if {v} is not None:"):
-            with self.text.block("try:"):
-                self.text(f"{v} = {function}({v})")
-            with self.text.block("except Exception:"):
-                self.text(handed)
+    def _tried(self, at: _At, function: str, handed: str) -> None:
+        text, v = self.text, at.v
+        with text.block(f"if {v} is not None:"):
+            if at.step.notes:
+                text("noted = len(s.pending)")
+            with text.block("try:"):
+                text(f"{v} = {function}(s, {v}, {at.path})")
+            with text.block("except Exception:"):
+                if at.step.notes:
+                    text("del s.pending[noted:]")
+                text(handed)
 
     def _object(self, at: _At, type_: Any, fill: str, handed: str) -> None:
         text, v = self.text, at.v
@@ -210,7 +261,7 @@ class Source:
         item = type_.of_type
         inside = self._prepared(step, item)
         name = self.text.name("list_")
-        constant = self.text.constant(f"step_{step.name.strip('_')}_", step)
+        constant = self._constant(step)
         with self.text.function(f"{name}(s, items, p)"):
             self.text("out = []")
             with self.text.block("for i, v in enumerate(items):"):
@@ -254,45 +305,45 @@ class Source:
         if place not in self._plains:
             name = self.text.name("plain_")
             self._plains[place] = name
-            with self.text.function(f"{name}(v)"):
-                self._plain_value(step, type_, "v", _ROOM)
+            with self.text.function(f"{name}(s, v, p)"):
+                self._plain_value(step, type_, _In("v", "p", _ROOM))
                 self.text("return v")
         return self._plains[place]
 
-    def _plain_position(self, step: Step, type_: Any, v: str, room: int) -> None:
-        """Statements that complete `v`, which may be null if the type says so."""
-        text, bare = self.text, _bare(type_)
+    def _plain_position(self, step: Step, type_: Any, at: _In) -> None:
+        """Statements that complete a value, which may be null if the type says so."""
+        text, bare, v = self.text, _bare(type_), at.v
         if is_leaf_type(bare):
             self._leaf_at(bare, v, nullable=not is_non_null_type(type_))
             if is_non_null_type(type_):
                 text(f"if {v} is None: raise Odd")
-        elif room <= 0:
-            function = self._plain(step, bare)
-            text(f"if {v} is not None: {v} = {function}({v})" if bare is type_ else f"{v} = {function}({v})")
+        elif at.room <= 0:
+            call = f"{v} = {self._plain(step, bare)}(s, {v}, {at.path})"
+            text(f"if {v} is not None: {call}" if bare is type_ else call)
         elif bare is type_:
             with text.block(f"if {v} is not None:"):
-                self._plain_value(step, bare, v, room - 1)
+                self._plain_value(step, bare, at.inside())
         else:
-            self._plain_value(step, bare, v, room)
+            self._plain_value(step, bare, at)
 
-    def _plain_value(self, step: Step, type_: Any, v: str, room: int) -> None:
-        """Statements that complete `v`, which is not null."""
-        text = self.text
+    def _plain_value(self, step: Step, type_: Any, at: _In) -> None:
+        """Statements that complete a value, which is not null."""
+        text, v = self.text, at.v
         if is_list_type(type_):
             text(f"if type({v}) is not list and type({v}) is not tuple: raise Odd")
-            out, item = text.name("out"), text.name("v")
+            out, item, place = text.name("out"), text.name("v"), text.name("i")
             text(f"{out} = []")
-            with text.block(f"for {item} in {v}:"):
-                self._plain_position(step, type_.of_type, item, room - 1)
+            with text.block(f"for {place}, {item} in enumerate({v}):" if step.notes else f"for {item} in {v}:"):
+                path = self._path(step, f"({at.path}, {place}, None)")
+                self._plain_position(step, type_.of_type, _In(item, path, at.room - 1))
                 text(f"{out}.append({item})")
             text(f"{v} = {out}")
         elif is_abstract_type(type_):
             kind = text.name("kind")
-            by_kind = dispatch(self._schema, type_)
-            text(f"{kind} = {text.constant('by_kind_', by_kind)}.get(type({v}))")
-            for place, selection in enumerate(step.selections.values()):
-                with text.block(f"{'elif' if place else 'if'} {kind} == {selection.type.name!r}:"):
-                    self._plain_object(selection, v, room - 1)
+            text(f"{kind} = {text.constant('by_kind_', dispatch(self._schema, type_))}.get(type({v}))")
+            for place_, selection in enumerate(step.selections.values()):
+                with text.block(f"{'elif' if place_ else 'if'} {kind} == {selection.type.name!r}:"):
+                    self._plain_object(selection, at.inside())
             text("else: raise Odd")
         else:
             kinds = kinds_of(type_)
@@ -303,19 +354,37 @@ class Source:
                 )
             else:
                 text(f"if type({v}) not in COMMON and not plain({v}): raise Odd")
-            self._plain_object(step.selections[type_.name], v, room)
+            self._plain_object(step.selections[type_.name], at)
 
-    def _plain_object(self, selection: Selection, v: str, room: int) -> None:
-        shown = []
+    def _plain_object(self, selection: Selection, at: _In) -> None:
+        text, v, shown, waited = self.text, at.v, [], []
         for step in selection.steps.values():
             if step.source.kind == TYPENAME:
                 shown.append(f"{step.key!r}: {selection.type.name!r}")
-                continue
-            field = self.text.name("v")
-            self.text(f"{field} = {self._read(step, v)}")
-            self._plain_position(step, step.type, field, room)
-            shown.append(f"{step.key!r}: {field}")
-        self.text(f"{v} = {{{', '.join(shown)}}}")
+            elif step.is_waited_for:
+                shown.append(f"{step.key!r}: None")
+                waited.append(step)
+                self._completion(step)
+            else:
+                field = text.name("v")
+                text(f"{field} = {self._read(step, v)}")
+                path = self._path(step, f"({at.path}, {step.key!r}, {selection.type.name!r})")
+                self._plain_position(step, step.type, _In(field, path, at.room))
+                shown.append(f"{step.key!r}: {field}")
+        done = text.name("d") if waited else v
+        text(f"{done} = {{{', '.join(shown)}}}")
+        for step in waited:
+            text(f"s.pending.append(({self._constant(step)}, {v}, {done}, {at.path}))")
+        if waited:
+            text(f"{v} = {done}")
+
+    def _path(self, step: Step, path: str) -> str:
+        """A path is made only where something is noted with it."""
+        if not step.notes:
+            return "None"
+        name = self.text.name("p")
+        self.text(f"{name} = {path}")
+        return name
 
     def _read(self, step: Step, record: str) -> str:
         if step.source.kind == OF_TYPE:
