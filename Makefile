@@ -49,13 +49,13 @@ coverage: $(DEV) $(ENGINE) $(NODE) $(PAGE) ## Runs the suite and says which line
 	@$(BIN)/coverage run -m pytest $(ARGS)
 	@$(BIN)/coverage report --skip-covered --show-missing
 
-bench: $(DEV) $(ENGINE) ## Measures: BENCH=name for one of bench/, ARGS for its options
-	@for one in $(or $(BENCH),$(patsubst bench/%.py,%,$(wildcard bench/[a-z]*.py))); do \
+bench: $(DEV) $(ENGINE) ## Measures everything, for an hour; BENCH=name for one of bench/, ARGS for its options
+	@for one in $(or $(BENCH),$$(grep -l '^if __name__' bench/*.py | sed 's,bench/,,; s,\.py,,')); do \
 		echo "bench/$$one"; $(BIN)/python -m bench.$$one $(ARGS) || exit 1; done
 
 explorer: $(PAGE) ## Builds the explorer into server/explorer/
 
-generated: $(DEV) ## Writes the SDL, the table's templates and README's settings from the code
+generated: $(DEV) ## Writes the SDL, the table's templates and the texts' tables from the code
 	@$(BIN)/python -m tests.generated
 
 lock: $(DEV) ## Resolves the locks anew; ARGS=--upgrade takes newer versions
@@ -104,7 +104,7 @@ $(NODE): tests/node/package-lock.json | $(BIN)/npm
 	@$(NPM) ci --prefix tests/node > /dev/null
 	@touch $@
 
-$(PAGE): explorer/package-lock.json explorer/vite.config.js explorer/index.html $(wildcard explorer/src/* examples/*) \
+$(PAGE): explorer/package-lock.json explorer/vite.config.js explorer/index.html $(wildcard explorer/src/* examples/*.graphql) \
 		| $(BIN)/npm
 	@echo "Building the explorer"
 	@$(NPM) ci --prefix explorer > /dev/null

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +11,9 @@ from typing import Any, Final
 
 from typer.main import get_command
 
-from datastore.dynamo import declaration
+import datastore
+from datastore.dynamo import Entity, Key, declaration
+from datastore.dynamo.entity import INDEXES
 from schema import schema
 from server.__main__ import app
 from server.settings import settings_table
@@ -23,22 +27,31 @@ def sdl() -> str:
 
 def readme() -> str:
     """README with the commands and the settings of today between their marks."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for name, table in (("commands", commands_table()), ("settings", settings_table())):
-        marks = re.compile(rf"(<!-- {name}: .*? -->\n).*?(<!-- /{name} -->)", re.DOTALL)
-        text, found = marks.subn(lambda mark, table=table: f"{mark[1]}{table}\n{mark[2]}", text)
-        assert found == 1, f"README.md has lost the marks around its {name}"
+    return _filled("README.md", commands=commands_table(), settings=settings_table())
+
+
+def architecture() -> str:
+    """ARCHITECTURE with the keys of today between their marks."""
+    return _filled("ARCHITECTURE.md", keys=keys_table())
+
+
+def _filled(name: str, **tables: str) -> str:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    for mark, table in tables.items():
+        between = re.compile(rf"(<!-- {mark}: .*? -->\n).*?(<!-- /{mark} -->)", re.DOTALL)
+        text, found = between.subn(lambda marks, table=table: f"{marks[1]}{table}\n{marks[2]}", text)
+        assert found == 1, f"{name} has lost the marks around its {mark}"
     return text
 
 
 def commands_table() -> str:
-    """The command line, as its own help describes it."""
-    rows = (f"| `ringside {name}` | {_in_a_cell(command.help or '')} |" for name, command in _commands())
+    """The command line, with the first sentence of each command's own help."""
+    rows = (f"| `ringside {name}` | {_in_a_cell(command.help or '')} |" for name, command in sorted(_commands()))
     return "\n".join(["| command | |", "|---|---|", *rows])
 
 
 def _in_a_cell(text: str) -> str:
-    return " ".join(text.split()).replace("<", "&lt;")
+    return re.split(r"(?<=\.) ", " ".join(text.split()))[0].replace("<", "&lt;")
 
 
 def _commands() -> Iterator[tuple[str, Any]]:
@@ -49,11 +62,37 @@ def _commands() -> Iterator[tuple[str, Any]]:
             yield name, command
 
 
+def entities() -> list[Entity[Any]]:
+    """Every kind of record that a module of the datastore declares, in the order of their keys."""
+    modules = [importlib.import_module(found.name) for found in pkgutil.walk_packages(datastore.__path__, "datastore.")]
+    found = {id(value): value for module in modules for value in vars(module).values() if isinstance(value, Entity)}
+    return sorted(found.values(), key=lambda entity: (entity.key.partition.text, entity.key.sort.text))
+
+
+def keys_table() -> str:
+    """Where each kind of record lies: its key, and its place in each index."""
+    rows = (
+        f"| {entity.record.__name__} | {_places(entity.key)} | "
+        + " | ".join(_places(entity.indexes.get(index)) for index in INDEXES)
+        + " |"
+        for entity in entities()
+    )
+    return "\n".join([f"| record | `pk`, `sk` | {' | '.join(INDEXES)} |", "|---" * (2 + len(INDEXES)) + "|", *rows])
+
+
+def _places(key: Key | None) -> str:
+    if key is None:
+        return ""
+    when = f" when {key.when}" if key.when else f" unless {key.unless}" if key.unless else ""
+    return f"`{key.partition.text}`, `{key.sort.text}`{when}"
+
+
 FILES: Final[dict[str, Callable[[], str]]] = {
     "schema/schema.graphql": sdl,
     "deploy/table.cloudformation.yaml": declaration.cloudformation,
     "deploy/table.tf": declaration.terraform,
     "README.md": readme,
+    "ARCHITECTURE.md": architecture,
 }
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What is generated and committed: the SDL, the table's templates, README's settings."""
+"""What is generated and committed: the SDL, the table's templates, tables in the texts; and what they say."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graphql import GraphQLEnumType, GraphQLInputObjectType, GraphQLInterfaceTyp
 
 from datastore.dynamo.declaration import TTL, cloudformation, definition, terraform
 from schema import schema
-from tests.generated import FILES, ROOT
+from tests.generated import FILES, ROOT, entities
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -81,3 +81,11 @@ def test_terraform_makes_the_declared_table() -> None:
     ]
     assert re.search(r'\n  hash_key\s+= "pk"\n  range_key\s+= "sk"\n', text)
     assert f'attribute_name = "{TTL}"' in text
+
+
+def test_no_record_is_taken_for_another() -> None:
+    """A written key is recognised by the entity that wrote it and by no other."""
+    for entity in entities():
+        key = entity.key
+        pk, sk = (re.sub(r"\{.*?\}", "1", template.text) for template in (key.partition, key.sort))
+        assert [other.record.__name__ for other in entities() if other.recognises(pk, sk)] == [entity.record.__name__]
