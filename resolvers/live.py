@@ -20,11 +20,14 @@ from typing import Any, Generic, TypeVar, cast
 import structlog
 
 from datastore.dynamo import DynamoError
+from datastore.refusals import Overloaded
 from resolvers.arrivals import Arrival, Arrivals, Look
 
 V = TypeVar("V")
 
 SECONDS = 2.0
+MOST_POLLED = 500
+"""Topics of arrivals in one process: each asks the table twice a second, and strangers choose their names."""
 _log = structlog.get_logger("ringside.live")
 
 
@@ -56,6 +59,8 @@ class Live:
         """Every record that becomes visible past a position. `look` of the first listener serves all of them."""
         topic = self._arrivals.get(name)
         if topic is None:
+            if len(self._arrivals) >= MOST_POLLED:
+                raise Overloaded
             topic = self._arrivals[name] = Arrivals(look, clock)
         try:
             async with aclosing(topic.listen(after)) as arrivals:

@@ -208,13 +208,19 @@ class _Connection:
             if isinstance(found, Answer):
                 await self._send({"id": id_, "type": "error", "payload": found.errors})
                 return
-            await self._events(id_, found)
+            if not await self._events(id_, found):
+                return
         await self._send({"id": id_, "type": "complete"})
 
-    async def _events(self, id_: str, answers: AsyncIterator[Answer]) -> None:
+    async def _events(self, id_: str, answers: AsyncIterator[Answer]) -> bool:
+        """Whether they ended well: an answer that never started is the protocol's `error`, and the last word."""
         async for answer in until(self._gate.closing, answers):
+            if answer is not None and not answer.started:
+                await self._send({"id": id_, "type": "error", "payload": answer.errors})
+                return False
             if answer is not None:
                 await self._next(id_, answer)
+        return True
 
     async def _next(self, id_: str, answer: Answer) -> None:
         await self._send({"id": id_, "type": "next", "payload": answer.body()})

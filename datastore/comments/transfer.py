@@ -1,11 +1,11 @@
 """Many comments at once: batches that are counted exactly once, whatever is interrupted and repeated.
 
-| wanted                        | read or write                                                    | requests      |
-|-------------------------------|------------------------------------------------------------------|---------------|
-| what a batch has become       | GetItem IMPORT#<digest> BATCH, consistent                         | 1             |
-| which comments are there      | BatchGetItem COMMENT#…, HELD#…, consistent                        | 1 a fifty     |
-| a batch's comments            | BatchWriteItem, unprocessed ones followed up                      | 1 for 25      |
-| its counts                    | one transaction: the batch counted, ADD to STATISTICS#…           | 1             |
+| wanted                   | read or write                                           | requests |
+|--------------------------|---------------------------------------------------------|----------|
+| what a batch has become  | GetItem IMPORT#<digest> BATCH, consistent               | 1        |
+| which comments are there | BatchGetItem COMMENT#…, HELD#…, consistent              | 1        |
+| a batch's comments       | BatchWriteItem, unprocessed ones followed up            | 1 for 25 |
+| its counts               | one transaction: the batch counted, ADD to STATISTICS#… | 1        |
 
 A batch is known by the comments in it. Its intent, the comments that were not there, is written first; then they are;
 then one transaction counts them and closes the intent. Whoever finds an open intent does the last two again: writing
@@ -67,8 +67,7 @@ async def bring(table: Table, batch: Sequence[Comment], until: datetime) -> int:
 
 
 async def _missing(table: Table, distinct: dict[str, Comment]) -> tuple[str, ...]:
-    published = await table.get_many([COMMENT.place_of(one) for one in distinct.values()], consistent=True)
-    held = await table.get_many([HELD.place_of(one) for one in distinct.values()], consistent=True)
-    return tuple(
-        key for key, *found in zip(distinct, published, held, strict=True) if all(one is None for one in found)
-    )
+    places = [entity.place_of(one) for entity in (COMMENT, HELD) for one in distinct.values()]
+    found = await table.get_many(places, consistent=True)
+    there = {one.node_key for one in found if one is not None}
+    return tuple(key for key in distinct if key not in there)

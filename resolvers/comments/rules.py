@@ -14,6 +14,7 @@ LONGEST_BODY = 10_000
 """Characters: at most 40 KB, a tenth of what an item may hold."""
 LONGEST_TITLE = 200
 LONGEST_REASON = 500
+_UNSEEN = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
 
 
 def product_id(text: str, path: tuple[str, ...]) -> str:
@@ -70,4 +71,4 @@ def text_of(text: str, name: str, longest: int) -> str:
 
 def _blank(text: str) -> bool:
     """Whether nobody could see anything of it: spaces, controls, and what only shapes other characters."""
-    return all(unicodedata.category(character)[0] in "ZC" for character in text)
+    return all(unicodedata.category(character) in _UNSEEN for character in text)

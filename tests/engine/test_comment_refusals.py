@@ -76,6 +76,8 @@ async def test_the_longest_of_everything_is_taken(one_client: Client) -> None:
     assert len((await one_client.ask(ONE, id=posted["id"]))["body"]) == 10_000
     page = await one_client.ask(PAGE, product="🛒" * 128, languages=["zh-hant-tw"], ratings=[1, 2])
     assert page["totalCount"] == 1
+    unheard_of = "\U0001fadf"  # an emoji younger than the oldest Python that this runs on
+    assert (await post(ada, "43", body=unheard_of))["body"] == unheard_of
 
 
 BAD_QUESTIONS: list[tuple[dict[str, Any], str]] = [

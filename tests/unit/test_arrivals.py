@@ -11,7 +11,9 @@ import pytest
 
 from datastore.dynamo import Unavailable
 from datastore.ids import Ids
+from datastore.refusals import Overloaded
 from resolvers import arrivals
+from resolvers import live as live_module
 from resolvers.arrivals import Arrival, Arrivals
 from resolvers.live import Live
 
@@ -152,8 +154,8 @@ async def test_an_engine_that_was_gone_hides_nothing(shelf: Shelf) -> None:
     await stream.aclose()
 
 
-async def test_the_last_listener_ends_the_poll(shelf: Shelf) -> None:
-    """Nobody listens, nobody looks; the house's end stops those that are left."""
+async def test_the_last_listener_ends_the_poll(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody listens, nobody looks; there are only so many topics; the house's end stops those that are left."""
     live = Live()
 
     def listening() -> AsyncGenerator[Arrival[Any], None]:
@@ -169,6 +171,10 @@ async def test_the_last_listener_ends_the_poll(shelf: Shelf) -> None:
     for stream in streams:
         await stream.aclose()
     assert not live._arrivals
+    monkeypatch.setattr(live_module, "MOST_POLLED", 0)
+    with pytest.raises(Overloaded):
+        await anext(listening())
+    monkeypatch.undo()
     looks = shelf.looks
     await asyncio.sleep(0.05)
     assert shelf.looks == looks
