@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from datastore.dynamo import capacity
+from datastore.seal import Seal
 from resolvers.viewer import Role
 from tests.client import Client
 from tests.comments import EDIT, MODERATE, ONE, PAGE, POST, QUEUE, REPORT, STATISTICS, TOP, post
+from tests.conftest import SECRET
 
 GOOD = {"product": "42", "language": "en", "rating": 5, "body": "Well made."}
 
@@ -140,6 +142,18 @@ async def test_a_cursor_is_good_for_its_own_list_only(one_client: Client, calls:
         assert await one_client.code(PAGE, **arguments) == "INVALID_CURSOR", arguments
     assert await one_client.code(f'{{ topProducts(after: "{cursor}") {{ nodes {{ product }} }} }}') == "INVALID_CURSOR"
     assert calls == []
+
+
+async def test_cursors_outlive_a_new_secret_until_theirs_is_dropped(one_client: Client) -> None:
+    """A secret added in front changes nothing for readers; one that is gone takes its cursors with it."""
+    ada = one_client.member("ada")
+    for _ in range(2):
+        await post(ada)
+    cursor = (await one_client.ask(PAGE, product="42", first=1))["pageInfo"]["endCursor"]
+    one_client.house.seal = Seal(["a newer secret than the tests'", SECRET])
+    assert len((await one_client.ask(PAGE, product="42", after=cursor))["edges"]) == 1
+    one_client.house.seal = Seal(["a newer secret than the tests'"])
+    assert await one_client.code(PAGE, product="42", after=cursor) == "INVALID_CURSOR"
 
 
 async def test_an_id_of_something_else_is_no_comment(one_client: Client) -> None:

@@ -171,10 +171,10 @@ async def test_the_last_listener_ends_the_poll(shelf: Shelf, monkeypatch: pytest
     for stream in streams:
         await stream.aclose()
     assert not live._arrivals
-    monkeypatch.setattr(live_module, "MOST_POLLED", 0)
-    with pytest.raises(Overloaded):
-        await anext(listening())
-    monkeypatch.undo()
+    with monkeypatch.context() as full:
+        full.setattr(live_module, "MOST_POLLED", 0)
+        with pytest.raises(Overloaded):
+            await anext(listening())
     looks = shelf.looks
     await asyncio.sleep(0.05)
     assert shelf.looks == looks
