@@ -165,6 +165,7 @@ async def test_scoring_survives_any_end(one_table: Table, settings: Settings) ->
     last = await _scorer(settings, event.id)
     assert await last.wait() == 0
     assert await crowd.wrong(one_table, event, matches) == 0
+    assert await crowd.wrong_standings(one_table, event, matches, 240) == 0
     house = House(one_table, settings.seal())
     assert [breach async for breach in audit.breaches(house)] == []
 
