@@ -78,7 +78,8 @@ async def run(table: Table, url: str, event: Event, matches: Sequence[Match], si
     print(f"killed three times; {await crowd.marked(table, event)} scored so far", flush=True)
     costs.append(await score(url, event.id, kill_after=None))
     scored, wrong = await crowd.marked(table, event), await crowd.wrong(table, event, matches)
-    print(f"{scored} scored, {wrong} otherwise than a fresh scoring", flush=True)
+    standings = await crowd.wrong_standings(table, event, matches, size)
+    print(f"{scored} scored; otherwise than a fresh scoring: {wrong} predictions, {standings} standings", flush=True)
     print(
         f"{sum(cost.seconds for cost in costs) / 60:.1f} minutes, "
         f"{sum(cost.cpu for cost in costs) / size * 1000:.2f} ms CPU per prediction, "

@@ -24,7 +24,9 @@ from datastore.pickem.events import (
     Team,
     picked,
 )
+from datastore.pickem.lanes import LANES
 from datastore.pickem.predictions import PREDICTION, Prediction
+from datastore.pickem.standings import STANDING
 from resolvers.pickem import rules
 from resolvers.pickem.season_files import id_made_of
 
@@ -106,3 +108,14 @@ async def wrong(table: Table, event: Event, matches: Sequence[Match]) -> int:
             async for one in stored(table, event)
         ]
     )
+
+
+async def wrong_standings(table: Table, event: Event, matches: Sequence[Match], size: int) -> int:
+    """How many standings of the season differ from a fresh scoring of its one event, or are missing."""
+    won = rules.winners(event, {match.id: match for match in matches})
+    fresh = {one.user: rules.score(one.picks, won) for one in predictions(event, size)}
+    right = 0
+    for lane in range(LANES):
+        async for one in table.walk(STANDING.on("gsi2", season=event.season, lane=lane), by=500):
+            right += fresh.get(one.user) == rules.Score(one.points, one.correct)
+    return size - right

@@ -207,9 +207,11 @@ def unpicked(match: str, teams: Sequence[int]) -> Condition:
     """Nobody's pick is for one of these teams any more."""
 
     def spell(into: Any) -> str:
-        zero = into.attribute({"N": "0"}) if teams else ""
-        names = [into.name(picked(match, team)) for team in teams]
-        return " AND ".join(f"(attribute_not_exists({name}) OR {name} = {zero})" for name in names)
+        if not teams:
+            return ""
+        zero = into.attribute({"N": "0"})
+        # Short: forty teams must fit into the 4 kB that an expression may have.
+        return f"NOT ({' OR '.join(f'{into.name(picked(match, team))} > {zero}' for team in teams)})"
 
     return Condition(spell)
 

@@ -14,19 +14,22 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
 import httpx
 
+from resolvers.viewer import Role
 from tests.client import Client
-from tests.season import SUBMIT, predicted
+from tests.season import SUBMIT, mutation, predicted
 
 WATCH = "query ($id: ID!) { event(id: $id) { state } }"
 ALL = """
 query ($id: ID!, $after: String) { predictions(event: $id, first: 100, after: $after) {
   nodes { user { name } picks { match team } } pageInfo { hasNextPage endCursor } } }
 """
+MOVE = mutation("updateEvent", "EventUpdated", "event { state }")
 TEAMS = 10
 
 
@@ -81,9 +84,19 @@ class Race:
 
 
 async def race(
-    servers: Sequence[Client], event: str, matches: Sequence[str], names: Sequence[str], *, seconds: float, seed: int
+    servers: Sequence[Client],
+    event: str,
+    matches: Sequence[str],
+    names: Sequence[str],
+    *,
+    accepted: int,
+    seed: int,
+    seconds: float = 120.0,
 ) -> Race:
-    """Members submit without pause until the lock and a little longer; `seconds` bounds it all."""
+    """Members submit without pause until the lock and a little longer.
+
+    When so many tries were accepted the start is moved to the next second; `seconds` bounds it all.
+    """
     outcome = Race()
     random = Random(seed)
     members = {name: [server.member(name, name=name) for server in servers] for name in names}
@@ -107,16 +120,29 @@ async def race(
                 return
             await asyncio.sleep(0.02)
 
+    moving = asyncio.create_task(_move(servers[0], event, outcome, accepted, ends))
     watching = [asyncio.create_task(watcher(server)) for server in servers]
     running = [asyncio.create_task(member(name, clients)) for name, clients in members.items()]
     await asyncio.wait(watching, return_when=asyncio.FIRST_COMPLETED)
     outcome.shown = await _picks(servers[0], event, matches)
-    await asyncio.gather(*watching, *running)
+    await asyncio.gather(moving, *watching, *running)
     outcome.stored = await _picks(servers[-1], event, matches)
     for clients in members.values():
         for client in clients:
             await client.http.aclose()
     return outcome
+
+
+async def _move(server: Client, event: str, outcome: Race, accepted: int, ends: float) -> None:
+    """Waits for so many accepted tries, then lets the event start in a second."""
+    editor = server.member("editor", Role.EDITOR)
+    while outcome.accepted < accepted and time.monotonic() < ends:
+        await asyncio.sleep(0.02)
+    while time.monotonic() < ends:
+        starts = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
+        answer = await _answer(editor, MOVE, input={"event": event, "startsAt": starts})
+        if "event" in ((answer or {}).get("updateEvent") or {}):
+            return
 
 
 async def _submit(client: Client, event: str, matches: Sequence[str], number: int) -> str:
