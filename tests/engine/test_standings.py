@@ -145,10 +145,10 @@ async def test_a_board_is_resharded_while_people_vote(one_client: Client) -> Non
     assert await sound(one_client)
 
 
-@pytest.mark.parametrize(("contenders", "shards"), [(2, 32), (10, 7), (100, 1), (2000, 1)])
+@pytest.mark.parametrize(("contenders", "shards"), [(2, 64), (10, 13), (100, 2), (2000, 1)])
 def test_small_boards_have_more_shards(contenders: int, shards: int) -> None:
-    """At two hundred votes a second about one vote in ten meets another."""
-    assert voting.shards_for(contenders, 200) == shards
+    """At four hundred votes a second about one vote in ten meets another."""
+    assert voting.shards_for(contenders, voting.USUAL_RATE) == shards
 
 
 async def test_votes_have_a_limit(one_table: Table, default_engine: Running) -> None:
