@@ -206,7 +206,7 @@ async def test_conflicts_are_few_with_the_rules_shards(default_engine: Running, 
 
 
 async def test_the_naive_design_is_found_out(default_engine: Running, table_name: str) -> None:
-    """The control: a vote and its counters written one by one, with the same faults, and the audit sees the difference."""
+    """The control: a vote and its counters written one by one, with the same faults; the audit sees the difference."""
     async with (
         Proxy(default_engine.url, seed=3, kinds=[Fault.FAILED_AFTER, Fault.RESET_AFTER]) as proxy,
         tables(proxy, default_engine, table_name) as (shaky, table),
