@@ -66,7 +66,10 @@ class Kept(Generic[K, V]):
             self._known.popitem(last=False)
 
     def forget(self, key: K) -> None:
+        """The next to ask reads anew: what is being read at this moment may be from before the change."""
         self._known.pop(key, None)
+        if key not in self._gathered:
+            self._under_way.pop(key, None)
 
     def _awaited(self, key: K) -> asyncio.Future[V | None]:
         future = self._under_way.get(key)
@@ -81,26 +84,33 @@ class Kept(Generic[K, V]):
 
     def _begin(self, context: contextvars.Context) -> None:
         keys, self._gathered = self._gathered, []
-        task = asyncio.get_running_loop().create_task(self._settle(keys), context=context)
+        futures = [self._under_way[key] for key in keys]
+        task = asyncio.get_running_loop().create_task(self._settle(keys, futures), context=context)
         self._reads.add(task)
         task.add_done_callback(self._reads.discard)
 
-    async def _settle(self, keys: Sequence[K]) -> None:
-        futures = [self._under_way[key] for key in keys]
+    async def _settle(self, keys: Sequence[K], futures: Sequence[asyncio.Future[V | None]]) -> None:
         try:
             with unhurried():
                 found = await self._read(keys)
         except DynamoError as error:
             for key, future in zip(keys, futures, strict=True):
-                self._under_way.pop(key, None)
+                self._read_up(key, future)
                 future.set_exception(error)
                 future.exception()  # nobody may be left to ask for it
             return
         for key, future in zip(keys, futures, strict=True):
-            self._under_way.pop(key, None)
+            current = self._read_up(key, future)
             value = found.get(key)
             if (newer := self.at_hand(key)) is not None:  # written by us while the read was under way
                 value = newer[0]
-            else:
+            elif current:
                 self.put(key, value)
             future.set_result(value)
+
+    def _read_up(self, key: K, future: asyncio.Future[V | None]) -> bool:
+        """Whether this was still the read that counts for its key; it is over now."""
+        current = self._under_way.get(key) is future
+        if current:
+            del self._under_way[key]
+        return current
