@@ -162,6 +162,8 @@ async def _board_with_room(asking: Asking, ballot: Ballot) -> Board:
     """The board, once its readers sum as many shards as its writers use."""
     known = standings(asking)
     now = await known.boards.load(ballot.board)
+    if now is None:  # it may have been made a moment ago, by another process
+        now = await voting.board_now(asking.table, ballot.board, consistent=True)
     if now is None:
         raise TokenUnknown(path=("input", "token"))
     shards = voting.shards_for(now.board.contender_count, now.board.rate)
@@ -227,7 +229,10 @@ async def progress(asking: Asking, board: Board, /) -> Progress:
 
 
 def _progress(vote: Vote, crowd: Crowd) -> Progress:
-    walk = vote.way().counted(seed_of(vote.voter, vote.board), crowd)
+    walk = vote.way()
+    # The walk may know of somebody who joined a moment ago, when the board at hand does not yet.
+    crowd = Crowd(max(crowd.size, walk.known), crowd.retired)
+    walk = walk.counted(seed_of(vote.voter, vote.board), crowd)
     return Progress(walk.seen, walk.remaining(crowd))
 
 

@@ -91,7 +91,10 @@ class Kept(Generic[K, V]):
             self._known.popitem(last=False)
 
     def forget(self, key: K) -> None:
+        """The next to ask reads anew: what is being read at this moment may be from before the change."""
         self._known.pop(key, None)
+        if self._under_way.get(key) is not self._gathering:
+            self._under_way.pop(key, None)
 
     def _awaited(self, key: K) -> _Batch[K, V]:
         batch = self._under_way.get(key)
@@ -118,23 +121,28 @@ class Kept(Generic[K, V]):
             with unhurried():
                 found = await self._read(batch.keys)
         except Exception as error:  # noqa: BLE001 - it is told to everybody who waits for a key
-            self._end(batch)
+            for key in batch.keys:
+                self._ended(key, batch)
             batch.done.set_exception(error)
             batch.done.exception()  # nobody may be left to ask for it
             return
-        self._end(batch)
         now = asyncio.get_running_loop().time()
         until = now + self._seconds
         values: dict[K, V | None] = {}
         for key in batch.keys:
+            current = self._ended(key, batch)
             entry = self._known.get(key)
             if entry is not None and entry[0] >= now:  # written by us while the read was under way
                 values[key] = entry[1]
             else:
                 values[key] = value = found.get(key)
-                self._keep(key, value, until)
+                if current:
+                    self._keep(key, value, until)
         batch.done.set_result(values)
 
-    def _end(self, batch: _Batch[K, V]) -> None:
-        for key in batch.keys:
-            self._under_way.pop(key, None)
+    def _ended(self, key: K, batch: _Batch[K, V]) -> bool:
+        """Whether this was still the read that counts for its key; it is over now."""
+        current = self._under_way.get(key) is batch
+        if current:
+            del self._under_way[key]
+        return current

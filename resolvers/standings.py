@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import structlog
 
 from datastore import voting
-from datastore.dynamo import DynamoError, deadline, remaining
+from datastore.dynamo import DynamoError, remaining
 from datastore.voting import Board, BoardNow, Contender, Roster
 from resolvers.kept import Kept
 
@@ -35,6 +35,9 @@ SOON = 0.2
 
 PATIENCE = 1.5
 """How long a reader waits for a settling under way; a large board's first one may take longer."""
+
+AT_THE_END = 5.0
+"""How long a process that is to end waits for its votes to be settled; whoever reads them next settles the rest."""
 
 _SKEW = timedelta(seconds=2)
 """What the clocks of two servers may differ."""
@@ -53,7 +56,7 @@ class Standings:
         self._house = house
         self.process = secrets.token_hex(6)
         self.boards: Kept[str, BoardNow] = Kept(self._read_boards, seconds=0.25)
-        self.contenders: Kept[Place, Contender] = Kept(self._read_contenders, seconds=1.0)
+        self.contenders: Kept[Place, Contender] = Kept(self._read_contenders, seconds=0.25)
         self.pictures: Kept[Place, str] = Kept(self._read_pictures, seconds=5.0, most=1000)
         self._slices: Kept[SliceOf, Slice[Contender]] = Kept(self._read_slices, seconds=0.25, most=200)
         self._rosters: Kept[tuple[str, tuple[int, int]], Roster] = Kept(self._read_rosters, seconds=60.0, most=16)
@@ -249,7 +252,12 @@ class Tide:
             return
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-        with deadline(5.0):
-            await self.settle_anew()
-            if not self._changed:
-                await self._unmark()
+        try:
+            async with asyncio.timeout(AT_THE_END):
+                await self.settle_anew()
+                if not self._changed:
+                    await self._unmark()
+        except TimeoutError:
+            _log.warning("a board was left unsettled; its next reader settles it", board=self._slug)
+        if self.settling is not None:
+            self.settling.cancel()

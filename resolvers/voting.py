@@ -280,12 +280,12 @@ async def record_of(asking: Asking, slug: str, left: int, right: int) -> Matchup
 async def matchups(
     asking: Asking, /, *, board: str = MAIN, contender: ContenderId | None = None, window: Window
 ) -> Page[Matchup]:
-    """Pairs that were voted on: the board's in the order of joining, or those of one contender."""
+    """Pairs that were voted on: the board's in the order of joining, or those of one contender, on its own board."""
     if contender is not None:
         place = place_of(contender)
         there = await standings(asking).contenders.load(place) if place else None
-        if there is None or there.board != board:
-            return _nothing(window, f"matchups {board}")
+        if there is None:
+            return _nothing(window, f"matchups {contender}")
         return await matchups_of_contender(asking, there, window=window)
     found = await standings(asking).board(board) if voting.is_slug(board) else None
     scope = f"matchups {board}"
@@ -327,7 +327,10 @@ async def right_of(asking: Asking, matchup: Matchup, /) -> Contender:
 
 
 async def contender_at(asking: Asking, board: str, ordinal: int) -> Contender:
+    """Somebody whom a record names. Who has just joined, through another process, is read anew."""
     found = await standings(asking).contenders.load((board, ordinal))
+    if found is None:
+        found = await voting.contender(asking.table, board, ordinal, consistent=True)
     if found is None:
         raise NotFound
     return found

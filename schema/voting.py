@@ -193,7 +193,7 @@ class VotingQuery:
         voting.matchups,
         "Head-to-head records of pairs that were voted on: a board's, or one contender's.",
         board=BOARD_SLUG,
-        contender="Only this contender's; it stands left in all of them.",
+        contender="Only this contender's, whatever its board; it stands left in all of them.",
     )
 
 

@@ -23,6 +23,7 @@ from datastore.voting.ballots import Ballot, TokenExpired, TokenSpent, TokenUnkn
 from datastore.voting.boards import (
     BOARD,
     MAIN,
+    USUAL_RATE,
     Board,
     BoardNow,
     board_now,
@@ -72,6 +73,7 @@ __all__ = [
     "PAIR",
     "PICTURE",
     "TALLY",
+    "USUAL_RATE",
     "VOTE",
     "Ballot",
     "Board",

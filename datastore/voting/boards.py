@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAIN = "main"
 """The board that is meant when none is named. The first contender added to it brings it into being."""
 
-USUAL_RATE = 200
+USUAL_RATE = 600
 """Votes a second that a board's shards are reckoned for unless an operator knows better."""
 
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 AT_ONCE = 16
 _FORGOTTEN = timedelta(minutes=5)
 _NOTHING = (0, 0, 0)
+_NO_STATE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,11 @@ async def settle(table: Table, slug: str, now: datetime, known: Roster | None = 
     rows = {**known.rows, **{row.ordinal: row for row, done in zip(changed, written, strict=True) if done}}
     votes = sum(wins for wins, _, _ in sums.values()) + sum(ties for _, _, ties in sums.values()) // 2
     if changed or votes != board.votes or found.stirrings:
-        board = await _sign(table, replace(board, votes=votes, settled=board.settled + 1), now, complete=complete)
+        expected = replace(board, votes=votes, settled=board.settled + 1)
+        board = await _sign(table, expected, now, complete=complete)
+        if not complete or board.stamp != expected.stamp:
+            # Somebody wrote rows meanwhile, so these are of no state of the board: the next settling reads them anew.
+            board = replace(board, settled=_NO_STATE)
     await _forget(table, found.stirrings, now)
     return Roster(board, rows, complete)
 
@@ -115,7 +120,7 @@ async def _sign(table: Table, board: Board, now: datetime, *, complete: bool) ->
     try:
         return await table.write_back(change, BOARD)
     except ConditionFailed:
-        return replace(board, settled=-1)
+        return replace(board, settled=_NO_STATE)
 
 
 async def _forget(table: Table, stirrings: Sequence[Stirring], now: datetime) -> None:

@@ -26,7 +26,9 @@ boards = typer.Typer(help="Boards: how their votes are counted.", no_args_is_hel
 @boards.command()
 def reshard(
     slug: Annotated[str, typer.Argument(help="The board.")] = MAIN,
-    votes_per_second: Annotated[int, typer.Option(min=1, max=100_000, help="What the board should bear.")] = 200,
+    votes_per_second: Annotated[
+        int, typer.Option(min=1, max=100_000, help="What the board should bear.")
+    ] = voting.USUAL_RATE,
 ) -> None:
     """Spreads a board's counters for a rate of votes. It may be done at any time, while people vote."""
 

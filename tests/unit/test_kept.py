@@ -86,3 +86,24 @@ async def test_old_entries_leave() -> None:
     brief = Kept(shelf.read, seconds=-1)
     await brief.load("a")
     assert brief.at_hand("a") is None
+
+
+async def test_a_read_from_before_a_change_is_not_kept() -> None:
+    """Whoever asks after `forget` has a read begun after it; the earlier one answers those who waited for it."""
+    shelf = Shelf()
+    kept = Kept(shelf.read, seconds=60)
+    shelf.go.clear()
+    early = asyncio.create_task(kept.load("a"))
+    await asyncio.sleep(0.01)
+    kept.forget("a")
+    late = asyncio.create_task(kept.load("a"))
+    await asyncio.sleep(0.01)
+    shelf.go.set()
+    assert await asyncio.gather(early, late) == ["A", "A"]
+    assert shelf.reads == [["a"], ["a"]]
+    kept.forget("a")
+    asked = asyncio.create_task(kept.load("a"))
+    await asyncio.sleep(0)
+    kept.forget("a")  # asked for, not begun: it will be read after the change
+    assert await asked == "A"
+    assert shelf.reads == [["a"], ["a"], ["a"]]

@@ -1,0 +1,207 @@
+"""Votes: attempts under conflicts, votes a second and processor time per vote, beside two simpler designs.
+
+    python -m bench.voting_votes [--votes 1500]
+
+Two kinds of table. The first is the whole service in a process of its own, 16 clients over HTTP, a new voter for each
+vote; a proxy in front of the engine holds a transaction's items for 8 ms and refuses whatever else wants them, as
+DynamoDB does. The second is the data path alone, 16 at a time, in this process: our transaction with the rule's
+shards, the same transaction with one shard, and separate updates without any transaction, which is what the seed did.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import uuid4
+
+import aiohttp
+import psutil
+
+from datastore import voting
+from datastore.dynamo import Table, open_table
+from datastore.dynamo.declaration import create
+from datastore.seal import Seal
+from datastore.voting import BOARD, CONTENDER, VOTE, Board, Contender, Outcome, Vote
+from datastore.voting.votes import counting
+from datastore.walk import Walk
+from resolvers.context import House, utc_now
+from server.audit.voting import breaches
+from tests.engines import running
+from tests.fault.proxy import Proxy
+from tests.service import Service, running_service
+
+CLIENTS = 16
+HOLD = 0.008
+SECRET = "a secret that is long enough for a benchmark"
+DRAW = 'mutation { drawMatchup(input: {board: "main"}) { ... on Ballot { token } ... on Refused { code } } }'
+CAST = """mutation ($token: ID!) { castVote(input: {token: $token, verdict: LEFT}) {
+  ... on VoteCast { winner { name } } ... on Refused { code } } }"""
+
+
+async def board_of(table: Table, contenders: int) -> None:
+    now = utc_now()
+    rows = [Contender("main", place, f"c{place}", now) for place in range(contenders)]
+    await table.write_many(CONTENDER.put(row) for row in rows)
+    await table.write_many(voting.NAME.put(voting.Name("main", row.sort_name, row.ordinal, "")) for row in rows)
+    await table.write(BOARD.put(Board("main", "Main", now, size=contenders, revision=contenders)))
+
+
+async def sixteen(votes: int, one: Callable[[int], Awaitable[None]]) -> float:
+    """Seconds for so many, 16 at a time."""
+    left = iter(range(votes))
+
+    async def client() -> None:
+        for number in left:
+            await one(number)
+
+    began = time.perf_counter()
+    await asyncio.gather(*(client() for _ in range(CLIENTS)))
+    return time.perf_counter() - began
+
+
+# ── the whole service, with conflicts ──
+
+
+async def service(engine: str, contenders: int, votes: int) -> None:
+    name = f"bench-{uuid4().hex[:8]}"
+    async with open_table(name, url=engine) as table, Proxy(engine, hold=HOLD) as proxy:
+        await create(table)
+        await board_of(table, contenders)
+        variables = {"RINGSIDE_DYNAMODB_URL": proxy.url, "RINGSIDE_TABLE": name, "RINGSIDE_SECRETS": SECRET}
+        with await asyncio.to_thread(_entered, variables) as one:
+            answered: Counter[str] = Counter()
+
+            async def vote(_: int) -> None:
+                async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as voter:
+                    drawn = await ask(voter, one.url, DRAW)
+                    said = await ask(voter, one.url, CAST, token=drawn["drawMatchup"]["token"])
+                    answered[said["castVote"].get("code", "counted")] += 1
+
+            await asyncio.sleep(0.5)  # it says that it is ready a moment before it listens
+            await vote(0)
+            await asyncio.sleep(3)  # the shards are spread, and the board is settled
+            proxy.forget()
+            own = psutil.Process(one.process.pid)
+            before = own.cpu_times()
+            seconds = await sixteen(votes, vote)
+            after = own.cpu_times()
+            cpu = (after.user + after.system - before.user - before.system) / votes
+            attempts, conflicts = proxy.requests["TransactWriteItems"] / votes, proxy.conflicts
+            await asyncio.to_thread(one.stop)
+        house = House(table, Seal([SECRET]))
+        broken = [breach async for breach in breaches(house)]
+        await house.close()
+        print(
+            f"| {contenders} | {voting.shards_for(contenders, voting.USUAL_RATE)} | {attempts:.3f} | {conflicts} "
+            f"| {dict(answered)} | {votes / seconds:.0f} | {cpu * 1000:.2f} | {len(broken)} |",
+            *broken[:3],
+            flush=True,
+        )
+        await table.client.delete_table(TableName=name)
+
+
+@contextmanager
+def _kept(manager: Any, one: Service) -> Iterator[Service]:
+    try:
+        yield one
+    finally:
+        manager.__exit__(None, None, None)
+
+
+def _entered(variables: dict[str, str]) -> Any:
+    """Started from a thread: the proxy it asks lives in this process's loop."""
+    manager = running_service(variables)
+    return _kept(manager, manager.__enter__())
+
+
+async def ask(voter: aiohttp.ClientSession, url: str, query: str, **variables: str) -> dict[str, dict[str, str]]:
+    async with voter.post(f"{url}/graphql", json={"query": query, "variables": variables}) as response:
+        answer: dict[str, dict[str, str]] = (await response.json())["data"]
+        return answer
+
+
+# ── the data path alone ──
+
+
+async def separately(table: Table, vote: Vote) -> None:
+    """The vote, then each counter by itself: a crash between two of them loses the rest."""
+    await table.write(VOTE.put(vote))
+    for update in counting(replace(vote, shard=0)):
+        await table.write(update)
+
+
+async def in_one_shard(table: Table, vote: Vote) -> None:
+    await voting.cast(table, replace(vote, shard=0))
+
+
+async def in_shards(table: Table, vote: Vote) -> None:
+    await voting.cast(table, vote)
+
+
+DESIGNS = {"separate updates": separately, "one shard": in_one_shard, "the rule's shards": in_shards}
+
+
+async def path(engine: str, contenders: int, votes: int, hold: float | None, label: str) -> None:
+    name = f"bench-{uuid4().hex[:8]}"
+    # Without conflicts to emulate there is no need of a proxy, whose own cost would be measured.
+    async with Proxy(engine, hold=hold) as proxy, open_table(name, url=proxy.url if hold else engine) as table:
+        await create(table)
+        proxy.forget()
+        shards = voting.shards_for(contenders, voting.USUAL_RATE)
+        chance = Random(3)
+
+        async def cast(number: int) -> None:
+            low, high = sorted(chance.sample(range(contenders), 2))
+            voter = f"voter-{number}"
+            shard = voting.shard_of(voter, shards)
+            vote = Vote(voter, "main", 1, low, high, Outcome.LOW, utc_now(), Walk().packed(), shard)
+            await DESIGNS[label](table, vote)
+
+        before = time.process_time()
+        seconds = await sixteen(votes, cast)
+        cpu = (time.process_time() - before) / votes
+        requests = f"{sum(proxy.requests.values()) / votes:.2f} | {proxy.conflicts}" if hold else "– | –"
+        print(
+            f"| {contenders} | {label} | {votes / seconds:.0f} | {'–' if hold else f'{cpu * 1000:.2f}'} | {requests} |",
+            flush=True,
+        )
+        await table.client.delete_table(TableName=name)
+
+
+async def main(votes: int, only: str) -> None:
+    with TemporaryDirectory() as folder, running("dynoxide", Path(folder)) as engine:
+        print(f"{votes} votes, {CLIENTS} clients; {os.cpu_count()} processors, Python {sys.version.split()[0]}\n")
+        if only in ("", "service"):
+            print(
+                "| contenders | shards | attempts per vote | conflicts | answers | votes/s | CPU ms/vote | breaches |"
+            )
+            print("|---|---|---|---|---|---|---|---|")
+            for contenders in (2, 10, 100):
+                await service(engine.url, contenders, votes)
+        if only in ("", "path"):
+            for hold in (None, HOLD):
+                print(f"\n{'Without' if hold is None else 'With emulated'} conflicts:\n")
+                print("| contenders | design | votes/s | CPU ms/vote | requests per vote | conflicts |")
+                print("|---|---|---|---|---|---|")
+                for contenders in (2, 10, 100):
+                    for label in DESIGNS:
+                        await path(engine.url, contenders, votes, hold, label)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Votes: attempts, rate and cost.")
+    parser.add_argument("--votes", type=int, default=1500)
+    parser.add_argument("--only", choices=("service", "path"), default="")
+    arguments = parser.parse_args()
+    asyncio.run(main(arguments.votes, arguments.only))

@@ -1,0 +1,223 @@
+"""Votes on bad days: whatever is lost on the way, retried or killed, each acknowledged vote counts, once."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import httpx
+import pytest
+
+from datastore import voting
+from datastore.dynamo import Table, open_table
+from datastore.dynamo.declaration import create
+from datastore.seal import Seal
+from datastore.voting import CONTENDER, TALLY, VOTE, Outcome, Vote
+from datastore.voting.votes import counting
+from resolvers.context import House, utc_now
+from server.audit.voting import breaches
+from server.settings import Settings
+from server.tokens import mint
+from tests.client import serving
+from tests.conftest import SECRET, settings_for
+from tests.engine.test_voting import CAST, DRAW, populated
+from tests.engines import Running
+from tests.fault.faults import Fault
+from tests.fault.proxy import Proxy
+from tests.service import Service, running_service
+
+VERDICTS = ("LEFT", "RIGHT", "TIE", "SKIP")
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """What a voter was told is counted."""
+
+    voter: str
+    pair: frozenset[str]
+    winner: str | None
+
+
+class Voter:
+    """A member who votes and repeats what got no answer, with the same token, until there is one."""
+
+    def __init__(self, name: str, token: str, urls: list[str], chance: Random) -> None:
+        self.name = name
+        self.headers = {"authorization": f"Bearer {token}"}
+        self.urls = urls
+        self.chance = chance
+        self.acknowledged: list[Acknowledged] = []
+
+    async def votes(self, times: int) -> None:
+        async with httpx.AsyncClient(headers=self.headers, timeout=20) as http:
+            for _ in range(times):
+                ballot = await self.ask(http, DRAW)
+                verdict = self.chance.choice(VERDICTS)
+                answer = await self.ask(http, CAST, token=ballot["token"], verdict=verdict)
+                assert "code" not in answer, answer
+                if verdict != "SKIP":
+                    pair = frozenset((ballot["left"]["name"], ballot["right"]["name"]))
+                    winner = answer["winner"] and answer["winner"]["name"]
+                    self.acknowledged.append(Acknowledged(self.name, pair, winner))
+
+    async def ask(self, http: httpx.AsyncClient, query: str, **variables: Any) -> dict[str, Any]:
+        """From one process or another, until one answers."""
+        while True:
+            try:
+                asked = {"query": query, "variables": variables}
+                response = await http.post(f"{self.chance.choice(self.urls)}/graphql", json=asked)
+                answer: dict[str, Any] = next(iter(response.json()["data"].values()))
+            except (httpx.HTTPError, OSError, ValueError, KeyError, TypeError):
+                await asyncio.sleep(0.2)
+                continue
+            if answer.get("code") != "UNAVAILABLE":
+                return answer
+
+
+async def counted(table: Table) -> Counter[Acknowledged]:
+    """The votes in the table, by the names of their contenders."""
+    names = {row.ordinal: row.name async for row in table.scan(CONTENDER)}
+    found: Counter[Acknowledged] = Counter()
+    async for vote in table.scan(VOTE):
+        if vote.counts:
+            winner = {Outcome.LOW: names[vote.low], Outcome.HIGH: names[vote.high]}.get(vote.verdict)
+            found[Acknowledged(vote.voter, frozenset((names[vote.low], names[vote.high])), winner)] += 1
+    return found
+
+
+async def breaches_of(table: Table, looks: int = 10) -> list[str]:
+    """What is still broken once a reader could have settled: two seconds after somebody else did."""
+    for _ in range(looks):
+        house = House(table, Seal([SECRET]))
+        found = [breach async for breach in breaches(house)]
+        await house.close()
+        if not found:
+            break
+        await asyncio.sleep(0.5)
+    return found
+
+
+@asynccontextmanager
+async def tables(proxy: Proxy, engine: Running, name: str) -> AsyncIterator[tuple[Table, Table]]:
+    """One table twice: on a bad day, and as it is."""
+    async with open_table(name, url=engine.url) as table, open_table(name, url=proxy.url) as shaky:
+        await create(table)
+        yield shaky, table
+        proxy.share = 0
+        await table.client.delete_table(TableName=name)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_nothing_is_lost_and_nothing_doubled_by_faults(
+    default_engine: Running, table_name: str, seed: int
+) -> None:
+    """A fifth of all requests throttled, failed or reset, before and after they were applied; transactions conflict."""
+    async with (
+        Proxy(default_engine.url, seed=seed, slowness=0.02) as proxy,
+        tables(proxy, default_engine, table_name) as (shaky, table),
+        serving(settings_for(Running("proxy", proxy.url), table_name)) as client,
+    ):
+        await populated(client, "a", "b", "c", "d", "e")
+        proxy.share = 0.2
+        chance, told = Random(seed), list[Acknowledged]()
+
+        async def voter(number: int) -> None:
+            member = client.member(f"v{number}")
+            for _ in range(5):
+                ballot = await member.ask(DRAW)
+                verdict = chance.choice(VERDICTS[:3])
+                answers = await asyncio.gather(
+                    *(member.ask(CAST, token=ballot["token"], verdict=verdict) for _ in range(2))
+                )
+                assert answers[0]["winner"] == answers[1]["winner"]
+                pair = frozenset((ballot["left"]["name"], ballot["right"]["name"]))
+                winner = answers[0]["winner"] and answers[0]["winner"]["name"]
+                told.append(Acknowledged(f"v{number}", pair, winner))
+
+        await asyncio.gather(*(voter(number) for number in range(8)))
+        assert sum(proxy.faults.values()) > 20
+        proxy.share = 0
+        assert await counted(table) == Counter(told)
+        assert await breaches_of(shaky) == []
+
+
+async def _started(variables: dict[str, str], stack: ExitStack) -> Service:
+    return await asyncio.to_thread(stack.enter_context, running_service(variables))
+
+
+async def test_killed_processes_lose_no_vote(default_engine: Running, table_name: str, tmp_path: Path) -> None:
+    """Two processes on one table, killed with SIGKILL in turn while eight members vote through both."""
+    variables = {
+        "RINGSIDE_DYNAMODB_URL": default_engine.url,
+        "RINGSIDE_TABLE": table_name,
+        "RINGSIDE_SECRETS": "a secret without a comma between its many letters",
+        "RINGSIDE_DATA": str(tmp_path),
+    }
+    async with open_table(table_name, url=default_engine.url) as table:
+        await create(table)
+        async with serving(settings_for(default_engine, table_name)) as client:
+            await populated(client, "a", "b", "c", "d", "e", "f")
+        settings = Settings(dynamodb_url=default_engine.url, secrets=(variables["RINGSIDE_SECRETS"],))
+        with ExitStack() as stack:
+            services = [await _started(variables, stack) for _ in range(2)]
+            urls = [service.url for service in services]
+            voters = [Voter(f"v{number}", mint(settings, f"v{number}"), urls, Random(number)) for number in range(8)]
+            busy = asyncio.gather(*(voter.votes(8) for voter in voters))
+            for place in (0, 1):
+                await asyncio.sleep(1)
+                await asyncio.to_thread(services[place].stop, signal.SIGKILL)
+                services[place] = await _started(variables, stack)
+                urls[place] = services[place].url
+            await busy
+            for service in services:
+                await asyncio.to_thread(service.stop, signal.SIGKILL)
+        told = Counter(one for voter in voters for one in voter.acknowledged)
+        assert await counted(table) == told
+        assert await breaches_of(table) == []
+        await table.client.delete_table(TableName=table_name)
+
+
+async def test_conflicts_are_few_with_the_rules_shards(default_engine: Running, table_name: str) -> None:
+    """Two contenders, sixteen votes at a time, each holding its items for 8 ms: all are counted."""
+    async with (
+        Proxy(default_engine.url, hold=0.008) as proxy,
+        tables(proxy, default_engine, table_name) as (shaky, table),
+    ):
+        shards = voting.shards_for(2, voting.USUAL_RATE)
+        left = iter(range(300))
+
+        async def client() -> None:
+            for number in left:
+                shard = voting.shard_of(f"v{number}", shards)
+                vote = Vote(f"v{number}", "main", 1, 0, 1, Outcome.LOW, utc_now(), b"", shard)
+                assert await voting.cast(shaky, vote) == vote
+
+        await asyncio.gather(*(client() for _ in range(16)))
+        wins = [tally.w async for tally in table.scan(TALLY) if tally.ordinal == 0]
+        assert sum(wins) == 300
+        assert proxy.requests["TransactWriteItems"] <= 1.3 * 300
+
+
+async def test_the_naive_design_is_found_out(default_engine: Running, table_name: str) -> None:
+    """The control: a vote and its counters written one by one, with the same faults; the audit sees the difference."""
+    async with (
+        Proxy(default_engine.url, seed=3, kinds=[Fault.FAILED_AFTER, Fault.RESET_AFTER]) as proxy,
+        tables(proxy, default_engine, table_name) as (shaky, table),
+    ):
+        async with serving(settings_for(default_engine, table_name)) as client:
+            await populated(client, "a", "b")
+        proxy.share = 0.2
+        for number in range(20):
+            vote = Vote(f"v{number}", "main", 1, 0, 1, Outcome.LOW, utc_now(), b"\x01\x01\x02\x00")
+            await shaky.write(VOTE.put(vote))
+            for update in counting(vote):
+                await shaky.write(update)
+        proxy.share = 0
+        assert [breach for breach in await breaches_of(table, looks=1) if "tallied" in breach]
