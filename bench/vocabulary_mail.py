@@ -10,6 +10,7 @@ process of its own, killed by SIGKILL while letters are on their way, at a quart
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import resource
 import signal
@@ -17,17 +18,18 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from email.message import EmailMessage
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bench import bulk
 from datastore import vocabulary
-from datastore.dynamo import declaration, metered, open_table
+from datastore.dynamo import Put, metered, open_table
 from datastore.people import PROFILE, SHARDS, Profile
-from datastore.receipts import Once
 from datastore.seal import Seal
-from datastore.vocabulary import SUBSCRIPTION, Batch, CharacterSet, Subscription, Word, WordList
+from datastore.vocabulary import LIST, SUBSCRIPTION, WORD, CharacterSet, Subscription, Word, WordList
 from resolvers.context import House
 from server.daily import Pace, Run
 from server.engine import beside
@@ -55,27 +57,22 @@ class ToAFile:
         await asyncio.sleep(0)
 
 
-async def plant(url: str, members: int) -> None:
+def members_of(members: int, lists: list[str]) -> Iterator[Put]:
     """Members with one to four subscriptions each, two and a half on average."""
-    async with open_table("bench", url=url) as table:
-        await declaration.create(table)
-        house, once, lists = House(table, SEAL), Once("bench", None, "", NOW), []
-        for number in range(LISTS):
-            made = WordList(house.ids.next(NOW), f"List {number}", public=True, created_at=NOW)
-            await vocabulary.create_list(table, made, once)
-            words = tuple(Word(made.list, 0, f"词{n}", f"meaning {n}") for n in range(50))
-            await vocabulary.add_words(table, made.list, Batch("batch", words, 100), once)
-            lists.append(made.list)
+    for number in range(members):
+        user = f"member-{number}"
+        yield PROFILE.put(Profile(user, f"Member {number}", NOW, email=f"{user}@example.org"))
+        for place in range(1 + number % 4):
+            listed = lists[(number + place) % LISTS]
+            yield SUBSCRIPTION.put(Subscription(user, listed, CharacterSet.SIMPLIFIED, active=True, since=NOW))
 
-        def items(part: int, parts: int):
-            for number in range(part, members, parts):
-                user = f"member-{number}"
-                yield PROFILE.put(Profile(user, f"Member {number}", NOW, email=f"{user}@example.org"))
-                for place in range(1 + number % 4):
-                    listed = lists[(number + place) % LISTS]
-                    yield SUBSCRIPTION.put(Subscription(user, listed, CharacterSet.SIMPLIFIED, active=True, since=NOW))
 
-        await asyncio.gather(*(table.write_many(items(part, 8)) for part in range(8)))
+def everything(members: int) -> Iterator[Put]:
+    lists = [f"{number:026d}" for number in range(LISTS)]
+    for place, one in enumerate(lists):
+        yield LIST.put(WordList(one, f"List {place}", public=True, created_at=NOW, word_count=50))
+        yield from (WORD.put(Word(one, ordinal, f"词{ordinal}", f"meaning {ordinal}")) for ordinal in range(50))
+    yield from members_of(members, lists)
 
 
 async def read(url: str) -> None:
@@ -114,10 +111,9 @@ def lines(path: Path) -> int:
 
 def main() -> None:
     members = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    with TemporaryDirectory() as folder, beside(Path(folder)) as engine:
-        began = time.perf_counter()
-        asyncio.run(plant(engine.url, members))
-        print(f"planted in {time.perf_counter() - began:.0f} s", flush=True)
+    with TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        bulk.load(Path(folder), "bench", everything(members))
+        engine = stack.enter_context(beside(Path(folder)))
         subprocess.run([sys.executable, "-m", "bench.vocabulary_mail", "read", engine.url], check=True)
         sent = Path(folder) / "sent"
         command = [sys.executable, "-m", "bench.vocabulary_mail", "run", engine.url, str(sent)]

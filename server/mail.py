@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from email.message import EmailMessage
 from email.policy import SMTP as WIRE
+from ipaddress import ip_address
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
@@ -64,8 +65,8 @@ class OverSmtp:
     """A few connections to one mail server, kept open from letter to letter.
 
     `smtps://` speaks TLS from the first byte, `smtp://` turns to it (STARTTLS). Without TLS nothing goes out but to
-    this machine or its own network, and then no password either. Certificates are checked against the machine's own
-    authorities; SSL_CERT_FILE names others.
+    this machine or its own network, and a password to this machine only. Certificates are always checked, against the
+    machine's own authorities or those that SSL_CERT_FILE names.
     """
 
     def __init__(self, url: str, sender: str, *, at_once: int = AT_ONCE, pause: float = _PAUSE) -> None:
@@ -105,7 +106,7 @@ class OverSmtp:
 
     async def _connected(self) -> aiosmtplib.SMTP:
         """A connection that is encrypted and logged in as the settings ask."""
-        encrypt = None if near(self.host) and self._user is None else True
+        encrypt = True if must_encrypt(self.host, login=self._user is not None) else None
         for attempt in range(1, _ATTEMPTS + 1):
             connection = aiosmtplib.SMTP(
                 hostname=self.host,
@@ -132,6 +133,15 @@ class OverSmtp:
     async def close(self) -> None:
         idle, self._idle = self._idle, []
         await asyncio.gather(*(connection.quit() for connection in idle), return_exceptions=True)
+
+
+def must_encrypt(host: str, *, login: bool) -> bool:
+    """Whether a server without TLS is turned away: one on this machine never is, a neighbour only with a login."""
+    try:
+        here = ip_address(host).is_loopback
+    except ValueError:
+        here = host == "localhost"
+    return not here and (login or not near(host))
 
 
 def _final(error: BaseException) -> bool:

@@ -12,8 +12,10 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from datastore.dynamo import BadKey, key_text, open_table
+from datastore.refusals import InvalidInput
 from datastore.vocabulary.mail import CLAIM
 from resolvers.context import House
+from resolvers.node_ids import key_of
 from server.commands import Failed, err, out, with_house
 from server.daily import LongPast, Pace, Run, Summary
 from server.legacy import Legacy, Migration, Moved
@@ -132,7 +134,7 @@ def words(
     raise Failed(message)
 
 
-def legacy(
+def legacy(  # noqa: PLR0913 - the options of one command
     subscriptions: Annotated[str, typer.Option(metavar="TABLE", help="The old table of subscriptions.")],
     past_words: Annotated[str, typer.Option(metavar="TABLE", help="The old table of past words.")],
     words_file: Annotated[Path, typer.Option("--words", metavar="FILE", help="The old words, as CSV.")],
@@ -141,6 +143,10 @@ def legacy(
     ] = None,
     users: Annotated[
         Path | None, typer.Option(help="CSV with the columns email, user: whose address is whose, where it is known.")
+    ] = None,
+    lists: Annotated[
+        Path | None,
+        typer.Option(help="CSV with the columns list, id: old lists that are continued in lists that exist."),
     ] = None,
     strangers: Annotated[  # noqa: FBT002 - Typer's flags are parameters
         bool, typer.Option("--strangers/--known-only", help="Make members of addresses that nobody has yet.")
@@ -162,7 +168,9 @@ def legacy(
         message = f"There is no file {words_file}."
         raise Failed(message)
     settings = Settings.load()
-    known = _users(users) if users else {}
+    members = _map_of(users, "email", "user") if users else {}
+    known = {email.casefold(): user for email, user in members.items()}
+    continued = {old: _list_key(new) for old, new in _map_of(lists, "list", "id").items()} if lists else {}
 
     async def migrated(house: House) -> Moved:
         url = source_url or (None if settings.dynamodb_url == AWS else house.table.client.meta.endpoint_url)
@@ -181,6 +189,7 @@ def legacy(
                     Legacy(tables[0], tables[1], words_file),
                     report,
                     users=known,
+                    lists=continued,
                     dry=dry_run,
                     strangers=strangers,
                     progress=lambda stage, rows: bar.update(task, description=f"{stage}: {rows:,} rows"),
@@ -197,12 +206,21 @@ def legacy(
         raise Failed(message)
 
 
-def _users(path: Path) -> dict[str, str]:
-    """Whose address is whose, by the operator's own file."""
+def _map_of(path: Path, left: str, right: str) -> dict[str, str]:
+    """Two columns of an operator's own file."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = [{(name or "").strip().lower(): text for name, text in row.items()} for row in csv.DictReader(file)]
-        return {row["email"].strip().casefold(): key_text(row["user"].strip()) for row in rows}
+        return {row[left].strip(): key_text(row[right].strip()) for row in rows}
     except (OSError, UnicodeDecodeError, csv.Error, KeyError, AttributeError, BadKey):
-        message = f"{path} cannot be read: it is a CSV file in UTF-8 with the columns email and user, both filled."
+        message = f"{path} cannot be read: it is a CSV file in UTF-8 with the columns {left} and {right}, both filled."
+        raise Failed(message) from None
+
+
+def _list_key(node: str) -> str:
+    """The key in a list's id as the API shows it."""
+    try:
+        return key_of("WordList", node)
+    except InvalidInput:
+        message = f"{node} is not the id of a list. Take it from `{{ wordLists {{ nodes {{ id name }} }} }}`."
         raise Failed(message) from None

@@ -83,7 +83,10 @@ class Store(Generic[R]):
 
 
 class Migration:
-    """One run. `dry` does everything but write; `strangers` says whether unknown e-mail addresses become members."""
+    """One run. `dry` does everything but write; `strangers` says whether unknown e-mail addresses become members.
+
+    `users` and `lists` are the operator's own maps: from an address to a member's id, from an old list to a new one's.
+    """
 
     def __init__(
         self,
@@ -92,6 +95,7 @@ class Migration:
         report: Path,
         *,
         users: Mapping[str, str] | None = None,
+        lists: Mapping[str, str] | None = None,
         dry: bool = False,
         strangers: bool = True,
         progress: Callable[[str, int], None] = lambda _stage, _rows: None,
@@ -100,6 +104,7 @@ class Migration:
         self._legacy = legacy
         self._report_path = report
         self._users = users or {}
+        self._lists = lists or {}
         self._dry = dry
         self._strangers = strangers
         self._progress = progress
@@ -148,7 +153,8 @@ class Migration:
                 self._leave(row, refused.message)
                 continue
             self._maps.execute(
-                "INSERT OR IGNORE INTO lists VALUES (?, ?, ?, ?)", (found.list, list_id(found.list), name, found.level)
+                "INSERT OR IGNORE INTO lists VALUES (?, ?, ?, ?)",
+                (found.list, self._lists.get(found.list) or list_id(found.list), name, found.level),
             )
             self._maps.execute(
                 "INSERT INTO words VALUES (?, ?, NULL, ?, ?, ?, ?, ?)", (found.list, place, *word.content, row.key)

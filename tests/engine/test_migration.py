@@ -17,7 +17,7 @@ from datastore.dynamo import Table, foreign_rows, open_table
 from datastore.people import PROFILE, Profile
 from datastore.receipts import Once
 from datastore.seal import Seal
-from datastore.vocabulary import DAILY, LIST, SUBSCRIPTION, WORD, CharacterSet
+from datastore.vocabulary import DAILY, LIST, SUBSCRIPTION, WORD, Batch, CharacterSet, Word, WordList
 from resolvers.context import House, utc_now
 from server.audit import breaches
 from server.legacy import Legacy, Migration, Moved
@@ -133,6 +133,23 @@ async def test_known_members_keep_their_ids(one_table: Table, legacy: Legacy, tm
     assert len(await vocabulary.subscriptions(one_table, "zoe")) == 2
     assert moved.left["subscription"] == 60 - 4 + 2
     assert "member" not in {kind for kind, number in moved.written.items() if number}
+
+
+async def test_an_old_list_may_go_on_in_a_new_one(one_table: Table, legacy: Legacy, tmp_path: Path) -> None:
+    """Its words are added behind those that are there, its days and subscriptions follow it."""
+    house, now = house_of(one_table), utc_now()
+    once = Once("test", None, "", now)
+    made = WordList(house.ids.next(now), "New list", public=True, created_at=now)
+    await vocabulary.create_list(one_table, made, once)
+    known = (Word(made.list, 0, "新", "new"), Word(made.list, 0, SAMPLE.word(0, 3), "meaning 3", None, "pinyin 3"))
+    await vocabulary.add_words(one_table, made.list, Batch("batch", known, 10), once)
+    moved = await migrate(one_table, legacy, tmp_path / "report.csv", lists={"L0": made.list})
+    assert (moved.written["word"], moved.there["word"], moved.written["list"]) == (89, 1, 2)
+    daily = await vocabulary.stored(one_table, made.list, SAMPLE.last_day - timedelta(days=3))
+    assert daily is not None
+    assert daily.word.ordinal == 1
+    assert await vocabulary.subscriber_count(one_table, made.list) > 0
+    assert [breach async for breach in breaches(house)] == []
 
 
 async def test_decisions_made_here_stay(one_table: Table, legacy: Legacy, tmp_path: Path) -> None:
