@@ -26,6 +26,7 @@ from datastore.refusals import Busy, InvalidInput, Refusal
 from resolvers.context import Asking
 from resolvers.node_ids import node_id
 from resolvers.people import Guestbook
+from resolvers.batches import is_together
 from schema.arguments import Parameters, camel
 
 T = TypeVar("T")
@@ -40,6 +41,14 @@ def _node_id(root: Any, info: Info) -> strawberry.ID:
     return strawberry.ID(node_id(info._raw_info.parent_type.name, root.node_key))  # noqa: SLF001 - the object type, which Info hides
 
 
+def _ids_of(name: str) -> Callable[[Any], str]:
+    """For executors: the ids of one type, from the record alone."""
+    return lambda record: node_id(name, record.node_key)
+
+
+_node_id.of_type = _ids_of  # type: ignore[attr-defined]
+
+
 @strawberry.interface(description="An object with an id that can be asked for again with `node`.")
 class Node:
     id: strawberry.ID = strawberry.field(description="Opaque and lasting. Use it as it is given.", resolver=_node_id)
@@ -50,7 +59,12 @@ def shape(record: type, description: str, *, name: str | None = None) -> Callabl
 
     def made(cls: type[T]) -> type[T]:
         kinds = (cls, record)
-        cls.is_type_of = classmethod(lambda _, value, __: isinstance(value, kinds))  # type: ignore[attr-defined]
+
+        def is_type_of(_: type, value: Any, __: Any) -> bool:
+            return isinstance(value, kinds)
+
+        is_type_of.kinds = kinds  # type: ignore[attr-defined]  # for executors
+        cls.is_type_of = classmethod(is_type_of)  # type: ignore[attr-defined]
         return strawberry.type(cls, name=name, description=description)
 
     return made
@@ -163,6 +177,8 @@ class Resolution:
     parameters: Parameters
     of_record: bool
     is_async: bool
+    is_together: bool = False
+    """It takes many records and answers for each, see `resolvers.batches`."""
 
 
 def field(resolver: Callable[..., Any], description: str, /, **arguments: str) -> Any:
@@ -171,6 +187,7 @@ def field(resolver: Callable[..., Any], description: str, /, **arguments: str) -
     of_record = len(positional) > 1
     parameters = Parameters.of(resolver)
     is_async = inspect.iscoroutinefunction(resolver)
+    many = is_together(resolver)
 
     def call(root: Any, info: Info, **given: Any) -> Any:
         asking: Asking = info.context
@@ -178,11 +195,11 @@ def field(resolver: Callable[..., Any], description: str, /, **arguments: str) -
         return resolver(asking, root, **values) if of_record else resolver(asking, **values)
 
     async def awaited(root: Any, info: Info, **given: Any) -> Any:
-        return await call(root, info, **given)
+        return (await call((root,), info, **given))[0] if many else await call(root, info, **given)
 
     answer: Any = awaited if is_async else call
     _sign(answer, resolver.__name__, list(parameters.declared(arguments)))
-    answer.resolution = Resolution(resolver, parameters, of_record, is_async)
+    answer.resolution = Resolution(resolver, parameters, of_record, is_async, many)
     return strawberry.field(resolver=answer, description=description)
 
 

@@ -21,6 +21,7 @@ from resolvers.context import House
 from resolvers.viewer import Role
 from server.app import Unfit, application, check, open_engine, policy_of
 from server.commands import Failed, comments, engine_of, err, out, pickem, vocabulary, voting, with_house
+from server.commands.execution import explain
 from server.engine import EngineRefused
 from server.execution.documents import BadManifest
 from server.settings import PREFIX, BadSettings, Settings, settings_help
@@ -44,6 +45,7 @@ app.add_typer(tables, name="table")
 app.add_typer(imports, name="import")
 app.add_typer(exports, name="export")
 app.add_typer(migrations, name="migrate")
+app.command()(explain)
 app.add_typer(voting.boards, name="board")
 app.command("score")(pickem.score)
 app.command("daily")(vocabulary.daily)

@@ -8,13 +8,12 @@ request ── page? ── read ── who ── room? ── document ── 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import orjson
 import structlog
 from graphql import GraphQLError, GraphQLSchema, OperationType
 from starlette.requests import Request
@@ -29,11 +28,13 @@ from server import requests
 from server.execution.answers import Answer, events, refused, run, worded
 from server.execution.documents import Documents, Faulty, Operation
 from server.oidc import KeysUnavailable
-from server.pages import HARDENED, Explorer, wants_page
-from server.requests import LEGACY, STREAM, BadRequest, GraphQLRequest, Negotiated
+from server.pages import Explorer, wants_page
+from server.replies import Reply, answered, failure
+from server.requests import STREAM, BadRequest, GraphQLRequest, Negotiated, headers_of
+from server.requests import Headers as ByName
 from server.settings import Introspection, Settings
 from server.streams import stream
-from server.telemetry import Metrics, Outcome, Traces
+from server.telemetry import Metrics, Outcome, Traces, tells
 from server.tokens import Unauthenticated
 from server.viewer import Identification, Identified
 
@@ -97,17 +98,18 @@ class Gate:
             write_units=spent.write_units,
             engine_calls=spent.calls,
         )
-        _log.info(
-            "answered",
-            operation=operation.name,
-            kind=operation.kind.value,
-            hash=operation.hash[:16],
-            outcome=outcome.value,
-            milliseconds=round(seconds * 1000, 2),
-            calls=spent.calls,
-            read_units=spent.read_units,
-            write_units=spent.write_units,
-        )
+        if tells(logging.INFO):
+            _log.info(
+                "answered",
+                operation=operation.name,
+                kind=operation.kind.value,
+                hash=operation.hash[:16],
+                outcome=outcome.value,
+                milliseconds=round(seconds * 1000, 2),
+                calls=spent.calls,
+                read_units=spent.read_units,
+                write_units=spent.write_units,
+            )
         return answer
 
     async def _in_time(self, operation: Operation, asked: GraphQLRequest, asking: Asking) -> Answer:
@@ -116,7 +118,14 @@ class Gate:
             # A little later than the deadline of engine calls, whose own error says more.
             async with asyncio.timeout(self.settings.request_timeout + 0.5):
                 with deadline(self.settings.request_timeout):
-                    return await run(self.schema, operation, asked.variables, asking, suggestions=suggestions)
+                    return await run(
+                        self.schema,
+                        operation,
+                        asked.variables,
+                        asking,
+                        suggestions=suggestions,
+                        fell_back=self.metrics.fell_back,
+                    )
         except TimeoutError:
             late = GraphQLError("The time for this request is used up.", extensions=_UNAVAILABLE)
             return Answer(errors=[worded(late)])
@@ -125,18 +134,25 @@ class Gate:
         self, operation: Operation, asked: GraphQLRequest, asking: Asking
     ) -> Answer | AsyncIterator[Answer]:
         suggestions = self.may_introspect(asking.viewer)
-        return await events(self.schema, operation, asked.variables, asking, suggestions=suggestions)
+        return await events(
+            self.schema,
+            operation,
+            asked.variables,
+            asking,
+            suggestions=suggestions,
+            fell_back=self.metrics.fell_back,
+        )
 
 
 def _outcome(answer: Answer) -> Outcome:
     """As an operator sees it: the worst of the errors decides."""
+    if not answer.errors:
+        return Outcome.OK
     codes = {error.get("extensions", {}).get("code") for error in answer.errors}
     if "INTERNAL" in codes:
         return Outcome.FAILED
     if "UNAVAILABLE" in codes:
         return Outcome.UNAVAILABLE
-    if not codes:
-        return Outcome.OK
     return Outcome.ERRORS if answer.started else Outcome.INVALID
 
 
@@ -152,76 +168,76 @@ class GraphQL:
         self._in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        if wants_page(request):
-            response = self._explorer.page()
-        elif request.method not in ("GET", "POST"):
-            response = _failure(BadRequest(405, "Ask with POST or GET.", allow="GET, POST"))
+        method = scope["method"]
+        if method != "POST" and wants_page(Request(scope)):
+            await self._explorer.page()(scope, receive, send)
+        elif method not in ("GET", "POST"):
+            await _WRONG_METHOD.send(send)
         else:
-            response = await self._answered(request)
-        await response(scope, receive, send)
+            found = await self._answered(scope, receive)
+            await (found.send(send) if isinstance(found, Reply) else found(scope, receive, send))
 
-    async def _answered(self, request: Request) -> Response:
-        headers: dict[str, str] = {}
+    async def _answered(self, scope: Scope, receive: Receive) -> Reply | Response:
         began = time.perf_counter()
+        headers = headers_of(scope)
+        who: Identified | None = None
         try:
-            wanted = requests.negotiated(request.headers.get("accept"))
-            asked = await requests.read(request, self._gate.settings.max_body_bytes)
-            who = await self._who(request)
-            if who.set_cookie:
-                headers["set-cookie"] = who.set_cookie
-            with self._room():
-                return await self._operation(request, asked, who.viewer, wanted, headers)
+            wanted = requests.negotiated(headers.get(b"accept", b""))
+            asked = await requests.read(scope, headers, receive, self._gate.settings.max_body_bytes)
+            who = await self._who(scope)
+            self._enter()
+            try:
+                return await self._operation(scope, headers, asked, who, wanted)
+            finally:
+                self._leave()
         except BadRequest as bad:
             self._gate.metrics.finished(None, _REFUSALS.get(bad.status, Outcome.INVALID), time.perf_counter() - began)
-            return _failure(bad)
+            return failure(bad)
         except Faulty as faulty:
             self._gate.metrics.finished(None, Outcome.INVALID, time.perf_counter() - began)
-            return _json(refused(*faulty.errors), wanted, headers)
+            return answered(refused(*faulty.errors), wanted, who.set_cookie if who else None)
 
-    async def _who(self, request: Request) -> Identified:
+    async def _who(self, scope: Scope) -> Identified:
         try:
-            return await self._gate.identification.viewer(
-                request.scope["headers"], secure=request.url.scheme == "https"
-            )
+            return await self._gate.identification.viewer(scope["headers"], secure=scope["scheme"] == "https")
         except Unauthenticated as unknown:
             raise _unauthenticated(unknown) from None
         except KeysUnavailable as unknown:
             raise BadRequest(503, str(unknown), retry_after="1") from None
 
-    @contextmanager
-    def _room(self) -> Iterator[None]:
+    def _enter(self) -> None:
         """Room for one more request, or 503: beyond its limit a server that takes on more serves nobody."""
         if self._in_flight >= self._gate.settings.max_in_flight:
             raise BadRequest(503, Overloaded.explanation, retry_after="1")
         self._in_flight += 1
         self._gate.metrics.in_flight.inc()
-        try:
-            yield
-        finally:
-            self._in_flight -= 1
-            self._gate.metrics.in_flight.dec()
+
+    def _leave(self) -> None:
+        self._in_flight -= 1
+        self._gate.metrics.in_flight.dec()
 
     async def _operation(
-        self, request: Request, asked: GraphQLRequest, viewer: Viewer, wanted: Negotiated, headers: dict[str, str]
-    ) -> Response:
-        operation = self._gate.operation(asked, viewer)
-        if request.method == "GET" and operation.kind is not OperationType.QUERY:
+        self, scope: Scope, headers: ByName, asked: GraphQLRequest, who: Identified, wanted: Negotiated
+    ) -> Reply | Response:
+        operation = self._gate.operation(asked, who.viewer)
+        if scope["method"] == "GET" and operation.kind is not OperationType.QUERY:
             raise BadRequest(405, "GET runs queries only; send this with POST.", allow="POST")
+        client, last_event = scope.get("client"), headers.get(b"last-event-id")
         asking = Asking(
             self._gate.house,
-            viewer,
-            request.client.host if request.client else "",
-            explain=self._gate.explains(asked, viewer),
-            last_event=request.headers.get("last-event-id"),
+            who.viewer,
+            client[0] if client else "",
+            explain=self._gate.explains(asked, who.viewer),
+            last_event=last_event.decode("latin-1") if last_event is not None else None,
         )
         if wanted.media == STREAM:
-            return stream(await self._events(operation, asked, asking), self._gate.closing, headers)
+            cookie = {"set-cookie": who.set_cookie} if who.set_cookie else {}
+            return stream(await self._events(operation, asked, asking), self._gate.closing, cookie)
         if operation.kind is OperationType.SUBSCRIPTION:
             message = f"Subscriptions come over a WebSocket (graphql-transport-ws) or as {STREAM}."
             raise BadRequest(406, message)
-        answer = await self._gate.answer(operation, asked, asking, request.scope["headers"])
-        return _json(answer, wanted, headers)
+        answer = await self._gate.answer(operation, asked, asking, scope["headers"])
+        return answered(answer, wanted, who.set_cookie)
 
     async def _events(self, operation: Operation, asked: GraphQLRequest, asking: Asking) -> AsyncIterator[Answer]:
         """The answers to stream: a subscription's events, or the one answer of a query."""
@@ -235,24 +251,8 @@ async def _single(answer: Answer) -> AsyncIterator[Answer]:
     yield answer
 
 
-def _json(answer: Answer, wanted: Negotiated, headers: Mapping[str, str]) -> Response:
-    """An answer as JSON."""
-    status = 200 if answer.started else wanted.not_begun
-    content_type = {"content-type": f"{LEGACY if wanted.media == STREAM else wanted.media}; charset=utf-8"}
-    return Response(orjson.dumps(answer.body()), status, {**headers, **content_type, **HARDENED, **_NO_STORE})
-
-
 _REFUSALS = {401: Outcome.UNAUTHENTICATED, 503: Outcome.OVERLOADED}
-_NO_STORE = {"cache-control": "no-store", "vary": "Accept"}
-
-
-def _failure(bad: BadRequest) -> Response:
-    """An answer to what is no GraphQL request: the shape of GraphQL's errors all the same."""
-    code = {503: "OVERLOADED", 401: "UNAUTHENTICATED"}.get(bad.status, "BAD_REQUEST")
-    body = orjson.dumps({"errors": [{"message": bad.message, "extensions": {"code": code}}]})
-    return Response(
-        body, bad.status, {**bad.headers, "content-type": "application/json; charset=utf-8", **HARDENED, **_NO_STORE}
-    )
+_WRONG_METHOD = failure(BadRequest(405, "Ask with POST or GET.", allow="GET, POST"))
 
 
 def _unauthenticated(unknown: Unauthenticated) -> BadRequest:

@@ -13,10 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import orjson
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
+from starlette.types import Receive, Scope
+
+Headers: TypeAlias = Mapping[bytes, bytes]
 
 MODERN = "application/graphql-response+json"
 LEGACY = "application/json"
@@ -81,12 +85,18 @@ class Negotiated:
     not_begun: int
 
 
-def negotiated(accept: str | None) -> Negotiated:
+def headers_of(scope: Scope) -> Headers:
+    """The headers by name; of several with the same name, the first."""
+    return dict(reversed(scope["headers"]))
+
+
+@lru_cache(maxsize=256)  # a client says the same each time; what strangers invent pushes out what they invented before
+def negotiated(accept: bytes) -> Negotiated:
     """What a client accepts best; its own order decides among equals."""
     ranked: list[tuple[float, int, str]] = []
     if not accept:
         return Negotiated(LEGACY, 400)
-    for place, part in enumerate(accept.split(",")):
+    for place, part in enumerate(accept.decode("latin-1").split(",")):
         kind, _, parameters = part.strip().lower().partition(";")
         kind = kind.strip()
         quality = _quality(parameters)
@@ -118,21 +128,26 @@ def _quality(parameters: str) -> float:
     return 1.0
 
 
-async def read(request: Request, most: int) -> GraphQLRequest:
+async def read(scope: Scope, headers: Headers, receive: Receive, most: int) -> GraphQLRequest:
     """The request of a GET or POST."""
-    if request.method == "GET":
-        return GraphQLRequest.of(_from_address(request))
-    content_type, _, parameters = request.headers.get("content-type", "").partition(";")
-    charset = parameters.replace(" ", "").lower().removeprefix("charset=").strip('"')
-    if content_type.strip().lower() != LEGACY or charset not in ("", "utf-8", "utf8"):
+    if scope["method"] == "GET":
+        return GraphQLRequest.of(_from_address(scope))
+    if not _is_json(headers.get(b"content-type", b"")):
         raise BadRequest(415, f"Send the request as {LEGACY} in UTF-8.", accept_post=LEGACY)
-    return GraphQLRequest.of(_json(await _body(request, most), "The body"))
+    return GraphQLRequest.of(_json(await _body(headers, receive, most), "The body"))
 
 
-def _from_address(request: Request) -> dict[str, Any]:
-    if len(request.scope["query_string"]) > _LONGEST_ADDRESS:
+@lru_cache(maxsize=64)
+def _is_json(header: bytes) -> bool:
+    content_type, _, parameters = header.decode("latin-1").partition(";")
+    charset = parameters.replace(" ", "").lower().removeprefix("charset=").strip('"')
+    return content_type.strip().lower() == LEGACY and charset in ("", "utf-8", "utf8")
+
+
+def _from_address(scope: Scope) -> dict[str, Any]:
+    if len(scope["query_string"]) > _LONGEST_ADDRESS:
         raise BadRequest(414, "The address is too long; send the request with POST.")
-    parameters: dict[str, Any] = dict(request.query_params)
+    parameters: dict[str, Any] = dict(Request(scope).query_params)
     for name in ("variables", "extensions"):
         if parameters.get(name):
             parameters[name] = _json(parameters[name].encode("utf-8", "surrogatepass"), f"`{name}`")
@@ -151,17 +166,23 @@ def _json(text: bytes, what: str) -> Any:
         raise BadRequest(400, f"{what} is not JSON in UTF-8: {error.msg}.") from None
 
 
-async def _body(request: Request, most: int) -> bytes:
-    too_large = BadRequest(413, f"The body is larger than {most} bytes.", connection="close")
-    announced = request.headers.get("content-length", "")
+async def _body(headers: Headers, receive: Receive, most: int) -> bytes:
+    announced = headers.get(b"content-length", b"")
     if announced.isdigit() and int(announced) > most:
-        raise too_large
-    body = bytearray()
-    try:
-        async for part in request.stream():
-            body += part
-            if len(body) > most:
-                raise too_large
-    except ClientDisconnect:
-        raise BadRequest(400, "The request ended before its body did.") from None
-    return bytes(body)
+        raise _too_large(most)
+    parts, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise BadRequest(400, "The request ended before its body did.")
+        part = message.get("body", b"")
+        size += len(part)
+        if size > most:
+            raise _too_large(most)
+        parts.append(part)
+        if not message.get("more_body", False):
+            return b"".join(parts) if len(parts) > 1 else part
+
+
+def _too_large(most: int) -> BadRequest:
+    return BadRequest(413, f"The body is larger than {most} bytes.", connection="close")

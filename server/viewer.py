@@ -18,6 +18,7 @@ from server.tokens import VISITOR, Tokens, Unauthenticated
 COOKIE = "ringside_visitor"
 A_YEAR = 365 * 24 * 60 * 60
 ID_SIZE = 16
+MOST_VISITORS = 4_000
 _PURPOSE = "visitor"
 
 
@@ -34,6 +35,7 @@ class Identification:
     def __init__(self, settings: Settings, seal: Seal, *, clock: Callable[[], float] = time.time) -> None:
         self._tokens = Tokens(settings, clock=clock)
         self._seal = seal
+        self._visitors: dict[str, Identified] = {}
 
     async def viewer(
         self,
@@ -64,6 +66,9 @@ class Identification:
         if cookie is None:
             id_ = os.urandom(ID_SIZE)
             return Identified(_visitor(id_), _set_cookie(self._seal.sign_text(_PURPOSE, id_), A_YEAR, secure=secure))
+        known = self._visitors.get(cookie)
+        if known is not None:
+            return known
         try:
             id_ = self._seal.open_text(_PURPOSE, cookie)
         except Forged:
@@ -72,7 +77,11 @@ class Identification:
                 "This answer deletes it: ask again to get a new one.",
                 clear_cookie=_set_cookie("", 0, secure=secure),
             ) from None
-        return Identified(_visitor(id_))
+        # A cookie that was good once is good for as long as this process has its secret.
+        if len(self._visitors) >= MOST_VISITORS:
+            self._visitors.pop(next(iter(self._visitors)))
+        known = self._visitors[cookie] = Identified(_visitor(id_))
+        return known
 
 
 def _visitor(id_: bytes) -> Viewer:

@@ -7,17 +7,26 @@ program becomes INTERNAL with the request's id and nothing else, and goes to the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from inspect import isawaitable
 from typing import Any
 
 import structlog
-from graphql import ExecutionResult, GraphQLError, GraphQLSchema, execute, subscribe
+from graphql import (
+    ExecutionResult,
+    GraphQLError,
+    GraphQLSchema,
+    create_source_event_stream,
+    execute,
+    map_source_to_response_event,
+)
+from graphql.execution import Executor
 
 from datastore.dynamo import BadKey, DynamoError
 from datastore.refusals import Refusal
 from resolvers.context import Asking
+from server.execution.compiled import Ready
 from server.execution.documents import Operation
 
 _log = structlog.get_logger("ringside.graphql")
@@ -55,9 +64,21 @@ class Answer:
 
 
 async def run(
-    schema: GraphQLSchema, operation: Operation, variables: Mapping[str, Any], asking: Asking, *, suggestions: bool
+    schema: GraphQLSchema,
+    operation: Operation,
+    variables: Mapping[str, Any],
+    asking: Asking,
+    *,
+    suggestions: bool,
+    fell_back: Callable[[str], None] = lambda _: None,
 ) -> Answer:
-    """A query or a mutation, executed."""
+    """A query or a mutation, executed: by its plan, or by graphql-core if there can be none."""
+    prepared = operation.plans.ready(variables, suggestions=suggestions)
+    if isinstance(prepared, Ready):
+        return answer_of(await prepared.result(asking), asking)
+    if isinstance(prepared, ExecutionResult):
+        return answer_of(prepared, asking)
+    fell_back(prepared)
     result = execute(
         schema,
         operation.document,
@@ -72,22 +93,37 @@ async def run(
 
 
 async def events(
-    schema: GraphQLSchema, operation: Operation, variables: Mapping[str, Any], asking: Asking, *, suggestions: bool
+    schema: GraphQLSchema,
+    operation: Operation,
+    variables: Mapping[str, Any],
+    asking: Asking,
+    *,
+    suggestions: bool,
+    fell_back: Callable[[str], None] = lambda _: None,
 ) -> Answer | AsyncIterator[Answer]:
     """A subscription: its events, or an answer that says why there are none."""
-    source = subscribe(
+    prepared = operation.plans.ready(variables, suggestions=suggestions)
+    executor = Executor.build(
         schema,
         operation.document,
-        context_value=asking,
-        variable_values=dict(variables),
-        operation_name=operation.name,
+        None,
+        asking,
+        dict(variables),
+        operation.name,
         hide_suggestions=not suggestions,
     )
+    if isinstance(executor, list):
+        return answer_of(ExecutionResult(None, executor), asking)
+    source = create_source_event_stream(executor)
     if isawaitable(source):
         source = await source
     if isinstance(source, ExecutionResult):
         return answer_of(source, asking)
-    return _each(source, asking)
+    if isinstance(prepared, str):
+        fell_back(prepared)
+    if isinstance(prepared, Ready):
+        return _each(map_source_to_response_event(executor, source, prepared.event), asking)
+    return _each(map_source_to_response_event(executor, source), asking)
 
 
 async def _each(source: Any, asking: Asking) -> AsyncIterator[Answer]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from graphql import (
     validate,
 )
 
+from server.execution.compiled import Plans
 from server.execution.limits import Cost, Limits, check_depth, check_names, check_nesting, cost_of
 
 MOST_DOCUMENTS = 2_000
@@ -52,6 +53,7 @@ class Operation:
     definition: OperationDefinitionNode
     cost: Cost
     trusted: bool
+    plans: Plans = field(compare=False, repr=False)
 
     @property
     def kind(self) -> OperationType:
@@ -79,6 +81,9 @@ class Documents:
             self._trusted = {
                 key: self._checked(text, key, introspection=True, trusted=True) for key, text in manifest.items()
             }
+            for document in self._trusted.values():
+                for operation in document.operations.values():
+                    operation.plans.prepare()
 
     @property
     def only_trusted(self) -> bool:
@@ -145,7 +150,9 @@ class Documents:
                     check_depth(definition, fragments, self._limits)
                 except GraphQLError as error:
                     raise Faulty(error) from None
-                operations[name] = Operation(document, key, name, definition, cost_of(definition, fragments), trusted)
+                plans = Plans(self._schema, document, definition)
+                cost = cost_of(definition, fragments)
+                operations[name] = Operation(document, key, name, definition, cost, trusted, plans)
         return _Document(operations, len(text))
 
     def _parsed(self, text: str) -> DocumentNode:

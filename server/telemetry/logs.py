@@ -7,6 +7,7 @@ in tracebacks, and none of Strawberry's own error log (it quotes the query).
 
 import json
 import logging
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from typing import TextIO
 import orjson
 import structlog
 from asgi_correlation_id import CorrelationIdMiddleware, correlation_id
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from server.settings import Format, Log
@@ -23,6 +24,7 @@ from server.settings import Format, Log
 _NAME = "ringside"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
+_least = [logging.INFO]
 _AT_LEAST = {
     "aioboto3": logging.WARNING,
     "aiobotocore": logging.WARNING,
@@ -43,6 +45,7 @@ def configure_logging(log: Log, stream: TextIO | None = None) -> None:
     """Send every log line of this process to the stream, standard error by default. May be called again."""
     stream = stream or sys.stderr
     level = logging.getLevelNamesMapping()[log.level.upper()]
+    _least[0] = level
     people = log.format is Format.CONSOLE or (log.format is None and stream.isatty())
     about: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -60,9 +63,32 @@ def configure_logging(log: Log, stream: TextIO | None = None) -> None:
     _route_libraries(about, shape, stream, level)
 
 
+def tells(level: int) -> bool:
+    """Whether lines of this level are written at all: asking costs less than a line that is dropped."""
+    return level >= _least[0]
+
+
 def with_request_ids(app: ASGIApp) -> ASGIApp:
     """Give each request an id: the caller's X-Request-ID if it is plain and short, else a new one; answer with it."""
     return CorrelationIdMiddleware(app, update_request_header=False, validator=_plain_id)
+
+
+def with_request_ids_at_once(app: ASGIApp) -> ASGIApp:
+    """The same for HTTP alone, without making anything of the headers: it stands before every request."""
+
+    async def identified(scope: Scope, receive: Receive, send: Send) -> None:
+        given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"").decode("latin-1")
+        request = given if _plain_id(given) else os.urandom(16).hex()
+        correlation_id.set(request)
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], (b"x-request-id", request.encode())]
+            await send(message)
+
+        await app(scope, receive, send_with_id)
+
+    return identified
 
 
 def _plain_id(text: str) -> bool:

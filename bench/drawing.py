@@ -1,0 +1,40 @@
+"""A picture of measurements: horizontal bars as SVG, readable on light and dark pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from xml.sax.saxutils import escape
+
+WIDTH, LEFT, RIGHT, BAR, GAP = 860, 190, 70, 16, 14
+COLOURS = ("#4c78a8", "#f2a03d", "#54a24b", "#b279a2")
+OWN = ("#1f4f8b", "#c8710a", "#2c7a2c", "#7d4f73")
+
+
+def bars(title: str, rows: Sequence[tuple[str, Mapping[str, float]]], own: str) -> str:
+    """A group of bars for each row, one for each of its figures, in the order given. The scale's end is the largest."""
+    kinds = list(rows[0][1])
+    most = max(max(figures.values()) for _, figures in rows)
+    group = len(kinds) * (BAR + 2) + GAP
+    height = 64 + len(rows) * group + 10
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">',
+        "<style>text{font:13px system-ui,sans-serif;fill:#333}.own{font-weight:700}"
+        "@media(prefers-color-scheme:dark){text{fill:#ddd}}</style>",
+        f'<text x="0" y="18" class="own">{escape(title)}</text>',
+    ]
+    for place, kind in enumerate(kinds):
+        x = LEFT + place * 150
+        parts.append(f'<rect x="{x}" y="30" width="12" height="12" fill="{COLOURS[place]}"/>')
+        parts.append(f'<text x="{x + 18}" y="41">{escape(kind)}</text>')
+    for row, (name, figures) in enumerate(rows):
+        top = 64 + row * group
+        emphasis = ' class="own"' if name == own else ""
+        middle = top + len(kinds) * (BAR + 2) / 2 + 4
+        parts.append(f'<text x="{LEFT - 10}" y="{middle}" text-anchor="end"{emphasis}>{escape(name)}</text>')
+        for place, kind in enumerate(kinds):
+            width = max(1.0, figures[kind] / most * (WIDTH - LEFT - RIGHT))
+            y = top + place * (BAR + 2)
+            colour = (OWN if name == own else COLOURS)[place]
+            parts.append(f'<rect x="{LEFT}" y="{y}" width="{width:.1f}" height="{BAR}" rx="2" fill="{colour}"/>')
+            parts.append(f'<text x="{LEFT + width + 6:.1f}" y="{y + 13}"{emphasis}>{figures[kind]:.3f}</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"

@@ -1,0 +1,78 @@
+"""The data as records, for the servers in Python that share this project's environment."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    id: str
+    name: str
+    avatar_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    id: str
+    cursor: str
+    text: str
+    rating: int
+    created_at: str
+    edited: bool
+    author_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    id: str
+    name: str
+    image_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    rank: int
+    score: int
+    wins: int
+    losses: int
+    contender: Contender
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    cursor: str
+    node: Comment
+
+
+@dataclass(frozen=True, slots=True)
+class PageInfo:
+    has_next_page: bool
+    end_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    edges: list[Edge]
+    page_info: PageInfo
+    total_count: int
+
+
+_data = json.loads(Path(os.environ["BENCH_DATA"]).read_text(encoding="utf-8"))
+USERS = {user["id"]: User(user["id"], user["name"], user["avatarUrl"]) for user in _data["users"]}
+COMMENTS = [
+    Comment(c["id"], c["cursor"], c["text"], c["rating"], c["createdAt"], c["edited"], c["authorId"])
+    for c in _data["comments"]
+]
+ROWS = [
+    Row(c["rank"], c["score"], c["wins"], c["losses"], Contender(c["id"], c["name"], c["imageUrl"]))
+    for c in _data["contenders"]
+]
+
+
+def page(first: int) -> Page:
+    shown = COMMENTS[:first]
+    return Page([Edge(one.cursor, one) for one in shown], PageInfo(True, shown[-1].cursor), len(COMMENTS))

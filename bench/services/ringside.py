@@ -1,0 +1,135 @@
+"""Ringside's own way of a request, from the socket to the answer, over a schema of records in memory.
+
+All that the service does with a request is done here too: who is asking (a visitor's cookie), limits, the deadline,
+metrics, the request's id. Only the schema is another one, and the log is as quiet as the peers'.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import strawberry
+import uvicorn
+
+from bench.services import records
+from resolvers.context import Asking, House
+from resolvers.kept import Kept
+from resolvers.batches import together
+from schema.shapes import described, field, shape
+from server.execution.documents import Documents
+from server.graphql import Gate, GraphQL
+from server.pages import Explorer
+from server.settings import Settings
+from server.telemetry import Metrics, NoTraces, configure_logging, with_request_ids_at_once
+from server.viewer import Identification
+
+
+async def read_users(ids: Sequence[str]) -> Mapping[str, records.User]:
+    return {one: records.USERS[one] for one in ids}
+
+
+async def comments(_: Asking, /, *, first: int) -> records.Page:
+    return records.page(first)
+
+
+async def leaderboard(_: Asking, /, *, first: int) -> list[records.Row]:
+    return records.ROWS[:first]
+
+
+@together
+async def authors(asking: Asking, comments: Sequence[records.Comment], /) -> Sequence[Any]:
+    return await asking.house.profiles.load_many([comment.author_id for comment in comments])
+
+
+@shape(records.User, "A member.")
+class User:
+    id: strawberry.ID = described("The id.")
+    name: str = described("The name.")
+    avatar_url: str | None = described("A picture.")
+
+
+@shape(records.Comment, "A comment.")
+class Comment:
+    id: strawberry.ID = described("The id.")
+    text: str = described("The text.")
+    rating: int = described("1 to 5.")
+    created_at: str = described("When.")
+    edited: bool = described("Whether it was changed.")
+    author: User = field(authors, "Who wrote it.")
+
+
+@shape(records.Contender, "A contender.")
+class Contender:
+    id: strawberry.ID = described("The id.")
+    name: str = described("The name.")
+    image_url: str | None = described("A picture.")
+
+
+@shape(records.Row, "A place on the leaderboard.")
+class Row:
+    rank: int = described("The rank.")
+    score: int = described("Wins minus losses.")
+    wins: int = described("Votes for.")
+    losses: int = described("Votes against.")
+    contender: Contender = described("Who.")
+
+
+@strawberry.type
+class CommentEdge:
+    cursor: str = described("The position.")
+    node: Comment = described("The comment.")
+
+
+@strawberry.type
+class PageInfo:
+    has_next_page: bool = described("Whether more follows.")
+    end_cursor: str | None = described("The last edge's cursor.")
+
+
+@strawberry.type
+class CommentConnection:
+    edges: list[CommentEdge] = described("The page.")
+    page_info: PageInfo = described("Where it stands.")
+    total_count: int = described("How many there are.")
+
+
+@strawberry.type
+class Query:
+    comments: CommentConnection = field(comments, "A page.", first="How many.")
+    leaderboard: list[Row] = field(leaderboard, "The best.", first="How many.")
+
+
+def application() -> Any:
+    settings = Settings(
+        dynamodb_url="http://127.0.0.1:1",
+        secrets=("a secret for measuring, of length",),
+        introspection="on",
+        log="warning",
+    )
+    configure_logging(settings.log)
+    seal = settings.seal()
+    house = House(SimpleNamespace(), seal)  # type: ignore[arg-type] - nothing here asks the table
+    # Nobody is kept: every request loads its authors anew, as the peers do.
+    house.profiles = Kept(read_users, seconds=-1.0)  # type: ignore[assignment,arg-type]
+    schema = strawberry.Schema(query=Query)._schema
+    gate = Gate(
+        schema,
+        Documents(schema),
+        house,
+        Identification(settings, seal),
+        settings,
+        Metrics(),
+        NoTraces(),
+        asyncio.Event(),
+    )
+    return with_request_ids_at_once(GraphQL(gate, Explorer()))
+
+
+if __name__ == "__main__":
+    uvicorn.run(
+        application(), host="127.0.0.1", port=int(sys.argv[1]), log_config=None, access_log=False, server_header=False
+    )

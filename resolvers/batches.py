@@ -1,0 +1,23 @@
+"""Fields answered for many records at once.
+
+Law: a `together` resolver takes a sequence of records instead of one and returns their answers in the same order, an
+exception in the place of one that failed; what it answers for a record does not depend on the others. So asking for
+one at a time gives the same answers, only later: compiled plans ask once per page, graphql-core once per record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+R = TypeVar("R", bound=Callable[..., Awaitable[Sequence[Any]]])
+
+
+def together(resolver: R) -> R:
+    """Marks a resolver of many records: `async def authors(asking, comments, /) -> list[Profile]`."""
+    resolver.is_together = True  # type: ignore[attr-defined]
+    return resolver
+
+
+def is_together(resolver: Callable[..., Any]) -> bool:
+    return getattr(resolver, "is_together", False)
