@@ -23,10 +23,10 @@ from strawberry.types import Info
 from datastore.dynamo import BadKey, DynamoError, key_text
 from datastore.receipts import LONGEST_KEY, AlreadyAnswered, Once
 from datastore.refusals import Busy, InvalidInput, Refusal
+from resolvers.batches import is_together
 from resolvers.context import Asking
 from resolvers.node_ids import node_id
 from resolvers.people import Guestbook
-from resolvers.batches import is_together
 from schema.arguments import Parameters, camel
 
 T = TypeVar("T")

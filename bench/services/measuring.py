@@ -110,7 +110,7 @@ async def _ask(port: int, request: bytes, times: int) -> bytes:
 
 async def _body(reader: asyncio.StreamReader, head: str) -> bytes:
     if "content-length: " in head:
-        return await reader.readexactly(int(head.split("content-length: ")[1].split("\r\n")[0]))
+        return await reader.readexactly(int(head.split("content-length: ")[1].split("\r\n", maxsplit=1)[0]))
     parts = []
     while size := int(await reader.readline(), 16):
         parts.append(await reader.readexactly(size))
@@ -139,7 +139,7 @@ def _calibrated(server: Server, page: str, body: bytes, seconds: float) -> int:
     request = server.request(page, body)
     began = before = server.cpu()
     each, asked = 0.0, 0
-    while asked < 3000 and (server.cpu() - began < WARM_UP or asked < 400):  # noqa: ASYNC110 - nothing to wait for
+    while asked < 3000 and (server.cpu() - began < WARM_UP or asked < 400):
         before = server.cpu()
         asyncio.run(ask(server, request, 200))
         each, asked = (server.cpu() - before) / 200, asked + 200
@@ -157,4 +157,4 @@ def _free_port() -> int:
 
 
 def here() -> Path:
-    return Path(__file__).parents[1]
+    return Path(__file__).parents[2]
