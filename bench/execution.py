@@ -19,9 +19,9 @@ from typing import Any
 
 import orjson
 
-from bench.drawing import bars
-from bench.measuring import Server, answer, here, measure
-from bench.pages import PAGES, write
+from bench.services.drawing import bars
+from bench.services.measuring import Server, answer, here, measure
+from bench.services.pages import PAGES, write
 
 PEERS = here() / "bench" / "peers"
 NODE = str(Path(sys.executable).with_name("node"))
@@ -121,8 +121,8 @@ def table(measured: list[Server]) -> str:
         "Every server answers the same queries with the same data: 20 comments whose 20 authors come through a loader",
         "(no cache across requests), and 100 rows of a leaderboard.",
         "",
-        f"Repeat it with `make bench BENCH=execution`. Here: Python {platform.python_version()}, Node {_node()}, "
-        f"{os.cpu_count()} cores, {ours.rounds and len(next(iter(ours.rounds.values())))} rounds.",
+        f"Repeat it with `make bench BENCH=execution`. Here: Python {platform.python_version()}, Node {_node()},",
+        f"{os.cpu_count()} cores, {len(ours.rounds[next(iter(PAGES))])} rounds.",
         "",
         f"| | {' | '.join(f'{page}, ms | x' for page in PAGES)} |",
         f"|---|{'---:|---:|' * len(PAGES)}",

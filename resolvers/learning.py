@@ -6,6 +6,7 @@ result is shown to its owner alone, and such a sentence to others without its wo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Annotated
@@ -17,6 +18,7 @@ from datastore.people import Profile
 from datastore.refusals import InvalidInput, NotAllowed, NotFound
 from datastore.vocabulary import QUIZ, SENTENCE, QuizResult, Screen, Sentence, Span, Word, WordList
 from resolvers import people
+from resolvers.batches import together
 from resolvers.context import UNSET, Asking, NodeOf, Unset
 from resolvers.quiz_days import QuizDays, QuizStanding
 from resolvers.screens import Screens
@@ -208,16 +210,18 @@ async def streak(asking: Asking, profile: Profile, /) -> Streak:
     return streak_of(days.all() if days else (), _today(asking, profile))
 
 
-async def user_of_result(asking: Asking, result: QuizResult, /) -> Profile:
-    return await people.author(asking, result.user)
+@together
+async def users_of_results(asking: Asking, results: Sequence[QuizResult], /) -> list[Profile]:
+    return await people.authors(asking, [result.user for result in results])
 
 
 async def list_of_result(asking: Asking, result: QuizResult, /) -> WordList:
     return await list_of(asking, result.list)
 
 
-async def user_of_sentence(asking: Asking, found: Sentence, /) -> Profile:
-    return await people.author(asking, found.user)
+@together
+async def users_of_sentences(asking: Asking, sentences: Sequence[Sentence], /) -> list[Profile]:
+    return await people.authors(asking, [one.user for one in sentences])
 
 
 async def word_of_sentence(asking: Asking, found: Sentence, /) -> Word | None:
@@ -247,8 +251,9 @@ async def quiz_leaderboard(
     return day.page(list, window, scope)
 
 
-async def user_of_standing(asking: Asking, standing: QuizStanding, /) -> Profile:
-    return await people.author(asking, standing.user)
+@together
+async def users_of_standings(asking: Asking, standings: Sequence[QuizStanding], /) -> list[Profile]:
+    return await people.authors(asking, [standing.user for standing in standings])
 
 
 # ── nodes ──

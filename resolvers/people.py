@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -43,6 +44,15 @@ async def author(asking: Asking, user: str) -> Profile:
     """The profile behind a user id that a record names; a name of its own if the profile is gone."""
     found = await asking.house.profiles.load(user)
     return found or Profile(user=user, name=user, joined_at=asking.now())
+
+
+async def authors(asking: Asking, users: Sequence[str]) -> list[Profile]:
+    """The profiles behind many user ids, read together."""
+    found = await asking.house.profiles.load_many(users)
+    return [
+        profile or Profile(user=user, name=user, joined_at=asking.now())
+        for user, profile in zip(users, found, strict=True)
+    ]
 
 
 def email(asking: Asking, profile: Profile, /) -> str | None:

@@ -44,7 +44,7 @@ class Comment(Node):
     rating: int = described("One to five stars.")
     title: str | None = described("A line above the comment.")
     body: str = described("The comment as it was written: plain text, whatever it looks like. Escape it when shown.")
-    author: LazyUser = field(resolved.author, "Who wrote it.")
+    author: LazyUser = field(resolved.authors, "Who wrote it.")
     created_at: datetime = described("When it was posted.")
     edited_at: datetime | None = described("When its author, or a moderator, last changed it.")
     status: CommentStatus = described("Whether everybody sees it.")

@@ -72,7 +72,7 @@ class Pick:
 @shape(shown.Entry, "A member's picks for one event.")
 class Prediction(Node):
     event: Event = field(of_predictions.prediction_event, "What is predicted.")
-    user: LazyUser = field(of_predictions.prediction_user, "Whose prediction it is.")
+    user: LazyUser = field(of_predictions.prediction_users, "Whose prediction it is.")
     submitted_at: datetime = described("When these picks were accepted.")
     picks: list[Pick] | None = field(
         of_predictions.picks, "In the card's order. Others' are null until the event is locked."
@@ -125,7 +125,7 @@ class EventConnection(Connection[EventEdge, Event]):
 
 @shape(shown.Ranked, "A member's sums of one season, and their place among all.")
 class Standing:
-    user: LazyUser = field(of_standings.standing_user, "Whose standing it is.")
+    user: LazyUser = field(of_standings.standing_users, "Whose standing it is.")
     season: str = described("The season.")
     rank: int = described("One more than have more points; the same points share it: 1, 1, 3.")
     points: int = described("The points of all scored events.")

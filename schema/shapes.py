@@ -23,8 +23,8 @@ from strawberry.types import Info
 from datastore.dynamo import BadKey, DynamoError, key_text
 from datastore.receipts import LONGEST_KEY, AlreadyAnswered, Once
 from datastore.refusals import Busy, InvalidInput, Refusal
+from resolvers.batches import is_together
 from resolvers.context import Asking
-from resolvers.many import is_together
 from resolvers.node_ids import node_id
 from resolvers.people import Guestbook
 from schema.arguments import Parameters, camel
@@ -178,7 +178,7 @@ class Resolution:
     of_record: bool
     is_async: bool
     is_together: bool = False
-    """It takes many records and answers for each, see `resolvers.many`."""
+    """It takes many records and answers for each, see `resolvers.batches`."""
 
 
 def field(resolver: Callable[..., Any], description: str, /, **arguments: str) -> Any:

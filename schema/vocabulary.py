@@ -118,7 +118,7 @@ class ListSubscription:
 
 @shape(records.QuizResult, "How one quiz went.")
 class QuizResult(Node):
-    user: LazyUser = field(learning.user_of_result, "Who answered.")
+    user: LazyUser = field(learning.users_of_results, "Who answered.")
     list: WordList = field(learning.list_of_result, "The list it was about.")
     date: date = described("The member's own day, decided when it was submitted and never changed.")
     correct: int = described("Questions answered correctly.")
@@ -128,7 +128,7 @@ class QuizResult(Node):
 
 @shape(records.Sentence, "A practice sentence.")
 class Sentence(Node):
-    user: LazyUser = field(learning.user_of_sentence, "Its author.")
+    user: LazyUser = field(learning.users_of_sentences, "Its author.")
     word: Word | None = field(
         learning.word_of_sentence, "The word it practises; null to others when it is of a private list."
     )
@@ -146,7 +146,7 @@ class Streak:
 
 @shape(quiz_days.QuizStanding, "One member's row in a day's leaderboard.")
 class QuizStanding:
-    user: LazyUser = field(learning.user_of_standing, "The member.")
+    user: LazyUser = field(learning.users_of_standings, "The member.")
     rank: int = described(
         "By correct answers, then accuracy, then fewer quizzes. Equals share one, and the next counts them: 1, 1, 3."
     )

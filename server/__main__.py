@@ -24,6 +24,7 @@ from server.commands import Failed, comments, engine_of, err, out, pickem, vocab
 from server.commands.execution import explain
 from server.engine import EngineRefused
 from server.execution.documents import BadManifest
+from server.memory import set_aside
 from server.settings import PREFIX, BadSettings, Settings, settings_help
 from server.telemetry import shared_metrics
 from server.tokens import mint
@@ -45,6 +46,7 @@ app.add_typer(tables, name="table")
 app.add_typer(imports, name="import")
 app.add_typer(exports, name="export")
 app.add_typer(migrations, name="migrate")
+app.command()(explain)
 app.add_typer(voting.boards, name="board")
 app.command("score")(pickem.score)
 app.command("daily")(vocabulary.daily)
@@ -104,6 +106,7 @@ def _serve(settings: Settings, listening: socket.socket, workers: int) -> None:
         signal.signal(number, lambda *_: sys.exit(0))
     if workers == 1:
         server = uvicorn.Server(_uvicorn(settings, application(settings), workers))
+        set_aside()
         server.run(sockets=[listening])
         return
     # Workers read the environment, so what was resolved here is written there: they start no engine of their own.

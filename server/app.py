@@ -33,6 +33,7 @@ from schema import schema
 from server import booth
 from server.execution.documents import Documents, read_manifest
 from server.graphql import Gate, GraphQL
+from server.memory import set_aside
 from server.pages import Explorer
 from server.settings import AWS, BadSettings, Introspection, Settings
 from server.sockets import Sockets
@@ -160,7 +161,9 @@ def _exposition(metrics: Metrics, request: Request) -> Response:
 
 def from_environment() -> Ringside:
     """For uvicorn's workers, which read the environment that `ringside serve` prepared."""
-    return application(Settings.load())
+    app = application(Settings.load())
+    set_aside()
+    return app
 
 
 def policy_of(settings: Settings) -> Policy:

@@ -8,6 +8,7 @@ request ── page? ── read ── who ── room? ── document ── 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ from server.requests import STREAM, BadRequest, GraphQLRequest, Negotiated, head
 from server.requests import Headers as ByName
 from server.settings import Introspection, Settings
 from server.streams import stream
-from server.telemetry import Metrics, Outcome, Traces
+from server.telemetry import Metrics, Outcome, Traces, tells
 from server.tokens import Unauthenticated
 from server.viewer import Identification, Identified
 
@@ -97,17 +98,18 @@ class Gate:
             write_units=spent.write_units,
             engine_calls=spent.calls,
         )
-        _log.info(
-            "answered",
-            operation=operation.name,
-            kind=operation.kind.value,
-            hash=operation.hash[:16],
-            outcome=outcome.value,
-            milliseconds=round(seconds * 1000, 2),
-            calls=spent.calls,
-            read_units=spent.read_units,
-            write_units=spent.write_units,
-        )
+        if tells(logging.INFO):
+            _log.info(
+                "answered",
+                operation=operation.name,
+                kind=operation.kind.value,
+                hash=operation.hash[:16],
+                outcome=outcome.value,
+                milliseconds=round(seconds * 1000, 2),
+                calls=spent.calls,
+                read_units=spent.read_units,
+                write_units=spent.write_units,
+            )
         return answer
 
     async def _in_time(self, operation: Operation, asked: GraphQLRequest, asking: Asking) -> Answer:
@@ -144,13 +146,13 @@ class Gate:
 
 def _outcome(answer: Answer) -> Outcome:
     """As an operator sees it: the worst of the errors decides."""
+    if not answer.errors:
+        return Outcome.OK
     codes = {error.get("extensions", {}).get("code") for error in answer.errors}
     if "INTERNAL" in codes:
         return Outcome.FAILED
     if "UNAVAILABLE" in codes:
         return Outcome.UNAVAILABLE
-    if not codes:
-        return Outcome.OK
     return Outcome.ERRORS if answer.started else Outcome.INVALID
 
 

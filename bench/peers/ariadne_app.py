@@ -56,7 +56,7 @@ def author(record, info):
 
 
 schema = make_executable_schema(gql(Path(__file__).with_name("sdl.graphql").read_text()), query, comment)
-app = GraphQL(schema, context_value=lambda request, data: {"request": request, "users": Loader()})
+app = GraphQL(schema, context_value=lambda request, _: {"request": request, "users": Loader()})
 
 if __name__ == "__main__":
     uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="warning", access_log=False)

@@ -16,12 +16,13 @@ import strawberry
 import uvicorn
 
 from bench.services import records
+from resolvers.batches import together
 from resolvers.context import Asking, House
 from resolvers.kept import Kept
-from resolvers.many import together
 from schema.shapes import described, field, shape
 from server.execution.documents import Documents
 from server.graphql import Gate, GraphQL
+from server.memory import set_aside
 from server.pages import Explorer
 from server.settings import Settings
 from server.telemetry import Metrics, NoTraces, configure_logging, with_request_ids_at_once
@@ -115,7 +116,7 @@ def application() -> Any:
     house = House(SimpleNamespace(), seal)  # type: ignore[arg-type] - nothing here asks the table
     # Nobody is kept: every request loads its authors anew, as the peers do.
     house.profiles = Kept(read_users, seconds=-1.0)  # type: ignore[assignment,arg-type]
-    schema = strawberry.Schema(query=Query)._schema
+    schema = strawberry.Schema(query=Query)._schema  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
     gate = Gate(
         schema,
         Documents(schema),
@@ -126,7 +127,9 @@ def application() -> Any:
         NoTraces(),
         asyncio.Event(),
     )
-    return with_request_ids_at_once(GraphQL(gate, Explorer()))
+    served = with_request_ids_at_once(GraphQL(gate, Explorer()))
+    set_aside()
+    return served
 
 
 if __name__ == "__main__":

@@ -15,14 +15,15 @@ from datastore.dynamo import Page, Window, metered
 from datastore.ids import is_ulid
 from datastore.people import Profile
 from datastore.refusals import Clash, InvalidInput, NotAllowed, NotFound
+from resolvers import people
 from resolvers.arrivals import Arrival
+from resolvers.batches import together
 from resolvers.comments.counts import Counts
 from resolvers.comments.languages import language_tag
 from resolvers.comments.rules import LONGEST_REASON, body_of, filter_of, product_id, rating_of, text_of, title_of
 from resolvers.context import UNSET, AnyId, Asking, BothWaysWindow, House, NodeOf, Unset
 from resolvers.kept import Kept
 from resolvers.node_ids import key_of, node_id
-from resolvers.people import author as author_of
 from resolvers.viewer import Role, Viewer
 
 CommentId = Annotated[str, NodeOf("Comment")]
@@ -84,8 +85,9 @@ def _explained(wanted: Filter, account: comments.Account, *, units: float, milli
     }
 
 
-async def author(asking: Asking, one: Comment, /) -> Profile:
-    return await author_of(asking, one.author)
+@together
+async def authors(asking: Asking, shown: Sequence[Comment], /) -> list[Profile]:
+    return await people.authors(asking, [one.author for one in shown])
 
 
 def viewer_can_edit(asking: Asking, one: Comment, /) -> bool:

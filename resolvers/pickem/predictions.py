@@ -5,6 +5,7 @@ What a prediction says is its owner's secret until the event's gates are closed;
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Protocol
 
@@ -15,9 +16,10 @@ from datastore.pickem import predictions as stored
 from datastore.pickem.events import Event, EventState, Locked
 from datastore.pickem.predictions import Prediction
 from datastore.refusals import Clash, InvalidInput, NotFound
+from resolvers.batches import together
 from resolvers.context import Asking, NodeOf
 from resolvers.node_ids import key_of, node_id
-from resolvers.people import author, newcomer
+from resolvers.people import authors, newcomer
 from resolvers.pickem import rules
 from resolvers.pickem.kept import event_of, pickem_of
 from resolvers.pickem.shown import Entry, Pick
@@ -89,8 +91,9 @@ def prediction_event(_: Asking, entry: Entry, /) -> Event:
     return entry.event
 
 
-async def prediction_user(asking: Asking, entry: Entry, /) -> Profile:
-    return await author(asking, entry.prediction.user)
+@together
+async def prediction_users(asking: Asking, entries: Sequence[Entry], /) -> list[Profile]:
+    return await authors(asking, [entry.prediction.user for entry in entries])
 
 
 def picks(asking: Asking, entry: Entry, /) -> list[Pick] | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from datastore.dynamo import Page, Window
 from datastore.people import Profile
 from datastore.pickem import standings as stored
 from datastore.refusals import InvalidInput
+from resolvers.batches import together
 from resolvers.context import Asking
-from resolvers.people import author
+from resolvers.people import authors
 from resolvers.pickem import rules
 from resolvers.pickem.kept import Pickem, pickem_of
 from resolvers.pickem.shown import Ranked, ranked
@@ -45,8 +46,9 @@ async def user_standing(asking: Asking, profile: Profile, /, *, season: str) -> 
     return ranked(found, histogram) if found else None
 
 
-async def standing_user(asking: Asking, row: Ranked, /) -> Profile:
-    return await author(asking, row.user)
+@together
+async def standing_users(asking: Asking, rows: Sequence[Ranked], /) -> list[Profile]:
+    return await authors(asking, [row.user for row in rows])
 
 
 async def standings_changed(asking: Asking, /, *, season: str, first: int | None = None) -> AsyncIterator[list[Ranked]]:

@@ -133,7 +133,7 @@ class Source:
                 test = tested(inner, "v") if is_leaf_type(_bare(step.type)) else None
                 text(f"if not ({test}): {call}" if test else call)
             else:
-                self._leaf(step, "v", f"raise s.null({constant})")
+                self._leaf(step.type, "v", f"raise s.null({constant})" if is_non_null_type(step.type) else "")
         with text.block("except Exception as e:"):
             text(f"v = s.failed({constant}, d, p, e)")
         text(f"d[{step.key!r}] = v")
@@ -201,8 +201,9 @@ class Source:
         text, bare, v = self.text, _bare(type_), at.v
         handed = f"{v} = {at.call('core', text.constant('type_', bare))}"
         if is_leaf_type(bare):
-            self._leaf_at(bare, v)
-        elif at.step.plain_inside:
+            self._leaf(type_, v, f"raise s.null({at.constant})" if is_non_null_type(type_) else "")
+            return
+        if at.step.plain_inside:
             self._tried(at, inside, handed)
         elif is_list_type(bare):
             with text.block(f"if type({v}) is list or type({v}) is tuple:"):
@@ -273,24 +274,29 @@ class Source:
             self.text("return out")
         return name
 
-    def _leaf(self, step: Step, v: str, missing: str) -> None:
-        self._leaf_at(_bare(step.type), v, nullable=not is_non_null_type(step.type))
-        if is_non_null_type(step.type):
-            with self.text.block(f"if {v} is None:"):
-                self.text(missing)
-
-    def _leaf_at(self, type_: Any, v: str, *, nullable: bool = True) -> None:
-        completed = f"{v} = {self.text.constant(f'leaf_{type_.name}_', self._leaf_of(type_))}({v})"
-        test = tested(type_, v)
+    def _leaf(self, type_: Any, v: str, missing: str = "") -> None:
+        """Statements that complete a leaf; `missing` is what to do with null, where it cannot stand."""
+        text, bare = self.text, _bare(type_)
+        completed = f"{v} = {text.constant(f'leaf_{bare.name}_', self._leaf_of(bare))}({v})"
+        test = tested(bare, v)
         if test:
-            spare = f" and {v} is not None" if nullable else ""
-            self.text(f"if not ({test}){spare}: {completed}")
-        elif named := names_of(type_):
-            kind, names = self.text.constant("kind_", named[0]), self._enum_names(type_, named[1])
-            self.text(f"if type({v}) is {kind}: {v} = {names}[{v}]")
-            self.text(f"elif {v} is not None: {completed}")
+            with text.block(f"if not ({test}):" if missing else f"if {v} is not None and not ({test}):"):
+                self._completed_leaf(v, completed, missing)
+        elif named := names_of(bare):
+            kind, names = text.constant("kind_", named[0]), self._enum_names(bare, named[1])
+            text(f"if type({v}) is {kind}: {v} = {names}[{v}]")
+            with text.block("else:" if missing else f"elif {v} is not None:"):
+                self._completed_leaf(v, completed, missing)
         else:
-            self.text(f"if {v} is not None: {completed}")
+            with text.block(f"if {v} is not None:"):
+                text(completed)
+            if missing:
+                text(f"if {v} is None: {missing}")
+
+    def _completed_leaf(self, v: str, completed: str, missing: str) -> None:
+        self.text(completed)
+        if missing:
+            self.text(f"if {v} is None: {missing}")
 
     def _leaf_of(self, type_: Any) -> Any:
         return self._leaves.setdefault(type_.name, leaf(type_))
@@ -314,9 +320,7 @@ class Source:
         """Statements that complete a value, which may be null if the type says so."""
         text, bare, v = self.text, _bare(type_), at.v
         if is_leaf_type(bare):
-            self._leaf_at(bare, v, nullable=not is_non_null_type(type_))
-            if is_non_null_type(type_):
-                text(f"if {v} is None: raise Odd")
+            self._leaf(type_, v, "raise Odd" if is_non_null_type(type_) else "")
         elif at.room <= 0:
             call = f"{v} = {self._plain(step, bare)}(s, {v}, {at.path})"
             text(f"if {v} is not None: {call}" if bare is type_ else call)

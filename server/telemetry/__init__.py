@@ -1,6 +1,6 @@
 """What the service tells of itself: logs, metrics, traces. None of them tells what was asked with which values."""
 
-from server.telemetry.logs import configure_logging, with_request_ids, with_request_ids_at_once
+from server.telemetry.logs import configure_logging, tells, with_request_ids, with_request_ids_at_once
 from server.telemetry.metrics import Metrics, Outcome, shared_metrics
 from server.telemetry.traces import NoTraces, Traces, open_traces
 
@@ -12,6 +12,7 @@ __all__ = [
     "configure_logging",
     "open_traces",
     "shared_metrics",
+    "tells",
     "with_request_ids",
     "with_request_ids_at_once",
 ]

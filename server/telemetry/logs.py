@@ -24,6 +24,7 @@ from server.settings import Format, Log
 _NAME = "ringside"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
+_least = [logging.INFO]
 _AT_LEAST = {
     "aioboto3": logging.WARNING,
     "aiobotocore": logging.WARNING,
@@ -44,6 +45,7 @@ def configure_logging(log: Log, stream: TextIO | None = None) -> None:
     """Send every log line of this process to the stream, standard error by default. May be called again."""
     stream = stream or sys.stderr
     level = logging.getLevelNamesMapping()[log.level.upper()]
+    _least[0] = level
     people = log.format is Format.CONSOLE or (log.format is None and stream.isatty())
     about: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -59,6 +61,11 @@ def configure_logging(log: Log, stream: TextIO | None = None) -> None:
         cache_logger_on_first_use=False,
     )
     _route_libraries(about, shape, stream, level)
+
+
+def tells(level: int) -> bool:
+    """Whether lines of this level are written at all: asking costs less than a line that is dropped."""
+    return level >= _least[0]
 
 
 def with_request_ids(app: ASGIApp) -> ASGIApp:

@@ -13,7 +13,7 @@ import strawberry
 from graphql import ExecutionResult
 from typer.testing import CliRunner
 
-from resolvers.many import together
+from resolvers.batches import together
 from schema.shapes import described, field, shape
 from server.__main__ import app
 from server.execution.answers import run

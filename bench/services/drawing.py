@@ -6,6 +6,10 @@ from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
 WIDTH, LEFT, RIGHT, BAR, GAP = 860, 190, 70, 16, 14
+STYLE = (
+    "text{font:13px system-ui,sans-serif;fill:#333}.own{font-weight:700}"
+    "@media(prefers-color-scheme:dark){text{fill:#ddd}}"
+)
 COLOURS = ("#4c78a8", "#f2a03d", "#54a24b", "#b279a2")
 OWN = ("#1f4f8b", "#c8710a", "#2c7a2c", "#7d4f73")
 
@@ -16,10 +20,10 @@ def bars(title: str, rows: Sequence[tuple[str, Mapping[str, float]]], own: str) 
     most = max(max(figures.values()) for _, figures in rows)
     group = len(kinds) * (BAR + 2) + GAP
     height = 64 + len(rows) * group + 10
+    box = f'viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">',
-        "<style>text{font:13px system-ui,sans-serif;fill:#333}.own{font-weight:700}"
-        "@media(prefers-color-scheme:dark){text{fill:#ddd}}</style>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" {box}>',
+        f"<style>{STYLE}</style>",
         f'<text x="0" y="18" class="own">{escape(title)}</text>',
     ]
     for place, kind in enumerate(kinds):
