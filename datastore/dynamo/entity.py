@@ -10,10 +10,13 @@ import dataclasses
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 
 from datastore.dynamo.attributes import Attribute, Codec, Item, decoded, encoded, fields_of, moment_from
 from datastore.dynamo.conditions import ALWAYS, Condition
+from datastore.dynamo.decoders import decoder
+from datastore.dynamo.flights import REACH
 from datastore.dynamo.keys import HIGHEST, Key, just_above, just_below
 from datastore.dynamo.writes import Check, Delete, Put, Update
 
@@ -108,6 +111,7 @@ class Entity(Generic[R]):
         self._stored: Mapping[str, Codec] = {
             name: codec for name, codec in fields.items() if name not in self._from_key
         }
+        REACH.add(key.partition.text, *(index.partition.text for index in indexes.values()))
 
     def _refuse_unknown_names(self) -> None:
         known = {field.name for field in dataclasses.fields(self.record)} | set(dir(self.record))  # type: ignore[arg-type]
@@ -164,6 +168,14 @@ class Entity(Generic[R]):
 
     def read(self, item: Item) -> R:
         """The record of an item."""
+        return self._decode(item)
+
+    @cached_property
+    def _decode(self) -> Callable[[Item], R]:
+        return decoder(self.record, self.key, self._stored, self._from_key, self.plain_read)
+
+    def plain_read(self, item: Item) -> R:
+        """The record of an item, field by field: what `read` must give."""
         values = decoded(self._stored, item)
         for template, stored in ((self.key.partition, item["pk"]), (self.key.sort, item["sk"])):
             for name, text in (template.read(stored["S"]) or {}).items():

@@ -25,7 +25,9 @@ from datastore.dynamo import capacity
 from datastore.dynamo.conditions import Expression
 from datastore.dynamo.deadline import persist
 from datastore.dynamo.errors import Throttled
+from datastore.dynamo.flights import Flights, written
 from datastore.dynamo.paging import Page
+from datastore.dynamo.wire import OPERATIONS, WRITES, request_body
 from datastore.dynamo.writes import Check, Delete, Put, Update
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from datastore.dynamo.attributes import Attribute, Item
     from datastore.dynamo.entity import Entity, ItemKey, Partition
     from datastore.dynamo.paging import Window
+    from datastore.dynamo.wire import Wire
     from datastore.dynamo.writes import Write
 
 R = TypeVar("R")
@@ -55,15 +58,22 @@ class Slice(Generic[R]):
 
 
 class Table:
-    """One table behind a low-level client. Holds no state of its own but the client."""
+    """One table behind a low-level client, or a wire that sends the client's calls. Shares reads that are under way."""
 
-    def __init__(self, client: Any, name: str) -> None:
+    def __init__(self, client: Any, name: str, wire: Wire | None = None) -> None:
         self.client = client
         self.name = name
+        self._wire = wire
+        self._flights = Flights()
 
     # ── reading ──
 
     async def get(self, key: ItemKey[R], *, consistent: bool = False) -> R | None:
+        if consistent:
+            return await self._get(key, consistent=True)
+        return await self._flights.share((key.entity, key.pk, key.sk), key.pk, lambda: self._get(key, consistent=False))
+
+    async def _get(self, key: ItemKey[R], *, consistent: bool) -> R | None:
         answer = await self._call("get_item", TableName=self.name, Key=key.attributes, ConsistentRead=consistent)
         item = answer.get("Item")
         return key.entity.read(item) if item else None
@@ -108,7 +118,7 @@ class Table:
         while not partition.empty:
             answer = await self._query(partition, min(limit - read, LARGEST_LIMIT), start, consistent=consistent)
             read += int(answer.get("ScannedCount", len(answer["Items"])))
-            records += [partition.entity.read(item) for item in answer["Items"]]
+            records += _records(answer, partition.entity)
             start = answer.get("LastEvaluatedKey")
             last = start[f"{partition.index or ''}sk"]["S"] if start else None
             if start is None or read >= limit:
@@ -212,9 +222,11 @@ class Table:
             request["ConsistentRead"] = True
         if start is not None:
             request["ExclusiveStartKey"] = start
-        return await self._call(
-            "query", TableName=self.name, KeyConditionExpression=condition, **request, **into.parameters()
-        )
+        request.update(TableName=self.name, KeyConditionExpression=condition, **into.parameters())
+        if consistent or start is not None:
+            return await self._call("query", **request)
+        call = lambda: self._call("query", **request)  # noqa: E731 - two words for one use
+        return await self._flights.share(request_body(request), partition.pk, call)
 
     async def scan(
         self, *entities: Entity[Any], by: int = 500, after: ItemKey[Any] | None = None
@@ -297,10 +309,18 @@ class Table:
         return await persist(lambda: self._once(method, **parameters))
 
     async def _once(self, method: str, **parameters: Any) -> Any:
-        operation = "".join(word.title() for word in method.split("_"))
-        if method not in _WITHOUT_CAPACITY:
-            parameters["ReturnConsumedCapacity"] = "TOTAL"
-        answer = await getattr(self.client, method)(**parameters)
+        operation = OPERATIONS.get(method)
+        if operation is None:
+            return await getattr(self.client, method)(**parameters)
+        parameters["ReturnConsumedCapacity"] = "TOTAL"
+        try:
+            if self._wire is not None:
+                answer = await self._wire.ask(operation, parameters)
+            else:
+                answer = await getattr(self.client, method)(**parameters)
+        finally:
+            if operation in WRITES:  # also when it failed: it may have been applied
+                self._flights.closed(written(parameters))
         capacity.record(operation, answer)
         return answer
 
@@ -314,4 +334,9 @@ def _recognised(item: Item, entities: Sequence[Entity[Any]]) -> Iterator[Any]:
             return
 
 
-_WITHOUT_CAPACITY = frozenset({"describe_table", "create_table", "update_time_to_live"})
+def _records(answer: dict[Any, Any], entity: Entity[R]) -> list[R]:
+    """The records of an answer, made once however many share it."""
+    made: list[R] | None = answer.get(entity)
+    if made is None:
+        made = answer[entity] = [entity.read(item) for item in answer["Items"]]
+    return made
