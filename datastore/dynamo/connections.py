@@ -16,7 +16,7 @@ import ssl
 import zlib
 from collections import deque
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import httptools
 
@@ -150,8 +150,8 @@ class _Connection(asyncio.Protocol):
     # ── what the transport says ──
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - create_connection makes no other
-        self._transport, self.open = transport, True
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's are not of asyncio's class
+        self.open = True
 
     def data_received(self, data: bytes) -> None:
         if self._awaited is None or self._awaited.done():

@@ -1,0 +1,227 @@
+"""What one Query of 20 items costs, in CPU of the client: `python -m bench.datapath [--peers FOLDER] [--write]`.
+
+All ways ask the same query of the same embedded engine, in one process on uvloop, in turns; a figure is the median
+over the turns, and a share is the median of the turns' own shares, so a noisy machine moves all of them together.
+aiodynamo is not among this project's packages: `--peers` names a folder that has it (`pip install --target`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib.util
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import aioboto3
+import aiohttp
+import orjson
+import uvloop
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+
+from datastore.dynamo import Entity, Key, Table, open_table
+from datastore.dynamo.declaration import create
+from server.engine import beside
+
+RESULTS = Path(__file__).parent / "results" / "datapath.md"
+NAME, ITEMS = "ringside-bench", 20
+Way = Callable[[], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """As large as a comment is, some 400 bytes in the table."""
+
+    product: str
+    ulid: str
+    author: str
+    body: str
+    rating: int
+    language: str
+    written_at: datetime
+    version: int
+    edited_at: datetime | None = None
+    helpful: int = 0
+
+
+REMARK = Entity(
+    Remark,
+    Key("PRODUCT#{product}", "COMMENT#{ulid}"),
+    gsi1=Key("PRODUCT#{product}#{language}", "{ulid}"),
+    gsi2=Key("PRODUCT#{product}#~#{rating}", "{ulid}"),
+)
+QUERY: dict[str, Any] = {
+    "TableName": NAME,
+    "KeyConditionExpression": "#pk = :0 AND #sk BETWEEN :1 AND :2",
+    "Limit": ITEMS,
+    "ScanIndexForward": False,
+    "ExpressionAttributeNames": {"#pk": "pk", "#sk": "sk"},
+    "ExpressionAttributeValues": {":0": {"S": "PRODUCT#one"}, ":1": {"S": "COMMENT#"}, ":2": {"S": "COMMENT#~"}},
+    "ReturnConsumedCapacity": "TOTAL",
+}
+
+
+def remark(number: int) -> Remark:
+    return Remark(
+        "one", f"{number:026d}", f"member-{number % 7}", "What a fight! " * 14, 1 + number % 5, "en",
+        datetime(2026, 11, 20, 20, number % 60, tzinfo=UTC), 1,
+    )  # fmt: skip
+
+
+@asynccontextmanager
+async def ways(url: str) -> AsyncIterator[dict[str, Way]]:
+    """Every way to ask the same, by name; the first is what the others are compared with."""
+    async with AsyncExitStack() as stack:
+        table = await stack.enter_async_context(open_table(NAME, url=url))
+        slow = await stack.enter_async_context(open_table(NAME, url=url, plain=True))
+        await create(table)
+        await table.write_many(REMARK.put(remark(number)) for number in range(3 * ITEMS))
+        session = aioboto3.Session(
+            aws_access_key_id="bench", aws_secret_access_key="bench", region_name="us-east-1"
+        )
+        documented = await stack.enter_async_context(session.client("dynamodb", endpoint_url=url))
+        http = await stack.enter_async_context(aiohttp.ClientSession())
+        found = {
+            "aioboto3's client, as documented": lambda: documented.query(**QUERY),
+            "`Table.slice` through the SDK's client": lambda: records(slow),
+            "`Table.slice`, to records": lambda: records(table),
+            "`Wire.ask`, to attribute maps": lambda: attribute_maps(table),
+            "bare aiohttp, botocore's signature, orjson": lambda: bare(http, url, signed=True),
+            "bare aiohttp, unsigned, orjson": lambda: bare(http, url, signed=False),
+        }
+        if importlib.util.find_spec("aiodynamo"):
+            found["aiodynamo, to Python values"] = await aiodynamo(http, url)
+        yield found
+
+
+async def records(table: Table) -> int:
+    partition = REMARK.on(product="one").between("COMMENT#", "COMMENT#~").newest_first()
+    return len((await table.slice(partition, ITEMS)).records)
+
+
+async def attribute_maps(table: Table) -> int:
+    return len((await table._once("query", **QUERY))["Items"])
+
+
+async def bare(http: aiohttp.ClientSession, url: str, *, signed: bool) -> int:
+    body = orjson.dumps(QUERY)
+    headers = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "DynamoDB_20120810.Query"}
+    if signed:
+        request = AWSRequest("POST", url + "/", headers, data=body)
+        SigV4Auth(KEYS, "dynamodb", "us-east-1").add_auth(request)
+        headers = dict(request.headers.items())
+    else:
+        headers |= UNSIGNED
+    async with http.post(url + "/", data=body, headers=headers) as answer:
+        return len(orjson.loads(await answer.read())["Items"])
+
+
+UNSIGNED = {
+    "X-Amz-Date": "20261120T200000Z",
+    "Authorization": "AWS4-HMAC-SHA256 Credential=bench/20261120/us-east-1/dynamodb/aws4_request, "
+    "SignedHeaders=content-type;host;x-amz-date;x-amz-target, Signature=0",
+}
+
+
+class KEYS:
+    access_key, secret_key, token = "bench", "bench", None
+
+
+async def aiodynamo(http: aiohttp.ClientSession, url: str) -> Way:
+    from aiodynamo.client import Client
+    from aiodynamo.credentials import Key as Pair
+    from aiodynamo.credentials import StaticCredentials
+    from aiodynamo.expressions import HashKey, RangeKey
+    from aiodynamo.http.aiohttp import AIOHTTP
+    from yarl import URL
+
+    client = Client(AIOHTTP(http), StaticCredentials(Pair("bench", "bench")), "us-east-1", URL(url))
+    condition = HashKey("pk", "PRODUCT#one") & RangeKey("sk").between("COMMENT#", "COMMENT#~")
+
+    async def ask() -> int:
+        page = await client.table(NAME).query_single_page(condition, scan_forward=False, limit=ITEMS)
+        return len(page.items)
+
+    return ask
+
+
+async def measured(url: str, turns: int, calls: int) -> dict[str, list[float]]:
+    """Microseconds of CPU a call, by way, one figure a turn."""
+    took: dict[str, list[float]] = {}
+    async with ways(url) as all_ways:
+        for turn in range(-1, turns):  # the first is for warming up
+            for name, ask in all_ways.items():
+                began = time.process_time()
+                for _ in range(calls):
+                    await ask()
+                if turn >= 0:
+                    took.setdefault(name, []).append((time.process_time() - began) / calls * 1e6)
+    return took
+
+
+def read_cost() -> tuple[float, float]:
+    """Microseconds for one record: by the function made for the entity, and field by field."""
+    item = REMARK.item(remark(3))
+    figures = []
+    for read in (REMARK.read, REMARK.plain_read):
+        rounds = []
+        for _ in range(9):
+            began = time.process_time()
+            for _ in range(2000):
+                read(item)
+            rounds.append((time.process_time() - began) / 2000 * 1e6)
+        figures.append(statistics.median(rounds))
+    return figures[0], figures[1]
+
+
+def report(took: dict[str, list[float]]) -> str:
+    base = next(iter(took.values()))
+    rows = []
+    for name, figures in sorted(took.items(), key=lambda row: -statistics.median(row[1])):
+        shares = [mine / theirs for mine, theirs in zip(figures, base, strict=True)]
+        rows.append(f"| {name} | {statistics.median(figures):.0f} | {statistics.median(shares):.2f} |")
+    made, plain = read_cost()
+    return "\n".join([
+        f"# One Query of {ITEMS} items: CPU of the client",
+        "",
+        "    python -m bench.datapath --peers FOLDER --write",
+        "",
+        "| way | µs a call | share of the first |",
+        "|---|---|---|",
+        *rows,
+        "",
+        f"Of it, reading one item as a record: {made:.1f} µs by the function made for its entity, {plain:.1f} µs field "
+        "by field.",
+        "Medians over interleaved turns, in one process on uvloop, against the embedded engine; only shares travel.",
+        "",
+    ])  # fmt: skip
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--peers", help="a folder of packages that has aiodynamo")
+    options.add_argument("--turns", type=int, default=15)
+    options.add_argument("--calls", type=int, default=60)
+    options.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
+    chosen = options.parse_args()
+    if chosen.peers:
+        sys.path.append(chosen.peers)
+    with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine:
+        text = report(uvloop.run(measured(engine.url, chosen.turns, chosen.calls)))
+    print(text)
+    if chosen.write:
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
