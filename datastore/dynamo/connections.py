@@ -167,6 +167,10 @@ class _Connection(asyncio.Protocol):
 
     # ── what the parser says ──
 
+    def on_message_begin(self) -> None:
+        if self._awaited is None or self._awaited.done():
+            self.open = False  # more than was asked for: it would be taken for the answer to the next request
+
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers.append((name, value))
 

@@ -1,0 +1,258 @@
+"""Connections to an engine: used again, sized, and never trusted after anything went wrong; on both event loops."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+import uvloop
+
+from datastore.dynamo import connections
+from datastore.dynamo.connections import Connections, Origin
+
+REQUEST = b"POST / HTTP/1.1\r\nhost: engine\r\ncontent-length: 2\r\n\r\n{}"
+OK = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nx-amzn-requestid: one\r\n\r\ntrue"
+Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"], autouse=True)
+def runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
+    """Run with each kind of loop: their transports differ."""
+    with asyncio.Runner(loop_factory=request.param) as one:
+        yield one
+
+
+class Engine:
+    """Answers request after request with what a test hands it, and counts connections."""
+
+    def __init__(self, *answers: bytes | Answer) -> None:
+        self.answers = list(answers)
+        self.opened = 0
+        self.busy = self.busiest = 0
+        self.url = Origin("127.0.0.1", 0)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.opened += 1
+        try:
+            while await reader.readuntil(b"{}"):
+                self.busy += 1
+                self.busiest = max(self.busiest, self.busy)
+                await asyncio.sleep(0.01)
+                self.busy -= 1
+                answer = self.answers.pop(0) if self.answers else OK
+                if callable(answer):
+                    await answer(writer)
+                else:
+                    writer.write(answer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def answering(*answers: bytes | Answer, most: int = 4) -> AsyncIterator[tuple[Engine, Connections]]:
+    engine = Engine(*answers)
+    server = await asyncio.start_server(engine.serve, "127.0.0.1", 0)
+    kept = Connections(Origin("127.0.0.1", server.sockets[0].getsockname()[1]), most)
+    try:
+        yield engine, kept
+    finally:
+        kept.close()
+        server.close()
+        await asyncio.sleep(0.02)
+
+
+def test_a_connection_is_used_again(runner: asyncio.Runner) -> None:
+    """Ten requests one after the other, one connection; status, headers and body are what was sent."""
+
+    async def body() -> None:
+        async with answering() as (engine, kept):
+            for _ in range(10):
+                answered = await kept.ask(REQUEST)
+            assert (answered.status, answered.body) == (200, b"true")
+            assert (b"x-amzn-requestid", b"one") in answered.headers
+            assert engine.opened == 1
+
+    runner.run(body())
+
+
+def test_there_are_never_more_connections_than_asked_for(runner: asyncio.Runner) -> None:
+    """Forty at once on four connections; all are answered."""
+
+    async def body() -> None:
+        async with answering(most=4) as (engine, kept):
+            answers = await asyncio.gather(*(kept.ask(REQUEST) for _ in range(40)))
+            assert [one.body for one in answers] == [b"true"] * 40
+            assert engine.opened == engine.busiest == 4
+
+    runner.run(body())
+
+
+async def in_pieces(writer: asyncio.StreamWriter) -> None:
+    for place in range(len(OK)):
+        writer.write(OK[place : place + 1])
+        await asyncio.sleep(0)
+
+
+async def in_chunks(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\ntr\r\n2\r\nue\r\n0\r\n\r\n")
+
+
+@pytest.mark.parametrize("answer", [in_pieces, in_chunks])
+def test_an_answer_may_come_in_pieces(runner: asyncio.Runner, answer: Answer) -> None:
+    """Byte by byte, or in chunks; the connection is as good as before."""
+
+    async def body() -> None:
+        async with answering(answer) as (engine, kept):
+            assert (await kept.ask(REQUEST)).body == b"true"
+            assert (await kept.ask(REQUEST)).body == b"true"
+            assert engine.opened == 1
+
+    runner.run(body())
+
+
+async def cut_short(writer: asyncio.StreamWriter) -> None:
+    writer.write(OK[:-2])
+    writer.close()
+
+
+async def cut(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+
+
+async def reset(writer: asyncio.StreamWriter) -> None:
+    writer.transport.abort()
+
+
+GARBAGE = b"220 engine ESMTP\r\n"
+DAMAGED = OK.replace(b"x-amzn-requestid: one", f"x-amz-crc32: {zlib.crc32(b'null')}".encode())
+
+
+@pytest.mark.parametrize("answer", [cut_short, cut, reset, GARBAGE, DAMAGED], ids=str)
+def test_what_goes_wrong_is_a_lost_connection(runner: asyncio.Runner, answer: bytes | Answer) -> None:
+    """Which the service calls Unavailable; the next request has a good connection."""
+
+    async def body() -> None:
+        async with answering(answer) as (_, kept):
+            with pytest.raises(ConnectionError):
+                await kept.ask(REQUEST)
+            assert (await kept.ask(REQUEST)).body == b"true"
+
+    runner.run(body())
+
+
+def test_a_checksum_that_fits_is_no_damage(runner: asyncio.Runner) -> None:
+    """As every answer of DynamoDB has it."""
+
+    async def body() -> None:
+        async with answering(OK.replace(b"x-amzn-requestid: one", f"x-amz-crc32: {zlib.crc32(b'true')}".encode())) as (
+            _,
+            kept,
+        ):
+            assert (await kept.ask(REQUEST)).body == b"true"
+
+    runner.run(body())
+
+
+def test_an_engine_that_is_not_there_is_refused(runner: asyncio.Runner) -> None:
+    """And waiting lines are not left hanging."""
+
+    async def body() -> None:
+        async with answering() as (engine, kept):
+            gone = Connections(Origin("127.0.0.1", 1), 1)
+            for _ in range(3):
+                with pytest.raises(OSError, match="refused|Connect call failed"):
+                    await gone.ask(REQUEST)
+            assert (await kept.ask(REQUEST)).status == 200
+            assert engine.opened == 1
+
+    runner.run(body())
+
+
+@pytest.mark.parametrize(
+    "parting",
+    [
+        b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 4\r\n\r\ntrue",
+        b"HTTP/1.0 200 OK\r\ncontent-length: 4\r\n\r\ntrue",
+    ],
+)
+def test_an_engine_that_says_goodbye_is_asked_on_a_new_connection(runner: asyncio.Runner, parting: bytes) -> None:
+    """`connection: close`, or HTTP/1.0 without a word."""
+
+    async def body() -> None:
+        async with answering(parting) as (engine, kept):
+            assert (await kept.ask(REQUEST)).body == b"true"
+            assert (await kept.ask(REQUEST)).body == b"true"
+            assert engine.opened == 2
+
+    runner.run(body())
+
+
+async def silence(_: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(0.2)
+
+
+def test_silence_ends_with_a_timeout(runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the deadline of the request is; the silent connection is given up."""
+    monkeypatch.setattr(connections, "ANSWER_SECONDS", 0.05)
+
+    async def body() -> None:
+        async with answering(silence) as (engine, kept):
+            with pytest.raises(TimeoutError):
+                await kept.ask(REQUEST)
+            assert (await kept.ask(REQUEST)).body == b"true"
+            assert engine.opened == 2
+
+    runner.run(body())
+
+
+def test_a_request_that_is_given_up_takes_its_connection_with_it(runner: asyncio.Runner) -> None:
+    """Its answer would otherwise be the answer to the next one."""
+
+    async def late(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.05)
+        writer.write(OK.replace(b"true", b"null"))
+
+    async def body() -> None:
+        async with answering(late, most=1) as (engine, kept):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.03):
+                    await kept.ask(REQUEST)
+            assert (await kept.ask(REQUEST)).body == b"true"
+            assert engine.opened == 2
+
+    runner.run(body())
+
+
+def test_words_nobody_asked_for_end_a_connection(runner: asyncio.Runner) -> None:
+    """Whatever they are, they would be taken for the answer to the next request."""
+
+    async def body() -> None:
+        async with answering(OK + OK.replace(b"true", b"null")) as (engine, kept):
+            assert (await kept.ask(REQUEST)).body == b"true"
+            assert (await kept.ask(REQUEST)).body == b"true"
+            assert engine.opened == 2
+
+    runner.run(body())
+
+
+def test_a_connection_that_was_idle_for_long_is_not_trusted(
+    runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other side may be about to close it."""
+
+    async def body() -> None:
+        async with answering() as (engine, kept):
+            await asyncio.gather(*(kept.ask(REQUEST) for _ in range(3)))
+            assert engine.opened == 3
+            monkeypatch.setattr(connections, "IDLE_SECONDS", 0.02)
+            await asyncio.sleep(0.03)
+            await kept.ask(REQUEST)
+            assert engine.opened == 4
+            assert len(kept._idle) == 1
+
+    runner.run(body())
