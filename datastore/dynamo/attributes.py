@@ -39,7 +39,7 @@ class Codec:
 
 def iso(moment: datetime) -> str:
     """A moment in UTC with exactly three decimals, so that all moments sort as text."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def moment_from(text: str) -> datetime:

@@ -29,7 +29,7 @@ import orjson
 from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 from botocore.exceptions import ClientError
-from botocore.parsers import create_parser
+from botocore.parsers import ResponseParserError, create_parser
 from yarl import URL
 
 if TYPE_CHECKING:
@@ -215,10 +215,13 @@ class Faults:
             "headers": {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answered.headers},
             "body": answered.body,
         }
-        parsed = self._parser.parse(response, self._model.operation_model(operation).output_shape)
-        shape = self._model.shape_for_error_code(str(parsed.get("Error", {}).get("Code", "")))
-        if shape is not None:
-            parsed.update(self._parser.parse(response, shape))
+        try:
+            parsed = self._parser.parse(response, self._model.operation_model(operation).output_shape)
+            shape = self._model.shape_for_error_code(str(parsed.get("Error", {}).get("Code", "")))
+            if shape is not None:
+                parsed.update(self._parser.parse(response, shape))
+        except (AttributeError, TypeError, ValueError, ResponseParserError):  # not from an engine: something in between
+            parsed = {"Error": {}, "ResponseMetadata": {"HTTPStatusCode": answered.status}}
         return ClientError(parsed, operation)
 
 
