@@ -1,0 +1,160 @@
+"""The lean way and the SDK's own, side by side on real engines: what one writes the other reads, refusals included."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from botocore.exceptions import ClientError
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as some
+
+from datastore.dynamo import Table, metered, open_table
+from datastore.dynamo.declaration import create
+from datastore.dynamo.errors import named
+from datastore.people import PROFILE, Profile
+from resolvers.context import utc_now
+from tests.engines import Running
+from tests.property.test_wire import TEXT
+
+NUMBER = some.one_of(some.integers(-(10**37), 10**37).map(str), some.sampled_from(["0.5", "-1.25e10", "1E-9"]))
+NAME = some.text(some.characters(categories=["L"]), min_size=1, max_size=9)
+FLAT: some.SearchStrategy[dict[str, Any]] = some.one_of(
+    some.builds(lambda value: {"S": value}, TEXT),
+    some.builds(lambda value: {"N": value}, NUMBER),
+    some.builds(lambda value: {"B": value}, some.binary(min_size=1, max_size=30)),
+    some.builds(lambda value: {"BOOL": value}, some.booleans()),
+    some.just({"NULL": True}),
+    some.builds(lambda value: {"BS": [value]}, some.binary(min_size=1, max_size=9)),
+    some.builds(lambda value: {"SS": [value]}, TEXT.filter(bool)),
+)
+ATTRIBUTE = some.recursive(
+    FLAT,
+    lambda inner: some.one_of(
+        some.builds(lambda values: {"L": values}, some.lists(inner, max_size=3)),
+        some.builds(lambda values: {"M": values}, some.dictionaries(NAME, inner, max_size=3)),
+    ),
+    max_leaves=6,
+)
+ITEM = some.dictionaries(NAME, ATTRIBUTE, max_size=5)
+
+
+@asynccontextmanager
+async def both(engine: Running, name: str) -> AsyncIterator[tuple[Table, Table]]:
+    """A table, asked in the lean way and in the SDK's."""
+    async with AsyncExitStack() as stack:
+        lean = await stack.enter_async_context(open_table(name, url=engine.url))
+        plain = await stack.enter_async_context(open_table(name, url=engine.url, plain=True))
+        await create(lean)
+        yield lean, plain
+        await lean.client.delete_table(TableName=name)
+
+
+async def outcome(table: Table, method: str, **parameters: Any) -> Any:
+    """An answer without the SDK's remarks on it, or what became of the call."""
+    try:
+        answer = await table._once(method, **parameters)
+    except (ClientError, OSError) as error:
+        known = named(error)
+        return type(known), getattr(known, "failures", str(known))
+    answer.pop("ResponseMetadata", None)
+    return answer
+
+
+def test_both_ways_write_and_read_the_same(engine: Running, table_name: str) -> None:
+    """Random items: binary, numbers, nested maps, empty texts, all of Unicode; single, in batches, in transactions."""
+
+    async def held(lean: Table, plain: Table, items: list[dict[str, Any]], old: bytes) -> None:
+        name = lean.name
+        keys = [{"pk": {"S": "NOTE#1"}, "sk": {"S": f"NOTE#{place}"}} for place in range(len(items))]
+        whole = [{**item, **key} for item, key in zip(items, keys, strict=True)]
+        for place, item in enumerate(whole):
+            writer = (lean, plain)[place % 2]
+            await writer._once("put_item", TableName=name, Item=item)
+        absent = {"ConditionExpression": "attribute_not_exists(pk)", "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+        put = {"TableName": name, "Item": {**whole[0], "old": {"B": old}}, **absent}
+        query = {
+            "KeyConditionExpression": "pk = :p",
+            "ExpressionAttributeValues": {":p": {"S": "NOTE#1"}},
+            "Limit": max(1, len(items) - 1),
+        }
+        calls: list[tuple[str, dict[str, Any]]] = [
+            ("get_item", {"TableName": name, "Key": keys[0], "ConsistentRead": True}),
+            ("get_item", {"TableName": name, "Key": {"pk": {"S": "NOTE#none"}, "sk": {"S": "NOTE"}}}),
+            ("query", {"TableName": name, **query}),
+            ("scan", {"TableName": name, "Limit": 5}),
+            ("put_item", put),
+            ("transact_write_items", {"TransactItems": [{"Put": put}]}),
+            ("query", {"TableName": name, **query, "Limit": 0}),
+        ]
+        for method, parameters in calls:
+            assert await outcome(lean, method, **parameters) == await outcome(plain, method, **parameters)
+        found = [await outcome(one, "batch_get_item", RequestItems={name: {"Keys": keys}}) for one in (lean, plain)]
+        of_lean, of_plain = (sorted(one["Responses"][name], key=lambda item: item["sk"]["S"]) for one in found)
+        assert of_lean == of_plain
+        await lean._once("batch_write_item", RequestItems={name: [{"DeleteRequest": {"Key": key}} for key in keys]})
+        assert (await outcome(plain, "scan", TableName=name))["Count"] == 0
+
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        lean, plain = runner.run(stack.enter_async_context(both(engine, table_name)))
+
+        @given(some.lists(ITEM, min_size=1, max_size=4), some.binary(min_size=1))
+        @settings(max_examples=20, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+        def check(items: list[dict[str, Any]], old: bytes) -> None:
+            runner.run(held(lean, plain, items, old))
+
+        try:
+            check()
+        finally:
+            runner.run(stack.aclose())
+
+
+async def test_a_read_that_many_want_is_made_once(table: Table) -> None:
+    """Two hundred at once ask for a page, and as many for a record: two reads; consistent ones are made one by one."""
+    people = [Profile(user=f"member-{place}", name="Ada", joined_at=utc_now()) for place in range(5)]
+    await table.write_many(PROFILE.put(one) for one in people)
+    page, place = PROFILE.on("gsi1", shard=people[0].shard), PROFILE.at(user="member-1")
+    with metered() as spent:
+        pages = await asyncio.gather(*(table.slice(page, 10) for _ in range(200)))
+        found = await asyncio.gather(*(table.get(place) for _ in range(200)))
+    assert {one.records for one in pages} == {pages[0].records}
+    assert set(found) == {people[1]}
+    assert spent.calls == 2
+    with metered() as spent:
+        await asyncio.gather(*(table.get(place, consistent=True) for _ in range(5)))
+    assert spent.calls == 5
+
+
+async def test_who_wrote_sees_it_however_many_are_reading(table: Table) -> None:
+    """Writers among a crowd of readers of the same record: each finds what it has just written, or newer."""
+    place = PROFILE.at(user="ada")
+    start = utc_now()
+
+    async def write(number: int) -> None:
+        await table.write(PROFILE.put(Profile(user="ada", name=str(number), joined_at=start)))
+
+    async def read() -> int:
+        found = await table.get(place)
+        assert found is not None
+        return int(found.name)
+
+    async def crowd(done: asyncio.Event) -> None:
+        while not done.is_set():
+            await read()
+
+    await write(0)
+    done = asyncio.Event()
+    readers = [asyncio.create_task(crowd(done)) for _ in range(5)]
+    for number in range(1, 25):
+        await write(number)
+        assert await read() == number
+    done.set()
+    await asyncio.gather(*readers)
+
+
+async def test_the_lean_way_is_the_one_taken(table: Table) -> None:
+    """On an engine of one's own nothing is out of the ordinary."""
+    assert table._wire is not None
