@@ -1,0 +1,199 @@
+"""What is asked of the SDK: address, credentials, certificates, proxies. An upgrade that answers otherwise fails here.
+
+The engines and the givers of credentials here are small servers, since what they are sent is the question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import ipaddress
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aioboto3
+import pytest
+from aiohttp import web
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from datastore.dynamo import Table, Unavailable, deadline, open_table
+from datastore.dynamo.wire import resolved
+from datastore.people import PROFILE
+
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+CHAIN = ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN", "HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
+
+
+@pytest.fixture(autouse=True)
+def settings_of_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing but what a test says, on whosever machine it runs."""
+    for name in CHAIN:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+
+
+@asynccontextmanager
+async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+    server = web.Server(handler)
+    door = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0, ssl=tls)
+    try:
+        yield f"http{'s' if tls else ''}://127.0.0.1:{door.sockets[0].getsockname()[1]}"
+    finally:
+        door.close()
+        await server.shutdown(0.1)
+
+
+class Engine:
+    """Has nothing, and remembers who asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[web.BaseRequest] = []
+
+    async def __call__(self, request: web.BaseRequest) -> web.Response:
+        self.asked.append(request)
+        return web.json_response({})
+
+    @property
+    def signers(self) -> list[str]:
+        return [request.headers["Authorization"].split("Credential=")[1].split("/")[0] for request in self.asked]
+
+
+async def nobody(table: Table) -> None:
+    with deadline(2):
+        assert await table.get(PROFILE.at(user="ada")) is None
+
+
+@pytest.mark.usefixtures("keys")
+async def test_the_address_at_aws_is_the_sdks() -> None:
+    """With the region that requests are signed for; nothing is sent to find out."""
+    async with aioboto3.Session().client("dynamodb") as client:
+        way = await resolved(client, "ringside")
+    assert str(way.url) == "https://dynamodb.eu-west-1.amazonaws.com/"
+    assert (way.target, way.content_type) == ("DynamoDB_20120810.", "application/x-amz-json-1.0")
+    assert (way.region, way.service, way.plain) == ("eu-west-1", "dynamodb", None)
+    assert way.agent.startswith("aiobotocore")
+
+
+@pytest.mark.usefixtures("keys")
+async def test_other_addresses_are_the_sdks_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """FIPS, dual stack: settings of the SDK's chain that the service knows nothing of."""
+    monkeypatch.setenv("AWS_USE_FIPS_ENDPOINT", "true")
+    async with aioboto3.Session(region_name="us-east-2").client("dynamodb") as client:
+        assert (await resolved(client, "ringside")).url.host == "dynamodb-fips.us-east-2.amazonaws.com"
+
+
+@pytest.mark.usefixtures("keys")
+async def test_requests_are_signed_with_the_chains_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the environment, and a session's token with them, sent to the address that the environment names."""
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "a-token")
+    engine = Engine()
+    async with serving(engine) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
+        async with open_table("ringside") as table:
+            assert table._wire is not None
+            await nobody(table)
+    (request,) = engine.asked
+    assert engine.signers == ["AKID"]
+    assert request.headers["X-Amz-Security-Token"] == "a-token"
+    assert "/eu-west-1/dynamodb/aws4_request" in request.headers["Authorization"]
+
+
+async def test_credentials_that_expire_are_fetched_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a container's role has them: each time they are about to expire, by the SDK's own rules."""
+    given = 0
+
+    async def credentials(_: web.BaseRequest) -> web.Response:
+        nonlocal given
+        given += 1
+        expires = dt.datetime.now(dt.UTC) + dt.timedelta(minutes=1 if given < 3 else 60)
+        return web.json_response({
+            "AccessKeyId": f"AKID{given}", "SecretAccessKey": f"secret{given}", "Token": f"token{given}",
+            "Expiration": expires.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        })  # fmt: skip
+
+    engine = Engine()
+    async with serving(engine) as url, serving(credentials) as giver:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
+        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", giver)
+        async with open_table("ringside") as table:
+            assert table._wire is not None
+            for _ in range(4):
+                await nobody(table)
+    assert engine.signers[-2:] == ["AKID3", "AKID3"]
+    assert engine.asked[-1].headers["X-Amz-Security-Token"] == "token3"
+    assert given == 3
+
+
+async def test_without_credentials_the_sdk_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    """When the first call is made, as it always did."""
+    async with open_table("ringside") as table:
+        assert table._wire is None
+        with deadline(0.2), pytest.raises(Unavailable, match="NoCredentialsError"):
+            await table.get(PROFILE.at(user="ada"))
+    assert "there are no credentials" in caplog.text
+
+
+@pytest.mark.usefixtures("keys")
+async def test_a_proxy_is_the_sdks_business(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """It knows how to go through one; the log says that this takes more work. Addresses that need none go directly."""
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    async with open_table("ringside") as table:
+        assert table._wire is None
+    assert "there is a proxy" in caplog.text
+    async with open_table("ringside", url="http://127.0.0.1:1") as table:
+        assert table._wire is not None
+
+
+@pytest.mark.usefixtures("keys")
+async def test_certificates_are_checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Against the bundle that the SDK is told of; one that nobody vouches for is no engine."""
+    bundle, tls = certificate(tmp_path)
+    engine = Engine()
+    async with serving(engine, tls) as url:
+        async with open_table("ringside", url=url) as table:
+            with deadline(0.5), pytest.raises(Unavailable, match="SSLCertVerificationError"):
+                await table.get(PROFILE.at(user="ada"))
+        monkeypatch.setenv("AWS_CA_BUNDLE", str(bundle))
+        async with open_table("ringside", url=url) as table:
+            assert table._wire is not None
+            await nobody(table)
+    assert len(engine.asked) == 1
+
+
+def certificate(folder: Path) -> tuple[Path, ssl.SSLContext]:
+    """A certificate that vouches for itself, and a server's settings with it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "engine")])
+    now = dt.datetime.now(dt.UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    bundle = folder / "bundle.pem"
+    bundle.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    private = folder / "key.pem"
+    private.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(bundle, private)
+    return bundle, tls
