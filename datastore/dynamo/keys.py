@@ -34,6 +34,8 @@ class BadKey(ValueError):
 
 def key_text(value: Any) -> str:
     """The text of an identifier in a key, or BadKey: whoever could write a `#` could forge a key."""
+    if type(value) is str and value.isalnum():  # most of them, and ten times as fast
+        return value
     if isinstance(value, datetime):
         return iso(value)
     if isinstance(value, date):
@@ -95,6 +97,7 @@ class Template:
     literals: tuple[str, ...] = field(init=False)
     holes: tuple[Hole, ...] = field(init=False)
     pattern: re.Pattern[str] = field(init=False)
+    _parts: tuple[tuple[str, Callable[[Any], str], str], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         literals, holes, pattern = [], [], ""
@@ -109,6 +112,8 @@ class Template:
         object.__setattr__(self, "literals", tuple(literals))
         object.__setattr__(self, "holes", tuple(holes))
         object.__setattr__(self, "pattern", re.compile(pattern))
+        parts = tuple((hole.name, hole.text, after) for hole, after in zip(holes, literals[1:], strict=True))
+        object.__setattr__(self, "_parts", parts)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -116,10 +121,10 @@ class Template:
 
     def of(self, record: Any) -> str:
         """The text for a record."""
-        parts = [self.literals[0]]
-        for hole, literal in zip(self.holes, self.literals[1:], strict=True):
-            parts += (hole.text(getattr(record, hole.name)), literal)
-        return "".join(parts)
+        text = self.literals[0]
+        for name, spell, literal in self._parts:
+            text += spell(getattr(record, name)) + literal
+        return text
 
     def start(self, values: Mapping[str, Any]) -> str:
         """The text up to the first hole that no value is given for: all of it, or what all such keys begin with."""
