@@ -93,7 +93,7 @@ async def ways(url: str) -> AsyncIterator[dict[str, Way]]:
             "aioboto3's client, as documented": lambda: documented.query(**QUERY),
             "`Table.slice` through the SDK's client": lambda: records(slow),
             "`Table.slice`, to records": lambda: records(table),
-            "`Wire.ask`, to attribute maps": lambda: attribute_maps(table),
+            "`Wire.query`, to attribute maps": lambda: attribute_maps(table),
             "bare aiohttp, botocore's signature, orjson": lambda: bare(http, url, signed=True),
             "bare aiohttp, unsigned, orjson": lambda: bare(http, url, signed=False),
         }
@@ -108,7 +108,7 @@ async def records(table: Table) -> int:
 
 
 async def attribute_maps(table: Table) -> int:
-    return len((await table._once("query", **QUERY))["Items"])  # noqa: SLF001 - the part of a slice that is measured
+    return len((await table.client.query(**QUERY))["Items"])
 
 
 async def bare(http: aiohttp.ClientSession, url: str, *, signed: bool) -> int:

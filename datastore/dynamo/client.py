@@ -53,8 +53,8 @@ async def open_table(
         if plain:
             yield Table(client, name)
             return
-        async with _wire(session, client, name, given) as lean:
-            yield Table(client, name, lean)
+        async with _lean(session, client, name, given) as lean:
+            yield Table(lean, name)
 
 
 def _noting(given: dict[str, Any]) -> type[AIOHTTPSession]:
@@ -69,16 +69,14 @@ def _noting(given: dict[str, Any]) -> type[AIOHTTPSession]:
 
 
 @asynccontextmanager
-async def _wire(
-    session: aioboto3.Session, client: Any, name: str, given: Mapping[str, Any]
-) -> AsyncIterator[wire.Wire | None]:
-    """The lean way to where the SDK's client sends its requests; None if only the client itself knows how."""
+async def _lean(session: aioboto3.Session, client: Any, name: str, given: Mapping[str, Any]) -> AsyncIterator[Any]:
+    """The client with a lean way to where it sends its requests; as it is, if only the client itself knows how."""
     credentials = await session.get_credentials()
     way = await wire.resolved(client, name)
     reason = way.plain or _unusual(given) or (None if credentials else "there are no credentials")
     if reason:
         _log.warning("Requests to the table take the SDK's own way, at several times the work: %s", reason)
-        yield None
+        yield client
         return
     tls = None
     if way.url.scheme == "https":
@@ -86,7 +84,7 @@ async def _wire(
     origin = connections.Origin(way.url.host or "", way.url.port or 0, tls)
     kept = connections.Connections(origin, _CONNECTIONS)
     try:
-        yield wire.Wire(kept, way, credentials, client.meta.service_model)
+        yield wire.Wire(client, kept, way, credentials)
     finally:
         kept.close()
 

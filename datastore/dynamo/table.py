@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from datastore.dynamo.attributes import Attribute, Item
     from datastore.dynamo.entity import Entity, ItemKey, Partition
     from datastore.dynamo.paging import Window
-    from datastore.dynamo.wire import Wire
     from datastore.dynamo.writes import Write
 
 R = TypeVar("R")
@@ -58,12 +57,11 @@ class Slice(Generic[R]):
 
 
 class Table:
-    """One table behind a low-level client, or a wire that sends the client's calls. Shares reads that are under way."""
+    """One table behind a low-level client. Holds no state of its own but the reads that are under way."""
 
-    def __init__(self, client: Any, name: str, wire: Wire | None = None) -> None:
+    def __init__(self, client: Any, name: str) -> None:
         self.client = client
         self.name = name
-        self._wire = wire
         self._flights = Flights()
 
     # ── reading ──
@@ -314,10 +312,7 @@ class Table:
             return await getattr(self.client, method)(**parameters)
         parameters["ReturnConsumedCapacity"] = "TOTAL"
         try:
-            if self._wire is not None:
-                answer = await self._wire.ask(operation, parameters)
-            else:
-                answer = await getattr(self.client, method)(**parameters)
+            answer = await getattr(self.client, method)(**parameters)
         finally:
             if operation in WRITES:  # also when it failed: it may have been applied
                 self._flights.closed(written(parameters))

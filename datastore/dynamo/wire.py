@@ -9,7 +9,7 @@
 | answer    | json, then walked against the service model | orjson; walked only if it holds binary attributes          |
 | an error  | parsed against the service model            | by the SDK's own parser, raised as the SDK's `ClientError` |
 
-Law: `Wire.ask` answers what the SDK's client would answer, without its ResponseMetadata, and fails as it fails. The
+Law: a `Wire` answers what the SDK's client would answer, without its ResponseMetadata, and fails as it fails. The
 client stays in charge of settings, endpoint and credentials, which are asked of it anew for every request, so roles
 and their refreshing work. Whatever is out of the ordinary (a proxy, a client certificate, another kind of signature)
 is left to the client itself: `Resolved.plain`.
@@ -23,6 +23,7 @@ import json
 import time
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -226,15 +227,22 @@ class Faults:
 
 
 class Wire:
-    """Sends calls for the SDK's client."""
+    """The SDK's low-level client, with its calls for data sent the lean way: `await wire.query(TableName=…)`."""
 
-    def __init__(self, connections: Connections, way: Resolved, credentials: Any, model: Any) -> None:
+    def __init__(self, client: Any, connections: Connections, way: Resolved, credentials: Any) -> None:
+        self._client = client
         self._connections = connections
         self._credentials = credentials
         self._signer = Signer(way)
-        self._faults = Faults(model)
+        self._faults = Faults(client.meta.service_model)
+        for method, operation in OPERATIONS.items():
+            setattr(self, method, partial(self._ask, operation))
 
-    async def ask(self, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def __getattr__(self, name: str) -> Any:
+        """Whatever is not a call for data is the client's own."""
+        return getattr(self._client, name)
+
+    async def _ask(self, operation: str, /, **parameters: Any) -> dict[str, Any]:
         credentials = await self._credentials.get_frozen_credentials()
         request = self._signer.request(operation, request_body(parameters), credentials)
         answered = await self._connections.ask(request)

@@ -14,6 +14,7 @@ from hypothesis import strategies as some
 from datastore.dynamo import Table, metered, open_table
 from datastore.dynamo.declaration import create
 from datastore.dynamo.errors import named
+from datastore.dynamo.wire import Wire
 from datastore.people import PROFILE, Profile
 from resolvers.context import utc_now
 from tests.engines import Running
@@ -157,4 +158,4 @@ async def test_who_wrote_sees_it_however_many_are_reading(table: Table) -> None:
 
 async def test_the_lean_way_is_the_one_taken(table: Table) -> None:
     """On an engine of one's own nothing is out of the ordinary."""
-    assert table._wire is not None
+    assert isinstance(table.client, Wire)

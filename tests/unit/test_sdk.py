@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from datastore.dynamo import Table, Unavailable, deadline, open_table
-from datastore.dynamo.wire import resolved
+from datastore.dynamo.wire import Wire, resolved
 from datastore.people import PROFILE
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -105,7 +105,7 @@ async def test_requests_are_signed_with_the_chains_credentials(monkeypatch: pyte
     async with serving(engine) as url:
         monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
         async with open_table("ringside") as table:
-            assert table._wire is not None
+            assert isinstance(table.client, Wire)
             await nobody(table)
     (request,) = engine.asked
     assert engine.signers == ["AKID"]
@@ -131,7 +131,7 @@ async def test_credentials_that_expire_are_fetched_anew(monkeypatch: pytest.Monk
         monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
         monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", giver)
         async with open_table("ringside") as table:
-            assert table._wire is not None
+            assert isinstance(table.client, Wire)
             for _ in range(4):
                 await nobody(table)
     assert engine.signers[-2:] == ["AKID3", "AKID3"]
@@ -142,7 +142,7 @@ async def test_credentials_that_expire_are_fetched_anew(monkeypatch: pytest.Monk
 async def test_without_credentials_the_sdk_says_so(caplog: pytest.LogCaptureFixture) -> None:
     """When the first call is made, as it always did."""
     async with open_table("ringside") as table:
-        assert table._wire is None
+        assert not isinstance(table.client, Wire)
         with deadline(0.2), pytest.raises(Unavailable, match="NoCredentialsError"):
             await table.get(PROFILE.at(user="ada"))
     assert "there are no credentials" in caplog.text
@@ -154,10 +154,10 @@ async def test_a_proxy_is_the_sdks_business(monkeypatch: pytest.MonkeyPatch, cap
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     async with open_table("ringside") as table:
-        assert table._wire is None
+        assert not isinstance(table.client, Wire)
     assert "there is a proxy" in caplog.text
     async with open_table("ringside", url="http://127.0.0.1:1") as table:
-        assert table._wire is not None
+        assert isinstance(table.client, Wire)
 
 
 @pytest.mark.usefixtures("keys")
@@ -171,7 +171,7 @@ async def test_certificates_are_checked(monkeypatch: pytest.MonkeyPatch, tmp_pat
                 await table.get(PROFILE.at(user="ada"))
         monkeypatch.setenv("AWS_CA_BUNDLE", str(bundle))
         async with open_table("ringside", url=url) as table:
-            assert table._wire is not None
+            assert isinstance(table.client, Wire)
             await nobody(table)
     assert len(engine.asked) == 1
 
