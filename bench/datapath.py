@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from server.engine import beside
 
 RESULTS = Path(__file__).parent / "results" / "datapath.md"
 NAME, ITEMS = "ringside-bench", 20
+PACKAGES = ("aioboto3", "aiodynamo", "aiohttp", "orjson", "httptools", "uvloop")
 Way = Callable[[], Awaitable[Any]]
 
 
@@ -199,6 +201,7 @@ def report(took: dict[str, list[float]]) -> str:
         "",
         f"Of it, one item read as a record: {made:.1f} µs by its entity's own function, {plain:.1f} µs by field.",
         "Medians over interleaved turns, one process on uvloop against the embedded engine; only shares travel.",
+        "With " + ", ".join(f"{name} {version(name)}" for name in PACKAGES if importlib.util.find_spec(name)) + ".",
         "",
     ])  # fmt: skip
 

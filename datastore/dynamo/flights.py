@@ -46,7 +46,9 @@ class Reach:
 
     def of(self, word: str) -> set[str] | None:
         """The words of everything that a write under this word touches; None: anything."""
-        return self._words.get(word)
+        words = self._words.get(word)
+        # A template may begin with a hole, and then with any word.
+        return None if words is None or any("{" in one for one in words) else words
 
 
 REACH = Reach()  # filled by every entity that is declared

@@ -18,11 +18,11 @@ from datastore.dynamo.wire import Wire
 from datastore.people import PROFILE, Profile
 from resolvers.context import utc_now
 from tests.engines import Running
-from tests.property.test_wire import TEXT
+from tests.property.test_wire import TEXT, Attributes, nested
 
 NUMBER = some.one_of(some.integers(-(10**37), 10**37).map(str), some.sampled_from(["0.5", "-1.25e10", "1E-9"]))
 NAME = some.text(some.characters(categories=["L"]), min_size=1, max_size=9)
-FLAT: some.SearchStrategy[dict[str, Any]] = some.one_of(
+FLAT: Attributes = some.one_of(
     some.builds(lambda value: {"S": value}, TEXT),
     some.builds(lambda value: {"N": value}, NUMBER),
     some.builds(lambda value: {"B": value}, some.binary(min_size=1, max_size=30)),
@@ -31,14 +31,7 @@ FLAT: some.SearchStrategy[dict[str, Any]] = some.one_of(
     some.builds(lambda value: {"BS": [value]}, some.binary(min_size=1, max_size=9)),
     some.builds(lambda value: {"SS": [value]}, TEXT.filter(bool)),
 )
-ATTRIBUTE = some.recursive(
-    FLAT,
-    lambda inner: some.one_of(
-        some.builds(lambda values: {"L": values}, some.lists(inner, max_size=3)),
-        some.builds(lambda values: {"M": values}, some.dictionaries(NAME, inner, max_size=3)),
-    ),
-    max_leaves=6,
-)
+ATTRIBUTE = nested(FLAT, NAME)
 ITEM = some.dictionaries(NAME, ATTRIBUTE, max_size=5)
 
 

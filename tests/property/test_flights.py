@@ -167,6 +167,17 @@ async def test_a_write_nobody_declared_ends_all_sharing() -> None:
     assert await first == 0
 
 
+def test_a_key_that_may_begin_with_anything_touches_everything() -> None:
+    """As does one that no entity declares; the others touch what shares their items."""
+    reach = Reach()
+    reach.add("BOARD#{board}", "BOARDS")
+    reach.add("BOARD#{board}", "LEADERBOARD#{board}")
+    reach.add("NOTE#{note}", "{shelf}#NOTES")
+    assert reach.of("BOARD") == {"BOARD", "BOARDS", "LEADERBOARD"}
+    assert reach.of("NOTE") is None
+    assert reach.of("FOREIGN") is None
+
+
 def test_a_call_tells_which_partitions_it_writes() -> None:
     """Of every kind of write; a check writes nothing."""
     key, item = {"pk": {"S": "A#1"}, "sk": {"S": "A"}}, {"pk": {"S": "B#1"}, "sk": {"S": "B"}, "n": {"N": "1"}}

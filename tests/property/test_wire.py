@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 import botocore.session
 import orjson
@@ -27,7 +27,8 @@ NUMBER = some.one_of(
 )
 # Names that could be taken for types, if anybody looked at names alone.
 NAME = some.one_of(TEXT.filter(bool), some.sampled_from(["B", "BS", "S", "M", "L", "Items", "pk"]))
-FLAT: some.SearchStrategy[dict[str, Any]] = some.one_of(
+Attributes: TypeAlias = some.SearchStrategy[dict[str, Any]]
+FLAT: Attributes = some.one_of(
     some.builds(lambda value: {"S": value}, TEXT),
     some.builds(lambda value: {"N": value}, NUMBER),
     some.builds(lambda value: {"B": value}, some.binary(max_size=40)),
@@ -37,14 +38,19 @@ FLAT: some.SearchStrategy[dict[str, Any]] = some.one_of(
     some.builds(lambda values: {"SS": values}, some.lists(TEXT, min_size=1, max_size=3)),
     some.builds(lambda values: {"NS": values}, some.lists(NUMBER, min_size=1, max_size=3)),
 )
-ATTRIBUTE = some.recursive(
-    FLAT,
-    lambda inner: some.one_of(
-        some.builds(lambda values: {"L": values}, some.lists(inner, max_size=3)),
-        some.builds(lambda values: {"M": values}, some.dictionaries(NAME, inner, max_size=3)),
-    ),
-    max_leaves=8,
-)
+
+
+def nested(flat: Attributes, names: some.SearchStrategy[str]) -> Attributes:
+    """Such attributes, and lists and maps of them, two deep."""
+    inner = flat
+    for _ in range(2):
+        lists = some.lists(inner, max_size=3).map(lambda values: {"L": values})
+        maps = some.dictionaries(names, inner, max_size=3).map(lambda values: {"M": values})
+        inner = some.one_of(flat, lists, maps)
+    return inner
+
+
+ATTRIBUTE = nested(FLAT, NAME)
 ITEM = some.dictionaries(NAME, ATTRIBUTE, max_size=6)
 
 
