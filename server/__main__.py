@@ -97,7 +97,12 @@ async def _prepared(settings: Settings, reachable: Settings, *, demo: bool) -> N
             await declaration.create(table)
         await check(table)
         if demo:
-            await _plant(House(table, settings.seal(), policy_of(settings)))
+            try:
+                await _plant(House(table, settings.seal(), policy_of(settings)))
+            except DynamoError as error:
+                # An engine too slow for it, such as the one of last resort, still makes a service.
+                message = f"Not all of the demo data is planted ({error}); `ringside demo` goes on with it."
+                err.print(message, style="yellow", markup=False)
 
 
 def _serve(settings: Settings, listening: socket.socket, workers: int) -> None:
