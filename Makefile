@@ -5,7 +5,7 @@ PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
 NPM := NODE_USE_SYSTEM_CA=1 PATH="$(CURDIR)/$(BIN):$$PATH" npm --loglevel=error --no-audit --no-fund --no-update-notifier
-COMPILE := $(BIN)/uv pip compile pyproject.toml -q --python-version 3.11 --universal --generate-hashes \
+COMPILE := $(BIN)/uv pip compile -q --python-version 3.11 --universal --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate $(ARGS)
 
 # What is installed or built leaves one of these behind; a step runs when it is missing or older than what it is made of.
@@ -60,11 +60,12 @@ generated: $(DEV) ## Writes the SDL, the table's templates and the texts' tables
 
 lock: $(DEV) ## Resolves the locks anew; ARGS=--upgrade takes newer versions
 	@echo "Locking the Python packages"
-	@$(COMPILE) -o requirements.lock
-	@$(COMPILE) --extra moto --group build -o requirements-local.lock
-	@$(COMPILE) --extra moto --group dev -o requirements-dev.lock
+	@$(COMPILE) pyproject.toml -o requirements.lock
+	@$(COMPILE) pyproject.toml --extra moto --group build -o requirements-local.lock
+	@$(COMPILE) pyproject.toml --extra moto --group dev -o requirements-dev.lock
+	@$(COMPILE) bench/peers/requirements.in -o bench/peers/requirements.lock
 	@echo "Locking the npm packages"
-	@for folder in deploy/engine explorer tests/node; do \
+	@for folder in deploy/engine explorer tests/node bench/peers; do \
 		$(NPM) install --prefix $$folder --package-lock-only --omit-lockfile-registry-resolved || exit 1; done
 
 clean: ## Removes what was installed and built; the data in .ringside/ stay

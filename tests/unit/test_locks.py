@@ -17,7 +17,7 @@ from tests.generated import ROOT
 
 LOCKS = ("requirements.lock", "requirements-local.lock", "requirements-dev.lock")
 PINNED = re.compile(r"^([\w.\[\]-]+==[^\\\n]+?) *((?:\\\n +--hash=sha256:[0-9a-f]{64} ?)+)$", re.MULTILINE)
-PACKAGES = ("deploy/engine", "explorer", "tests/node")
+PACKAGES = ("deploy/engine", "explorer", "tests/node", "bench/peers")
 
 
 def locked(name: str) -> dict[str, set[str]]:
@@ -41,7 +41,7 @@ def wanted(project: Mapping[str, Any], group: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", LOCKS)
+@pytest.mark.parametrize("name", [*LOCKS, "bench/peers/requirements.lock"])
 def test_every_package_is_pinned_with_hashes_and_without_an_address(name: str) -> None:
     """Any registry will do, and none can slip in another file."""
     assert locked(name)
