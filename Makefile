@@ -66,7 +66,7 @@ lock: $(DEV) ## Resolves the locks anew; ARGS=--upgrade takes newer versions
 	@$(COMPILE) bench/peers/requirements.in -o bench/peers/requirements.lock
 	@echo "Locking the npm packages"
 	@for folder in deploy/engine explorer tests/node bench/peers; do \
-		$(NPM) install --prefix $$folder --package-lock-only --omit-lockfile-registry-resolved || exit 1; done
+		$(NPM) install --prefix $$folder --package-lock-only --omit-lockfile-registry-resolved > /dev/null || exit 1; done
 
 clean: ## Removes what was installed and built; the data in .ringside/ stay
 	rm -rf .venv explorer/node_modules tests/node/node_modules deploy/engine/node_modules server/explorer dist
