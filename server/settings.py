@@ -420,7 +420,14 @@ def _described() -> Iterator[tuple[str, str, str]]:
 
 
 def _shown(default: object) -> str:
-    return "" if default in (None, ()) else f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
+    match default:
+        case None | ():
+            return ""
+        case bool():
+            return f"`{str(default).lower()}`"
+        case float():
+            return f"`{default:g}`"
+    return f"`{default}`"
 
 
 def _extra(field: FieldInfo, key: str) -> str:
