@@ -46,7 +46,7 @@ def public(key: Private, kid: str | None, **more: object) -> dict[str, Any]:
 
 
 def signed(key: Private | str, algorithm: str, kid: str | None = None, **claims: object) -> str:
-    whole = {"sub": "auth0|ann", "exp": int(time.time()) + 600, "aud": "ringside", "iss": "https://login/"} | claims
+    whole = {"sub": "auth0|ann", "exp": int(time.time()) + 86_400, "aud": "ringside", "iss": "https://login/"} | claims
     return jwt.encode(whole, key, algorithm=algorithm, headers={"kid": kid} if kid else None)
 
 
