@@ -1,0 +1,77 @@
+"""What the foundation promises: how soon it answers, what it holds when idle, how fast it refuses.
+
+    python -m bench.foundation [--write]
+
+Start: the median of five starts on the embedded engine with its demo data there, from the process's birth to the first
+answer over HTTP. Memory: resident, of the service's process, two seconds later. Refusals: the slowest of ten runs of
+each of the suite's bombs, checked in this process.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+import psutil
+
+from schema import schema
+from server.execution.documents import Documents, Faulty
+from tests.engine.test_http import BOMBS
+from tests.service import running_service
+
+RESULTS = Path(__file__).parent / "results" / "foundation.md"
+STARTS = 5
+
+
+def started(data: str) -> tuple[float, float]:
+    """Seconds to the first answer, and idle megabytes."""
+    began = time.perf_counter()
+    with running_service({"RINGSIDE_DATA": data}, ["--demo"]) as service:
+        httpx.post(f"{service.url}/graphql", json={"query": "{ __typename }"}).raise_for_status()
+        took = time.perf_counter() - began
+        time.sleep(2)
+        return took, psutil.Process(service.process.pid).memory_info().rss / 1e6
+
+
+def slowest_refusal() -> tuple[str, float]:
+    documents = Documents(schema._schema)  # noqa: SLF001
+    worst = ("", 0.0)
+    for name, text in BOMBS.items():
+        for _ in range(10):
+            began = time.perf_counter()
+            try:
+                documents.operation(text, None, introspection=True)
+            except Faulty:
+                worst = max(worst, (name, (time.perf_counter() - began) * 1000), key=lambda pair: pair[1])
+    return worst
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as data:
+        started(data)
+        runs = [started(data) for _ in range(STARTS)]
+    name, slowest = slowest_refusal()
+    lines = [
+        "# The foundation",
+        "",
+        "    python -m bench.foundation --write",
+        "",
+        "| what | to reach | measured |",
+        "|---|---|---|",
+        f"| start to first answer, median of {STARTS} | 1.5 s | {statistics.median(took for took, _ in runs):.2f} s |",
+        f"| idle memory of the service | 120 MB | {max(memory for _, memory in runs):.0f} MB |",
+        f"| slowest refusal of a bomb ({name}) | 50 ms | {slowest:.0f} ms |",
+        "| GraphQL over HTTP, `auditServer` of npm's graphql-http | 61 of 61 | 61 of 61 (a test of the suite) |",
+        "",
+    ]
+    print("\n".join(lines))
+    if "--write" in sys.argv:
+        RESULTS.write_text("\n".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
