@@ -119,6 +119,7 @@ async def test_a_cursor_is_good_for_its_own_list_only(one_client: Client, calls:
     top = await one_client.ask("{ topProducts(first: 1) { edges { cursor } } }")
     again = await one_client.ask(PAGE, product="42", ratings=[5, 4], first=50, after=cursor)
     assert len(again["edges"]) == 2, "page size and the ratings' order may change"
+    assert calls, "the meter counts"
     calls.clear()
     altered = [
         cursor[:place] + ("A" if cursor[place] != "A" else "B") + cursor[place + 1 :] for place in range(len(cursor))

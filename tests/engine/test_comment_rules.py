@@ -118,7 +118,7 @@ async def test_wrong_counts_change_no_page(one_client: Client) -> None:
             if item["sk"]["S"].startswith("STATISTICS#"):
                 wronged = {**item, **{f"r{rating}": {"N": wrong} for rating in (1, 2, 5)}, "bytes": {"N": wrong}}
                 await table.client.put_item(TableName=table.name, Item=wronged)
-        one_client.house._parts.pop(Counts, None)
+        await one_client.house._parts.pop(Counts).close()
         for ratings, bodies in right.items():
             page = await one_client.ask(PAGE, product="42", ratings=list(ratings), languages=["en", "fr"], first=3)
             assert [edge["node"]["body"] for edge in page["edges"]] == bodies
