@@ -33,8 +33,11 @@ EVERY = 2.0
 SOON = 0.2
 """From the first vote on a quiet board to its settling, so that a burst is settled together."""
 
-PATIENCE = 1.5
-"""How long a reader waits for a settling under way; a large board's first one may take longer."""
+PATIENCE = 0.5
+"""How long a reader waits for a settling under way; a small board's is done in a few milliseconds."""
+
+LONG_PATIENCE = 1.5
+"""The same for votes that another process left, which may be older."""
 
 AT_THE_END = 5.0
 """How long a process that is to end waits for its votes to be settled; whoever reads them next settles the rest."""
@@ -54,7 +57,6 @@ class Standings:
 
     def __init__(self, house: House) -> None:
         self._house = house
-        self.process = secrets.token_hex(6)
         self.boards: Kept[str, BoardNow] = Kept(self._read_boards, seconds=0.25)
         self.contenders: Kept[Place, Contender] = Kept(self._read_contenders, seconds=0.25)
         self.pictures: Kept[Place, str] = Kept(self._read_pictures, seconds=5.0, most=1000)
@@ -99,17 +101,18 @@ class Standings:
             return None
         tide = self._tides.get(slug)
         under_way = tide is not None and tide.settling is not None
-        if under_way or (now.unsettled_by(self.process) and self._overdue(now.board)):
-            await self._awaited(self.tide(slug))
+        left = now.unsettled_by(tide.name if tide else "") and self._overdue(now.board)
+        if under_way or left:
+            await self._awaited(self.tide(slug), LONG_PATIENCE if left else PATIENCE)
             now = await self.boards.load(slug)
         return now.board if now else None
 
     def _overdue(self, board: Board) -> bool:
         return board.settled_at is None or board.settled_at < self._house.clock() - timedelta(seconds=EVERY)
 
-    async def _awaited(self, tide: Tide) -> None:
+    async def _awaited(self, tide: Tide, patience: float) -> None:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(patience):
                 await tide.settle()
         except TimeoutError:
             return
@@ -153,6 +156,8 @@ class Tide:
     """The votes of this process on one board that come in, and are settled every two seconds while they do."""
 
     def __init__(self, slug: str, standings: Standings, house: House) -> None:
+        self.name = secrets.token_hex(6)
+        """Of this process's marks on the board."""
         self._slug = slug
         self._standings = standings
         self._house = house
@@ -172,6 +177,12 @@ class Tide:
         try:
             await self._mark()
             yield
+        except BaseException:
+            # What got no answer may still be carried out. The mark stays, as if of a process that is gone: whoever
+            # reads the board settles it until then.
+            self.name = secrets.token_hex(6)
+            self._marked_until = None
+            raise
         finally:
             self._in_flight -= 1
             self._changed = True
@@ -189,7 +200,7 @@ class Tide:
         async with self._marking:
             if self._marked_until is None or self._marked_until < needed:
                 until = needed + _MARKED_AHEAD
-                await voting.stir(self._house.table, self._slug, self._standings.process, until)
+                await voting.stir(self._house.table, self._slug, self.name, until)
                 self._marked_until = until
 
     async def _run(self) -> None:
@@ -201,6 +212,7 @@ class Tide:
                     await self._unmark()
         finally:
             self._running = None
+            self._roster = None  # read again when somebody votes; most boards are quiet most of the time
 
     async def _unmark(self) -> None:
         async with self._marking:
@@ -209,7 +221,7 @@ class Tide:
             # Taken back here first: whoever votes from now on waits for the lock and marks anew.
             self._marked_until = None
             try:
-                await voting.unstir(self._house.table, self._slug, self._standings.process)
+                await voting.unstir(self._house.table, self._slug, self.name)
             except DynamoError as error:
                 _log.warning("a mark was left; others will settle this board for a while", reason=str(error))
 

@@ -9,8 +9,8 @@ The interval is value ± 1.96 standard errors of the difference to the mean, fro
 matrix. Up to `EXACT` contenders that inverse is computed; above, its diagonal is 1/I_ii + Σ_j I_ij²/(I_ii²·I_jj), the
 first terms of its series, which for boards with many votes per contender differs by a few percent.
 
-Nothing of this is done while a request waits longer than `WAIT`: the fit runs in a thread, its result is kept for as
-long as the board is as it was, and older strengths are shown while newer ones are computed.
+The fit runs in a thread, never in a request: its result is kept for as long as the board is as it was, and a request
+waits `WAIT` seconds for a newer one, then shows the older.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from resolvers.voting import LeaderboardRow
 
 WAIT = 0.5
+WAIT_FOR_THE_FIRST = 3.0
 EXACT = 150
 STEPS = 500
 CLOSE = 1e-6
@@ -216,7 +217,7 @@ class Strengths:
             task = asyncio.get_running_loop().create_task(self._refresh(board, known), context=contextvars.Context())
             self._under_way[board.slug] = task
             task.add_done_callback(lambda _: self._under_way.pop(board.slug, None))
-        await asyncio.wait({task}, timeout=WAIT)
+        await asyncio.wait({task}, timeout=WAIT if known else WAIT_FOR_THE_FIRST)
         known = self._known.get(board.slug)
         return known.strengths if known else {}
 
@@ -225,7 +226,7 @@ class Strengths:
         try:
             meetings = [
                 Meeting(pair.low, pair.high, pair.lo + pair.t / 2, pair.hi + pair.t / 2)
-                async for pair in voting.all_pairs(self._house.table, board)
+                for pair in await voting.all_pairs(self._house.table, board)
                 if pair.votes
             ]
         except DynamoError as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
@@ -145,11 +145,14 @@ async def pairs_page(table: Table, board: Board, position: str | None, limit: in
         wanted *= 2  # so many pairs whose votes were all voided
 
 
-async def all_pairs(table: Table, board: Board) -> AsyncIterator[PairTally]:
-    """Every shard's share of every record, for the strengths and the audit."""
-    for shard in range(board.spread):
-        async for tally in table.walk(PAIR.on(board=board.slug, shard=shard), by=1000):
-            yield tally
+async def all_pairs(table: Table, board: Board) -> list[PairTally]:
+    """Every shard's share of every record, for the strengths."""
+
+    async def of(shard: int) -> list[PairTally]:
+        return [tally async for tally in table.walk(PAIR.on(board=board.slug, shard=shard), by=1000)]
+
+    shares = await asyncio.gather(*(of(shard) for shard in range(board.spread)))
+    return [tally for share in shares for tally in share]
 
 
 def _sum(one: PairTally, other: PairTally) -> PairTally:

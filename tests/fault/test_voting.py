@@ -184,6 +184,28 @@ async def test_killed_processes_lose_no_vote(default_engine: Running, table_name
         await table.client.delete_table(TableName=table_name)
 
 
+async def test_a_vote_without_an_answer_leaves_a_mark(default_engine: Running, table_name: str) -> None:
+    """The engine counts it and its answers are lost; the voter hears UNAVAILABLE, and readers know what to settle."""
+    async with Proxy(default_engine.url) as proxy, tables(proxy, default_engine, table_name) as (shaky, table):
+        settings = settings_for(Running("proxy", proxy.url), table_name, request_timeout=2.0)
+        async with serving(settings) as client:
+            await populated(client, "a", "b")
+            ballot = await client.ask(DRAW)
+            for _ in range(100):
+                proxy.expect(Fault.FAILED_AFTER, "TransactWriteItems")
+            assert await client.code(CAST, token=ballot["token"], verdict="LEFT") == "UNAVAILABLE"
+            proxy._expected.clear()
+            async with asyncio.timeout(20):
+                while (await client.answer("{ board { votes } }"))["data"] != {"board": {"votes": 1}}:
+                    await asyncio.sleep(0.2)
+            now = await voting.board_now(table, "main", consistent=True)
+            assert now is not None
+            assert len(now.stirrings) == 1
+            assert (await client.ask(CAST, token=ballot["token"], verdict="LEFT"))["winner"] == ballot["left"]
+        assert sum((await counted(table)).values()) == 1
+        assert await breaches_of(shaky) == []
+
+
 async def test_conflicts_are_few_with_the_rules_shards(default_engine: Running, table_name: str) -> None:
     """Two contenders, sixteen votes at a time, each holding its items for 8 ms: all are counted."""
     async with (
