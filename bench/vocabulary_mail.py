@@ -93,7 +93,8 @@ async def read(url: str) -> None:
                     assert reader.profile is not None
         print(
             f"reading: {len(users):,} members, each {max(users.values())} time, {subscriptions:,} subscriptions, "
-            f"{spent.calls:,} requests, {spent.read_units:,.0f} read units, {time.perf_counter() - began:.0f} s, {cpu():.0f} s of processor time; "
+            f"{spent.calls:,} requests, {spent.read_units:,.0f} read units, "
+            f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of processor time; "
             f"peak {peak()} MB of which {before} MB before it began and the list of members that this check keeps"
         )
 

@@ -42,7 +42,8 @@ async def migrate(url: str, words: Path) -> None:
         with metered() as spent:
             moved = await Migration(House(table, SEAL), legacy, words.with_suffix(".report")).carry_out()
         print(
-            f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of processor time, peak {peak()} MB ({before} MB before it began), "
+            f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of processor time, "
+            f"peak {peak()} MB ({before} MB before it began), "
             f"{spent.calls:,} requests, {spent.write_units:,.0f} write units"
         )
         print("\n".join(f"  {line}" for line in moved.lines()), flush=True)
