@@ -45,6 +45,12 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
+def cpu() -> float:
+    """Seconds of processor time that this process has used."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
 class ToAFile:
     """An outbox whose acceptance is a line in a file."""
 
@@ -87,7 +93,8 @@ async def read(url: str) -> None:
                     assert reader.profile is not None
         print(
             f"reading: {len(users):,} members, each {max(users.values())} time, {subscriptions:,} subscriptions, "
-            f"{spent.calls:,} requests, {spent.read_units:,.0f} read units, {time.perf_counter() - began:.0f} s; "
+            f"{spent.calls:,} requests, {spent.read_units:,.0f} read units, "
+            f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of processor time; "
             f"peak {peak()} MB of which {before} MB before it began and the list of members that this check keeps"
         )
 
@@ -100,7 +107,7 @@ async def run(url: str, path: Path) -> None:
         summary = await Run(house, stationery, ToAFile(path), Pace(AT_ONCE, HELD_FOR)).carry_out()
         print(
             f"last run: {summary.sent:,} sent, {summary.already:,} had theirs, {summary.failed} failed, "
-            f"{time.perf_counter() - began:.0f} s; peak {peak()} MB",
+            f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of processor time; peak {peak()} MB",
             flush=True,
         )
 

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.vocabulary_mail import SEAL, peak
+from bench.vocabulary_mail import SEAL, cpu, peak
 from datastore.dynamo import declaration, metered, open_table
 from resolvers.context import House
 from server.engine import beside
@@ -42,7 +42,8 @@ async def migrate(url: str, words: Path) -> None:
         with metered() as spent:
             moved = await Migration(House(table, SEAL), legacy, words.with_suffix(".report")).carry_out()
         print(
-            f"{time.perf_counter() - began:.0f} s, peak {peak()} MB ({before} MB before it began), "
+            f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of processor time, "
+            f"peak {peak()} MB ({before} MB before it began), "
             f"{spent.calls:,} requests, {spent.write_units:,.0f} write units"
         )
         print("\n".join(f"  {line}" for line in moved.lines()), flush=True)

@@ -115,8 +115,8 @@ async def write_sentence(
 
 
 async def _amended(asking: Asking, key: str, word: Word | Unset | None, text: str) -> Sentence:
-    day, sentence_id, user = _place(key)
-    found = await vocabulary.sentence(asking.table, user, day, sentence_id)
+    place = _parsed(key)
+    found = await vocabulary.sentence(asking.table, place[2], *place[:2]) if place else None
     if found is None:
         message = "There is no sentence with this id."
         raise NotFound(message, path=("input", "sentence"))
@@ -135,7 +135,8 @@ async def _amended(asking: Asking, key: str, word: Word | Unset | None, text: st
 async def _practised(asking: Asking, key: str | Unset | None) -> Word | None:
     if key is None or isinstance(key, Unset):
         return None
-    found = await visible_word(asking, *word_place(key))
+    place = word_place(key)
+    found = await visible_word(asking, *place) if place else None
     if found is None:
         message = "There is no word with this id."
         raise NotFound(message, path=("input", "word"))
@@ -260,24 +261,22 @@ async def users_of_standings(asking: Asking, standings: Sequence[QuizStanding], 
 
 
 async def quiz_node(asking: Asking, key: str) -> QuizResult | None:
-    day, result, user = _place(key)
-    found = await vocabulary.quiz_result(asking.table, user, day, result)
+    place = _parsed(key)
+    found = await vocabulary.quiz_result(asking.table, place[2], *place[:2]) if place else None
     return found if found is not None and (not found.private or reader(asking) == found.user) else None
 
 
 async def sentence_node(asking: Asking, key: str) -> Sentence | None:
-    day, sentence_id, user = _place(key)
-    return await vocabulary.sentence(asking.table, user, day, sentence_id)
+    place = _parsed(key)
+    return await vocabulary.sentence(asking.table, place[2], *place[:2]) if place else None
 
 
-def _place(key: str) -> tuple[date, str, str]:
-    """Day, id and member in the key of a result or sentence; NotFound for what is no such key."""
+def _parsed(key: str) -> tuple[date, str, str] | None:
+    """Day, id and member in the key of a result or sentence; None for what is no such key."""
     day, _, rest = key.partition(".")
     result, _, user = rest.partition(".")
     try:
         parsed = date.fromisoformat(day)
     except ValueError:
-        raise NotFound from None
-    if not is_ulid(result) or not user:
-        raise NotFound
-    return parsed, result, user
+        return None
+    return (parsed, result, user) if str(parsed) == day and is_ulid(result) and user else None

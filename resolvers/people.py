@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from datastore import people
+from datastore.dynamo import key_text
 from datastore.people import Profile
 from datastore.refusals import InvalidInput
 from resolvers.context import UNSET, Asking, Unset, UserId
@@ -37,7 +38,7 @@ async def viewer(asking: Asking, /) -> Profile | None:
 async def user(asking: Asking, /, *, id: UserId) -> Profile | None:  # noqa: A002 - the argument's public name
     if asking.viewer.is_member and id == asking.viewer.id:
         return await viewer(asking)
-    return await asking.house.profiles.load(id)
+    return await asking.house.profiles.load(key_text(id))
 
 
 async def author(asking: Asking, user: str) -> Profile:

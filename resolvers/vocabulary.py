@@ -13,7 +13,7 @@ import structlog
 from datastore import vocabulary
 from datastore.dynamo import Page, Source, Window, merge
 from datastore.people import Profile
-from datastore.refusals import Clash, InvalidInput, NotFound
+from datastore.refusals import Clash, InvalidInput
 from datastore.vocabulary import (
     LONGEST_LIST,
     MOST_WORDS,
@@ -49,6 +49,7 @@ LONGEST_PINYIN = 200
 LONGEST_DEFINITION = 1000
 HIGHEST_LEVEL = 100
 MOST_SUBSCRIPTIONS = 200
+DIGITS = 6
 CHANGES = "600/minute"
 _DRAWS_AT_ONCE = 16
 _log = structlog.get_logger("ringside.vocabulary")
@@ -285,13 +286,13 @@ async def list_node(asking: Asking, key: str) -> WordList | None:
 
 
 async def word_node(asking: Asking, key: str) -> Word | None:
-    list_id, ordinal = word_place(key)
-    return await visible_word(asking, list_id, ordinal)
+    place = word_place(key)
+    return await visible_word(asking, *place) if place else None
 
 
-def word_place(key: str) -> tuple[str, int]:
-    """The list and ordinal in a word's key; NotFound for what is no such key."""
-    list_id, _, ordinal = key.rpartition(".")
-    if not list_id or not ordinal.isascii() or not ordinal.isdecimal() or len(ordinal) > 6:  # noqa: PLR2004 - digits
-        raise NotFound
-    return list_id, int(ordinal)
+def word_place(key: str) -> tuple[str, int] | None:
+    """The list and ordinal in a word's key; None for what is no such key."""
+    list_id, _, digits = key.rpartition(".")
+    if not list_id or not digits.isascii() or not digits.isdecimal() or len(digits) > DIGITS:
+        return None
+    return (list_id, int(digits)) if digits == str(int(digits)) else None

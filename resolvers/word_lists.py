@@ -8,6 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from datastore import vocabulary
+from datastore.dynamo import key_text
 from datastore.refusals import InvalidInput, NotFound
 from datastore.vocabulary import WORD, Word, WordList
 from resolvers.kept import Kept
@@ -58,7 +59,7 @@ def reader(asking: Asking) -> str | None:
 
 async def visible_list(asking: Asking, list_id: str) -> WordList | None:
     """A list, if the viewer may know of it."""
-    found = await asking.house.part(Shelves).lists.load(list_id)
+    found = await asking.house.part(Shelves).lists.load(key_text(list_id))
     return found if found is not None and found.visible_to(reader(asking)) else None
 
 

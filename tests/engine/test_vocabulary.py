@@ -6,9 +6,13 @@ from asyncio import gather
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from datastore.dynamo import Table
 from datastore.vocabulary import SUBSCRIBERS
+from resolvers.node_ids import node_id
 from resolvers.viewer import Role
-from tests.client import Client
+from tests.client import Client, serving
+from tests.conftest import settings_for
+from tests.engines import Running
 
 CREATE = """
 mutation ($input: CreateWordListInput!) {
@@ -533,3 +537,47 @@ async def test_ids_that_are_none_are_refused_in_words(one_client: Client) -> Non
     assert await ada.code(SUBSCRIBE, input={"list": me}) == "INVALID_INPUT"
     assert await ada.code(SUBSCRIBE, input={"list": "nonsense"}) == "INVALID_INPUT"
     assert await ada.code("query ($id: ID!) { wordList(id: $id) { id } }", id=me) == "BAD_USER_INPUT"
+
+
+async def test_an_id_of_nothing_is_null_or_not_found(one_client: Client) -> None:
+    """Well-formed ids whose keys are none of ours: null in a query, a refusal in a mutation."""
+    ada = one_client.member("ada")
+    ulid = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+    keys = (
+        ("WordList", "none"),
+        ("Word", "none"),
+        ("Word", "none.1"),
+        ("Word", "none.007"),
+        ("Word", "none.9999999"),
+        ("QuizResult", "none"),
+        ("QuizResult", f"20261120.{ulid}.ada"),
+        ("Sentence", f"2026-11-20.{ulid}.ada"),
+        ("Sentence", f"2026-11-20.{ulid}."),
+        ("Sentence", "2026-11-20.x.ada"),
+    )
+    for type_name, key in keys:
+        found = await ada.ask("query ($id: ID!) { node(id: $id) { id } }", id=node_id(type_name, key))
+        assert found is None, (type_name, key)
+    for key in ("none", f"2026-11-20.{ulid}.ada"):
+        assert await ada.code(SENTENCE, input={"sentence": node_id("Sentence", key), "text": "x"}) == "NOT_FOUND"
+    for key in ("none", "none.1"):
+        assert await ada.code(SENTENCE, input={"word": node_id("Word", key), "text": "x"}) == "NOT_FOUND"
+    assert await ada.code(SUBSCRIBE, input={"list": node_id("WordList", "none")}) == "NOT_FOUND"
+    assert await ada.code(SUBSCRIBE, input={"list": node_id("WordList", "a#b")}) == "INVALID_INPUT"
+    forged = "query ($id: ID!) { node(id: $id) { id } }"
+    for type_name in ("WordList", "User"):
+        assert await ada.code(forged, id=node_id(type_name, "a#b")) == "BAD_USER_INPUT"
+
+
+async def test_a_day_begins_at_the_operators_hour(one_table: Table, default_engine: Running) -> None:
+    """With days that begin at noon, six in the morning is the day before; the calendar's day may still be named."""
+    offset = (6 - datetime.now(UTC).hour + 9) % 24 - 9
+    there = (datetime.now(UTC) + timedelta(hours=offset)).date()
+    async with serving(settings_for(default_engine, one_table.name, day_begins_at=12)) as client:
+        ada = client.member("ada")
+        listed = await private_list(ada)
+        await ada.ask(ZONE, zone=f"Etc/GMT{-offset:+d}" if offset else "Etc/GMT")
+        given = {"list": listed, "correct": 1, "total": 1}
+        assert (await ada.ask(QUIZ, input=given))["result"]["date"] == str(there - timedelta(days=1))
+        named = await ada.ask(QUIZ, input={**given, "on": str(there)})
+        assert (named["result"]["date"], named["streak"]["current"]) == (str(there), 2)

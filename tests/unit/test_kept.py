@@ -107,3 +107,19 @@ async def test_a_read_from_before_a_change_is_not_kept() -> None:
     kept.forget("a")  # asked for, not begun: it will be read after the change
     assert await asked == "A"
     assert shelf.reads == [["a"], ["a"], ["a"]]
+
+
+async def test_a_read_that_fails_in_any_way_leaves_nobody_waiting() -> None:
+    """Whatever is raised reaches all who wait, and the next load reads again."""
+    attempts = []
+
+    async def read(keys: Sequence[str]) -> Mapping[str, str]:
+        attempts.append(keys)
+        if len(attempts) == 1:
+            raise ValueError("not one of ours")
+        return {key: key.upper() for key in keys}
+
+    kept = Kept(read, seconds=1)
+    failed = await asyncio.gather(kept.load("a"), kept.load("b"), return_exceptions=True)
+    assert [type(one) for one in failed] == [ValueError, ValueError]
+    assert await kept.load("a") == "A"
