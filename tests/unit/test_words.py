@@ -12,7 +12,7 @@ from schema import schema
 from server.execution.limits import Limits, check_names
 from tests.generated import ROOT
 
-TEXTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "bench").rglob("*.md")])
+TEXTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "bench" / "results").rglob("*.md")])
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 QUERIES = re.findall(r"```graphql\n(.*?)```", README, re.DOTALL)
 
