@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run test check format bench coverage explorer generated lock clean
+.PHONY: help run test check format bench coverage oracle differential explorer generated lock clean
 
 help: ## Lists these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +52,12 @@ coverage: $(DEV) $(ENGINE) $(NODE) $(PAGE) ## Runs the suite and says which line
 bench: $(DEV) $(ENGINE) ## Measures everything, for an hour; BENCH=name for one of bench/, ARGS for its options
 	@for one in $(or $(BENCH),$$(grep -l '^if __name__' bench/*.py | sed 's,bench/,,; s,\.py,,')); do \
 		echo "bench/$$one"; $(BIN)/python -m bench.$$one $(ARGS) || exit 1; done
+
+oracle: $(DEV) $(ENGINE) ## Pages through 50,000 pages of comments that change meanwhile, looking for a wrong one
+	@RINGSIDE_ORACLE_PAGES=50000 $(BIN)/python -m pytest -q tests/property/test_comment_pages.py
+
+differential: $(DEV) ## Compares 40,000 random operations, compiled and by graphql-core
+	@$(BIN)/python -W ignore -m tests.property.test_compiled 200
 
 explorer: $(PAGE) ## Builds the explorer into server/explorer/
 
