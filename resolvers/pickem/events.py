@@ -151,7 +151,7 @@ async def lock_event(asking: Asking, /, *, event: EventId) -> Event:
 
     async def change(before: Event) -> Event:
         if before.state in (EventState.LOCKED, EventState.SCORED):
-            return before
+            return await _receipted(asking, before)
         if before.state is EventState.CANCELLED:
             message = "This event is cancelled."
             raise Clash(message, path=("input", "event"))
@@ -160,6 +160,13 @@ async def lock_event(asking: Asking, /, *, event: EventId) -> Event:
         return after
 
     return await _decided(asking, event, change)
+
+
+async def _receipted(asking: Asking, answer: A) -> A:
+    """An answer that took no change leaves its receipt all the same, if a key was given."""
+    if asking.once.key is not None:
+        await asking.once.transact(asking.table, answer)
+    return answer
 
 
 async def _decided(asking: Asking, event_id: str, change: Callable[[Event], Awaitable[A]], *path: str) -> A:
@@ -305,7 +312,7 @@ async def record_result(asking: Asking, /, *, match: MatchId, outcome: MatchOutc
             raise Clash(message, path=("input", "match"))
         result = rules.result_of(found, outcome, winner)
         if before.results.get(match_id) == result:
-            return bout(before, found)
+            return await _receipted(asking, bout(before, found))
         results = {**before.results, match_id: result}
         after = before.changed(results=results, generation=before.generation + 1)
         answer = bout(after, found)
