@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from datastore.refusals import InvalidCursor
 from datastore.seal import Forged, Seal
@@ -61,8 +61,7 @@ def _scope_hash(scope: str) -> bytes:
     return hashlib.sha256(scope.encode()).digest()[:_SCOPE_BYTES]
 
 
-@dataclass(frozen=True, slots=True)
-class Edge(Generic[R]):
+class Edge(NamedTuple, Generic[R]):
     """A record and its place in the page's order."""
 
     node: R
@@ -76,8 +75,7 @@ class Edge(Generic[R]):
         return self.window.cursor_at(self.scope, self.position)
 
 
-@dataclass(frozen=True, slots=True)
-class PageInfo:
+class PageInfo(NamedTuple):
     has_next_page: bool
     has_previous_page: bool
     first: Edge[Any] | None
@@ -130,10 +128,11 @@ class Page(Generic[R]):
 
     @property
     def page_info(self) -> PageInfo:
-        edges = self.edges
-        return PageInfo(
-            self.has_next_page, self.has_previous_page, edges[0] if edges else None, edges[-1] if edges else None
-        )
+        first, last = (self._edge(0), self._edge(-1)) if self.nodes else (None, None)
+        return PageInfo(self.has_next_page, self.has_previous_page, first, last)
+
+    def _edge(self, place: int) -> Edge[R]:
+        return Edge(self.nodes[place], self.positions[place], self.window, self.scope)
 
     def map(self, nodes: Sequence[S]) -> Page[S]:
         """The same page of other nodes, one for each."""
