@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from time import monotonic
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from datastore.dynamo.deadline import unhurried
@@ -69,7 +70,7 @@ class Kept(Generic[K, V]):
 
     async def load_many(self, keys: Sequence[K]) -> list[V | None]:
         """As `load`, without a task for each key."""
-        now, known = asyncio.get_running_loop().time(), self._known
+        now, known = monotonic(), self._known
         values: dict[K, V | None] = {}
         missing: list[K] = []
         for key in keys:
@@ -86,14 +87,14 @@ class Kept(Generic[K, V]):
     def at_hand(self, key: K) -> tuple[V | None] | None:
         """What is kept for a key, in a tuple; None when it must be read first."""
         entry = self._known.get(key)
-        if entry is None or entry[0] < asyncio.get_running_loop().time():
+        if entry is None or entry[0] < monotonic():
             return None
         return (entry[1],)
 
     def put(self, key: K, value: V | None) -> None:
         """What this process has just written, so that its own readers see it at once."""
         self._known.pop(key, None)
-        self._known[key] = (asyncio.get_running_loop().time() + self._seconds, value)
+        self._known[key] = (monotonic() + self._seconds, value)
         self._trim()
 
     def _trim(self) -> None:
@@ -132,7 +133,7 @@ class Kept(Generic[K, V]):
                     del self._under_way[key]
             batch.land(error)
             return
-        now = asyncio.get_running_loop().time()
+        now = monotonic()
         until, known, under_way = now + self._seconds, self._known, self._under_way
         values: dict[K, V | None] = {}
         for key in batch.keys:

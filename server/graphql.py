@@ -84,7 +84,7 @@ class Gate:
         ):
             try:
                 # A little later than the deadline of engine calls, whose own error says more.
-                with deadline(seconds), timeout_at(asyncio.get_running_loop().time() + seconds + 0.5):
+                with deadline(seconds) as ends, timeout_at(ends + 0.5):
                     answer = await run(
                         self.schema,
                         operation,

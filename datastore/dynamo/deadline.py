@@ -29,17 +29,19 @@ _ends: ContextVar[float | None] = ContextVar("ringside_deadline", default=None)
 
 
 class deadline:  # noqa: N801 - a word of the language here, as `open` is
-    """Everything within must be done in so many seconds; an earlier deadline around it stands."""
+    """Everything within must be done in so many seconds; an earlier deadline around it stands. Gives the moment."""
 
     __slots__ = ("_seconds", "_token")
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
 
-    def __enter__(self) -> None:
-        ends = asyncio.get_running_loop().time() + self._seconds
-        outer = _ends.get()
-        self._token = _ends.set(ends if outer is None or ends < outer else outer)
+    def __enter__(self) -> float:
+        ends, outer = asyncio.get_running_loop().time() + self._seconds, _ends.get()
+        if outer is not None and outer < ends:
+            ends = outer
+        self._token = _ends.set(ends)
+        return ends
 
     def __exit__(self, *_: object) -> None:
         _ends.reset(self._token)

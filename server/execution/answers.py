@@ -1,7 +1,8 @@
 """Running an operation, and wording what went wrong in it.
 
 A refusal becomes a GraphQL error with its code; a table that does not answer becomes UNAVAILABLE; a fault of this
-program becomes INTERNAL with the request's id and nothing else, and goes to the log in full.
+program, such as a call that the table does not take, becomes INTERNAL with the request's id and nothing else, and goes
+to the log in full.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from graphql import (
 )
 from graphql.execution import Executor
 
-from datastore.dynamo import BadKey, DynamoError
+from datastore.dynamo import BadKey, DynamoError, Rejected
 from datastore.refusals import Refusal
 from resolvers.context import Asking
 from server.execution.compiled import Ready
@@ -138,10 +139,12 @@ async def _each(source: Any, asking: Asking) -> AsyncIterator[Answer]:
 
 
 def answer_of(result: Any, asking: Asking) -> Answer:
-    errors = [worded(error) for error in result.errors or ()]
+    if result.errors is None:
+        return Answer(result.data, [], asking.notes, mark=asking.mark)
+    errors = [worded(error) for error in result.errors]
     # Data is absent, not null, when coercing the variables failed: no error then has a path.
     started = result.data is not None or any("path" in error for error in errors)
-    return Answer(result.data, errors, dict(asking.notes), started=started, mark=asking.mark)
+    return Answer(result.data, errors, asking.notes, started=started, mark=asking.mark)
 
 
 def refused(*errors: GraphQLError) -> Answer:
@@ -172,7 +175,7 @@ def _explained(cause: BaseException) -> tuple[str, dict[str, Any]]:
         return cause.message, extensions
     if isinstance(cause, BadKey):
         return str(cause), {"code": "BAD_USER_INPUT"}
-    if isinstance(cause, DynamoError | asyncio.TimeoutError):
+    if isinstance(cause, DynamoError | asyncio.TimeoutError) and not isinstance(cause, Rejected):
         return "The table did not answer in time; try again shortly.", {"code": "UNAVAILABLE", "retryAfterSeconds": 1.0}
     _log.error("a resolver failed", exc_info=cause)
     return "Something went wrong on our side. The log has the details under this request's id.", {"code": "INTERNAL"}

@@ -82,7 +82,7 @@ async def test_a_click_is_a_vote_and_moves_the_leaderboard(booth: Booth, album: 
     assert booth.complaints == []
     if album is not None:
         await booth.page.wait_for_timeout(2000)
-        await booth.page.screenshot(path=album / "vote.png")
+        await booth.page.screenshot(path=album / "voting.png")
 
 
 async def test_arrow_keys_vote(booth: Booth) -> None:
