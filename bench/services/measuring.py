@@ -57,7 +57,7 @@ class Server:
         raise RuntimeError(message)
 
     def stop(self) -> None:
-        if self.process is None:
+        if self.process is None or self.process.poll() is not None:
             return
         # `node` may be a small program that starts the real one.
         for child in psutil.Process(self.process.pid).children(recursive=True):
