@@ -27,14 +27,14 @@ from bench.execution import NODE, OURS, PEERS, install
 from bench.services import planted
 from bench.services.drawing import bars
 from bench.services.measuring import CONNECTIONS, Server, answer, ask, here, measure
-from server.engine import beside
+from server.engine import DYNOXIDE, beside
 
 RESULTS = here() / "bench" / "results"
 RIVAL = "Mercurius with JIT"
+ALONE = "Ringside, one client"
 FORGETFUL = "Ringside, nothing kept"
 COMMENTS = """query Comments($product: ID!, $languages: [String!], $ratings: [Int!]) {
-  comments(product: $product, languages: $languages, ratings: $ratings, first: 20) {
-    totalCount
+  comments(product: $product, languages: $languages, ratings: $ratings, first: 20) {%s
     edges { cursor node { id rating title body language createdAt editedAt author { id name avatarUrl } } }
     pageInfo { hasNextPage endCursor }
   }
@@ -45,22 +45,25 @@ LEADERBOARD = """query Leaderboard {
 EVENT = """query Screen($event: ID!) {
   event(id: $event) {
     id name season state startsAt
-    matches { id name points preshow championships teams { name members champion } result { outcome winner } pickCounts }
+    matches { id name points preshow championships teams { name members champion } result { outcome winner }%s }
     predictions(first: 10) { nodes { rank points correct user { id name avatarUrl } } }
   }
 }"""
 TO_REACH = {"filtered comments": 0.5, "comments": 0.5, "leaderboard": 0.5, "event screen": 0.8}
 OPAQUE = {"id", "cursor", "endCursor"}
 """Each service makes its own."""
-COUNTED = 1000
+COUNTED = 240
 
 
 def pages(event: str) -> dict[str, bytes]:
+    chosen = {"product": planted.PRODUCT, "languages": ["en", "de"], "ratings": [4, 5]}
     texts: dict[str, tuple[str, dict[str, Any]]] = {
-        "filtered comments": (COMMENTS, {"product": planted.PRODUCT, "languages": ["en", "de"], "ratings": [4, 5]}),
-        "comments": (COMMENTS, {"product": planted.PRODUCT}),
+        "filtered comments": (COMMENTS % "", chosen),
+        "comments": (COMMENTS % "", {"product": planted.PRODUCT}),
         "leaderboard": (LEADERBOARD, {}),
-        "event screen": (EVENT, {"event": event}),
+        "event screen": (EVENT % "", {"event": event}),
+        "filtered comments, with their total": (COMMENTS % " totalCount", chosen),
+        "event screen, with everybody's picks": (EVENT % " pickCounts", {"event": event}),
     }
     return {page: orjson.dumps({"query": text, "variables": values}) for page, (text, values) in texts.items()}
 
@@ -70,7 +73,8 @@ def servers() -> list[Server]:
     serve = ["serve", "--port", "PORT"]
     return [
         Server(OURS, [sys.executable, "-m", "server", *serve], headers=cookie),
-        Server(FORGETFUL, [sys.executable, "-m", "bench.services.forgetful", *serve], headers=cookie),
+        Server(ALONE, [sys.executable, "-m", "server", *serve], headers=cookie, connections=1),
+        Server(FORGETFUL, [sys.executable, "-m", "bench.services.forgetful", *serve], headers=cookie, connections=1),
         Server(RIVAL, [NODE, str(PEERS / "mercurius_aws.mjs"), "PORT", "jit"]),
         Server("Mercurius", [NODE, str(PEERS / "mercurius_aws.mjs"), "PORT"]),
         Server("Apollo Server", [NODE, str(PEERS / "apollo_aws.mjs"), "PORT"]),
@@ -136,7 +140,6 @@ def run(chosen: list[Server], rounds: int, seconds: float) -> dict[str, dict[str
 def table(measured: list[Server], asked: dict[str, dict[str, float]]) -> str:
     rival = next((one for one in measured if one.name == RIVAL), measured[0])
     sdk = json.loads((PEERS / "node_modules/@aws-sdk/client-dynamodb/package.json").read_text(encoding="utf-8"))
-    head = [f"| | {' | '.join(f'{page}, ms | x' for page in TO_REACH)} |", f"|---|{'---:|---:|' * len(TO_REACH)}"]
     lines = [
         "# The whole way over the embedded engine",
         "",
@@ -144,45 +147,49 @@ def table(measured: list[Server], asked: dict[str, dict[str, float]]) -> str:
         "",
         "CPU of the service per request over HTTP, in milliseconds, as the operating system counts it for the service's",
         "process, the engine's not included; medians of interleaved rounds, everything in one run, all services on one",
-        f"table in one embedded engine. `x` is the share of {RIVAL}'s. To reach:",
-        ", ".join(f"{page} ≤ {limit}" for page, limit in TO_REACH.items()) + ".",
+        f"table in one embedded engine. In brackets the share of {RIVAL}'s.",
         "",
-        *head,
+        f"| | {' | '.join(server.name for server in measured)} | to reach |",
+        f"|---|{'---:|' * (len(measured) + 1)}",
     ]
-    for server in measured:
-        cells = [f"{server.figure(page):.2f} | {server.figure(page) / rival.figure(page):.2f}" for page in TO_REACH]
-        lines.append(f"| {server.name} | {' | '.join(cells)} |")
+    for page in rival.rounds:
+        cells = [f"{one.figure(page):.2f} ({one.figure(page) / rival.figure(page):.2f})" for one in measured]
+        limit = f"{TO_REACH[page]}" if page in TO_REACH else ""
+        lines.append(f"| {page} | {' | '.join(cells)} | {limit} |")
     lines += [
         "",
         "What each asks of the engine per request at that load:",
         "",
-        f"| | {' | '.join(TO_REACH)} |",
-        f"|---|{'---:|' * len(TO_REACH)}",
-        *(
-            f"| {server.name} | {' | '.join(f'{asked[server.name][page]:.2f}' for page in TO_REACH)} |"
-            for server in measured
-        ),
+        f"| | {' | '.join(server.name for server in measured)} |",
+        f"|---|{'---:|' * len(measured)}",
+    ]
+    for page in rival.rounds:
+        lines.append(f"| {page} | {' | '.join(f'{asked[one.name][page]:.2f}' for one in measured)} |")
+    lines += [
         "",
         *_EXPLAINED,
         "",
         f"Here: Python {platform.python_version()}, Node {_node()}, @aws-sdk/client-dynamodb {sdk['version']},",
-        f"dynoxide, uvloop {version('uvloop')}, {os.cpu_count()} cores, {CONNECTIONS} connections,"
+        f"dynoxide {DYNOXIDE}, uvloop {version('uvloop')}, {os.cpu_count()} cores, {CONNECTIONS} connections,"
         f" {len(rival.rounds['comments'])} rounds.",
     ]
     return "\n".join(lines) + "\n"
 
 
 _EXPLAINED = (
-    "The queries are the README's: 20 comments in English and German with four or five stars, or the newest 20, with",
-    "their authors and the exact total; a leaderboard of 100 rows; an event with its card, the picks of each team and",
-    "the ten best predictions. All services answer with the same data; ids and cursors are each one's own.",
+    "The queries: 20 comments in English and German with four or five stars, or the newest 20, with their authors;",
+    "a leaderboard of 100 rows; an event with its card, its results and the ten best predictions; and two of them as the",
+    "README asks them, with the exact total and with the picks of each team. All services answer with the same data; ids",
+    "and cursors are each one's own.",
     "",
     "Ringside keeps some things in its process, which is a part of what it is: members' profiles for 5 seconds, a board",
     "and its rows for a quarter of a second (votes show within two seconds), the counts that a filtered page is planned",
-    "by for 45, and what cannot change, such as the picks of a locked event. Who asks once in a while pays what the row",
-    f"“{FORGETFUL}” says: the same service with all of that switched off. The services in Node keep nothing; they",
-    "use the AWS SDK's document client as documented, which keeps connections open, ask all partitions of a page at",
-    "once, and read authors in one batch. bench/peers has them.",
+    "by for 45, and what cannot change, such as the card of an event at one version or the picks of a locked one. And",
+    f"who asks for the same at the same time shares one read. The services are asked by {CONNECTIONS} clients at once;",
+    f"“{ALONE}” by one, so that nothing is shared; “{FORGETFUL}” by one too, and with all the keeping switched off: what",
+    "a page costs who asks once in a while. The services in Node keep nothing; they use the AWS SDK's document client as",
+    "documented, which keeps connections open, ask all partitions of a page at once, and read authors in one batch.",
+    "bench/peers has them.",
 )
 
 

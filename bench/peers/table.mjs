@@ -2,7 +2,7 @@
 // connections open, one Query for each partition that is needed, all of a step at once, authors in one batch read.
 import { readFileSync } from 'node:fs'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { BatchGetCommand, DynamoDBDocumentClient, QueryCommand } from '@aws-sdk/lib-dynamodb'
+import { BatchGetCommand, DynamoDBDocumentClient, GetCommand, QueryCommand } from '@aws-sdk/lib-dynamodb'
 
 const TableName = process.env.BENCH_TABLE
 const documents = DynamoDBDocumentClient.from(
@@ -29,7 +29,7 @@ async function query(partition, { index = '', sort = '', values = {}, ...rest } 
     new QueryCommand({
       TableName,
       ...(index && { IndexName: index }),
-      KeyConditionExpression: `${index}pk = :pk${sort && ` AND ${index}sk ${sort}`}`,
+      KeyConditionExpression: `${index}pk = :pk${sort && ` AND ${sort}`}`,
       ExpressionAttributeValues: { ':pk': partition, ...values },
       ...rest,
     }),
@@ -73,7 +73,7 @@ async function commentsOf(index, partition, after, wanted) {
   const end = `${prefix}${after ? Buffer.from(after, 'base64url') : '~'}`
   const found = await query(partition, {
     index,
-    sort: 'BETWEEN :first AND :last',
+    sort: `${index}sk BETWEEN :first AND :last`,
     values: { ':first': prefix || '0', ':last': end },
     ScanIndexForward: false,
     Limit: wanted + (after ? 2 : 1), // the one at the cursor comes with it
@@ -81,12 +81,11 @@ async function commentsOf(index, partition, after, wanted) {
   return after ? found.filter((item) => item[`${index}sk`] !== end) : found
 }
 
+const allOf = (partition, kind) =>
+  query(partition, { sort: 'begins_with(sk, :kind)', values: { ':kind': kind }, ConsistentRead: true })
+
 async function totalOf(product, languages, ratings) {
-  const shards = await query(`PRODUCT#${product}`, {
-    sort: 'BETWEEN :first AND :last',
-    values: { ':first': 'STATISTICS#', ':last': 'STATISTICS#~' },
-    ConsistentRead: true,
-  })
+  const shards = await allOf(`PRODUCT#${product}`, 'STATISTICS#')
   let total = 0
   for (const shard of shards) {
     if (languages && !languages.includes(shard.sk.split('#')[1])) continue
@@ -142,37 +141,45 @@ async function leaderboard(_, { board, first }) {
   return { nodes }
 }
 
-// The event, its card and the gates that counted the picks lie in one partition.
 async function event(_, { id: node }) {
   const key = keyOf(node)
-  const items = await query(`EVENT#${key}`, { ConsistentRead: true })
-  const found = items.find((item) => item.sk === 'EVENT')
-  if (!found) return null
-  const gates = items.filter((item) => item.sk.startsWith('GATE#'))
-  const matches = new Map(items.filter((item) => item.sk.startsWith('MATCH#')).map((item) => [last(item.sk), item]))
+  const [found, matches] = await Promise.all([
+    send(new GetCommand({ TableName, Key: { pk: `EVENT#${key}`, sk: 'EVENT' }, ConsistentRead: true })),
+    allOf(`EVENT#${key}`, 'MATCH#'),
+  ])
+  if (!found.Item) return null
+  const { name, season, state, starts_at: startsAt, card, results, locked_at: locked } = found.Item
+  const places = new Map(matches.map((item) => [last(item.sk), item]))
+  let gates // which counted the picks: read once, when somebody asks for them
+  const gatesOf = () => (gates ??= allOf(`EVENT#${key}`, 'GATE#'))
   return {
-    id: node,
-    name: found.name,
-    season: found.season,
-    state: found.state,
-    startsAt: found.starts_at,
-    matches: found.card.map((match) => matchOf(key, found, match, matches.get(match), gates)),
     key,
+    id: node,
+    name,
+    season,
+    state,
+    startsAt,
+    matches: card.map((place) => matchOf(key, place, places.get(place), results[place], locked && gatesOf)),
   }
 }
 
-const matchOf = (event, found, place, match, gates) => ({
+const matchOf = (event, place, match, result, gatesOf) => ({
+  place,
+  gatesOf,
+  result,
   id: id('Match', `${event}:${place}`),
   name: match.name,
   points: match.points,
   preshow: match.preshow,
   championships: match.championships,
   teams: match.teams,
-  result: found.results[place],
-  pickCounts: found.locked_at
-    ? match.teams.map((__, team) => gates.reduce((sum, gate) => sum + (gate[`picked_${place}_${team}`] ?? 0), 0))
-    : null,
 })
+
+async function pickCounts({ place, teams, gatesOf }) {
+  if (!gatesOf) return null
+  const gates = await gatesOf()
+  return teams.map((_, team) => gates.reduce((sum, gate) => sum + (gate[`picked_${place}_${team}`] ?? 0), 0))
+}
 
 async function predictionsOf(key, first) {
   const lanes = await Promise.all(
@@ -194,4 +201,5 @@ export const resolvers = {
   Query: { comments, leaderboard, event, calls: () => sent },
   CommentConnection: { totalCount: ({ asked }) => totalOf(...asked) },
   Event: { predictions: ({ key }, { first }) => predictionsOf(key, first) },
+  Match: { pickCounts },
 }

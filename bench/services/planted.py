@@ -15,7 +15,8 @@ from server.demo import comments, people, pickem
 
 SECRET = "a secret for measuring that is long enough"
 TABLE = "ringside"
-PRODUCT = comments.PRODUCTS[0]
+PRODUCTS = comments.PRODUCTS
+PRODUCT = PRODUCTS[0]
 CONTENDERS = 100
 
 
@@ -38,7 +39,12 @@ def cookie() -> str:
 
 def environment(url: str) -> dict[str, str]:
     """The settings of a Ringside on that table, as quiet as its peers."""
-    return {"RINGSIDE_DYNAMODB_URL": url, "RINGSIDE_TABLE": TABLE, "RINGSIDE_SECRETS": SECRET, "RINGSIDE_LOG": "warning"}
+    return {
+        "RINGSIDE_DYNAMODB_URL": url,
+        "RINGSIDE_TABLE": TABLE,
+        "RINGSIDE_SECRETS": SECRET,
+        "RINGSIDE_LOG": "warning",
+    }
 
 
 def _board() -> Iterator[Put]:
