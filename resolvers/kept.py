@@ -9,7 +9,6 @@ for, not read again; at most `most` entries are kept, the oldest leave first. Wh
 from __future__ import annotations
 
 import asyncio
-import contextvars
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -23,13 +22,24 @@ V = TypeVar("V")
 
 
 class _Batch(Generic[K, V]):
-    """Keys that are read together, and what was found when they are."""
+    """Keys that are read together, and who waits for what is found."""
 
-    __slots__ = ("done", "keys")
+    __slots__ = ("keys", "waiting")
 
-    def __init__(self, done: asyncio.Future[Mapping[K, V | None]]) -> None:
+    def __init__(self) -> None:
         self.keys: list[K] = []
-        self.done = done
+        self.waiting: list[asyncio.Future[Mapping[K, V | None] | Exception]] = []
+
+    def landing(self) -> asyncio.Future[Mapping[K, V | None] | Exception]:
+        """A future of the asker's own, which may be cancelled without harm to others."""
+        landing = asyncio.get_running_loop().create_future()
+        self.waiting.append(landing)
+        return landing
+
+    def land(self, found: Mapping[K, V | None] | Exception) -> None:
+        for one in self.waiting:
+            if not one.done():
+                one.set_result(found)
 
 
 class Kept(Generic[K, V]):
@@ -55,23 +65,23 @@ class Kept(Generic[K, V]):
         known = self.at_hand(key)
         if known is not None:
             return known[0]
-        return (await asyncio.shield(self._awaited(key).done))[key]
+        return _found(await self._awaited(key).landing())[key]
 
     async def load_many(self, keys: Sequence[K]) -> list[V | None]:
         """As `load`, without a task for each key."""
-        now = asyncio.get_running_loop().time()
-        found: list[V | None] = [None] * len(keys)
-        waiting: list[tuple[int, K, _Batch[K, V]]] = []
-        for place, key in enumerate(keys):
-            entry = self._known.get(key)
-            if entry is not None and entry[0] >= now:
-                found[place] = entry[1]
+        now, known = asyncio.get_running_loop().time(), self._known
+        values: dict[K, V | None] = {}
+        missing: list[K] = []
+        for key in keys:
+            entry = known.get(key)
+            if entry is None or entry[0] < now:
+                missing.append(key)
             else:
-                waiting.append((place, key, self._awaited(key)))
-        for place, key, batch in waiting:
-            done = batch.done
-            found[place] = (done.result() if done.done() else await asyncio.shield(done))[key]
-        return found
+                values[key] = entry[1]
+        if missing:
+            for landing in [batch.landing() for batch in set(map(self._awaited, missing))]:
+                values.update(_found(await landing))
+        return [values[key] for key in keys]
 
     def at_hand(self, key: K) -> tuple[V | None] | None:
         """What is kept for a key, in a tuple; None when it must be read first."""
@@ -82,12 +92,12 @@ class Kept(Generic[K, V]):
 
     def put(self, key: K, value: V | None) -> None:
         """What this process has just written, so that its own readers see it at once."""
-        self._keep(key, value, asyncio.get_running_loop().time() + self._seconds)
-
-    def _keep(self, key: K, value: V | None, until: float) -> None:
         self._known.pop(key, None)
-        self._known[key] = (until, value)
-        if len(self._known) > self._most:
+        self._known[key] = (asyncio.get_running_loop().time() + self._seconds, value)
+        self._trim()
+
+    def _trim(self) -> None:
+        while len(self._known) > self._most:
             self._known.popitem(last=False)
 
     def forget(self, key: K) -> None:
@@ -101,48 +111,46 @@ class Kept(Generic[K, V]):
         if batch is None:
             batch = self._gathering
             if batch is None:
-                loop = asyncio.get_running_loop()
-                batch = self._gathering = _Batch(loop.create_future())
+                batch = self._gathering = _Batch()
                 # The batch is paid for by the request that began it, but must not end with that request's deadline.
-                loop.call_soon(self._begin, contextvars.copy_context())
+                task = asyncio.get_running_loop().create_task(self._settle(batch))
+                self._reads.add(task)
+                task.add_done_callback(self._reads.discard)
             batch.keys.append(key)
             self._under_way[key] = batch
         return batch
 
-    def _begin(self, context: contextvars.Context) -> None:
-        batch, self._gathering = self._gathering, None
-        if batch is not None:
-            task = asyncio.get_running_loop().create_task(self._settle(batch), context=context)
-            self._reads.add(task)
-            task.add_done_callback(self._reads.discard)
-
     async def _settle(self, batch: _Batch[K, V]) -> None:
+        """Begun in the next turn of the event loop: until then keys are added."""
+        self._gathering = None
         try:
             with unhurried():
                 found = await self._read(batch.keys)
         except Exception as error:  # noqa: BLE001 - it is told to everybody who waits for a key
             for key in batch.keys:
-                self._ended(key, batch)
-            batch.done.set_exception(error)
-            batch.done.exception()  # nobody may be left to ask for it
+                if self._under_way.get(key) is batch:
+                    del self._under_way[key]
+            batch.land(error)
             return
         now = asyncio.get_running_loop().time()
-        until = now + self._seconds
+        until, known, under_way = now + self._seconds, self._known, self._under_way
         values: dict[K, V | None] = {}
         for key in batch.keys:
-            current = self._ended(key, batch)
-            entry = self._known.get(key)
+            current = under_way.get(key) is batch
+            if current:
+                del under_way[key]
+            entry = known.pop(key, None)
             if entry is not None and entry[0] >= now:  # written by us while the read was under way
-                values[key] = entry[1]
-            else:
-                values[key] = value = found.get(key)
-                if current:
-                    self._keep(key, value, until)
-        batch.done.set_result(values)
+                known[key], values[key] = entry, entry[1]
+                continue
+            values[key] = value = found.get(key)
+            if current:
+                known[key] = (until, value)
+        self._trim()
+        batch.land(values)
 
-    def _ended(self, key: K, batch: _Batch[K, V]) -> bool:
-        """Whether this was still the read that counts for its key; it is over now."""
-        current = self._under_way.get(key) is batch
-        if current:
-            del self._under_way[key]
-        return current
+
+def _found(landed: Mapping[K, V] | Exception) -> Mapping[K, V]:
+    if isinstance(landed, Exception):
+        raise landed
+    return landed

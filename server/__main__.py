@@ -24,6 +24,7 @@ from server.commands import Failed, comments, engine_of, err, out, pickem, vocab
 from server.commands.execution import explain
 from server.engine import EngineRefused
 from server.execution.documents import BadManifest
+from server.http import Lean
 from server.memory import set_aside
 from server.settings import PREFIX, BadSettings, Settings, settings_help
 from server.telemetry import shared_metrics
@@ -128,6 +129,7 @@ def _uvicorn(settings: Settings, served: object, workers: int) -> uvicorn.Config
         served,  # type: ignore[arg-type]
         factory=isinstance(served, str),
         workers=workers,
+        http=Lean,
         log_config=None,
         access_log=False,
         server_header=False,

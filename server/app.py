@@ -37,7 +37,7 @@ from server.memory import set_aside
 from server.pages import Explorer
 from server.settings import AWS, BadSettings, Introspection, Settings
 from server.sockets import Sockets
-from server.telemetry import Metrics, configure_logging, open_traces, with_request_ids, with_request_ids_at_once
+from server.telemetry import Metrics, configure_logging, open_traces, with_request_ids
 from server.unsubscribe import Unsubscribing
 from server.viewer import Identification
 
@@ -104,7 +104,7 @@ def application(settings: Settings) -> Ringside:
             gate = Gate(schema._schema, documents, house, identification, settings, metrics, traces, app.state.closing)  # noqa: SLF001
             explorer = Explorer()
             graphql = GraphQL(gate, explorer)
-            ringside.direct = with_request_ids_at_once(graphql)
+            ringside.direct = graphql.direct
             app.router.routes.extend(
                 [
                     Route("/graphql", graphql),

@@ -12,9 +12,10 @@ Rules of GraphQL over HTTP, and the choices it leaves open:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from types import MappingProxyType, NoneType
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 from starlette.requests import Request
@@ -37,13 +38,12 @@ class BadRequest(Exception):
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class GraphQLRequest:
+class GraphQLRequest(NamedTuple):
     """What a client asks for."""
 
     query: str | None
     operation_name: str | None = None
-    variables: Mapping[str, Any] = field(default_factory=dict)
+    variables: Mapping[str, Any] = MappingProxyType({})
     document_id: str | None = None
     plan: bool = False
     """Whether the client wants to know how the answer came about: `"extensions": {"plan": true}`."""
@@ -54,27 +54,32 @@ class GraphQLRequest:
             raise BadRequest(400, "Send one request at a time: batches are not taken.")
         if not isinstance(parameters, dict):
             raise BadRequest(400, 'The body must be a JSON object such as {"query": "{ viewer { id } }"}.')
-        query = _typed(parameters, "query", str, "a text")
-        document_id = _typed(parameters, "documentId", str, "a text")
+        given = tuple(map(parameters.get, _PARAMETERS))
+        if not all(map(isinstance, given, _KINDS)):
+            raise _mistyped(given)
+        query, name, variables, document_id, extensions = given
         if not query and not document_id:
             raise BadRequest(400, "There is no `query` in the request.")
-        name = _typed(parameters, "operationName", str, "a text")
-        variables = _typed(parameters, "variables", dict, "an object")
-        extensions = _typed(parameters, "extensions", dict, "an object") or {}
         return cls(
             query,
             name or None,
             variables or {},
             document_id.removeprefix("sha256:") if document_id else None,
-            plan=extensions.get("plan") is True,
+            extensions is not None and extensions.get("plan") is True,
         )
 
 
-def _typed(parameters: Mapping[str, Any], name: str, kind: type, wanted: str) -> Any:
-    value = parameters.get(name)
-    if value is not None and not isinstance(value, kind):
-        raise BadRequest(400, f"`{name}` must be {wanted}.")
-    return value
+_PARAMETERS = ("query", "operationName", "variables", "documentId", "extensions")
+_KINDS = ((str, NoneType), (str, NoneType), (dict, NoneType), (str, NoneType), (dict, NoneType))
+
+
+def _mistyped(given: tuple[Any, ...]) -> BadRequest:
+    name, kind = next(
+        (name, kinds[0])
+        for name, value, kinds in zip(_PARAMETERS, given, _KINDS, strict=True)
+        if not isinstance(value, kinds)
+    )
+    return BadRequest(400, f"`{name}` must be {'a text' if kind is str else 'an object'}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +139,21 @@ async def read(scope: Scope, headers: Headers, receive: Receive, most: int) -> G
         return GraphQLRequest.of(_from_address(scope))
     if not _is_json(headers.get(b"content-type", b"")):
         raise BadRequest(415, f"Send the request as {LEGACY} in UTF-8.", accept_post=LEGACY)
-    return GraphQLRequest.of(_json(await _body(headers, receive, most), "The body"))
+    announced = headers.get(b"content-length", b"")
+    if announced.isdigit() and int(announced) > most:
+        raise _too_large(most)
+    parts, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise BadRequest(400, "The request ended before its body did.")
+        part = message.get("body", b"")
+        size += len(part)
+        if size > most:
+            raise _too_large(most)
+        parts.append(part)
+        if not message.get("more_body", False):
+            return GraphQLRequest.of(_json(b"".join(parts), "The body"))
 
 
 @lru_cache(maxsize=64)
@@ -164,24 +183,6 @@ def _json(text: bytes, what: str) -> Any:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise BadRequest(400, f"{what} is not JSON in UTF-8: {error.msg}.") from None
-
-
-async def _body(headers: Headers, receive: Receive, most: int) -> bytes:
-    announced = headers.get(b"content-length", b"")
-    if announced.isdigit() and int(announced) > most:
-        raise _too_large(most)
-    parts, size = [], 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise BadRequest(400, "The request ended before its body did.")
-        part = message.get("body", b"")
-        size += len(part)
-        if size > most:
-            raise _too_large(most)
-        parts.append(part)
-        if not message.get("more_body", False):
-            return b"".join(parts) if len(parts) > 1 else part
 
 
 def _too_large(most: int) -> BadRequest:

@@ -19,6 +19,8 @@ COOKIE = "ringside_visitor"
 A_YEAR = 365 * 24 * 60 * 60
 ID_SIZE = 16
 MOST_VISITORS = 4_000
+LONGEST_KEPT = 1_000
+"""Bytes of a Cookie header that is remembered, so that all of them are some megabytes."""
 _PURPOSE = "visitor"
 
 
@@ -35,7 +37,11 @@ class Identification:
     def __init__(self, settings: Settings, seal: Seal, *, clock: Callable[[], float] = time.time) -> None:
         self._tokens = Tokens(settings, clock=clock)
         self._seal = seal
-        self._visitors: dict[str, Identified] = {}
+        self._visitors: dict[bytes, Identified] = {}
+
+    def recognised(self, headers: Mapping[bytes, bytes]) -> Identified | None:
+        """Return a visitor whose Cookie header was found good before: most requests are such a one's."""
+        return None if b"authorization" in headers else self._visitors.get(headers.get(b"cookie", b""))
 
     async def viewer(
         self,
@@ -56,19 +62,18 @@ class Identification:
             raise Unauthenticated("There is more than one Authorization: send one.")
         if proofs:
             return Identified(await self._tokens.viewer(_bearer(proofs[0])))
-        return self._visitor(_cookie(headers), secure=secure)
+        header, cookie = _cookie(headers)
+        if cookie is None:
+            id_ = os.urandom(ID_SIZE)
+            return Identified(_visitor(id_), _set_cookie(self._seal.sign_text(_PURPOSE, id_), A_YEAR, secure=secure))
+        known = self._visitors.get(header)
+        return known or self._visitor(header, cookie, secure=secure)
 
     async def close(self) -> None:
         """Let go of connections."""
         await self._tokens.close()
 
-    def _visitor(self, cookie: str | None, *, secure: bool) -> Identified:
-        if cookie is None:
-            id_ = os.urandom(ID_SIZE)
-            return Identified(_visitor(id_), _set_cookie(self._seal.sign_text(_PURPOSE, id_), A_YEAR, secure=secure))
-        known = self._visitors.get(cookie)
-        if known is not None:
-            return known
+    def _visitor(self, header: bytes, cookie: str, *, secure: bool) -> Identified:
         try:
             id_ = self._seal.open_text(_PURPOSE, cookie)
         except Forged:
@@ -77,11 +82,13 @@ class Identification:
                 "This answer deletes it: ask again to get a new one.",
                 clear_cookie=_set_cookie("", 0, secure=secure),
             ) from None
+        found = Identified(_visitor(id_))
         # A cookie that was good once is good for as long as this process has its secret.
-        if len(self._visitors) >= MOST_VISITORS:
-            self._visitors.pop(next(iter(self._visitors)))
-        known = self._visitors[cookie] = Identified(_visitor(id_))
-        return known
+        if len(header) <= LONGEST_KEPT:
+            if len(self._visitors) >= MOST_VISITORS:
+                self._visitors.pop(next(iter(self._visitors)))
+            self._visitors[header] = found
+        return found
 
 
 def _visitor(id_: bytes) -> Viewer:
@@ -92,15 +99,15 @@ def _set_cookie(value: str, age: int, *, secure: bool) -> str:
     return f"{COOKIE}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax" + ("; Secure" if secure else "")
 
 
-def _cookie(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
-    """Return our cookie; of two with its name, the first, which is the one with the closer path."""
+def _cookie(headers: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, str | None]:
+    """Return our cookie and the header it is in; of two with its name, the first, which has the closer path."""
     for name, value in headers:
         if name == b"cookie":
             for pair in value.decode("latin-1").split(";"):
                 key, _, content = pair.strip().partition("=")
                 if key == COOKIE:
-                    return content
-    return None
+                    return value, content
+    return b"", None
 
 
 def _is_authorization(name: str, value: object) -> bool:

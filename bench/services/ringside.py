@@ -20,12 +20,14 @@ from resolvers.batches import together
 from resolvers.context import Asking, House
 from resolvers.kept import Kept
 from schema.shapes import described, field, shape
+from server.app import Ringside
 from server.execution.documents import Documents
 from server.graphql import Gate, GraphQL
+from server.http import Lean
 from server.memory import set_aside
 from server.pages import Explorer
 from server.settings import Settings
-from server.telemetry import Metrics, NoTraces, configure_logging, with_request_ids_at_once
+from server.telemetry import Metrics, NoTraces, configure_logging
 from server.viewer import Identification
 
 
@@ -127,12 +129,19 @@ def application() -> Any:
         NoTraces(),
         asyncio.Event(),
     )
-    served = with_request_ids_at_once(GraphQL(gate, Explorer()))
+    app = Ringside()
+    app.direct = GraphQL(gate, Explorer()).direct
     set_aside()
-    return served
+    return app
 
 
 if __name__ == "__main__":
     uvicorn.run(
-        application(), host="127.0.0.1", port=int(sys.argv[1]), log_config=None, access_log=False, server_header=False
+        application(),
+        host="127.0.0.1",
+        port=int(sys.argv[1]),
+        http=Lean,
+        log_config=None,
+        access_log=False,
+        server_header=False,
     )

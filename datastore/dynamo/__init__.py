@@ -19,10 +19,12 @@ from datastore.dynamo.keys import HIGHEST, BadKey, Key, best_first, from_best_fi
 from datastore.dynamo.merge import Merged, Source, merge
 from datastore.dynamo.paging import Edge, Page, PageInfo, Window
 from datastore.dynamo.table import Slice, Table
+from datastore.dynamo.timeouts import Alarm, timeout_at
 from datastore.dynamo.writes import Check, Delete, Put, Update, Write
 
 __all__ = [
     "HIGHEST",
+    "Alarm",
     "BadKey",
     "Check",
     "Condition",
@@ -65,5 +67,6 @@ __all__ = [
     "persist",
     "present",
     "remaining",
+    "timeout_at",
     "where",
 ]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 _READS = frozenset({"GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems"})
 
@@ -36,16 +35,19 @@ class Spent:
 _meter: ContextVar[Spent | None] = ContextVar("ringside_spent", default=None)
 
 
-@contextmanager
-def metered() -> Iterator[Spent]:
+class metered:  # noqa: N801 - a word of the language here, as `open` is
     """Counts what everything within costs; an outer meter counts it too."""
-    outer = _meter.get()
-    spent = Spent()
-    token = _meter.set(spent)
-    try:
-        yield spent
-    finally:
-        _meter.reset(token)
+
+    __slots__ = ("_spent", "_token")
+
+    def __enter__(self) -> Spent:
+        self._spent = Spent()
+        self._token = _meter.set(self._spent)
+        return self._spent
+
+    def __exit__(self, *_: object) -> None:
+        _meter.reset(self._token)
+        outer, spent = _meter.get(), self._spent
         if outer is not None:
             outer.read_units += spent.read_units
             outer.write_units += spent.write_units

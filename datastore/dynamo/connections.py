@@ -20,6 +20,8 @@ from typing import NamedTuple, cast
 
 import httptools
 
+from datastore.dynamo.timeouts import timeout_at
+
 CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 10.0
 IDLE_SECONDS = 12.0
@@ -129,13 +131,12 @@ class _Connection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._headers, self._body = [], []
         self._awaited = loop.create_future()
-        silence = loop.call_later(ANSWER_SECONDS, self._fail, TimeoutError("no answer in time"))
         try:
-            transport.write(request)
-            return await self._awaited
+            with timeout_at(loop.time() + ANSWER_SECONDS):
+                transport.write(request)
+                return await self._awaited
         finally:
             self._awaited = None
-            silence.cancel()
 
     def drop(self) -> None:
         self.open = False

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
 from datastore.dynamo.errors import ConditionFailed, Conflict, DeadlineExceeded, Throttled, Unavailable, named
+from datastore.dynamo.timeouts import timeout_at
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable
 
 T = TypeVar("T")
 
@@ -28,31 +28,41 @@ _LONGEST_PAUSE = 1.0
 _ends: ContextVar[float | None] = ContextVar("ringside_deadline", default=None)
 
 
-@contextmanager
-def deadline(seconds: float) -> Iterator[None]:
+class deadline:  # noqa: N801 - a word of the language here, as `open` is
     """Everything within must be done in so many seconds; an earlier deadline around it stands."""
-    ends = asyncio.get_running_loop().time() + seconds
-    outer = _ends.get()
-    token = _ends.set(ends if outer is None else min(ends, outer))
-    try:
-        yield
-    finally:
-        _ends.reset(token)
+
+    __slots__ = ("_seconds", "_token")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        ends = asyncio.get_running_loop().time() + self._seconds
+        outer = _ends.get()
+        self._token = _ends.set(ends if outer is None or ends < outer else outer)
+
+    def __exit__(self, *_: object) -> None:
+        _ends.reset(self._token)
+
+
+def ending() -> float:
+    """When this request's time is used up, by the loop's clock."""
+    ends = _ends.get()
+    return asyncio.get_running_loop().time() + PATIENCE if ends is None else ends
 
 
 def remaining() -> float:
     """Seconds left to this request."""
-    ends = _ends.get()
-    return PATIENCE if ends is None else ends - asyncio.get_running_loop().time()
+    return ending() - asyncio.get_running_loop().time()
 
 
 async def persist(call: Callable[[], Awaitable[T]]) -> T:
     """The answer of a call, repeated as the shared rule says."""
-    ends = asyncio.get_running_loop().time() + remaining()
+    ends = ending()
     pause, doubtful, last = _FIRST_PAUSE, False, None
     while True:
         try:
-            async with asyncio.timeout_at(ends):
+            with timeout_at(ends):
                 return await call()
         except Exception as error:
             last = named(error) or error
@@ -77,11 +87,13 @@ def _given_up(last: Throttled | Conflict | Unavailable) -> Throttled | Conflict 
     return last
 
 
-@contextmanager
-def unhurried() -> Iterator[None]:
+class unhurried:  # noqa: N801 - as `deadline`
     """Work that other requests wait for too does not end with the deadline of the one that began it."""
-    token = _ends.set(None)
-    try:
-        yield
-    finally:
-        _ends.reset(token)
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token = _ends.set(None)
+
+    def __exit__(self, *_: object) -> None:
+        _ends.reset(self._token)

@@ -19,8 +19,9 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from datastore.dynamo.deadline import remaining
+from datastore.dynamo.deadline import ending
 from datastore.dynamo.errors import DeadlineExceeded
+from datastore.dynamo.timeouts import timeout_at
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
@@ -110,7 +111,7 @@ async def _landing(flight: _Flight) -> tuple[Any] | None:
     landing: asyncio.Future[tuple[Any] | None] = asyncio.get_running_loop().create_future()
     flight.waiting.append(landing)
     try:
-        async with asyncio.timeout(remaining()):
+        with timeout_at(ending()):
             return await landing
     except TimeoutError:
         message = "the request's time was used up; last: it waited for a read that another request had begun"

@@ -8,7 +8,7 @@ Operations come from `Documents`, which keeps a bounded number of documents that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 import structlog
@@ -160,19 +160,17 @@ class Ready:
         """The generated code."""
         return self._plan.text
 
-    async def result(self, asking: Any, root: Any = None) -> ExecutionResult:
+    def result(self, asking: Any, root: Any = None) -> Coroutine[Any, Any, ExecutionResult]:
         """Runs it."""
 
         def executor() -> Executor[Any]:
             return self._plans.executor(asking, root, self._given, suggestions=self._suggestions)
 
-        return await Run(self._plan, asking, self._coerced, executor).result(root)
+        return Run(self._plan, asking, self._coerced, executor).result(root)
 
-    async def event(self, executor: Executor[Any]) -> ExecutionResult:
+    def event(self, executor: Executor[Any]) -> Coroutine[Any, Any, ExecutionResult]:
         """Runs it for one event of a subscription, for which graphql-core has made an executor of its own."""
-        return await Run(self._plan, executor.context_value, self._coerced, lambda: executor).result(
-            executor.root_value
-        )
+        return Run(self._plan, executor.context_value, self._coerced, lambda: executor).result(executor.root_value)
 
 
 def _choosing(document: DocumentNode) -> tuple[str, ...]:

@@ -51,14 +51,10 @@ class Operation:
     document: DocumentNode
     hash: str
     name: str | None
-    definition: OperationDefinitionNode
+    kind: OperationType
     cost: Cost
     trusted: bool
     plans: Plans = field(compare=False, repr=False)
-
-    @property
-    def kind(self) -> OperationType:
-        return self.definition.operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +149,7 @@ class Documents:
                     raise Faulty(error) from None
                 plans = Plans(self._schema, document, definition)
                 cost = cost_of(definition, fragments)
-                operations[name] = Operation(document, key, name, definition, cost, trusted, plans)
+                operations[name] = Operation(document, key, name, definition.operation, cost, trusted, plans)
         return _Document(operations, len(text))
 
     def _parsed(self, text: str) -> DocumentNode:

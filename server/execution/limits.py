@@ -144,66 +144,78 @@ def check_depth(
 
 
 def cost_of(operation: OperationDefinitionNode, fragments: Mapping[str, FragmentDefinitionNode]) -> Cost:
-    """The operation's complexity as a function of its variables."""
-    known: dict[str, Cost] = {}
+    """The operation's complexity as a function of its variables, written out: `2 + size(v.get("first")) * 9`.
 
-    def total(selection_set: SelectionSetNode | None) -> Cost:
-        parts = [each(node) for node in selection_set.selections] if selection_set else []
-        return _sum(parts)
+    A fragment is reckoned once however often it is spread: a chain of them could stand for more fields than there is
+    time to count.
+    """
+    known: dict[str, _Sum] = {}
+    lines = ["def cost(v):"]
 
-    def each(node: Any) -> Cost:
+    def total(selection_set: SelectionSetNode | None) -> _Sum:
+        return _Sum.of([each(node) for node in selection_set.selections] if selection_set else [])
+
+    def each(node: Any) -> _Sum:
         if isinstance(node, FieldNode):
-            return _field(node, total(node.selection_set))
+            return _times(node).times(total(node.selection_set)).plus(1)
         if isinstance(node, InlineFragmentNode):
             return total(node.selection_set)
         name = node.name.value
         if name not in known:
-            known[name] = total(fragments[name].selection_set)
+            found = total(fragments[name].selection_set)
+            lines.append(f"    f{len(known)} = {found}")
+            known[name] = _Sum(0, (f"f{len(known)}",)) if found.varying else found
         return known[name]
 
-    return total(operation.selection_set)
-
-
-def _sum(parts: list[Cost]) -> Cost:
-    constant = sum(part.constant for part in parts if isinstance(part, _Constant))
-    varying = [part for part in parts if not isinstance(part, _Constant)]
-    if not varying:
-        return _Constant(constant)
-    return lambda variables: constant + sum(part(variables) for part in varying)
+    lines.append(f"    return {total(operation.selection_set)}")
+    names: dict[str, Any] = {"size": _size, "count": _count}
+    exec("\n".join(lines), names)  # noqa: S102 - written above, of numbers and of variables' names in quotes
+    cost: Cost = names["cost"]
+    return cost
 
 
 @dataclass(frozen=True, slots=True)
-class _Constant:
+class _Sum:
+    """A number, and expressions of Python to be added to it."""
+
     constant: int
+    varying: tuple[str, ...] = ()
 
-    def __call__(self, _: Variables) -> int:
-        return self.constant
+    @classmethod
+    def of(cls, parts: list[_Sum]) -> _Sum:
+        return cls(sum(part.constant for part in parts), tuple(one for part in parts for one in part.varying))
+
+    def plus(self, number: int) -> _Sum:
+        return _Sum(self.constant + number, self.varying)
+
+    def times(self, other: _Sum) -> _Sum:
+        if not self.varying and not other.varying:
+            return _Sum(self.constant * other.constant)
+        return _Sum(0, (f"({self}) * ({other})",))
+
+    def __str__(self) -> str:
+        return " + ".join([str(self.constant), *self.varying])
 
 
-def _field(node: FieldNode, inside: Cost) -> Cost:
-    times = _times(node)
-    if isinstance(times, _Constant) and isinstance(inside, _Constant):
-        return _Constant(1 + times.constant * inside.constant)
-    return lambda variables: 1 + times(variables) * inside(variables)
-
-
-def _times(node: FieldNode) -> Cost:
+def _times(node: FieldNode) -> _Sum:
     """How many objects a field may answer with. Values that are no page size are refused by the field itself."""
     arguments = {argument.name.value: argument.value for argument in node.arguments or ()}
     if isinstance(ids := arguments.get("ids"), ListValueNode):
-        return _Constant(max(1, len(ids.values)))
+        return _Sum(max(1, len(ids.values)))
     if isinstance(ids, VariableNode):
-        name = ids.name.value
-        return lambda variables: len(variables.get(name) or ()) or 1
+        return _Sum(0, (f"count(v.get({ids.name.value!r}))",))
     sizes = [arguments[name] for name in ("first", "last") if name in arguments]
     if not sizes:
-        return _Constant(_PAGE_SIZE if _is_page(node) else 1)
+        return _Sum(_PAGE_SIZE if _is_page(node) else 1)
     if isinstance(sizes[0], IntValueNode):
-        return _Constant(max(1, int(sizes[0].value)))
+        return _Sum(max(1, int(sizes[0].value)))
     if isinstance(sizes[0], VariableNode):
-        name = sizes[0].name.value
-        return lambda variables: _size(variables.get(name))
-    return _Constant(_PAGE_SIZE)
+        return _Sum(0, (f"size(v.get({sizes[0].name.value!r}))",))
+    return _Sum(_PAGE_SIZE)
+
+
+def _count(value: Any) -> int:
+    return max(1, len(value)) if isinstance(value, list) else 1
 
 
 def _size(value: Any) -> int:

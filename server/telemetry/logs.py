@@ -7,16 +7,16 @@ in tracebacks, and none of Strawberry's own error log (it quotes the query).
 
 import json
 import logging
-import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from random import getrandbits
 from typing import TextIO
 
 import orjson
 import structlog
 from asgi_correlation_id import CorrelationIdMiddleware, correlation_id
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from server.settings import Format, Log
@@ -73,22 +73,14 @@ def with_request_ids(app: ASGIApp) -> ASGIApp:
     return CorrelationIdMiddleware(app, update_request_header=False, validator=_plain_id)
 
 
-def with_request_ids_at_once(app: ASGIApp) -> ASGIApp:
-    """The same for HTTP alone, without making anything of the headers: it stands before every request."""
-
-    async def identified(scope: Scope, receive: Receive, send: Send) -> None:
-        given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"").decode("latin-1")
-        request = given if _plain_id(given) else os.urandom(16).hex()
-        correlation_id.set(request)
-
-        async def send_with_id(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], (b"x-request-id", request.encode())]
-            await send(message)
-
-        await app(scope, receive, send_with_id)
-
-    return identified
+def request_id(given: bytes | None) -> bytes:
+    """The same for a request that does not go through middleware: its id from now on, for logs and its answer."""
+    if given is not None and _plain_id(text := given.decode("latin-1")):
+        correlation_id.set(text)
+        return given
+    made = f"{getrandbits(128):032x}"  # to be told apart, not to be kept secret
+    correlation_id.set(made)
+    return made.encode()
 
 
 def _plain_id(text: str) -> bool:
