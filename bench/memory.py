@@ -133,22 +133,24 @@ def report(run: Run, texts: Sequence[str]) -> str:
     half = run.megabytes[len(run.megabytes) // 2 :]
     sampled = list(zip(run.requests, run.megabytes, strict=True))
     rows = [f"| {number:,} | {held:.1f} |" for number, held in sampled if sampled.index((number, held)) % 4 == 0]
+    answered, number = f"{run.answered:,} requests", f"{len(texts):,} different documents"
+    popular = f"One of {POPULAR} documents is sent, and every {RARE}th time the next of all;"
     minutes = (time.perf_counter() - run.began) / 60
     return "\n".join([
         "# Memory over a long run",
         "",
         "    make bench BENCH=memory",
         "",
-        f"{run.answered:,} requests with {len(texts):,} different documents by {CLIENTS} clients in {minutes:.0f} minutes,",
-        f"{run.refused:,} of them refused as faulty. One of {POPULAR} documents is sent, and every {RARE}th time the next of",
-        f"all; visitors come with one of {VISITORS:,} cookies or with none. Resident memory of the service's process:",
+        f"{answered} with {number} by {CLIENTS} clients in {minutes:.0f} minutes;",
+        f"{run.refused:,} were refused as faulty. {popular}",
+        f"visitors come with one of {VISITORS:,} cookies or with none. Resident memory of the service's process:",
         "",
         "| requests | MB |",
         "|---:|---:|",
         *rows,
         "",
-        f"In the second half it was between {min(half):.1f} and {max(half):.1f} MB and changed by {slope(run):+.1f} MB per",
-        "million requests (least squares).",
+        f"In the second half it was between {min(half):.1f} and {max(half):.1f} MB, and changed by",
+        f"{slope(run):+.1f} MB per million requests (least squares).",
         "",
     ])  # fmt: skip
 

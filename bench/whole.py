@@ -145,13 +145,14 @@ def table(measured: list[Server], asked: dict[str, dict[str, float]]) -> str:
         "",
         "    make bench BENCH=whole",
         "",
-        "CPU of the service per request over HTTP, in milliseconds, as the operating system counts it for the service's",
-        "process, the engine's not included; medians of interleaved rounds, everything in one run, all services on one",
-        f"table in one embedded engine. In brackets the share of {RIVAL}'s.",
+        "CPU of the service per request over HTTP, in milliseconds, as the operating system counts it for its process,",
+        "the engine's not included; medians of interleaved rounds, everything in one run, all services on one table in",
+        f"one embedded engine. In brackets the share of {RIVAL}'s.",
         "",
         f"| | {' | '.join(server.name for server in measured)} | to reach |",
         f"|---|{'---:|' * (len(measured) + 1)}",
     ]
+    rounds = len(rival.rounds["comments"])
     for page in rival.rounds:
         cells = [f"{one.figure(page):.2f} ({one.figure(page) / rival.figure(page):.2f})" for one in measured]
         limit = f"{TO_REACH[page]}" if page in TO_REACH else ""
@@ -170,26 +171,25 @@ def table(measured: list[Server], asked: dict[str, dict[str, float]]) -> str:
         *_EXPLAINED,
         "",
         f"Here: Python {platform.python_version()}, Node {_node()}, @aws-sdk/client-dynamodb {sdk['version']},",
-        f"dynoxide {DYNOXIDE}, uvloop {version('uvloop')}, {os.cpu_count()} cores, {CONNECTIONS} connections,"
-        f" {len(rival.rounds['comments'])} rounds.",
+        f"dynoxide {DYNOXIDE}, uvloop {version('uvloop')}, {os.cpu_count()} cores, {rounds} rounds.",
     ]
     return "\n".join(lines) + "\n"
 
 
 _EXPLAINED = (
-    "The queries: 20 comments in English and German with four or five stars, or the newest 20, with their authors;",
-    "a leaderboard of 100 rows; an event with its card, its results and the ten best predictions; and two of them as the",
-    "README asks them, with the exact total and with the picks of each team. All services answer with the same data; ids",
-    "and cursors are each one's own.",
+    "The queries: 20 comments in English and German with four or five stars, or the newest 20, with their authors; a",
+    "leaderboard of 100 rows; an event with its card, its results and the ten best predictions; and two of them as the",
+    "README asks them, with the exact total and with the picks of each team. All services answer with the same data;",
+    "ids and cursors are each one's own.",
     "",
-    "Ringside keeps some things in its process, which is a part of what it is: members' profiles for 5 seconds, a board",
-    "and its rows for a quarter of a second (votes show within two seconds), the counts that a filtered page is planned",
-    "by for 45, and what cannot change, such as the card of an event at one version or the picks of a locked one. And",
-    f"who asks for the same at the same time shares one read. The services are asked by {CONNECTIONS} clients at once;",
-    f"“{ALONE}” by one, so that nothing is shared; “{FORGETFUL}” by one too, and with all the keeping switched off: what",
-    "a page costs who asks once in a while. The services in Node keep nothing; they use the AWS SDK's document client as",
-    "documented, which keeps connections open, ask all partitions of a page at once, and read authors in one batch.",
-    "bench/peers has them.",
+    "Ringside keeps some things in its process, which is a part of what it is: members' profiles for 5 seconds, a",
+    "board and its rows for a quarter of a second (votes show within two seconds), the counts that a filtered page is",
+    "planned by for 45, and what cannot change, such as the card of an event at one version or the picks of a locked",
+    "one. And who asks for the same at the same time shares one read. The services are asked by",
+    f"{CONNECTIONS} clients at once; “{ALONE}” by one, so that nothing is shared; “{FORGETFUL}” by one too, and",
+    "with all the keeping switched off: what a page costs who asks once in a while. The services in Node keep nothing;",
+    "they use the AWS SDK's document client as documented, which keeps connections open, ask all partitions of a page",
+    "at once, and read authors in one batch. bench/peers has them.",
 )
 
 

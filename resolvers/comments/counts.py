@@ -135,7 +135,9 @@ class Counts:
     async def _read_now(self, products: Sequence[str]) -> Mapping[str, Census]:
         found = await asyncio.gather(*(counts.census(self._house.table, product) for product in products))
         for product, census in zip(products, found, strict=True):
-            self._kept.put(product, census)
+            known = self._kept.at_hand(product)
+            # The same counts stay the same object, which has the plans that were made from them.
+            self._kept.put(product, known[0] if known and known[0] == census else census)
         return dict(zip(products, found, strict=True))
 
     async def recent(self, wanted: Filter) -> Census:

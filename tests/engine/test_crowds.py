@@ -37,9 +37,22 @@ async def watched(one_table: Table, default_engine: Running) -> AsyncIterator[tu
         manager = running_service(variables, ["--demo"])
         service = await asyncio.to_thread(manager.__enter__)
         try:
+            await listening(service)
             yield engine, service
         finally:
             await asyncio.to_thread(manager.__exit__, None, None, None)
+
+
+async def listening(service: Service) -> None:
+    """It says that it has started a moment before it listens."""
+    async with aiohttp.ClientSession() as session, asyncio.timeout(20):
+        while True:
+            try:
+                async with session.get(f"{service.url}/livez") as response:
+                    assert response.status == 200
+                    return
+            except aiohttp.ClientConnectorError:
+                await asyncio.sleep(0.05)
 
 
 async def scored(service: Service) -> str:
@@ -55,12 +68,11 @@ async def scored(service: Service) -> str:
 async def crowd(service: Service, query: str, times: int = 3, **variables: str) -> None:
     """Everybody asks, and again as soon as they are answered; all of them get the same."""
     answers: list[bytes] = []
+    asked = {"query": query, "variables": variables}
 
     async def one(session: aiohttp.ClientSession) -> None:
         for _ in range(times):
-            async with session.post(
-                f"{service.url}/graphql", json={"query": query, "variables": variables}
-            ) as response:
+            async with session.post(f"{service.url}/graphql", json=asked) as response:
                 assert response.status == 200
                 answers.append(await response.read())
 
