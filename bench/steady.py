@@ -147,7 +147,7 @@ def report(costs: list[tuple[int, float, float]], seen: list[Crowded]) -> str:
         *(f"| {rate} | {bare:.2f} | {whole:.2f} | {whole / bare:.2f} |" for rate, bare, whole in costs),
         "",
         f"Reads at a time, as a proxy before the engine saw them, when {CLIENTS} clients ask for the same at once and",
-        f"again as soon as they are answered; each read is held for {HELD * 1000:.0f} ms. To reach: one of a kind at a time.",
+        f"again as soon as they are answered; each read takes {HELD * 1000:.0f} ms more. To reach: one of a kind.",
         "",
         "| page | requests | reads | of one kind at a time | of all kinds at a time |",
         "|---|---:|---:|---:|---:|",

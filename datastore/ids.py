@@ -34,7 +34,7 @@ class Ids:
 
 
 def moment_of(ulid: str) -> datetime:
-    """When an id was made, to the millisecond. Every comment shown asks this; the library takes fifteen times as long."""
+    """When an id was made, to the millisecond. Every comment shown asks it; the library takes fifteen times as long."""
     return datetime.fromtimestamp(int(ulid[:_MOMENT].translate(_DIGITS), 32) / 1000, UTC)
 
 
