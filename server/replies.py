@@ -13,6 +13,7 @@ import orjson
 from starlette.types import Send
 
 from server.execution.answers import Answer
+from server.execution.shapes import encode
 from server.http import Whole
 from server.pages import HARDENED
 from server.requests import LEGACY, MODERN, STREAM, BadRequest, Negotiated
@@ -71,7 +72,7 @@ def answered(answer: Answer, wanted: Negotiated, set_cookie: str | None) -> Repl
     """An answer as JSON."""
     status = 200 if answer.started else wanted.not_begun
     own = ((b"set-cookie", set_cookie.encode("latin-1")),) if set_cookie else ()
-    return Reply(status, _ALWAYS[wanted.media], orjson.dumps(answer.body()), own)
+    return Reply(status, _ALWAYS[wanted.media], encode(answer.body()), own)
 
 
 def failure(bad: BadRequest) -> Reply:

@@ -21,6 +21,7 @@ from resolvers.context import Asking
 from resolvers.viewer import Viewer
 from server.execution.answers import Answer, refused
 from server.execution.documents import Faulty
+from server.execution.shapes import encode
 from server.graphql import Gate
 from server.oidc import KeysUnavailable
 from server.requests import BadRequest, GraphQLRequest
@@ -141,7 +142,7 @@ class _Connection:
         return parsed
 
     async def _send(self, message: Mapping[str, Any]) -> None:
-        await self._socket.send_text(orjson.dumps(message).decode())
+        await self._socket.send_text(encode(message).decode())
 
     async def _initialise(self, message: Mapping[str, Any]) -> None:
         if message.get("type") != "connection_init":

@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-import orjson
 from starlette.responses import Response, StreamingResponse
 
 from server.execution.answers import Answer
+from server.execution.shapes import encode
 from server.requests import STREAM
 
 QUIET_SECONDS = 15.0
@@ -38,7 +38,7 @@ async def _lines(answers: AsyncIterator[Answer], closing: asyncio.Event) -> Asyn
 def _event(answer: Answer) -> bytes:
     """An event, with the mark that a browser sends back as Last-Event-ID where the stream has one."""
     mark = f"id: {answer.mark}\n".encode() if answer.mark else b""
-    return b"event: next\n" + mark + b"data: " + orjson.dumps(answer.body()) + b"\n\n"
+    return b"event: next\n" + mark + b"data: " + encode(answer.body()) + b"\n\n"
 
 
 async def until(

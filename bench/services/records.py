@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +43,17 @@ class Row:
     contender: Contender
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(NamedTuple):
     cursor: str
     node: Comment
 
 
-@dataclass(frozen=True, slots=True)
-class PageInfo:
+class PageInfo(NamedTuple):
     has_next_page: bool
     end_cursor: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     edges: list[Edge]
     page_info: PageInfo
     total_count: int

@@ -16,7 +16,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 from datastore.refusals import InvalidCursor
 from datastore.seal import Forged, Seal
@@ -95,8 +95,7 @@ class Positions(Sequence[str]):
         return hash(tuple(self))
 
 
-@dataclass(frozen=True, slots=True)
-class Edge(Generic[R]):
+class Edge(NamedTuple, Generic[R]):
     """A record and its place in the page's order."""
 
     node: R
@@ -110,8 +109,7 @@ class Edge(Generic[R]):
         return self.window.cursor_at(self.scope, self.position)
 
 
-@dataclass(frozen=True, slots=True)
-class PageInfo:
+class PageInfo(NamedTuple):
     has_next_page: bool
     has_previous_page: bool
     first: Edge[Any] | None
@@ -164,9 +162,8 @@ class Page(Generic[R]):
 
     @property
     def page_info(self) -> PageInfo:
-        if not self.nodes:
-            return PageInfo(self.has_next_page, self.has_previous_page, None, None)
-        return PageInfo(self.has_next_page, self.has_previous_page, self._edge(0), self._edge(-1))
+        first, last = (self._edge(0), self._edge(-1)) if self.nodes else (None, None)
+        return PageInfo(self.has_next_page, self.has_previous_page, first, last)
 
     def _edge(self, place: int) -> Edge[R]:
         return Edge(self.nodes[place], self.positions[place], self.window, self.scope)

@@ -57,6 +57,8 @@ class Step:
     source: Source
     selections: Mapping[str, Selection]
     """By the name of the object type; empty for leaves."""
+    place: int = 0
+    """The how-manieth of its selection it is."""
     plain: bool = False
     plain_inside: bool = False
     """Whether the value, once had, is completed by plain code."""
@@ -147,6 +149,7 @@ class _Planner:
         for key, details in fields.items():
             step = self._step(type_, key, details)
             if step is not None:
+                step.place = len(selection.steps)
                 selection.steps[key] = step
         selection.plain = all(step.plain or step.is_waited_for for step in selection.steps.values())
         selection.notes = any(step.is_waited_for or step.notes for step in selection.steps.values())

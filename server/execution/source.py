@@ -29,6 +29,7 @@ from graphql import (
 
 from server.execution.leaves import COMMON, leaf, names_of, plain, tested
 from server.execution.plan import Selection, Step, dispatch
+from server.execution.shapes import PLACE, shape
 from server.execution.sources import ANYTHING, ATTRIBUTE, OF_TYPE, RESOLVER, TYPENAME, kinds_of
 from server.execution.text import Text
 
@@ -176,7 +177,8 @@ class Source:
                     self.text("v = value")
                     path = self._path(step, f"(p, {step.key!r}, {step.parent.name!r})")
                     self._plain_position(step, step.type, _In("v", path, _ROOM - 1))
-                    self.text(f"d[{step.key!r}] = v")
+                    self.text(f"if type(d) is dict: d[{step.key!r}] = v")
+                    self.text(f"else: d.{PLACE}{step.place} = v")
                 with self.text.block("except Exception:"):
                     if step.notes:
                         self.text("del s.pending[noted:]")
@@ -361,12 +363,13 @@ class Source:
             self._plain_object(step.selections[type_.name], at)
 
     def _plain_object(self, selection: Selection, at: _In) -> None:
-        text, v, shown, waited = self.text, at.v, [], []
+        text, v, waited = self.text, at.v, []
+        shown: dict[str, str] = {}
         for step in selection.steps.values():
             if step.source.kind == TYPENAME:
-                shown.append(f"{step.key!r}: {selection.type.name!r}")
+                shown[step.key] = repr(selection.type.name)
             elif step.is_waited_for:
-                shown.append(f"{step.key!r}: None")
+                shown[step.key] = "None"
                 waited.append(step)
                 self._completion(step)
             else:
@@ -374,9 +377,9 @@ class Source:
                 text(f"{field} = {self._read(step, v)}")
                 path = self._path(step, f"({at.path}, {step.key!r}, {selection.type.name!r})")
                 self._plain_position(step, step.type, _In(field, path, at.room))
-                shown.append(f"{step.key!r}: {field}")
+                shown[step.key] = field
         done = text.name("d") if waited else v
-        text(f"{done} = {{{', '.join(shown)}}}")
+        text(f"{done} = {text.constant('shape_', shape(*selection.steps))}({', '.join(shown.values())})")
         for step in waited:
             text(f"s.pending.append(({self._constant(step)}, {v}, {done}, {at.path}))")
         if waited:

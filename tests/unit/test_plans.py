@@ -21,6 +21,7 @@ from server.execution.compiled import MOST_CHOICES, Ready
 from server.execution.documents import Documents, hash_of
 from server.execution.limits import Limits
 from server.execution.plan import MOST_STEPS
+from server.execution.shapes import unfolded
 
 
 @dataclass
@@ -134,7 +135,8 @@ def ready(text: str, variables: dict[str, Any] | None = None, limits: Limits | N
 async def answered(text: str, **variables: Any) -> ExecutionResult:
     found = ready(text, variables)
     assert isinstance(found, Ready)
-    return await found.result(ASKING)
+    result = await found.result(ASKING)
+    return ExecutionResult(unfolded(result.data), result.errors)
 
 
 async def test_the_authors_of_a_page_are_asked_for_together() -> None:

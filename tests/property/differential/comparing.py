@@ -14,10 +14,12 @@ from collections import Counter
 from inspect import isawaitable
 from typing import Any
 
+import orjson
 from graphql import DocumentNode, ExecutionResult, GraphQLSchema, OperationDefinitionNode, execute, parse, validate
 
 from datastore.seal import Seal
 from server.execution.compiled import Plans, Ready
+from server.execution.shapes import encode, unfolded
 from tests.property.differential.operations import Operation
 
 ASKING: Any = types.SimpleNamespace(house=types.SimpleNamespace(seal=Seal(["a secret for tests, long enough"])))
@@ -63,7 +65,9 @@ async def compared(schema: GraphQLSchema, operation: Operation, seen: Counter[st
 
 def agree(operation: Operation, expected: ExecutionResult, found: ExecutionResult, seen: Counter[str]) -> None:
     about = (operation.text, operation.variables, expected.errors, found.errors)
-    assert json.dumps(expected.data) == json.dumps(found.data), (expected.data, found.data, *about)
+    data = unfolded(found.data)
+    assert json.dumps(expected.data) == json.dumps(data), (expected.data, data, *about)
+    assert orjson.loads(encode(found.data)) == expected.data
     ours, theirs = Counter(map(told, found.errors or ())), Counter(map(told, expected.errors or ()))
     seen["with errors" if theirs else "without errors"] += 1
     if ours == theirs:
