@@ -18,6 +18,7 @@ import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import httpx
@@ -168,7 +169,9 @@ def table(measured: list[Server], asked: dict[str, dict[str, float]]) -> str:
         lines.append(f"| {page} | {' | '.join(f'{asked[one.name][page]:.2f}' for one in measured)} |")
     lines += [
         "",
-        *_EXPLAINED,
+        fill(_QUERIES.strip(), 118),
+        "",
+        fill(_KEPT.strip(), 118),
         "",
         f"Here: Python {platform.python_version()}, Node {_node()}, @aws-sdk/client-dynamodb {sdk['version']},",
         f"dynoxide {DYNOXIDE}, uvloop {version('uvloop')}, {os.cpu_count()} cores, {rounds} rounds.",
@@ -176,21 +179,21 @@ def table(measured: list[Server], asked: dict[str, dict[str, float]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-_EXPLAINED = (
-    "The queries: 20 comments in English and German with four or five stars, or the newest 20, with their authors; a",
-    "leaderboard of 100 rows; an event with its card, its results and the ten best predictions; and two of them as the",
-    "README asks them, with the exact total and with the picks of each team. All services answer with the same data;",
-    "ids and cursors are each one's own.",
-    "",
-    "Ringside keeps some things in its process, which is a part of what it is: members' profiles for 5 seconds, a",
-    "board and its rows for a quarter of a second (votes show within two seconds), the counts that a filtered page is",
-    "planned by for 45, and what cannot change, such as the card of an event at one version or the picks of a locked",
-    "one. And who asks for the same at the same time shares one read. The services are asked by",
-    f"{CONNECTIONS} clients at once; “{ALONE}” by one, so that nothing is shared; “{FORGETFUL}” by one too, and",
-    "with all the keeping switched off: what a page costs who asks once in a while. The services in Node keep nothing;",
-    "they use the AWS SDK's document client as documented, which keeps connections open, ask all partitions of a page",
-    "at once, and read authors in one batch. bench/peers has them.",
-)
+_QUERIES = """
+The queries: 20 comments in English and German with four or five stars, or the newest 20, with their authors; a
+leaderboard of 100 rows; an event with its card, its results and the ten best predictions; and two of them as the README
+asks them, with the exact total and with the picks of each team. All services answer with the same data; ids and cursors
+are each one's own.
+"""
+_KEPT = f"""
+Ringside keeps some things in its process, which is a part of what it is: members' profiles for 5 seconds, a board and
+its rows for a quarter of a second (votes show within two seconds), the counts that a filtered page is planned by for
+45, and what cannot change, such as the card of an event at one version or the picks of a locked one. And who asks for
+the same at the same time shares one read. The services are asked by {CONNECTIONS} clients at once; “{ALONE}” by one, so
+that nothing is shared; “{FORGETFUL}” by one too, and with all the keeping switched off: what a page costs who asks once
+in a while. The services in Node keep nothing; they use the AWS SDK's document client as documented, which keeps
+connections open, ask all partitions of a page at once, and read authors in one batch. bench/peers has them.
+"""
 
 
 def picture(measured: list[Server]) -> str:
