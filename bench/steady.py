@@ -84,15 +84,16 @@ async def unit_costs(server: Server, seconds: float) -> list[tuple[int, float, f
     """Read units of a page at each rate, without its authors and with them."""
     found = []
     for rate in RATES:
-        costs = []
-        for inside in (WITHOUT, WITH):
-            wanted = bodies(inside)
-            await paced(server, wanted, rate, SETTLING)
-            before = units(server)
-            asked = await paced(server, wanted, rate, seconds)
-            costs.append((units(server) - before) / asked)
-        found.append((rate, *costs))
+        bare, whole = [await _unit_cost(server, bodies(inside), rate, seconds) for inside in (WITHOUT, WITH)]
+        found.append((rate, bare, whole))
     return found
+
+
+async def _unit_cost(server: Server, wanted: Iterator[bytes], rate: int, seconds: float) -> float:
+    await paced(server, wanted, rate, SETTLING)
+    before = units(server)
+    asked = await paced(server, wanted, rate, seconds)
+    return (units(server) - before) / asked
 
 
 @dataclass(frozen=True, slots=True)

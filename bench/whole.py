@@ -141,10 +141,11 @@ def run(chosen: list[Server], rounds: int, seconds: float) -> dict[str, dict[str
 def table(measured: list[Server], asked: dict[str, dict[str, float]]) -> str:
     rival = next((one for one in measured if one.name == RIVAL), measured[0])
     sdk = json.loads((PEERS / "node_modules/@aws-sdk/client-dynamodb/package.json").read_text(encoding="utf-8"))
+    given = f' ARGS="{" ".join(sys.argv[1:])}"' if sys.argv[1:] else ""
     lines = [
         "# The whole way over the embedded engine",
         "",
-        "    make bench BENCH=whole",
+        f"    make bench BENCH=whole{given}",
         "",
         "CPU of the service per request over HTTP, in milliseconds, as the operating system counts it for its process,",
         "the engine's not included; medians of interleaved rounds, everything in one run, all services on one table in",

@@ -53,5 +53,6 @@ def _board() -> Iterator[Put]:
         row = Contender(MAIN, place, f"Contender {place:03d}", now, wins=900 - place, losses=400 + place // 2, ties=3)
         yield CONTENDER.put(row)
         yield NAME.put(voting.Name(MAIN, row.sort_name, row.ordinal, "bench"))
-    size = {"size": CONTENDERS, "revision": CONTENDERS}
-    yield BOARD.put(Board(MAIN, "Who is best?", now, votes=50_000, settled=1, settled_at=now, **size))
+    yield BOARD.put(
+        Board(MAIN, "Who is best?", now, CONTENDERS, revision=CONTENDERS, votes=50_000, settled=1, settled_at=now)
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import aiohttp
 import pytest
@@ -65,7 +65,7 @@ async def scored(service: Service) -> str:
         return id_
 
 
-async def crowd(service: Service, query: str, times: int = 3, **variables: str) -> None:
+async def crowd(service: Service, query: str, variables: Mapping[str, str], times: int = 3) -> None:
     """Everybody asks, and again as soon as they are answered; all of them get the same."""
     answers: list[bytes] = []
     asked = {"query": query, "variables": variables}
@@ -90,6 +90,6 @@ async def test_a_crowd_makes_one_read_of_a_kind_at_a_time(watched: tuple[Watched
     engine.slowness = 0.02
     for query in (LEADERBOARD, PAGE, TOTAL, EVENT, STANDINGS):
         engine.forget()
-        await crowd(service, query, **(variables if query is EVENT else {}))
+        await crowd(service, query, variables if query is EVENT else {})
         assert engine.most_of_a_key == 1, query
         assert 0 < engine.reads < CROWD / 2, query
