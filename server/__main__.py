@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import signal
 import socket
@@ -85,36 +84,38 @@ def serve(
     settings = Settings.load()
     listening = _listen(host, port)
     with engine_of(settings, share=False) as reachable:
-        asyncio.run(_prepared(settings, reachable, demo=demo))
-        gc.collect()  # the preparing client's models are cycles: 9 MB that the serving client can have
+        for number in (signal.SIGTERM, signal.SIGINT):
+            # uvicorn raises the signal again once it has ended in good order; then the engine is ended so too.
+            signal.signal(number, lambda *_: sys.exit(0))
+        served = reachable.model_copy(update={"demo": demo or settings.demo})
         address = f"http://{host}:{listening.getsockname()[1]}/graphql"
-        out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)")
-        _serve(reachable.model_copy(update={"demo": demo or settings.demo}), listening, workers)
+        with asyncio.Runner(loop_factory=_uvicorn(served, None, workers).get_loop_factory()) as runner:
+            runner.run(_serve(settings, served, listening, address, alone=workers == 1))
+        if workers > 1:
+            _serve_by_many(served, listening, workers)
 
 
-async def _prepared(settings: Settings, reachable: Settings, *, demo: bool) -> None:
-    async with open_engine(reachable) as table:
+async def _serve(settings: Settings, served: Settings, listening: socket.socket, address: str, *, alone: bool) -> None:
+    """Makes the table ready, and serves from this process with the same connection to it, if it is the only one."""
+    async with open_engine(served) as table:
         if settings.embedded:
             await declaration.create(table)
         await check(table)
-        if demo:
+        if served.demo:
             try:
                 await _plant(House(table, settings.seal(), policy_of(settings)))
             except DynamoError as error:
                 # An engine too slow for it, such as the one of last resort, still makes a service.
                 message = f"Not all of the demo data is planted ({error}); `ringside demo` goes on with it."
                 err.print(message, style="yellow", markup=False)
+        out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)")
+        if alone:
+            server = uvicorn.Server(_uvicorn(served, application(served, table), 1))
+            set_aside()
+            await server.serve(sockets=[listening])
 
 
-def _serve(settings: Settings, listening: socket.socket, workers: int) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT):
-        # uvicorn raises the signal again once it has ended in good order; then the engine is ended in good order too.
-        signal.signal(number, lambda *_: sys.exit(0))
-    if workers == 1:
-        server = uvicorn.Server(_uvicorn(settings, application(settings), workers))
-        set_aside()
-        server.run(sockets=[listening])
-        return
+def _serve_by_many(settings: Settings, listening: socket.socket, workers: int) -> None:
     # Workers read the environment, so what was resolved here is written there: they start no engine of their own.
     os.environ[f"{PREFIX}DYNAMODB_URL"] = settings.dynamodb_url
     os.environ[f"{PREFIX}SECRETS"] = ",".join(secret.get_secret_value() for secret in settings.secrets)

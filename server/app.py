@@ -76,8 +76,11 @@ def _is_direct(scope: Scope) -> bool:
     )
 
 
-def application(settings: Settings) -> Ringside:
-    """The service for these settings. Its table must be there: `ringside serve` and `ringside table create` make it."""
+def application(settings: Settings, table: Table | None = None) -> Ringside:
+    """The service for these settings. Its table must be there: `ringside serve` and `ringside table create` make it.
+
+    A table that is given was opened and checked by whoever gives it, and is closed there.
+    """
     if settings.embedded:
         message = (
             "An application needs the address of an engine; `ringside serve` starts the embedded one and gives its."
@@ -92,12 +95,11 @@ def application(settings: Settings) -> Ringside:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            table = await stack.enter_async_context(open_engine(settings))
-            await check(table)
+            ours = await stack.enter_async_context(_checked(settings)) if table is None else table
             seal = settings.seal()
             identification = Identification(settings, seal)
             stack.push_async_callback(identification.close)
-            house = app.state.house = House(table, seal, policy_of(settings))
+            house = app.state.house = House(ours, seal, policy_of(settings))
             stack.push_async_callback(house.close)
             traces = open_traces(settings.otlp_endpoint)
             stack.push_async_callback(traces.close)
@@ -109,7 +111,7 @@ def application(settings: Settings) -> Ringside:
                 [
                     Route("/graphql", graphql),
                     WebSocketRoute("/graphql", Sockets(gate).endpoint),
-                    Route("/readyz", Readiness(table).endpoint),
+                    Route("/readyz", Readiness(ours).endpoint),
                     Route("/unsubscribe", Unsubscribing(house).endpoint, methods=["GET", "POST"]),
                     explorer.mount(),
                 ]
@@ -184,6 +186,13 @@ async def open_engine(settings: Settings) -> AsyncIterator[Table]:
     """The table that the settings name, not yet looked at."""
     url = None if settings.dynamodb_url == AWS else settings.dynamodb_url
     async with open_table(settings.table, url=url, region=settings.aws_region) as table:
+        yield table
+
+
+@asynccontextmanager
+async def _checked(settings: Settings) -> AsyncIterator[Table]:
+    async with open_engine(settings) as table:
+        await check(table)
         yield table
 
 

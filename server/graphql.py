@@ -28,7 +28,6 @@ from server import requests
 from server.execution.answers import Answer, events, refused, run, worded
 from server.execution.documents import Documents, Faulty, Operation
 from server.http import WHOLE
-from server.oidc import KeysUnavailable
 from server.pages import Explorer, wants_page
 from server.replies import Reply, answered, failure
 from server.requests import STREAM, BadRequest, GraphQLRequest, Negotiated, headers_of
@@ -36,7 +35,7 @@ from server.requests import Headers as ByName
 from server.settings import Introspection, Settings
 from server.streams import stream
 from server.telemetry import Metrics, Outcome, Traces, request_id, tells
-from server.tokens import Unauthenticated
+from server.tokens import KeysUnavailable, Unauthenticated
 from server.viewer import Identification, Identified
 
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
@@ -59,7 +58,7 @@ class Gate:
 
     def may_introspect(self, viewer: Viewer) -> bool:
         setting = self.settings.introspection
-        return setting is _ON or (setting is _BY_ROLE and viewer.may(Role.EDITOR))
+        return setting == _ON or (setting == _BY_ROLE and viewer.may(Role.EDITOR))
 
     def operation(self, asked: GraphQLRequest, viewer: Viewer) -> Operation:
         """The operation asked for, or Faulty."""
@@ -213,7 +212,7 @@ class GraphQL:
         except Unauthenticated as unknown:
             raise _unauthenticated(unknown) from None
         except KeysUnavailable as unknown:
-            raise BadRequest(503, str(unknown), retry_after="1") from None
+            raise BadRequest(503, str(unknown), retry_after=f"{unknown.retry_after:.0f}") from None
 
     def _enter(self) -> None:
         """Room for one more request, or 503: beyond its limit a server that takes on more serves nobody."""

@@ -15,6 +15,8 @@ import orjson
 import structlog
 from jwt import PyJWK, PyJWTError
 
+from server.tokens import KeysUnavailable
+
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
 
 FRESH = 300.0
@@ -23,7 +25,7 @@ FRESH = 300.0
 STALE = 86_400.0
 """Seconds after which keys that could not be refreshed are no longer believed."""
 
-COOLDOWN = 10.0
+COOLDOWN = KeysUnavailable.retry_after
 """Seconds between two fetches at the least; a key that the provider has just made waits no longer than this."""
 
 PATIENCE = 5.0
@@ -33,12 +35,6 @@ LARGEST = 262_144
 """Bytes: some hundred keys, where a provider has two or three."""
 
 log = structlog.get_logger("ringside.oidc")
-
-
-class KeysUnavailable(Exception):
-    """The provider has not answered yet, so no token can be judged: the service's trouble, not the caller's."""
-
-    retry_after = COOLDOWN
 
 
 class KeySet:

@@ -23,10 +23,9 @@ from server.execution.answers import Answer, refused
 from server.execution.documents import Faulty
 from server.execution.shapes import encode
 from server.graphql import Gate
-from server.oidc import KeysUnavailable
 from server.requests import BadRequest, GraphQLRequest
 from server.streams import until
-from server.tokens import Unauthenticated
+from server.tokens import KeysUnavailable, Unauthenticated
 
 PROTOCOL = "graphql-transport-ws"
 INIT_SECONDS = 10.0
