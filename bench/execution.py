@@ -55,7 +55,8 @@ def install() -> None:
     """The peers, from their locks, where they are not there yet."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "NODE_USE_SYSTEM_CA": "1"}
-    if not (PEERS / "node_modules" / "mercurius").is_dir():
+    wanted = json.loads((PEERS / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    if not all((PEERS / "node_modules" / name).is_dir() for name in wanted):
         quiet = ["--loglevel=error", "--no-audit", "--no-fund", "--no-update-notifier"]
         subprocess.run([Path(sys.executable).with_name("npm"), "ci", *quiet], cwd=PEERS, env=environment, check=True)
     if not (PEERS / ".venv" / "bin" / "ariadne").exists():

@@ -224,9 +224,12 @@ async def leaderboard_of_board(asking: Asking, board: Board, /, *, window: Windo
 def ranked(contenders: Sequence[Contender]) -> list[LeaderboardRow]:
     """Shared ranks from the top, best first: 1, 1, 3."""
     rows: list[LeaderboardRow] = []
+    rank, above = 1, None
     for place, one in enumerate(contenders, 1):
-        same = bool(rows) and rows[-1].score == one.score
-        rows.append(LeaderboardRow(rows[-1].rank if same else place, one))
+        score = one.score
+        if score != above:
+            rank, above = place, score
+        rows.append(LeaderboardRow(rank, one))
     return rows
 
 

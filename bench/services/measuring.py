@@ -34,6 +34,8 @@ class Server:
     paths: Mapping[str, str] = field(default_factory=dict)
     """Where each page is asked for, if not at /graphql."""
     headers: Mapping[str, str] = field(default_factory=dict)
+    connections: int = CONNECTIONS
+    """How many ask at once."""
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
     rounds: dict[str, list[float]] = field(default_factory=dict)
@@ -57,7 +59,7 @@ class Server:
         raise RuntimeError(message)
 
     def stop(self) -> None:
-        if self.process is None:
+        if self.process is None or self.process.poll() is not None:
             return
         # `node` may be a small program that starts the real one.
         for child in psutil.Process(self.process.pid).children(recursive=True):
@@ -90,8 +92,8 @@ class Server:
 
 async def ask(server: Server, request: bytes, times: int) -> bytes:
     """Asks so many times over a few connections that stay open; returns the last answer's body."""
-    share = times // CONNECTIONS
-    bodies = await asyncio.gather(*(_ask(server.port, request, share) for _ in range(CONNECTIONS)))
+    share = times // server.connections
+    bodies = await asyncio.gather(*(_ask(server.port, request, share) for _ in range(server.connections)))
     return bodies[-1]
 
 
@@ -103,12 +105,12 @@ async def _ask(port: int, request: bytes, times: int) -> bytes:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
         if not head.startswith("http/1.1 200"):
             raise RuntimeError(head)
-        body = await _body(reader, head)
+        body = await body_of(reader, head)
     writer.close()
     return body
 
 
-async def _body(reader: asyncio.StreamReader, head: str) -> bytes:
+async def body_of(reader: asyncio.StreamReader, head: str) -> bytes:
     if "content-length: " in head:
         return await reader.readexactly(int(head.split("content-length: ")[1].split("\r\n", maxsplit=1)[0]))
     parts = []
@@ -129,9 +131,8 @@ def measure(servers: Sequence[Server], pages: Mapping[str, bytes], *, rounds: in
                 count = times[server.name, page]
                 before = server.cpu()
                 asyncio.run(ask(server, server.request(page, body), count))
-                server.rounds.setdefault(page, []).append(
-                    (server.cpu() - before) / (count // CONNECTIONS * CONNECTIONS)
-                )
+                asked = count // server.connections * server.connections
+                server.rounds.setdefault(page, []).append((server.cpu() - before) / asked)
 
 
 def _calibrated(server: Server, page: str, body: bytes, seconds: float) -> int:
@@ -147,7 +148,7 @@ def _calibrated(server: Server, page: str, body: bytes, seconds: float) -> int:
 
 
 def answer(server: Server, page: str, body: bytes) -> Any:
-    return json.loads(asyncio.run(ask(server, server.request(page, body), CONNECTIONS)))
+    return json.loads(asyncio.run(ask(server, server.request(page, body), server.connections)))
 
 
 def _free_port() -> int:

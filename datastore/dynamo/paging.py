@@ -13,14 +13,16 @@ A page reads one record more than it shows: that one says whether there is a nex
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 from datastore.refusals import InvalidCursor
 from datastore.seal import Forged, Seal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 R = TypeVar("R")
 S = TypeVar("S")
@@ -57,8 +59,40 @@ class Window:
         return self.seal.sign_text(_PURPOSE, payload, size=_MAC_BYTES)
 
 
+@lru_cache(maxsize=1024)  # the cursors of a page have one scope
 def _scope_hash(scope: str) -> bytes:
     return hashlib.sha256(scope.encode()).digest()[:_SCOPE_BYTES]
+
+
+class Positions(Sequence[str]):
+    """The positions of records, spelled only when they are asked for: pages without cursors are frequent."""
+
+    __slots__ = ("_of", "_records")
+
+    def __init__(self, records: Sequence[R], of: Callable[[R], str]) -> None:
+        self._records = records
+        self._of = of
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        if isinstance(place, slice):
+            return tuple(self._of(record) for record in self._records[place])
+        return self._of(self._records[place])
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self._of, self._records)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
 
 
 class Edge(NamedTuple, Generic[R]):
@@ -95,7 +129,7 @@ class Page(Generic[R]):
     """The records of one window, always in the connection's own order."""
 
     nodes: tuple[R, ...]
-    positions: tuple[str, ...]
+    positions: Sequence[str]
     has_next_page: bool
     has_previous_page: bool
     window: Window
@@ -112,7 +146,7 @@ class Page(Generic[R]):
         behind = window.cursor is not None
         return cls(
             tuple(shown),
-            tuple(position(record) for record in shown),
+            Positions(shown, position),
             has_next_page=further if window.forward else behind,
             has_previous_page=behind if window.forward else further,
             window=window,

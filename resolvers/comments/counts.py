@@ -20,6 +20,7 @@ from datastore.dynamo.deadline import unhurried
 from resolvers.comments.rules import filter_of
 from resolvers.context import AnyId, Asking
 from resolvers.kept import Kept
+from resolvers.together import Together
 
 if TYPE_CHECKING:
     from resolvers.context import House
@@ -116,6 +117,7 @@ class Counts:
     def __init__(self, house: House) -> None:
         self._house = house
         self._kept: Kept[str, Census] = Kept(self._read, seconds=KEPT_FOR)
+        self._now: Together[str, Census] = Together(self._read_now)
         self._moving = [0] * self.BUCKETS
         self._moved = [0] * self.BUCKETS
         self._to_settle: set[str] = set()
@@ -130,6 +132,14 @@ class Counts:
         )
         return dict(zip(products, found, strict=True))
 
+    async def _read_now(self, products: Sequence[str]) -> Mapping[str, Census]:
+        found = await asyncio.gather(*(counts.census(self._house.table, product) for product in products))
+        for product, census in zip(products, found, strict=True):
+            known = self._kept.at_hand(product)
+            # The same counts stay the same object, which has the plans that were made from them.
+            self._kept.put(product, known[0] if known and known[0] == census else census)
+        return dict(zip(products, found, strict=True))
+
     async def recent(self, wanted: Filter) -> Census:
         """Counts good enough to plan by; none at all where there is nothing to choose."""
         if wanted.languages is None and wanted.ratings is None:
@@ -138,9 +148,7 @@ class Counts:
 
     async def exact(self, product: str) -> Census:
         """The counts as they are now."""
-        found = await counts.census(self._house.table, product)
-        self._kept.put(product, found)
-        return found
+        return await self._now.load(product) or NO_CENSUS
 
     def written(self, old: Comment | None, new: Comment | None) -> None:
         """Takes notice of a change that this process has made."""

@@ -7,7 +7,7 @@ picks once the event is locked, a histogram by its revision.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from datastore.dynamo.deadline import unhurried
@@ -117,21 +117,10 @@ class Pickem:
         """The event's points, of the generation that was scored last."""
         return None if event.scored is None else await self._events_ranks.load((event.id, event.scored))
 
-    async def ranks_of_season(self, asking: Asking, name: str) -> tuple[Season, Histogram]:
+    async def ranks_of_season(self, name: str) -> tuple[Season, Histogram]:
         """A season and the histogram that counts: asked for each time, read when it is another."""
-        return await self._ranks(name, lambda: self.seasons.load(asking, name))
-
-    async def season_now(self, name: str) -> tuple[Season, Histogram]:
-        """The same, outside of any request."""
-
-        async def read() -> Season | None:
-            return (await self._seasons([name])).get(name)
-
-        return await self._ranks(name, read)
-
-    async def _ranks(self, name: str, read: Callable[[], Awaitable[Season | None]]) -> tuple[Season, Histogram]:
         for _ in range(_PUBLICATIONS):
-            season = await read() or Season(name)
+            season = await self.seasons.load(name) or Season(name)
             if not season.published:
                 return season, Histogram()
             key = (name, season.published)
@@ -189,4 +178,4 @@ def pickem_of(asking: Asking) -> Pickem:
 
 async def event_of(asking: Asking, id_: str) -> Event | None:
     """An event as it is now, locked if its time has come."""
-    return await pickem_of(asking).events.load(asking, id_)
+    return await pickem_of(asking).events.load(id_)

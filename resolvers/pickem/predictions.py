@@ -63,7 +63,7 @@ async def predictions(asking: Asking, /, *, event: EventId, window: Window) -> P
 async def user_predictions(asking: Asking, profile: Profile, /, *, window: Window) -> Page[Entry]:
     """A member's predictions, newest event first; the first page shares its read with the member's standings."""
     if window.forward and window.cursor is None:
-        loaded = await pickem_of(asking).members.load(asking, (profile.user, window.size + 1))
+        loaded = await pickem_of(asking).members.load((profile.user, window.size + 1))
         found = loaded[1] if loaded else []
         scope = stored.scope_of_user(profile.user)
         page = Page.cut(found, window, scope, stored.PREDICTION.on("gsi1", user=profile.user).sort_of)

@@ -24,7 +24,7 @@ async def standings(asking: Asking, /, *, season: str, window: Window) -> Page[R
     """By points, then by correct picks, then who joined first. The same points share a rank."""
     name = _season(season)
     page, (about, histogram) = await asyncio.gather(
-        stored.standings_page(asking.table, name, window), pickem_of(asking).ranks_of_season(asking, name)
+        stored.standings_page(asking.table, name, window), pickem_of(asking).ranks_of_season(name)
     )
     return page.map([ranked(one, histogram) for one in page.nodes]).counted(about.members)
 
@@ -32,16 +32,16 @@ async def standings(asking: Asking, /, *, season: str, window: Window) -> Page[R
 async def user_standings(asking: Asking, profile: Profile, /) -> list[Ranked]:
     """One for each season the member has played in, the last by name first."""
     kept = pickem_of(asking)
-    loaded = await kept.members.load(asking, (profile.user, None))
+    loaded = await kept.members.load((profile.user, None))
     found = loaded[0] if loaded else []
-    seasons = await asyncio.gather(*(kept.ranks_of_season(asking, one.season) for one in found))
+    seasons = await asyncio.gather(*(kept.ranks_of_season(one.season) for one in found))
     return [ranked(one, histogram) for one, (_, histogram) in zip(found, seasons, strict=True)]
 
 
 async def user_standing(asking: Asking, profile: Profile, /, *, season: str) -> Ranked | None:
     name = _season(season)
     found, (_, histogram) = await asyncio.gather(
-        stored.standing(asking.table, profile.user, name), pickem_of(asking).ranks_of_season(asking, name)
+        stored.standing(asking.table, profile.user, name), pickem_of(asking).ranks_of_season(name)
     )
     return ranked(found, histogram) if found else None
 
@@ -63,7 +63,7 @@ async def standings_changed(asking: Asking, /, *, season: str, first: int | None
 
     async def look() -> list[Ranked]:
         page = await stored.standings_page(house.table, name, window)
-        _, histogram = await kept.season_now(name)
+        _, histogram = await kept.ranks_of_season(name)
         return [ranked(one, histogram) for one in page.nodes]
 
     async for rows in house.live.changes(("standings", name, size), look):

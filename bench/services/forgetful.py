@@ -1,0 +1,22 @@
+"""`ringside serve` with nothing kept: what it would cost if every record were read anew for every request.
+
+Reads in flight are shared all the same, and counts for the planner are read for every page.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from resolvers import kept
+from server.__main__ import main
+
+_made = kept.Kept.__init__
+
+
+def _forgetting(self: kept.Kept[Any, Any], read: Any, **options: Any) -> None:
+    _made(self, read, **{**options, "seconds": -1.0})
+
+
+if __name__ == "__main__":
+    kept.Kept.__init__ = _forgetting  # type: ignore[method-assign]
+    main()

@@ -1,0 +1,58 @@
+"""A table as a running service has it: the demo's members, comments and season, and a board of a hundred contenders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from datastore import voting
+from datastore.dynamo import Put, open_table
+from datastore.dynamo.declaration import create
+from datastore.seal import Seal
+from datastore.voting import BOARD, CONTENDER, MAIN, NAME, Board, Contender
+from resolvers.context import House, utc_now
+from resolvers.node_ids import node_id
+from server.demo import comments, people, pickem
+
+SECRET = "a secret for measuring that is long enough"
+TABLE = "ringside"
+PRODUCTS = comments.PRODUCTS
+PRODUCT = PRODUCTS[0]
+CONTENDERS = 100
+
+
+async def plant(url: str) -> str:
+    """The data in an engine's new table; the id of the event that was scored."""
+    async with open_table(TABLE, url=url) as table:
+        await create(table)
+        house = House(table, Seal([SECRET]))
+        for part in (people, comments, pickem):
+            await part.plant(house)
+        await table.write_many(_board())
+        await house.close()
+    return node_id("Event", pickem._id("Autumn Clash"))  # noqa: SLF001 - the demo's own, the same at every planting
+
+
+def cookie() -> str:
+    """A visitor who has been here before, as all but the first request of each are."""
+    return f"ringside_visitor={Seal([SECRET]).sign_text('visitor', bytes(16))}"
+
+
+def environment(url: str) -> dict[str, str]:
+    """The settings of a Ringside on that table, as quiet as its peers."""
+    return {
+        "RINGSIDE_DYNAMODB_URL": url,
+        "RINGSIDE_TABLE": TABLE,
+        "RINGSIDE_SECRETS": SECRET,
+        "RINGSIDE_LOG": "warning",
+    }
+
+
+def _board() -> Iterator[Put]:
+    now = utc_now()
+    for place in range(CONTENDERS):
+        row = Contender(MAIN, place, f"Contender {place:03d}", now, wins=900 - place, losses=400 + place // 2, ties=3)
+        yield CONTENDER.put(row)
+        yield NAME.put(voting.Name(MAIN, row.sort_name, row.ordinal, "bench"))
+    yield BOARD.put(
+        Board(MAIN, "Who is best?", now, CONTENDERS, revision=CONTENDERS, votes=50_000, settled=1, settled_at=now)
+    )

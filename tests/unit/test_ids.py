@@ -1,0 +1,30 @@
+"""Ids that sort by time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+from ulid import ULID
+
+from datastore.ids import Ids, first_id_of, moment_of
+
+MOMENTS = st.datetimes(datetime(1970, 1, 2), datetime(2500, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+
+
+@given(MOMENTS)
+def test_an_id_tells_its_moment_as_the_library_reads_it(moment: datetime) -> None:
+    """To the millisecond, whatever the moment."""
+    made = Ids().next(moment)
+    assert moment_of(made) == ULID.from_str(made).datetime
+    assert timedelta() <= moment - moment_of(made) < timedelta(milliseconds=1.1)
+
+
+@given(MOMENTS)
+def test_ids_of_one_process_rise(moment: datetime) -> None:
+    """Also when the clock stands still or steps back."""
+    ids = Ids()
+    made = [ids.next(moment), ids.next(moment), ids.next(moment - timedelta(hours=1))]
+    assert made == sorted(set(made))
+    assert first_id_of(moment) <= made[0]
