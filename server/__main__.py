@@ -108,6 +108,7 @@ async def _serve(settings: Settings, served: Settings, listening: socket.socket,
                 # An engine too slow for it, such as the one of last resort, still makes a service.
                 message = f"Not all of the demo data is planted ({error}); `ringside demo` goes on with it."
                 err.print(message, style="yellow", markup=False)
+        listening.listen()  # from now on who connects is waited for, not refused
         out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)")
         if alone:
             server = uvicorn.Server(_uvicorn(served, application(served, table), 1))
