@@ -66,7 +66,8 @@ class Kept(Generic[K, V]):
         known = self.at_hand(key)
         if known is not None:
             return known[0]
-        return _found(await self._awaited(key).landing())[key]
+        (batch,) = self._awaited((key,))
+        return _found(await batch.landing())[key]
 
     async def load_many(self, keys: Sequence[K]) -> list[V | None]:
         """As `load`, without a task for each key."""
@@ -80,7 +81,7 @@ class Kept(Generic[K, V]):
             else:
                 values[key] = entry[1]
         if missing:
-            for landing in [batch.landing() for batch in set(map(self._awaited, missing))]:
+            for landing in [batch.landing() for batch in self._awaited(missing)]:
                 values.update(_found(await landing))
         return [values[key] for key in keys]
 
@@ -107,18 +108,24 @@ class Kept(Generic[K, V]):
         if self._under_way.get(key) is not self._gathering:
             self._under_way.pop(key, None)
 
-    def _awaited(self, key: K) -> _Batch[K, V]:
-        batch = self._under_way.get(key)
-        if batch is None:
-            batch = self._gathering
+    def _awaited(self, keys: Sequence[K]) -> set[_Batch[K, V]]:
+        """The reads that bring these keys, begun if they are not under way."""
+        under_way, gathering, batches = self._under_way, self._gathering, set()
+        for key in keys:
+            batch = under_way.get(key)
             if batch is None:
-                batch = self._gathering = _Batch()
-                # The batch is paid for by the request that began it, but must not end with that request's deadline.
-                task = asyncio.get_running_loop().create_task(self._settle(batch))
-                self._reads.add(task)
-                task.add_done_callback(self._reads.discard)
-            batch.keys.append(key)
-            self._under_way[key] = batch
+                batch = gathering = gathering or self._begun()
+                batch.keys.append(key)
+                under_way[key] = batch
+            batches.add(batch)
+        return batches
+
+    def _begun(self) -> _Batch[K, V]:
+        batch = self._gathering = _Batch()
+        # The batch is paid for by the request that began it, but must not end with that request's deadline.
+        task = asyncio.get_running_loop().create_task(self._settle(batch))
+        self._reads.add(task)
+        task.add_done_callback(self._reads.discard)
         return batch
 
     async def _settle(self, batch: _Batch[K, V]) -> None:
@@ -137,16 +144,16 @@ class Kept(Generic[K, V]):
         until, known, under_way = now + self._seconds, self._known, self._under_way
         values: dict[K, V | None] = {}
         for key in batch.keys:
-            current = under_way.get(key) is batch
-            if current:
-                del under_way[key]
-            entry = known.pop(key, None)
+            entry = known.get(key)
             if entry is not None and entry[0] >= now:  # written by us while the read was under way
-                known[key], values[key] = entry, entry[1]
-                continue
-            values[key] = value = found.get(key)
-            if current:
-                known[key] = (until, value)
+                values[key] = entry[1]
+            else:
+                values[key] = found.get(key)
+            if under_way.get(key) is batch:
+                del under_way[key]
+                if entry is None or entry[0] < now:
+                    known[key] = (until, values[key])
+                    known.move_to_end(key)
         self._trim()
         batch.land(values)
 

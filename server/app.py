@@ -72,7 +72,7 @@ def _is_direct(scope: Scope) -> bool:
         scope["type"] == "http"
         and scope["method"] == "POST"
         and scope["path"] == "/graphql"
-        and not any(name == b"origin" for name, _ in scope["headers"])
+        and b"origin" not in dict(scope["headers"])
     )
 
 

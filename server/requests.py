@@ -153,7 +153,17 @@ async def read(scope: Scope, headers: Headers, receive: Receive, most: int) -> G
             raise _too_large(most)
         parts.append(part)
         if not message.get("more_body", False):
-            return GraphQLRequest.of(_json(b"".join(parts), "The body"))
+            body = b"".join(parts)
+            return _common(body) if size <= _SHORT else _parsed(body)
+
+
+def _parsed(body: bytes) -> GraphQLRequest:
+    return GraphQLRequest.of(_json(body, "The body"))
+
+
+# A page that everybody opens is asked for in the same words each time.
+_SHORT = 4_096
+_common = lru_cache(maxsize=512)(_parsed)
 
 
 @lru_cache(maxsize=64)

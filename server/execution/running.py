@@ -405,13 +405,13 @@ def _jobs(entries: list[Pending]) -> list[list[Pending]]:
     jobs: list[list[Pending]] = []
     together: dict[Step, list[Pending]] = {}
     for entry in entries:
-        if isinstance(entry, Awaited) or not entry[0].source.resolution.is_together:  # type: ignore[union-attr]
-            jobs.append([entry])
-        elif entry[0] in together:
-            together[entry[0]].append(entry)
-        else:
-            together[entry[0]] = [entry]
-            jobs.append(together[entry[0]])
+        if type(entry) is tuple and (job := together.get(entry[0])) is not None:
+            job.append(entry)
+            continue
+        job = [entry]
+        jobs.append(job)
+        if type(entry) is tuple and entry[0].source.resolution.is_together:  # type: ignore[union-attr]
+            together[entry[0]] = job
     return jobs
 
 
