@@ -10,9 +10,6 @@ from typing import Any, Self
 
 import httpx
 
-NO_ANSWER = (httpx.HTTPError, OSError, ValueError, KeyError, TypeError)
-"""A dead service, and everything but a whole answer with data."""
-
 
 class Patient:
     """Somebody who asks one service or another until one answers. The addresses may change meanwhile."""
@@ -39,19 +36,19 @@ class Patient:
 
     async def ask(self, query: str, **variables: Any) -> Any:
         """The value of the answer's single field."""
+        asked = {"query": query, "variables": variables}
         while True:
             try:
-                asked = {"query": query, "variables": variables}
                 response = await self._http.post(f"{self.chance.choice(self._urls)}/graphql", json=asked)
                 body = response.json()
-                answer = next(iter(body["data"].values()))
-            except NO_ANSWER:
-                answer, body = None, {"errors": ()}
-            refused = isinstance(answer, Mapping) and answer.get("code") == "UNAVAILABLE"
-            if "errors" not in body and not refused:
-                return answer
+            except (httpx.HTTPError, ValueError):  # a service that is dead, or died in the middle of its answer
+                body = {}
             codes = {error["extensions"]["code"] for error in body.get("errors", ())}
             assert codes <= {"UNAVAILABLE", "OVERLOADED"}, body
+            if body and not codes:
+                answer = next(iter(body["data"].values()))
+                if not isinstance(answer, Mapping) or answer.get("code") != "UNAVAILABLE":
+                    return answer
             self.repeats += 1
             await asyncio.sleep(self.chance.uniform(0.02, 0.2))
 
