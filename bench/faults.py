@@ -22,7 +22,7 @@ from tests.fault.naive import naively
 RESULTS = Path(__file__).parent / "results" / "faults.md"
 HEAD = """# The worst of days
 
-    make bench-faults
+    make bench-faults ARGS=--write
 
 Each row is a day of two service processes on one table (the embedded engine): a fifth of all engine calls throttled,
 answered with 500 or reset before or after they were applied, cancelled by another transaction, cut short or late;
