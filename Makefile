@@ -21,10 +21,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run test check format bench coverage oracle differential explorer generated lock clean
+.PHONY: help run test check format bench bench-faults coverage oracle differential explorer generated lock clean
 
 help: ## Lists these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 run: $(LOCAL) $(ENGINE) $(PAGE) ## Starts the service with demo data on http://127.0.0.1:8000/graphql
 	@echo "Starting Ringside; Ctrl-C ends it, and its data stay in .ringside/"
@@ -52,6 +52,9 @@ coverage: $(DEV) $(ENGINE) $(NODE) $(PAGE) ## Runs the suite and says which line
 bench: $(DEV) $(ENGINE) ## Measures everything, for an hour; BENCH=name for one of bench/, ARGS for its options
 	@for one in $(or $(BENCH),$$(grep -l '^if __name__' bench/*.py | sed 's,bench/,,; s,\.py,,')); do \
 		echo "bench/$$one"; $(BIN)/python -m bench.$$one $(ARGS) || exit 1; done
+
+bench-faults: $(DEV) $(ENGINE) ## Lives through twenty of the worst days, looking for anything lost or doubled
+	@$(BIN)/python -m bench.faults $(ARGS)
 
 oracle: $(DEV) $(ENGINE) ## Pages through 50,000 pages of comments that change meanwhile, looking for a wrong one
 	@RINGSIDE_ORACLE_PAGES=50000 $(BIN)/python -m pytest -q tests/property/test_comment_pages.py

@@ -145,7 +145,10 @@ class Standings:
         self._rosters.put((board.slug, board.stamp), roster)
         for ordinal, row in roster.rows.items():
             if before is None or before.rows.get(ordinal) is not row:
-                self.contenders.put((board.slug, ordinal), row)
+                known = self.contenders.at_hand((board.slug, ordinal))
+                # An editor may have changed it since the settling read it.
+                if known is None or known[0] is None or known[0].version <= row.version:
+                    self.contenders.put((board.slug, ordinal), row)
 
     async def close(self) -> None:
         """Settles what this process has counted."""

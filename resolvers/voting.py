@@ -19,6 +19,8 @@ from resolvers.viewer import Role
 ContenderId = Annotated[str, NodeOf("Contender")]
 
 LONGEST_NAME = 80
+LONGEST_FOLDED = 800
+"""Bytes of a name as it is compared, which is in a key of at most 1,024: one Arabic ligature becomes 18 letters."""
 LONGEST_TITLE = 120
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u2069\ufeff]")
 _CONTENDER_KEY = re.compile(r"([a-z0-9-]{1,64})/(0|[1-9][0-9]{0,5})")
@@ -151,7 +153,7 @@ async def add_contender(asking: Asking, /, *, board: str = MAIN, name: str, svg:
     added = await voting.add_contender(
         asking.table,
         board,
-        Wish(asking.new_id(), line(name, "name", LONGEST_NAME), None if svg is None else harmless(svg)),
+        Wish(asking.new_id(), _contender_name(name), None if svg is None else harmless(svg)),
         asking.now(),
         asking.once,
     )
@@ -166,7 +168,7 @@ async def update_contender(
     asking.with_role(Role.EDITOR)
     wish = Wish(
         asking.new_id(),
-        None if name is None else line(name, "name", LONGEST_NAME),
+        None if name is None else _contender_name(name),
         harmless(svg) if isinstance(svg, str) else None,
         redraw=svg is not UNSET,
     )
@@ -187,6 +189,14 @@ def _existing(key: str) -> tuple[str, int]:
     if place is None:
         raise NotFound(path=("input", "contender"))
     return place
+
+
+def _contender_name(text: str) -> str:
+    name = line(text, "name", LONGEST_NAME)
+    if len(voting.folded(name).encode()) > LONGEST_FOLDED:
+        message = "This name is too long once its ligatures are spelled out. Choose a shorter one."
+        raise InvalidInput(message, path=("input", "name"))
+    return name
 
 
 def line(text: str, name: str, longest: int) -> str:

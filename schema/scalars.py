@@ -6,27 +6,36 @@ import re
 from datetime import UTC, date, datetime
 from typing import Any
 
+from graphql import GraphQLError
 from strawberry.types.scalar import scalar
 
 from datastore.dynamo.attributes import iso
 
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 def _moment(value: Any) -> datetime:
-    if not isinstance(value, str) or not _MOMENT.fullmatch(value):
-        message = "A DateTime is written as in RFC 3339, with its zone: 2026-11-20T20:00:00Z."
-        raise ValueError(message)
-    parsed = datetime.fromisoformat(value.upper()).astimezone(UTC)
-    return parsed.replace(microsecond=parsed.microsecond // 1000 * 1000)
+    """GraphQLError, and nothing else, for what is no moment: any other exception would count as a fault of ours."""
+    if isinstance(value, str) and _MOMENT.fullmatch(value):
+        try:
+            parsed = datetime.fromisoformat(value.upper()).astimezone(UTC)
+        except (ValueError, OverflowError):  # the 13th month; a moment of the year 0 or 10,000 in UTC
+            pass
+        else:
+            return parsed.replace(microsecond=parsed.microsecond // 1000 * 1000)
+    message = "A DateTime is a moment as RFC 3339 writes it, with its zone: 2026-11-20T20:00:00Z."
+    raise GraphQLError(message)
 
 
 def _day(value: Any) -> date:
-    if not isinstance(value, str) or not _DAY.fullmatch(value):
-        message = "A Date is written as yyyy-mm-dd."
-        raise ValueError(message)
-    return date.fromisoformat(value)
+    if isinstance(value, str) and _DAY.fullmatch(value):
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            pass
+    message = "A Date is a day of the calendar, written as yyyy-mm-dd."
+    raise GraphQLError(message)
 
 
 SCALARS: dict[object, Any] = {

@@ -20,7 +20,7 @@ import orjson
 import strawberry
 from strawberry.types import Info
 
-from datastore.dynamo import BadKey, DynamoError, key_text
+from datastore.dynamo import BadKey, DynamoError, Rejected, key_text
 from datastore.receipts import LONGEST_KEY, AlreadyAnswered, Once
 from datastore.refusals import Busy, InvalidInput, Refusal
 from resolvers.batches import is_together
@@ -259,6 +259,8 @@ def mutation(resolver: Callable[..., Awaitable[Any]], accepts: type, payload: ty
             return _refused(refused)
         except BadKey as bad:
             return _refused(InvalidInput(str(bad), path=("input",)))
+        except Rejected:
+            raise  # what the engine does not even try is a fault of this program; no repeat of it will help
         except DynamoError:
             return _refused(Busy(retry_after=1.0))
 

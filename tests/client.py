@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 from fastapi import FastAPI
@@ -14,6 +14,13 @@ from resolvers.viewer import Role
 from server.app import application
 from server.settings import Settings
 from server.tokens import mint
+
+
+class Asks(Protocol):
+    """Whoever can ask the service something."""
+
+    async def ask(self, query: str, **variables: Any) -> Any:
+        """The data of an answer without errors; of a single field, its value."""
 
 
 class Answered(AssertionError):
@@ -77,3 +84,17 @@ async def serving(settings: Settings) -> AsyncIterator[Client]:
     app = application(settings)
     async with app.router.lifespan_context(app):
         yield Client(app, settings)
+
+
+async def pages(client: Asks, query: str, *, size: int = 2, **variables: Any) -> list[Any]:
+    """All nodes of a connection, page by page; the connection is the query's innermost field."""
+    nodes: list[Any] = []
+    after = None
+    while True:
+        found = await client.ask(query, first=size, after=after, **variables)
+        while "pageInfo" not in found:
+            found = next(iter(found.values()))
+        nodes += found["nodes"]
+        if not found["pageInfo"]["hasNextPage"]:
+            return nodes
+        after = found["pageInfo"]["endCursor"]

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
@@ -16,6 +17,10 @@ from tests.promised import pytest_make_collect_report, pytest_runtest_makereport
 from tests.service import Service, running_service
 
 __all__ = ["default_engine", "engine", "pytest_make_collect_report", "pytest_runtest_makereport", "table_name"]
+
+# By itself hypothesis fails an example that takes 0.2 s, which on a busy machine any does.
+hypothesis_settings.register_profile("ringside", deadline=None)
+hypothesis_settings.load_profile("ringside")
 
 SECRET = "a secret that is long enough to be one, in tests"
 

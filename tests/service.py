@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, Queue
@@ -87,6 +88,11 @@ def running_service(variables: Mapping[str, str], arguments: Sequence[str] = ())
         reader.join(5)
         if process.stdout is not None:
             process.stdout.close()
+
+
+async def started(variables: Mapping[str, str], stack: ExitStack) -> Service:
+    """The same for a test that has other things to do meanwhile; it ends with the stack."""
+    return await asyncio.to_thread(stack.enter_context, running_service(variables))
 
 
 def _read(process: subprocess.Popen[str], said: Queue[str], lines: list[str]) -> None:

@@ -16,6 +16,8 @@ MOST_MATCHES = 40
 MOST_TEAMS = 40
 MOST_MEMBERS = 40
 MOST_CHAMPIONSHIPS = 10
+LONGEST_CAST = 65_536
+"""Bytes of all names in a match together. The bounds above would allow 1.3 MB, and an item holds 400 KB."""
 MOST_POINTS = 1000
 _FIRST_YEAR, _LAST_YEAR = 1900, 2999
 
@@ -114,7 +116,11 @@ def teams_of(given: Sequence[TeamGiven]) -> tuple[Team, ...]:
     if not 2 <= len(given) <= MOST_TEAMS:  # noqa: PLR2004 - one cannot fight alone
         message = f"A match has 2 to {MOST_TEAMS} teams."
         raise InvalidInput(message, path=("input", "teams"))
-    return tuple(_team(team, ("input", "teams", str(place))) for place, team in enumerate(given))
+    teams = tuple(_team(team, ("input", "teams", str(place))) for place, team in enumerate(given))
+    if sum(len(name.encode()) for team in teams for name in (*team.members, team.name or "")) > LONGEST_CAST:
+        message = f"The names of a match's teams and members have at most {LONGEST_CAST} bytes together; shorten them."
+        raise InvalidInput(message, path=("input", "teams"))
+    return teams
 
 
 def _team(given: TeamGiven, path: tuple[str, ...]) -> Team:

@@ -10,7 +10,7 @@ from datastore.dynamo import Table
 from datastore.vocabulary import SUBSCRIBERS
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
-from tests.client import Client, serving
+from tests.client import Client, pages, serving
 from tests.conftest import settings_for
 from tests.engines import Running
 
@@ -94,20 +94,6 @@ async def private_list(member: Client, name: str = "Mine", words: int = 3) -> st
     if words:
         await member.ask(ADD, input={"list": made["list"]["id"], "words": some_words(words)})
     return str(made["list"]["id"])
-
-
-async def pages(client: Client, query: str, **variables: Any) -> list[Any]:
-    """All nodes of a connection, by pages of two; the connection is the query's innermost field."""
-    nodes: list[Any] = []
-    after = None
-    while True:
-        found = await client.ask(query, first=2, after=after, **variables)
-        while "pageInfo" not in found:
-            found = next(iter(found.values()))
-        nodes += found["nodes"]
-        if not found["pageInfo"]["hasNextPage"]:
-            return nodes
-        after = found["pageInfo"]["endCursor"]
 
 
 # ── on every engine ──

@@ -10,9 +10,7 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
 
-import httpx
 import pytest
 
 from datastore import voting
@@ -30,8 +28,9 @@ from tests.conftest import SECRET, settings_for
 from tests.engine.test_voting import CAST, DRAW, populated
 from tests.engines import Running
 from tests.fault.faults import Fault
+from tests.fault.patience import Patient
 from tests.fault.proxy import Proxy
-from tests.service import Service, running_service
+from tests.service import started
 
 VERDICTS = ("LEFT", "RIGHT", "TIE", "SKIP")
 
@@ -45,40 +44,24 @@ class Acknowledged:
     winner: str | None
 
 
-class Voter:
-    """A member who votes and repeats what got no answer, with the same token, until there is one."""
+class Voter(Patient):
+    """A member who votes and remembers what was acknowledged."""
 
     def __init__(self, name: str, token: str, urls: list[str], chance: Random) -> None:
-        self.name = name
-        self.headers = {"authorization": f"Bearer {token}"}
-        self.urls = urls
-        self.chance = chance
+        super().__init__(name, token, urls, chance)
         self.acknowledged: list[Acknowledged] = []
 
     async def votes(self, times: int) -> None:
-        async with httpx.AsyncClient(headers=self.headers, timeout=20) as http:
+        async with self:
             for _ in range(times):
-                ballot = await self.ask(http, DRAW)
+                ballot = await self.ask(DRAW)
                 verdict = self.chance.choice(VERDICTS)
-                answer = await self.ask(http, CAST, token=ballot["token"], verdict=verdict)
+                answer = await self.ask(CAST, token=ballot["token"], verdict=verdict)
                 assert "code" not in answer, answer
                 if verdict != "SKIP":
                     pair = frozenset((ballot["left"]["name"], ballot["right"]["name"]))
                     winner = answer["winner"] and answer["winner"]["name"]
                     self.acknowledged.append(Acknowledged(self.name, pair, winner))
-
-    async def ask(self, http: httpx.AsyncClient, query: str, **variables: Any) -> dict[str, Any]:
-        """From one process or another, until one answers."""
-        while True:
-            try:
-                asked = {"query": query, "variables": variables}
-                response = await http.post(f"{self.chance.choice(self.urls)}/graphql", json=asked)
-                answer: dict[str, Any] = next(iter(response.json()["data"].values()))
-            except (httpx.HTTPError, OSError, ValueError, KeyError, TypeError):
-                await asyncio.sleep(0.2)
-                continue
-            if answer.get("code") != "UNAVAILABLE":
-                return answer
 
 
 async def counted(table: Table) -> Counter[Acknowledged]:
@@ -148,10 +131,6 @@ async def test_nothing_is_lost_and_nothing_doubled_by_faults(
         assert await breaches_of(shaky) == []
 
 
-async def _started(variables: dict[str, str], stack: ExitStack) -> Service:
-    return await asyncio.to_thread(stack.enter_context, running_service(variables))
-
-
 async def test_killed_processes_lose_no_vote(default_engine: Running, table_name: str, tmp_path: Path) -> None:
     """Two processes on one table, killed with SIGKILL in turn while eight members vote through both."""
     variables = {
@@ -166,14 +145,14 @@ async def test_killed_processes_lose_no_vote(default_engine: Running, table_name
             await populated(client, "a", "b", "c", "d", "e", "f")
         settings = Settings(dynamodb_url=default_engine.url, secrets=(variables["RINGSIDE_SECRETS"],))
         with ExitStack() as stack:
-            services = [await _started(variables, stack) for _ in range(2)]
+            services = [await started(variables, stack) for _ in range(2)]
             urls = [service.url for service in services]
             voters = [Voter(f"v{number}", mint(settings, f"v{number}"), urls, Random(number)) for number in range(8)]
             busy = asyncio.gather(*(voter.votes(8) for voter in voters))
             for place in (0, 1):
                 await asyncio.sleep(1)
                 await asyncio.to_thread(services[place].stop, signal.SIGKILL)
-                services[place] = await _started(variables, stack)
+                services[place] = await started(variables, stack)
                 urls[place] = services[place].url
             await busy
             for service in services:

@@ -1,0 +1,89 @@
+"""Twenty of the worst days: faults, conflicts and kill -9 while members use all four parts; and a naive control.
+
+    python -m bench.faults [--seeds 20] [--kills 4] [--write]
+
+tests/fault/everything.py says what a day is and what is checked. It ends with an error if anything is lost or doubled,
+if `ringside audit` finds something, or if the naive design gets through a day unnoticed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from tests.engines import running
+from tests.fault.everything import Aftermath, everything
+from tests.fault.naive import naively
+
+RESULTS = Path(__file__).parent / "results" / "faults.md"
+HEAD = """# The worst of days
+
+    make bench-faults ARGS=--write
+
+Each row is a day of two service processes on one table (the embedded engine): a fifth of all engine calls throttled,
+answered with 500 or reset before or after they were applied, cancelled by another transaction, cut short or late;
+transactions hold their items and meet each other; the processes are killed with SIGKILL in turn, and both at the end.
+Seven members and an editor use all four parts, and repeat what got no answer with the same key. A new process is then
+asked over HTTP for everything, and what it shows is compared with what was acknowledged and with the numbers that
+follow from it (tests/fault/ledger.py); `ringside audit` looks at the table. The control is votes and comments written
+by separate updates in the same weather, before the same checker: on a fine day it is right.
+
+| seed | acknowledged | facts compared | faults | repeats by clients | kills | lost | doubled | audit | control: wrong |
+|---|---|---|---|---|---|---|---|---|---|
+"""
+
+
+def row(seed: str, day: Aftermath, control: int) -> str:
+    audit = "clean" if not day.breaches else "BREACHES"
+    return (
+        f"| {seed} | {day.acts:,} | {day.facts.total():,} | {sum(day.faults.values()):,} | {day.repeats:,} "
+        f"| {day.kills} | {day.lost.total()} | {day.doubled.total()} | {audit} | {control} |"
+    )
+
+
+def summed(days: list[Aftermath]) -> Aftermath:
+    return Aftermath(
+        sum(day.acts for day in days),
+        sum((day.facts for day in days), Counter()),
+        sum((day.lost for day in days), Counter()),
+        sum((day.doubled for day in days), Counter()),
+        "\n".join(day.breaches for day in days if day.breaches),
+        sum(day.kills for day in days),
+        sum(day.repeats for day in days),
+        sum((Counter(day.faults) for day in days), Counter()),
+    )
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--kills", type=int, default=4)
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    print(HEAD, end="")
+    days, controls, rows = list[Aftermath](), list[int](), list[str]()
+    with tempfile.TemporaryDirectory() as folder, running("dynoxide", Path(folder)) as engine:
+        for seed in range(1, given.seeds + 1):
+            day, control = await everything(engine, seed, given.kills), await naively(engine, seed)
+            days.append(day)
+            controls.append(len(control.wrong))
+            rows.append(row(f"{seed}", day, controls[-1]))
+            print(rows[-1], *day.wrong, day.breaches, sep="\n" if day.wrong or day.breaches else "", flush=True)
+    whole = summed(days)
+    rows.append(row("all", whole, sum(controls)))
+    print(rows[-1])
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(whole.facts.items()))
+    faults = ", ".join(f"{number:,} {fault.value}" for fault, number in whole.faults.items())
+    if given.write:
+        text = HEAD + "\n".join(rows) + f"\n\nFacts by kind: {kinds}.\n\nFaults by kind: {faults}.\n"
+        RESULTS.write_text(text, encoding="utf-8")
+    if whole.wrong or whole.breaches or not all(controls):
+        sys.exit("Something was lost, doubled or overlooked.")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

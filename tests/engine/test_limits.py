@@ -1,0 +1,101 @@
+"""What no key and no item can hold is refused in words, before the engine is asked; what gets past is our fault."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from datastore.dynamo import Table
+from resolvers.viewer import Role
+from tests import season
+from tests.client import Client, serving
+from tests.conftest import settings_for
+from tests.engine.test_people import UPDATE
+from tests.engine.test_voting import ADD, populated
+from tests.engines import Running
+from tests.fault.faults import Answer, refused
+from tests.fault.proxy import Proxy
+
+LIGATURE = "\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}"
+"""One character; 18 of them, in 33 bytes, once it is made comparable."""
+
+
+async def test_a_name_that_outgrows_its_key_is_refused(client: Client) -> None:
+    """Eighty ligatures are within the bounds of a name; compared, they would be 2.6 KB of a key that holds one."""
+    ids = await populated(client, "a", LIGATURE * 20)
+    editor = client.member("editor", Role.EDITOR)
+    assert len(ids) == 2
+    answer = await editor.ask(ADD, input={"name": LIGATURE * 80})
+    assert (answer["code"], answer["path"]) == ("INVALID_INPUT", ["input", "name"])
+
+
+async def test_a_cast_that_outgrows_its_item_is_refused(client: Client) -> None:
+    """Forty teams of forty long names are within each bound, and beyond what an item holds."""
+    editor = season.Editor(client)
+    event, [match] = await editor.card(10)
+    crowd = [{"members": ["\N{GRINNING FACE}" * 100] * 40} for _ in range(40)]
+    added = {"event": event, "name": "Battle royal", "points": 10, "teams": crowd}
+    for mutation, given in ((season.ADD, added), (season.CHANGE, {"match": match, "teams": crowd})):
+        answer = await editor.client.ask(mutation, input=given)
+        assert (answer["code"], answer["path"]) == ("INVALID_INPUT", ["input", "teams"])
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "tomorrow",
+        "2026-13-01T00:00:00Z",
+        "2026-12-31T23:59:60Z",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-14:00",
+        "2026-01-01T00:00:00+99:99",
+        "２026-01-01T00:00:00Z",
+        5,
+    ],
+)
+async def test_what_is_no_moment_is_the_callers_mistake(one_client: Client, moment: object) -> None:
+    """Malformed, of no calendar, or beyond it in UTC; as a variable and as a literal."""
+    editor = one_client.member("editor", Role.EDITOR)
+    given = {"name": "Show", "season": "2026", "startsAt": moment}
+    literal = f'"{moment}"' if isinstance(moment, str) else f"{moment}"
+    written = (
+        f'mutation {{ createEvent(input: {{name: "Show", season: "2026", startsAt: {literal}}}) {{ __typename }} }}'
+    )
+    [mistaken] = (await editor.answer(season.CREATE, input=given))["errors"]
+    [invalid] = (await editor.answer(written))["errors"]
+    assert mistaken["extensions"]["code"] == "BAD_USER_INPUT"
+    assert invalid["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
+    assert "RFC 3339" in mistaken["message"]
+    assert "RFC 3339" in invalid["message"]
+
+
+@pytest.mark.parametrize("day", ["tomorrow", "2026-02-30", "0000-01-01", "２026-01-01", 5])
+async def test_what_is_no_day_is_the_callers_mistake(one_client: Client, day: object) -> None:
+    """The same of dates."""
+    asked = "query ($day: Date!) { quizLeaderboard(on: $day) { nodes { rank } } }"
+    [error] = (await one_client.answer(asked, day=day))["errors"]
+    assert error["extensions"]["code"] == "BAD_USER_INPUT"
+    assert "yyyy-mm-dd" in error["message"]
+
+
+@pytest.fixture
+async def picky(one_table: Table, default_engine: Running, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Client]:
+    """A visitor of a service whose engine accepts nothing once the service has started."""
+    async with (
+        Proxy(default_engine.url) as proxy,
+        serving(settings_for(Running("proxy", proxy.url), one_table.name)) as visitor,
+    ):
+
+        async def refuse(*_: object) -> Answer:
+            return refused("ValidationException", "Item size has exceeded the maximum allowed size")
+
+        monkeypatch.setattr(proxy, "_answer", refuse)
+        yield visitor
+
+
+async def test_what_the_engine_does_not_accept_is_our_fault(picky: Client) -> None:
+    """INTERNAL, not UNAVAILABLE: no repeat would help, and an operator must see it."""
+    ada = picky.member("ada")
+    assert await ada.code(UPDATE, input={"name": "Ada"}) == "INTERNAL"
+    assert await ada.code("{ boards { nodes { slug } } }") == "INTERNAL"

@@ -1,0 +1,82 @@
+"""Boards and votes from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+
+from datastore import voting
+from datastore.dynamo import Table
+from server.settings import Settings
+from tests.client import Client
+from tests.engine.test_voting import ADD, BOARD, CREATE, VOID, editor, populated, sound, vote
+from tests.service import ringside
+
+
+def variables(settings: Settings) -> dict[str, str]:
+    return {
+        "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
+        "RINGSIDE_TABLE": settings.table,
+        "RINGSIDE_SECRETS": "s" * 48,
+    }
+
+
+async def test_a_board_is_resharded_while_people_vote(one_client: Client, settings: Settings, one_table: Table) -> None:
+    """More shards for more votes, fewer again; every vote before, between and after is summed."""
+    await populated(one_client, "a", "b")
+    voter = one_client.member("ada")
+    for rate, least in ((2000, 16), (1, 1)):
+        await vote(voter)
+        done = ringside("board", "reshard", "main", "--votes-per-second", f"{rate}", **variables(settings))
+        assert done.returncode == 0, done.stderr
+        shards = voting.shards_for(2, rate)
+        assert shards >= least
+        assert f"Votes on main are counted in {shards} shard" in done.stdout
+        now = await voting.board_now(one_table, "main", consistent=True)
+        assert now is not None
+        assert now.board.rate == rate
+        assert now.board.spread >= shards
+    await vote(voter)
+    assert await sound(one_client)
+    assert (await one_client.ask(BOARD))["votes"] == 3
+
+
+async def test_an_unknown_board_cannot_be_resharded(one_table: Table, settings: Settings) -> None:
+    """A readable refusal, and no board is made by it."""
+    refused = ringside("board", "reshard", "none", **variables(settings))
+    assert refused.returncode == 1
+    assert "There is no board called none." in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert await voting.board_now(one_table, "none", consistent=True) is None
+
+
+async def test_votes_come_out_as_lines(one_client: Client, settings: Settings, tmp_path: Path) -> None:
+    """One line a vote, with names and what was said; voided ones say so; one board's alone on request."""
+    await populated(one_client, "a", "b")
+    await editor(one_client).ask(CREATE, input={"slug": "pets", "title": "Pets"})
+    for name in ("Cat", "Dog"):
+        await editor(one_client).ask(ADD, input={"name": name, "board": "pets"})
+    ada, bob = one_client.member("ada"), one_client.member("bob")
+    left = (await vote(ada, "LEFT"))["ballot"]["left"]["name"]
+    await vote(ada, "TIE", board="pets")
+    await vote(bob, "SKIP", board="pets")
+    await vote(bob, "TIE")
+    await editor(one_client).ask(VOID, input={"voter": "bob"})
+    file = tmp_path / "votes.jsonl"
+    written = ringside("export", "votes", "--to", str(file), **variables(settings))
+    assert written.returncode == 0, written.stderr
+    assert "4 votes." in written.stderr
+    lines = {(line["voter"], line["board"]): line for line in map(orjson.loads, file.read_bytes().splitlines())}
+    assert len(lines) == 4
+    won = lines["ada", "main"]
+    assert (won["pair"], won["verdict"], won["winner"], won["number"]) == (["a", "b"], "win", left, 1)
+    tie, skip, void = lines["ada", "pets"], lines["bob", "pets"], lines["bob", "main"]
+    assert (tie["pair"], tie["verdict"], tie["winner"], tie["void"]) == (["Cat", "Dog"], "tie", None, False)
+    assert (skip["verdict"], skip["void"]) == ("skip", False)
+    assert (void["verdict"], void["void"]) == ("tie", True)
+    printed = ringside("export", "votes", "--board", "pets", **variables(settings))
+    assert sorted(orjson.loads(line)["voter"] for line in printed.stdout.splitlines()) == ["ada", "bob"]
+    lost = ringside("export", "votes", "--to", str(tmp_path / "no" / "folder"), **variables(settings))
+    assert lost.returncode == 1
+    assert "cannot be written" in lost.stderr

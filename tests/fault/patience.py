@@ -1,0 +1,62 @@
+"""Members over HTTP who repeat what got no answer, as any good client does: with the same input and the same key."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from random import Random
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+
+class Patient:
+    """Somebody who asks one service or another until one answers. The addresses may change meanwhile."""
+
+    def __init__(self, name: str, token: str, urls: Sequence[str], chance: Random) -> None:
+        self.name = name
+        self.chance = chance
+        self.repeats = 0
+        self._urls = urls
+        self._http = httpx.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=20)
+        self._keys = 0
+
+    async def __aenter__(self) -> Self:
+        await self._http.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        trace: TracebackType | None = None,
+    ) -> None:
+        await self._http.__aexit__(kind, error, trace)
+
+    async def ask(self, query: str, **variables: Any) -> Any:
+        """The value of the answer's single field."""
+        asked = {"query": query, "variables": variables}
+        while True:
+            try:
+                response = await self._http.post(f"{self.chance.choice(self._urls)}/graphql", json=asked)
+                body = response.json()
+            except (httpx.HTTPError, ValueError):  # a service that is dead, or died in the middle of its answer
+                body = {}
+            codes = {error["extensions"]["code"] for error in body.get("errors", ())}
+            assert codes <= {"UNAVAILABLE", "OVERLOADED"}, body
+            if body and not codes:
+                answer = next(iter(body["data"].values()))
+                if not isinstance(answer, Mapping) or answer.get("code") != "UNAVAILABLE":
+                    return answer
+            self.repeats += 1
+            await asyncio.sleep(self.chance.uniform(0.02, 0.2))
+
+    async def done(self, mutation: str, *refusals: str, **given: Any) -> dict[str, Any] | None:
+        """The payload of a mutation with a key of its own; None if it was refused for one of these reasons."""
+        self._keys += 1
+        answer: dict[str, Any] = await self.ask(mutation, input={**given, "idempotencyKey": f"{self._keys}"})
+        if "code" not in answer:
+            return answer
+        assert answer["code"] in refusals, answer
+        return None
