@@ -321,8 +321,8 @@ class Settings(BaseSettings):
     )
     max_in_flight: int = _setting(
         "Requests worked on at once, per process; those beyond are told to come back.",
-        write="a whole number from 1 to 100000, such as 64",
-        default=64,
+        write="a whole number from 1 to 100000, such as 256",
+        default=256,
         ge=1,
         le=100_000,
     )
