@@ -25,9 +25,11 @@ V = TypeVar("V")
 class _Batch(Generic[K, V]):
     """Keys that are read together, and who waits for what is found."""
 
-    __slots__ = ("keys", "waiting")
+    __slots__ = ("keys", "task", "waiting")
 
     def __init__(self) -> None:
+        self.task: asyncio.Task[None] | None = None
+        """Kept here, since the loop itself holds tasks loosely."""
         self.keys: list[K] = []
         self.waiting: list[asyncio.Future[Mapping[K, V | None] | Exception]] = []
 
@@ -59,7 +61,6 @@ class Kept(Generic[K, V]):
         self._known: OrderedDict[K, tuple[float, V | None]] = OrderedDict()
         self._under_way: dict[K, _Batch[K, V]] = {}
         self._gathering: _Batch[K, V] | None = None
-        self._reads: set[asyncio.Task[None]] = set()
 
     async def load(self, key: K) -> V | None:
         """The record of a key, or None if there is none."""
@@ -123,9 +124,7 @@ class Kept(Generic[K, V]):
     def _begun(self) -> _Batch[K, V]:
         batch = self._gathering = _Batch()
         # The batch is paid for by the request that began it, but must not end with that request's deadline.
-        task = asyncio.get_running_loop().create_task(self._settle(batch))
-        self._reads.add(task)
-        task.add_done_callback(self._reads.discard)
+        batch.task = asyncio.get_running_loop().create_task(self._settle(batch))
         return batch
 
     async def _settle(self, batch: _Batch[K, V]) -> None:

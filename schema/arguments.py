@@ -103,7 +103,7 @@ class Parameters:
             if value is strawberry.UNSET:
                 continue
             if name in self.plain:
-                values[name] = self._value(name, value, (*path, camel(name)))
+                values[name] = self._value(name, value, path)
             else:
                 page[name] = value
         if self.window is not None:
@@ -111,7 +111,10 @@ class Parameters:
         return values
 
     def _value(self, name: str, value: Any, path: tuple[str, ...]) -> Any:
-        if name not in self.nodes or value is None:
+        if value is None or isinstance(value, int | float):
+            return value
+        path = (*path, camel(name))
+        if name not in self.nodes:
             return clean(value, path)
         type_name, many = self.nodes[name]
         try:

@@ -14,16 +14,17 @@ import asyncio
 import signal
 import threading
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import FrameType
+from typing import TypeAlias
 
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route, WebSocketRoute
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from datastore.dynamo import DynamoError, Rejected, Table, deadline, open_table
 from datastore.dynamo.declaration import differences, refuses_transactions
@@ -35,6 +36,7 @@ from server.execution.documents import Documents, read_manifest
 from server.graphql import Gate, GraphQL
 from server.memory import set_aside
 from server.pages import Explorer
+from server.requests import Headers, headers_of
 from server.settings import AWS, BadSettings, Introspection, Settings
 from server.sockets import Sockets
 from server.telemetry import Metrics, configure_logging, open_traces, with_request_ids
@@ -51,6 +53,9 @@ class Unfit(Exception):
     """The engine or its table cannot serve; the message says why and what to do."""
 
 
+Direct: TypeAlias = Callable[[Scope, Headers, Receive, Send], Awaitable[None]]
+
+
 class Ringside(FastAPI):
     """FastAPI, and before it a way of its own for nearly every request: a POST to /graphql.
 
@@ -58,22 +63,15 @@ class Ringside(FastAPI):
     of other origins go through it all the same, since their browsers want the headers of CORS.
     """
 
-    direct: ASGIApp | None = None
+    direct: Direct | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self.direct is not None and _is_direct(scope):
-            await self.direct(scope, receive, send)
-        else:
-            await super().__call__(scope, receive, send)
-
-
-def _is_direct(scope: Scope) -> bool:
-    return (
-        scope["type"] == "http"
-        and scope["method"] == "POST"
-        and scope["path"] == "/graphql"
-        and b"origin" not in dict(scope["headers"])
-    )
+        if self.direct is not None and scope["type"] == "http" and scope["method"] == "POST":
+            headers = headers_of(scope)
+            if scope["path"] == "/graphql" and b"origin" not in headers:
+                await self.direct(scope, headers, receive, send)
+                return
+        await super().__call__(scope, receive, send)
 
 
 def application(settings: Settings, table: Table | None = None) -> Ringside:

@@ -63,10 +63,13 @@ class Gate:
     def operation(self, asked: GraphQLRequest, viewer: Viewer) -> Operation:
         """The operation asked for, or Faulty."""
         introspection = self.may_introspect(viewer)
+        if asked.known is not None and asked.known[0] is introspection:
+            return asked.known[1]
         operation = self.documents.operation(
             asked.query, asked.operation_name, key=asked.document_id, introspection=introspection
         )
         self.documents.check_cost(operation, asked.variables)
+        asked.known = (introspection, operation)
         return operation
 
     def explains(self, asked: GraphQLRequest, viewer: Viewer) -> bool:
@@ -169,9 +172,9 @@ class GraphQL:
             found = await self._answered(scope, headers_of(scope), receive)
             await (found.send(send) if isinstance(found, Reply) else found(scope, receive, send))
 
-    async def direct(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def direct(self, scope: Scope, headers: ByName, receive: Receive, send: Send) -> None:
         """Answers a POST that passed no middleware. Each coroutine and each header less is felt: see bench/results."""
-        headers, whole = headers_of(scope), scope.get("extensions", {}).get(WHOLE)
+        whole = scope.get("extensions", {}).get(WHOLE)
         id_ = request_id(headers.get(b"x-request-id"))
         found = await self._answered(scope, headers, receive)
         if not isinstance(found, Reply):

@@ -12,14 +12,17 @@ Rules of GraphQL over HTTP, and the choices it leaves open:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from types import MappingProxyType, NoneType
-from typing import Any, NamedTuple, TypeAlias
+from types import NoneType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 from starlette.requests import Request
 from starlette.types import Receive, Scope
+
+if TYPE_CHECKING:
+    from server.execution.documents import Operation
 
 Headers: TypeAlias = Mapping[bytes, bytes]
 
@@ -38,15 +41,18 @@ class BadRequest(Exception):
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
 
-class GraphQLRequest(NamedTuple):
+@dataclass(slots=True, eq=False)
+class GraphQLRequest:
     """What a client asks for."""
 
     query: str | None
     operation_name: str | None = None
-    variables: Mapping[str, Any] = MappingProxyType({})
+    variables: Mapping[str, Any] = field(default_factory=dict)
     document_id: str | None = None
     plan: bool = False
     """Whether the client wants to know how the answer came about: `"extensions": {"plan": true}`."""
+    known: tuple[bool, Operation] | None = None
+    """The operation that these words were found to mean, within all limits, with introspection or without."""
 
     @classmethod
     def of(cls, parameters: Any) -> GraphQLRequest:
@@ -161,9 +167,9 @@ def _parsed(body: bytes) -> GraphQLRequest:
     return GraphQLRequest.of(_json(body, "The body"))
 
 
-# A page that everybody opens is asked for in the same words each time.
+# A page that everybody opens is asked for in the same words each time: the same request, with what is known of it.
 _SHORT = 4_096
-_common = lru_cache(maxsize=512)(_parsed)
+_common = lru_cache(maxsize=100)(_parsed)
 
 
 @lru_cache(maxsize=64)

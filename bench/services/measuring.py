@@ -125,7 +125,7 @@ class _Asker(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._got = got = self._got + data if self._got else data
         end = got.find(b"\r\n\r\n") + 4
-        body = None if end < 4 else _whole_body(got, end)  # noqa: PLR2004
+        body = None if end < 4 else _whole_body(got, end)
         if body is None:
             return
         if not got.startswith(b"HTTP/1.1 200"):

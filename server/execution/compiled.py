@@ -23,7 +23,7 @@ from graphql import (
 from graphql.execution import Executor, VariableValues
 
 from server.execution.inputs import Arguments, Coerced, Variables
-from server.execution.plan import Selection, Unplanned, is_serial, planned
+from server.execution.plan import Selection, Step, Unplanned, is_serial, planned
 from server.execution.running import Run
 from server.execution.source import Source
 from server.execution.sources import RESOLVER
@@ -55,7 +55,7 @@ class Plan:
 class Plans:
     """All that is compiled of one operation."""
 
-    __slots__ = ("_choosing", "_definition", "_document", "_kept", "_reason", "_schema", "_variables")
+    __slots__ = ("_choosing", "_definition", "_document", "_kept", "_last", "_reason", "_schema", "_variables")
 
     def __init__(self, schema: GraphQLSchema, document: DocumentNode, definition: OperationDefinitionNode) -> None:
         self._schema = schema
@@ -65,9 +65,13 @@ class Plans:
         self._choosing: tuple[str, ...] = ()
         self._kept: dict[tuple[Any, ...], Plan] = {}
         self._reason: str | None = None
+        self._last: Ready | None = None
 
     def ready(self, given: Mapping[str, Any], *, suggestions: bool) -> Ready | ExecutionResult | str:
         """The operation with these variables, ready to run; or their errors; or why it is left to graphql-core."""
+        last = self._last
+        if last is not None and last.given is given and last.suggestions is suggestions:
+            return last  # a common request: see requests.py
         if self._reason is not None:
             return self._reason
         if self._variables is None:
@@ -83,7 +87,8 @@ class Plans:
             if isinstance(found, str):
                 return found
             plan = found
-        return Ready(self, plan, coerced, given, suggestions=suggestions)
+        self._last = Ready(self, plan, coerced, given, suggestions=suggestions)
+        return self._last
 
     @property
     def compiled(self) -> int:
@@ -142,9 +147,9 @@ class Plans:
 
 
 class Ready:
-    """A plan with the variables of one request."""
+    """A plan with the variables of one request, or of several that are alike."""
 
-    __slots__ = ("_coerced", "_given", "_plan", "_plans", "_suggestions")
+    __slots__ = ("_arguments", "_coerced", "_plan", "_plans", "given", "suggestions")
 
     def __init__(
         self, plans: Plans, plan: Plan, coerced: Coerced, given: Mapping[str, Any], *, suggestions: bool
@@ -152,8 +157,9 @@ class Ready:
         self._plans = plans
         self._plan = plan
         self._coerced = coerced
-        self._given = given
-        self._suggestions = suggestions
+        self._arguments: dict[Step, dict[str, Any]] = {}
+        self.given = given
+        self.suggestions = suggestions
 
     @property
     def text(self) -> str:
@@ -164,13 +170,14 @@ class Ready:
         """Runs it."""
 
         def executor() -> Executor[Any]:
-            return self._plans.executor(asking, root, self._given, suggestions=self._suggestions)
+            return self._plans.executor(asking, root, self.given, suggestions=self.suggestions)
 
-        return Run(self._plan, asking, self._coerced, executor).result(root)
+        return Run(self._plan, asking, self._coerced, self._arguments, executor).result(root)
 
     def event(self, executor: Executor[Any]) -> Coroutine[Any, Any, ExecutionResult]:
         """Runs it for one event of a subscription, for which graphql-core has made an executor of its own."""
-        return Run(self._plan, executor.context_value, self._coerced, lambda: executor).result(executor.root_value)
+        run = Run(self._plan, executor.context_value, self._coerced, self._arguments, lambda: executor)
+        return run.result(executor.root_value)
 
 
 def _choosing(document: DocumentNode) -> tuple[str, ...]:

@@ -65,12 +65,19 @@ class Run:
         "asking", "data", "pending", "root",
     )  # fmt: skip
 
-    def __init__(self, plan: Plan, asking: Any, coerced: dict[str, Any], executor: Callable[[], Executor[Any]]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        asking: Any,
+        coerced: dict[str, Any],
+        arguments: dict[Step, dict[str, Any]],
+        executor: Callable[[], Executor[Any]],
+    ) -> None:
         self._plan = plan
         self._coerced = coerced
         self._made = executor
         self._executor: Executor[Any] | None = None
-        self._arguments: dict[Step, dict[str, Any]] = {}
+        self._arguments = arguments
         self._running: dict[asyncio.Task[None], Chain] = {}
         self._below: dict[Chain, list[asyncio.Task[None]]] | None = None
         self._cancelled: set[asyncio.Task[None]] = set()
@@ -108,7 +115,7 @@ class Run:
     # ── called by generated code ──
 
     def arguments(self, step: Step) -> dict[str, Any]:
-        """A resolver's keyword arguments; the same for every record of a list."""
+        """A resolver's keyword arguments; the same for every record of a list, and for the next run that is alike."""
         known = self._arguments.get(step)
         if known is None:
             known = self._plan.arguments_of(step).read(self._coerced, lambda: self._variables, self.asking)
