@@ -9,7 +9,6 @@ for, not read again; at most `most` entries are kept, the oldest leave first. Wh
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from time import monotonic
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -58,7 +57,7 @@ class Kept(Generic[K, V]):
         self._read = read
         self._seconds = seconds
         self._most = most
-        self._known: OrderedDict[K, tuple[float, V | None]] = OrderedDict()
+        self._known: dict[K, tuple[float, V | None]] = {}
         self._under_way: dict[K, _Batch[K, V]] = {}
         self._gathering: _Batch[K, V] | None = None
 
@@ -101,7 +100,7 @@ class Kept(Generic[K, V]):
 
     def _trim(self) -> None:
         while len(self._known) > self._most:
-            self._known.popitem(last=False)
+            del self._known[next(iter(self._known))]
 
     def forget(self, key: K) -> None:
         """The next to ask reads anew: what is being read at this moment may be from before the change."""
@@ -146,13 +145,15 @@ class Kept(Generic[K, V]):
             entry = known.get(key)
             if entry is not None and entry[0] >= now:  # written by us while the read was under way
                 values[key] = entry[1]
-            else:
-                values[key] = found.get(key)
+                if under_way.get(key) is batch:
+                    del under_way[key]
+                continue
+            values[key] = value = found.get(key)
             if under_way.get(key) is batch:
                 del under_way[key]
-                if entry is None or entry[0] < now:
-                    known[key] = (until, values[key])
-                    known.move_to_end(key)
+                if entry is not None:
+                    del known[key]  # what is put in anew stands at the end
+                known[key] = (until, value)
         self._trim()
         batch.land(values)
 
