@@ -144,7 +144,7 @@ def report(costs: list[tuple[int, float, float]], seen: list[Crowded]) -> str:
         "    make bench BENCH=steady",
         "",
         "Read units of a page of 20 comments, drawn from twelve products and all sets of ratings, half of the pages",
-        "filtered; 200 members write on them. Profiles are kept for five seconds, so their share falls with the load.",
+        "filtered; 200 members write on them. Profiles are kept for ten seconds, so their share falls with the load.",
         "",
         "| pages a second | comments alone | with their authors | share (to reach: 1.5) |",
         "|---:|---:|---:|---:|",

@@ -187,7 +187,7 @@ asks them, with the exact total and with the picks of each team. All services an
 are each one's own.
 """
 _KEPT = f"""
-Ringside keeps some things in its process, which is a part of what it is: members' profiles for 5 seconds, a board and
+Ringside keeps some things in its process, which is a part of what it is: members' profiles for 10 seconds, a board and
 its rows for a quarter of a second (votes show within two seconds), the counts that a filtered page is planned by for
 45, and what cannot change, such as the card of an event at one version or the picks of a locked one. And who asks for
 the same at the same time shares one read. The services are asked by {CONNECTIONS} clients at once; “{ALONE}” by one, so

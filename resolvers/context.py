@@ -28,7 +28,7 @@ from resolvers.viewer import Role, Viewer
 
 P = TypeVar("P")
 
-PROFILES_KEPT = 5.0
+PROFILES_KEPT = 10.0
 """Seconds a profile may be stale for others; its owner sees changes at once."""
 
 
