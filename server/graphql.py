@@ -62,14 +62,14 @@ class Gate:
 
     def operation(self, asked: GraphQLRequest, viewer: Viewer) -> Operation:
         """The operation asked for, or Faulty."""
-        introspection = self.may_introspect(viewer)
-        if asked.known is not None and asked.known[0] is introspection:
-            return asked.known[1]
+        introspection, known = self.may_introspect(viewer), asked.known
+        if known is not None and known[0] is self.documents and known[1] is introspection:
+            return known[2]
         operation = self.documents.operation(
             asked.query, asked.operation_name, key=asked.document_id, introspection=introspection
         )
         self.documents.check_cost(operation, asked.variables)
-        asked.known = (introspection, operation)
+        asked.known = (self.documents, introspection, operation)
         return operation
 
     def explains(self, asked: GraphQLRequest, viewer: Viewer) -> bool:

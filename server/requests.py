@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope
 
 if TYPE_CHECKING:
-    from server.execution.documents import Operation
+    from server.execution.documents import Documents, Operation
 
 Headers: TypeAlias = Mapping[bytes, bytes]
 
@@ -51,8 +51,8 @@ class GraphQLRequest:
     document_id: str | None = None
     plan: bool = False
     """Whether the client wants to know how the answer came about: `"extensions": {"plan": true}`."""
-    known: tuple[bool, Operation] | None = None
-    """The operation that these words were found to mean, within all limits, with introspection or without."""
+    known: tuple[Documents, bool, Operation] | None = None
+    """The operation that these words were found to mean: for which documents and with or without introspection."""
 
     @classmethod
     def of(cls, parameters: Any) -> GraphQLRequest:
