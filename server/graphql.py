@@ -72,9 +72,9 @@ class Gate:
         asked.known = (self.documents, introspection, operation)
         return operation
 
-    def explains(self, asked: GraphQLRequest, viewer: Viewer) -> bool:
-        """Whether the answer tells how it came about: to editors, and to anybody on their own machine."""
-        return asked.plan and (self.house.policy.development or viewer.may(Role.EDITOR))
+    def explains(self, viewer: Viewer) -> bool:
+        """Whether answers may tell how they came about: to editors, and to anybody on their own machine."""
+        return self.house.policy.development or viewer.may(Role.EDITOR)
 
     async def answer(
         self, operation: Operation, asked: GraphQLRequest, asking: Asking, headers: Headers = ()
@@ -82,7 +82,7 @@ class Gate:
         """A query's or mutation's answer, within its deadline, measured and logged."""
         began, seconds = time.perf_counter(), self.settings.request_timeout
         with (
-            self.traces.operation(operation.kind.value, operation.name, operation.hash, headers) as ended,
+            self.traces.operation(operation.kind, operation.name, operation.hash, headers) as ended,
             metered() as spent,
         ):
             try:
@@ -241,7 +241,7 @@ class GraphQL:
             self._gate.house,
             viewer,
             client[0] if client else "",
-            explain=self._gate.explains(asked, viewer),
+            explain=asked.plan and self._gate.explains(viewer),
             last_event=last_event.decode("latin-1") if last_event is not None else None,
         )
 

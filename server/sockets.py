@@ -199,7 +199,7 @@ class _Connection:
             self._gate.house,
             self._viewer,
             self._socket.client.host if self._socket.client else "",
-            explain=self._gate.explains(asked, self._viewer),
+            explain=asked.plan and self._gate.explains(self._viewer),
         )
         if operation.kind is not OperationType.SUBSCRIPTION:
             await self._next(id_, await self._gate.answer(operation, asked, asking))

@@ -33,6 +33,8 @@ from server.execution.shapes import PLACE, shape
 from server.execution.sources import ANYTHING, ATTRIBUTE, OF_TYPE, RESOLVER, TYPENAME, kinds_of
 from server.execution.text import Text
 
+_NEAR = "type=type, str=str, int=int"
+"""Parameters that nobody gives: a name of a function's own is found faster than one of Python's, 1 µs for 100 rows."""
 _ROOM = 6
 """Blocks within blocks in one function; Python itself allows 20."""
 
@@ -169,7 +171,7 @@ class Source:
 
     def _settlement(self, step: Step) -> str:
         name = self.text.name("settle_")
-        with self.text.function(f"{name}(s, job, values)"):
+        with self.text.function(f"{name}(s, job, values, {_NEAR})"):
             if step.notes:
                 self.text("noted = len(s.pending)")
             with self.text.block("for (_, _, d, p), value in zip(job, values):"):
@@ -313,7 +315,7 @@ class Source:
         if place not in self._plains:
             name = self.text.name("plain_")
             self._plains[place] = name
-            with self.text.function(f"{name}(s, v, p)"):
+            with self.text.function(f"{name}(s, v, p, {_NEAR})"):
                 self._plain_value(step, type_, _In("v", "p", _ROOM))
                 self.text("return v")
         return self._plains[place]

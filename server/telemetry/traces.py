@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol
 
 import structlog
+from graphql import OperationType
 
 PATIENCE = 5
 """Seconds for one delivery; it happens in a thread and holds nobody up, but for the end of the service."""
@@ -22,7 +23,9 @@ Headers = Iterable[tuple[bytes, bytes]]
 class Traces(Protocol):
     """Where operations are traced, or not."""
 
-    def operation(self, kind: str, name: str | None, digest: str, headers: Headers) -> AbstractContextManager[Ended]:
+    def operation(
+        self, kind: OperationType, name: str | None, digest: str, headers: Headers
+    ) -> AbstractContextManager[Ended]:
         """Trace what happens inside; call what `as` gives with the outcome."""
 
     async def close(self) -> None:
@@ -34,7 +37,7 @@ class NoTraces:
 
     def operation(
         self,
-        kind: str,  # noqa: ARG002
+        kind: OperationType,  # noqa: ARG002
         name: str | None,  # noqa: ARG002
         digest: str,  # noqa: ARG002
         headers: Headers,  # noqa: ARG002
@@ -67,11 +70,11 @@ class _OpenTelemetry:
         self._kind, self._error = SpanKind.SERVER, StatusCode.ERROR
 
     @contextmanager
-    def operation(self, kind: str, name: str | None, digest: str, headers: Headers) -> Iterator[Ended]:
+    def operation(self, kind: OperationType, name: str | None, digest: str, headers: Headers) -> Iterator[Ended]:
         carrier = {key.decode("latin-1"): value.decode("latin-1") for key, value in headers if key.startswith(b"trace")}
-        about = {"graphql.operation.type": kind, "graphql.operation.name": name, "graphql.document.hash": digest}
+        about = {"graphql.operation.type": kind.value, "graphql.operation.name": name, "graphql.document.hash": digest}
         with self._tracer.start_as_current_span(
-            f"{kind} {name}" if name else kind,
+            f"{kind.value} {name}" if name else kind.value,
             context=self._caller.extract(carrier),
             kind=self._kind,
             attributes={key: value for key, value in about.items() if value is not None},

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import structlog
+from graphql import OperationType
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
@@ -71,7 +72,7 @@ def receiver() -> Iterator[Receiver]:
 async def test_an_operation_becomes_a_span(receiver: Receiver) -> None:
     """Its kind, name, hash and outcome, and nothing else of it."""
     traces = open_traces(receiver.url)
-    with traces.operation("query", "Leaderboard", "d41d8cd9", []) as ended:
+    with traces.operation(OperationType.QUERY, "Leaderboard", "d41d8cd9", []) as ended:
         ended("ok")
     await traces.close()
     (span,) = receiver.spans
@@ -90,9 +91,9 @@ async def test_an_operation_becomes_a_span(receiver: Receiver) -> None:
 async def test_the_callers_trace_is_continued(receiver: Receiver) -> None:
     """W3C's traceparent; a broken one starts a trace of our own."""
     traces = open_traces(f"{receiver.url}/v1/traces")
-    with traces.operation("query", None, "d41d8cd9", TRACEPARENT):
+    with traces.operation(OperationType.QUERY, None, "d41d8cd9", TRACEPARENT):
         assert structlog.contextvars.get_contextvars() == {"trace": TRACE}
-    with traces.operation("mutation", None, "d41d8cd9", [(b"traceparent", b"00-\xff-x")]):
+    with traces.operation(OperationType.MUTATION, None, "d41d8cd9", [(b"traceparent", b"00-\xff-x")]):
         pass
     await traces.close()
     continued, own = receiver.spans
@@ -104,7 +105,7 @@ async def test_the_callers_trace_is_continued(receiver: Receiver) -> None:
 async def test_a_failure_shows_its_kind_and_not_its_words(receiver: Receiver) -> None:
     """The message may quote a value."""
     traces = open_traces(receiver.url)
-    with pytest.raises(LookupError), traces.operation("query", "Comments", "d41d8cd9", []):
+    with pytest.raises(LookupError), traces.operation(OperationType.QUERY, "Comments", "d41d8cd9", []):
         raise LookupError("hush-hush")
     await traces.close()
     (span,) = receiver.spans
@@ -116,7 +117,7 @@ async def test_the_operators_name_for_the_service_is_used(receiver: Receiver, mo
     """OTEL_SERVICE_NAME, as everywhere else."""
     monkeypatch.setenv("OTEL_SERVICE_NAME", "comments-eu")
     traces = open_traces(receiver.url)
-    with traces.operation("query", None, "d41d8cd9", []):
+    with traces.operation(OperationType.QUERY, None, "d41d8cd9", []):
         pass
     await traces.close()
     assert receiver.services == ["comments-eu"]
@@ -127,7 +128,8 @@ async def test_two_applications_trace_apart(receiver: Receiver) -> None:
     with Receiver() as other:
         thread = threading.Thread(target=other.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        for traces, kind in ((open_traces(receiver.url), "query"), (open_traces(other.url), "mutation")):
+        kinds = (receiver.url, OperationType.QUERY), (other.url, OperationType.MUTATION)
+        for traces, kind in ((open_traces(url), kind) for url, kind in kinds):
             with traces.operation(kind, None, "d41d8cd9", []):
                 pass
             await traces.close()
@@ -141,9 +143,9 @@ async def test_without_an_endpoint_nothing_is_traced() -> None:
     """And the code around does not have to know."""
     traces = open_traces(None)
     assert isinstance(traces, NoTraces)
-    with traces.operation("query", "Leaderboard", "d41d8cd9", TRACEPARENT) as ended:
+    with traces.operation(OperationType.QUERY, "Leaderboard", "d41d8cd9", TRACEPARENT) as ended:
         ended("ok")
-    with pytest.raises(LookupError), traces.operation("query", None, "d41d8cd9", []):
+    with pytest.raises(LookupError), traces.operation(OperationType.QUERY, None, "d41d8cd9", []):
         raise LookupError
     await traces.close()
 
