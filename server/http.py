@@ -1,8 +1,10 @@
 """Uvicorn's HTTP with two savings; what goes over the wire stays the same, byte for byte (a test holds them together).
 
 - An application may hand over an answer in one piece, its headers ready-made. Uvicorn looks at each header with two
-  regular expressions and builds the head from parts: for the dozen headers of an answer 8 µs, a tenth of a page.
-- Connections that wait for their next request share timers: one of their own costs 6 µs with every answer.
+  regular expressions, builds the head from parts, and sends the body apart from it.
+- Connections that wait for their next request share timers, instead of setting one of their own with every answer.
+
+Together they save 12 of the 70 µs that a request costs beside its execution.
 
 An application finds `scope["extensions"][WHOLE]`, as ASGI has it for what a server can do besides, and calls it with
 the status, the head's lines and the body. False means that it cannot be done now: then the answer is sent as usual.

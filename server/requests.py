@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from types import NoneType
+from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
@@ -167,9 +167,18 @@ def _parsed(body: bytes) -> GraphQLRequest:
     return GraphQLRequest.of(_json(body, "The body"))
 
 
-# A page that everybody opens is asked for in the same words each time: the same request, with what is known of it.
 _SHORT = 4_096
-_common = lru_cache(maxsize=100)(_parsed)
+
+
+@lru_cache(maxsize=100)
+def _common(body: bytes) -> GraphQLRequest:
+    """A page that everybody opens is asked for in the same words each time: the same request, with what is known of it.
+
+    Its variables are read-only, since many share them, which also says that they may be remembered: see compiled.py.
+    """
+    asked = _parsed(body)
+    asked.variables = MappingProxyType(asked.variables)
+    return asked
 
 
 @lru_cache(maxsize=64)

@@ -3,12 +3,15 @@
 Law: a plan answers what graphql-core would. An operation has one plan for each choice of the variables in its @skip and
 @include, MOST_CHOICES of them at most. What cannot be planned is told by a reason and left to graphql-core, each time.
 
+Of a common request (requests.py), which has read-only and small variables, the last is kept ready.
+
 Operations come from `Documents`, which keeps a bounded number of documents that passed every check: so are plans.
 """
 
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import structlog
@@ -71,7 +74,7 @@ class Plans:
         """The operation with these variables, ready to run; or their errors; or why it is left to graphql-core."""
         last = self._last
         if last is not None and last.given is given and last.suggestions is suggestions:
-            return last  # a common request: see requests.py
+            return last
         if self._reason is not None:
             return self._reason
         if self._variables is None:
@@ -87,8 +90,10 @@ class Plans:
             if isinstance(found, str):
                 return found
             plan = found
-        self._last = Ready(self, plan, coerced, given, suggestions=suggestions)
-        return self._last
+        ready = Ready(self, plan, coerced, given, suggestions=suggestions)
+        if isinstance(given, MappingProxyType):
+            self._last = ready
+        return ready
 
     @property
     def compiled(self) -> int:

@@ -280,3 +280,18 @@ def test_a_resolver_of_many_records_works_for_one() -> None:
     result = asyncio.run(asked("{ comments(count: 3) { author { name } } }"))
     assert [comment["author"]["name"] for comment in result.data["comments"]] == ["author 0", "author 1", "author 2"]
     assert LOG.asked == [["author 0"], ["author 1"], ["author 2"]]
+
+
+def test_only_what_is_small_and_read_only_is_kept_ready() -> None:
+    """A common request finds its variables coerced; others leave nothing of theirs behind."""
+    plans = (
+        Documents(SCHEMA._schema)
+        .operation("query ($n: Int!) { comments(count: $n) { author { name } } }", None, introspection=True)
+        .plans
+    )
+    common = types.MappingProxyType({"n": 2})
+    assert plans.ready(common, suggestions=True) is plans.ready(common, suggestions=True)
+    assert plans.ready(common, suggestions=False) is not plans.ready(common, suggestions=True)
+    own = {"n": 2}
+    assert plans.ready(own, suggestions=True) is not plans.ready(own, suggestions=True)
+    assert plans.ready(types.MappingProxyType({"n": "x"}), suggestions=True).errors  # type: ignore[union-attr]
