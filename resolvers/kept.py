@@ -12,7 +12,7 @@ import asyncio
 from time import monotonic
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from datastore.dynamo.deadline import unhurried
+from datastore.dynamo.budgets import unhurried
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from datastore import vocabulary
 from datastore.dynamo import Page, Window, best_first
-from datastore.dynamo.deadline import unhurried
+from datastore.dynamo.budgets import unhurried
 from datastore.people import SHARDS
 from datastore.vocabulary import QuizResult, Sentence
 

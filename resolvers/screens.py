@@ -12,7 +12,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from datastore import vocabulary
-from datastore.dynamo.deadline import unhurried
+from datastore.dynamo.budgets import unhurried
 from datastore.vocabulary import Screen
 
 if TYPE_CHECKING:

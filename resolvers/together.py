@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from datastore.dynamo.deadline import unhurried
+from datastore.dynamo.budgets import unhurried
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from datastore.dynamo import deadline, metered, timeout_at
+from datastore.dynamo import budget, timeout_at
 from datastore.refusals import Overloaded
 from resolvers.context import Asking, House
 from resolvers.viewer import Role, Viewer
@@ -83,11 +83,11 @@ class Gate:
         began, seconds = time.perf_counter(), self.settings.request_timeout
         with (
             self.traces.operation(operation.kind, operation.name, operation.hash, headers) as ended,
-            metered() as spent,
+            budget(seconds) as (ends, spent),
         ):
             try:
                 # A little later than the deadline of engine calls, whose own error says more.
-                with deadline(seconds) as ends, timeout_at(ends + 0.5):
+                with timeout_at(ends + 0.5):
                     answer = await run(
                         self.schema,
                         operation,
@@ -159,7 +159,6 @@ class GraphQL:
     def __init__(self, gate: Gate, explorer: Explorer) -> None:
         self._gate = gate
         self._explorer = explorer
-        self._in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers any request, behind the middlewares."""
@@ -185,7 +184,7 @@ class GraphQL:
 
     async def _answered(self, scope: Scope, headers: ByName, receive: Receive) -> Reply | Response:
         gate, began = self._gate, time.perf_counter()
-        if self._in_flight >= gate.settings.max_in_flight:
+        if gate.metrics.under_way >= gate.settings.max_in_flight:
             # Before anything is read of it: under ten times the load, refusing is most of the work.
             gate.metrics.finished(None, Outcome.OVERLOADED, 0.0)
             return _OVERLOADED
@@ -205,7 +204,7 @@ class GraphQL:
                 answer = await gate.answer(operation, asked, asking, scope["headers"])
                 return answered(answer, wanted, who.set_cookie)
             finally:
-                self._leave()
+                gate.metrics.left()
         except BadRequest as bad:
             gate.metrics.finished(None, _REFUSALS.get(bad.status, Outcome.INVALID), time.perf_counter() - began)
             return failure(bad)
@@ -226,14 +225,9 @@ class GraphQL:
 
         Looked at again once the request is read: who sends it slowly takes up no room meanwhile.
         """
-        if self._in_flight >= self._gate.settings.max_in_flight:
+        if self._gate.metrics.under_way >= self._gate.settings.max_in_flight:
             raise _no_room()
-        self._in_flight += 1
-        self._gate.metrics.in_flight.inc()
-
-    def _leave(self) -> None:
-        self._in_flight -= 1
-        self._gate.metrics.in_flight.dec()
+        self._gate.metrics.entered()
 
     def _asking(self, scope: Scope, headers: ByName, asked: GraphQLRequest, viewer: Viewer) -> Asking:
         client, last_event = scope.get("client"), headers.get(b"last-event-id")

@@ -1,9 +1,8 @@
 """Everything that knows DynamoDB, and the only place that imports aioboto3."""
 
-from datastore.dynamo.capacity import Spent, metered
+from datastore.dynamo.budgets import Spent, budget, deadline, metered
 from datastore.dynamo.client import open_table
 from datastore.dynamo.conditions import Condition, absent, among, less, more, present, where
-from datastore.dynamo.deadline import deadline, persist, remaining
 from datastore.dynamo.entity import Entity, ItemKey, Partition
 from datastore.dynamo.errors import (
     ConditionFailed,
@@ -18,6 +17,7 @@ from datastore.dynamo.foreign import foreign_rows
 from datastore.dynamo.keys import HIGHEST, BadKey, Key, best_first, from_best_first, key_text
 from datastore.dynamo.merge import Merged, Source, merge
 from datastore.dynamo.paging import Edge, Page, PageInfo, Window
+from datastore.dynamo.retries import persist, remaining
 from datastore.dynamo.table import Slice, Table
 from datastore.dynamo.timeouts import Alarm, timeout_at
 from datastore.dynamo.writes import Check, Delete, Put, Update, Write
@@ -55,6 +55,7 @@ __all__ = [
     "absent",
     "among",
     "best_first",
+    "budget",
     "deadline",
     "foreign_rows",
     "from_best_first",

@@ -5,7 +5,7 @@ table itself. The calls for data go a leaner way to the same place (see `wire`),
 ordinary: then they too are left to the SDK's client. `plain` leaves them to it in any case; the tests hold both ways
 together.
 
-Repeats are ours (see `deadline`): the library's own would not know the request's deadline, and it repeats none of the
+Repeats are ours (see `retries`): the library's own would not know the request's deadline, and it repeats none of the
 cancelled transactions.
 """
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from datastore.dynamo.deadline import persist
 from datastore.dynamo.entity import INDEXES
 from datastore.dynamo.errors import Rejected
+from datastore.dynamo.retries import persist
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

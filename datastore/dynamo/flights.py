@@ -19,8 +19,8 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from datastore.dynamo.deadline import ending
 from datastore.dynamo.errors import DeadlineExceeded
+from datastore.dynamo.retries import ending
 from datastore.dynamo.timeouts import timeout_at
 
 if TYPE_CHECKING:

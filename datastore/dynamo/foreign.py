@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from datastore.dynamo.deadline import persist
+from datastore.dynamo.retries import persist
 
 if TYPE_CHECKING:
     from datastore.dynamo.table import Table

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from datastore.dynamo import capacity
 from datastore.dynamo.conditions import Expression
-from datastore.dynamo.deadline import persist
 from datastore.dynamo.errors import Throttled
 from datastore.dynamo.flights import Flights, written
 from datastore.dynamo.paging import Page
+from datastore.dynamo.retries import persist
 from datastore.dynamo.wire import OPERATIONS, WRITES, request_body
 from datastore.dynamo.writes import Check, Delete, Put, Update
 

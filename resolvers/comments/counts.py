@@ -16,7 +16,7 @@ from datastore.comments import Comment, CommentPage, counts
 from datastore.comments.counts import Leader
 from datastore.comments.planner import NO_CENSUS, RATINGS, Census, Filter
 from datastore.dynamo import DynamoError, Page, Window
-from datastore.dynamo.deadline import unhurried
+from datastore.dynamo.budgets import unhurried
 from resolvers.comments.rules import filter_of
 from resolvers.context import AnyId, Asking
 from resolvers.kept import Kept

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from datastore.dynamo.deadline import unhurried
+from datastore.dynamo.budgets import unhurried
 from datastore.ids import is_ulid
 from datastore.pickem import events as stored
 from datastore.pickem import histograms, standings

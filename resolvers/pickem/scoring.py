@@ -20,7 +20,7 @@ from random import sample
 from typing import Annotated
 
 from datastore.dynamo import Table, remaining
-from datastore.dynamo.deadline import unhurried
+from datastore.dynamo.budgets import unhurried
 from datastore.people import SHARDS
 from datastore.pickem import events as stored
 from datastore.pickem import histograms, standings

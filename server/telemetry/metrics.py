@@ -22,6 +22,8 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 MOST_NAMES = 200
 LONGEST_NAME = 100
+AT_ONCE = 100
+"""Requests counted together: their counters are then at hand, where one by one each is fetched from far away."""
 NAMELESS = "anonymous"
 OTHER = "other"
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -49,14 +51,21 @@ class Metrics:
     def __init__(self, known: Iterable[str] = ()) -> None:
         """Count under their own names at once what is `known`: the operations of trusted documents."""
         self.registry = CollectorRegistry()
-        if FOLDER not in os.environ:
+        # The figures of one process are counted when somebody looks or there are many; those of several at once, since
+        # another may be asked for them.
+        self._shared = FOLDER in os.environ
+        self._recent: list[tuple[str | None, Outcome, float, float, float, int]] = []
+        if not self._shared:
             ProcessCollector(registry=self.registry)
-        self.in_flight = Gauge(
+        self.under_way = 0
+        self._in_flight = Gauge(
             "ringside_requests_in_flight",
             "Requests worked on now.",
             registry=self.registry,
             multiprocess_mode="livesum",
         )
+        if not self._shared:
+            self._in_flight.set_function(lambda: self.under_way)
         self.subscriptions = Gauge(
             "ringside_subscriptions", "Subscriptions open now.", registry=self.registry, multiprocess_mode="livesum"
         )
@@ -74,6 +83,18 @@ class Metrics:
         self._rows: dict[str, _Row] = {}
         self._known = frozenset(known)
 
+    def entered(self) -> None:
+        """Count a request that is worked on from now."""
+        self.under_way += 1
+        if self._shared:
+            self._in_flight.set(self.under_way)
+
+    def left(self) -> None:
+        """Count it no more."""
+        self.under_way -= 1
+        if self._shared:
+            self._in_flight.set(self.under_way)
+
     def finished(
         self,
         operation: str | None,
@@ -85,13 +106,20 @@ class Metrics:
         engine_calls: int = 0,
     ) -> None:
         """Count a request that has been answered."""
-        row = self._row(operation, outcome)
-        row.count(outcome)
-        row.seconds.observe(seconds)
-        if engine_calls:
-            row.calls.inc(engine_calls)
-            row.read.inc(read_units)
-            row.write.inc(write_units)
+        self._recent.append((operation, outcome, seconds, read_units, write_units, engine_calls))
+        if self._shared or len(self._recent) >= AT_ONCE:
+            self._count()
+
+    def _count(self) -> None:
+        for operation, outcome, seconds, read_units, write_units, engine_calls in self._recent:
+            row = self._row(operation, outcome)
+            row.count(outcome)
+            row.seconds.observe(seconds)
+            if engine_calls:
+                row.calls.inc(engine_calls)
+                row.read.inc(read_units)
+                row.write.inc(write_units)
+        self._recent.clear()
 
     def fell_back(self, reason: str) -> None:
         """Count an operation that was not compiled; reasons are constants of the program."""
@@ -99,6 +127,7 @@ class Metrics:
 
     def render(self, accept: str = "") -> tuple[bytes, str]:
         """Return what /metrics answers, of all workers, and its content type."""
+        self._count()
         registry, folder = self.registry, os.environ.get(FOLDER)
         if folder:
             _forget_the_dead(Path(folder))

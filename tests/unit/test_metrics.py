@@ -43,8 +43,9 @@ def test_what_goes_on_now_is_gauged() -> None:
     """Requests in flight and open subscriptions come and go."""
     metrics = Metrics()
     metrics.subscriptions.inc()
-    with metrics.in_flight.track_inprogress():
-        found = figures(metrics)
+    metrics.entered()
+    found = figures(metrics)
+    metrics.left()
     assert (found["ringside_requests_in_flight",], found["ringside_subscriptions",]) == (1, 1)
     assert figures(metrics)["ringside_requests_in_flight",] == 0
 
@@ -115,7 +116,7 @@ import os, sys
 from server.telemetry import Metrics, Outcome
 metrics = Metrics()
 metrics.finished("Leaderboard", Outcome.OK, 0.1, read_units=1.5, engine_calls=1)
-metrics.in_flight.inc()
+metrics.entered()
 print("ready", flush=True)
 sys.stdin.readline()
 sys.stdout.write(metrics.render()[0].decode())

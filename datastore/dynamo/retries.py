@@ -1,4 +1,4 @@
-"""How long a request may still take, and how often its calls are repeated until then.
+"""How often calls are repeated, until the time of their request is used up (see `budgets`).
 
 The deadline travels with the task (a context variable), so no signature carries it and no call can forget it. Work
 without a deadline of its own, such as a command of the command line, gets `PATIENCE` for each call.
@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
+from datastore.dynamo.budgets import current
 from datastore.dynamo.errors import ConditionFailed, Conflict, DeadlineExceeded, Throttled, Unavailable, named
 from datastore.dynamo.timeouts import timeout_at
 
@@ -25,31 +25,11 @@ T = TypeVar("T")
 PATIENCE = 30.0
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 1.0
-_ends: ContextVar[float | None] = ContextVar("ringside_deadline", default=None)
-
-
-class deadline:  # noqa: N801 - a word of the language here, as `open` is
-    """Everything within must be done in so many seconds; an earlier deadline around it stands. Gives the moment."""
-
-    __slots__ = ("_seconds", "_token")
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-
-    def __enter__(self) -> float:
-        ends, outer = asyncio.get_running_loop().time() + self._seconds, _ends.get()
-        if outer is not None and outer < ends:
-            ends = outer
-        self._token = _ends.set(ends)
-        return ends
-
-    def __exit__(self, *_: object) -> None:
-        _ends.reset(self._token)
 
 
 def ending() -> float:
     """When this request's time is used up, by the loop's clock."""
-    ends = _ends.get()
+    ends = current().ends
     return asyncio.get_running_loop().time() + PATIENCE if ends is None else ends
 
 
@@ -87,15 +67,3 @@ def _given_up(last: Throttled | Conflict | Unavailable) -> Throttled | Conflict 
     if isinstance(last, Unavailable):
         return DeadlineExceeded(f"the request's time was used up; last: {last}")
     return last
-
-
-class unhurried:  # noqa: N801 - as `deadline`
-    """Work that other requests wait for too does not end with the deadline of the one that began it."""
-
-    __slots__ = ("_token",)
-
-    def __enter__(self) -> None:
-        self._token = _ends.set(None)
-
-    def __exit__(self, *_: object) -> None:
-        _ends.reset(self._token)
