@@ -13,7 +13,7 @@ LOCAL := .venv/.installed-local
 DEV := .venv/.installed-dev
 ENGINE := deploy/engine/node_modules/.installed
 NODE := tests/node/node_modules/.installed
-PAGE := server/explorer/index.html
+PAGE := server/http/pages/explorer/index.html
 HAS_ENGINE := test -n "$$(find deploy/engine/node_modules -path '*/@dynoxide/*/dynoxide' 2> /dev/null)"
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -62,7 +62,7 @@ oracle: $(DEV) $(ENGINE) ## Pages through 50,000 pages of comments that change m
 differential: $(DEV) ## Compares 40,000 random operations, compiled and by graphql-core
 	@$(BIN)/python -W ignore -m tests.property.test_compiled 200
 
-explorer: $(PAGE) ## Builds the explorer into server/explorer/
+explorer: $(PAGE) ## Builds the explorer into server/http/pages/explorer/
 
 generated: $(DEV) ## Writes the SDL, the table's templates and the texts' tables from the code
 	@$(BIN)/python -m tests.generated
@@ -78,7 +78,7 @@ lock: $(DEV) ## Resolves the locks anew; ARGS=--upgrade takes newer versions
 		$(NPM) install --prefix $$folder --package-lock-only --omit-lockfile-registry-resolved > /dev/null || exit 1; done
 
 clean: ## Removes what was installed and built; the data in .ringside/ stay
-	rm -rf .venv explorer/node_modules tests/node/node_modules deploy/engine/node_modules server/explorer dist
+	rm -rf .venv explorer/node_modules tests/node/node_modules deploy/engine/node_modules server/http/pages/explorer dist
 
 $(BIN)/pip:
 	@$(PYTHON) -c '' 2> /dev/null || { echo "There is no $(PYTHON). Install Python 3.11 or later, or name it: make PYTHON=…"; exit 1; }

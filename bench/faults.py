@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.engines import running
-from tests.fault.everything import Aftermath, everything
+from tests.fault.all_parts import Aftermath, everything
 from tests.fault.naive import naively
 
 RESULTS = Path(__file__).parent / "results" / "faults.md"

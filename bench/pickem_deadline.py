@@ -23,9 +23,9 @@ from datastore.dynamo.declaration import create
 from resolvers.context import House
 from resolvers.viewer import Role
 from server.audit import pickem as audit
+from server.auth.tokens import mint
 from server.engine import beside
 from server.settings import Settings
-from server.tokens import mint
 from tests.client import Client
 from tests.fault.deadline import TEAMS, race
 from tests.fault.proxy import Proxy

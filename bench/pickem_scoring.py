@@ -27,7 +27,7 @@ from resolvers.node_ids import node_id
 from server.audit import pickem as audit
 from server.engine import beside
 from server.settings import Settings
-from tests import crowd
+from tests import load as crowd
 from tests.service import ROOT, environment
 
 TABLE = "ringside-bench"

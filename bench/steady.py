@@ -25,7 +25,7 @@ from bench.services import planted
 from bench.services.measuring import Server, ask, body_of, here
 from datastore.comments.planner import RATINGS
 from server.engine import beside
-from tests.fault.watched import Watched
+from tests.fault.monitored import Watched
 
 RESULTS = here() / "bench" / "results"
 RATES = (10, 30, 100)

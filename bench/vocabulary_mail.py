@@ -31,9 +31,9 @@ from datastore.people import PROFILE, SHARDS, Profile
 from datastore.seal import Seal
 from datastore.vocabulary import LIST, SUBSCRIPTION, WORD, CharacterSet, Subscription, Word, WordList
 from resolvers.context import House
-from server.daily import Pace, Run
 from server.engine import beside
-from server.letters import Stationery
+from server.mail.daily_run import Pace, Run
+from server.mail.message import Stationery
 
 ON, NOW = date(2026, 11, 20), datetime(2026, 11, 20, tzinfo=UTC)
 SEAL = Seal(["a secret that is long enough to be one"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from random import Random
 
-from datastore.walk import Crowd, Walk
+from datastore.voting.pair_walk import Crowd, Walk
 
 DRAWS = 5000
 

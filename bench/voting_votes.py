@@ -33,8 +33,8 @@ from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.seal import Seal
 from datastore.voting import BOARD, CONTENDER, VOTE, Board, Contender, Outcome, Vote
+from datastore.voting.pair_walk import Walk
 from datastore.voting.votes import counting
-from datastore.walk import Walk
 from resolvers.context import House, utc_now
 from server.audit.voting import breaches
 from tests.engines import running

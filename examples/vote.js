@@ -1,1 +1,1 @@
-../server/booth/vote.js
+../server/http/pages/voting/vote.js

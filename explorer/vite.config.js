@@ -5,7 +5,7 @@ export default defineConfig({
   // The server writes a fresh nonce in this word's place with each page.
   html: { cspNonce: '{nonce}' },
   build: {
-    outDir: '../server/explorer',
+    outDir: '../server/http/pages/explorer',
     emptyOutDir: true,
     // The notices of everything bundled travel with it.
     license: { fileName: 'licenses.md' },

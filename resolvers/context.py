@@ -20,10 +20,10 @@ from datastore.people import Profile
 from datastore.receipts import Once
 from datastore.refusals import NotAllowed, NotSignedIn
 from datastore.seal import Seal
-from resolvers.kept import Kept
-from resolvers.live import Live
+from resolvers.live.topics import Live
+from resolvers.loading.loader import Kept
 from resolvers.policy import Policy
-from resolvers.rates import Rates
+from resolvers.rate_limits import Rates
 from resolvers.viewer import Role, Viewer
 
 P = TypeVar("P")

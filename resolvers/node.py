@@ -7,10 +7,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from datastore.refusals import InvalidInput
-from resolvers import comments, learning, people, vocabulary, voting
+from resolvers import people
+from resolvers.comments import pages as comments
 from resolvers.context import AnyId, Asking
 from resolvers.node_ids import read_node_id
 from resolvers.pickem import events, predictions
+from resolvers.vocabulary import daily_words as vocabulary
+from resolvers.vocabulary import learning
+from resolvers.voting import boards as voting
 
 MOST = 100
 

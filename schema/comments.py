@@ -8,8 +8,8 @@ import strawberry
 
 from datastore import comments as records
 from datastore.comments import counts
-from resolvers import comments as resolved
 from resolvers.comments import counts as statistics
+from resolvers.comments import pages as resolved
 from schema.lazy import LazyUser
 from schema.shapes import (
     IDEMPOTENCY_KEY,

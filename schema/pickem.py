@@ -9,8 +9,8 @@ import strawberry
 from datastore.pickem import events as records
 from resolvers.pickem import events as of_events
 from resolvers.pickem import predictions as of_predictions
-from resolvers.pickem import shown
 from resolvers.pickem import standings as of_standings
+from resolvers.pickem import views as shown
 from schema.lazy import LazyUser
 from schema.shapes import Connection, CountedConnection, Edge, Node, described, enum, field, shape, subscription
 

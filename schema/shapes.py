@@ -23,8 +23,8 @@ from strawberry.types import Info
 from datastore.dynamo import BadKey, DynamoError, Rejected, key_text
 from datastore.receipts import LONGEST_KEY, AlreadyAnswered, Once
 from datastore.refusals import Busy, InvalidInput, Refusal
-from resolvers.batches import is_together
 from resolvers.context import Asking
+from resolvers.loading.batched import is_together
 from resolvers.node_ids import node_id
 from resolvers.people import Guestbook
 from schema.arguments import Parameters, camel

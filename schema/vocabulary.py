@@ -8,7 +8,9 @@ from typing import Annotated
 import strawberry
 
 from datastore import vocabulary as records
-from resolvers import learning, quiz_days, streaks, vocabulary
+from resolvers.vocabulary import daily_words as vocabulary
+from resolvers.vocabulary import learning, streaks
+from resolvers.vocabulary import quiz_leaderboard as quiz_days
 from schema.lazy import LazyUser
 from schema.shapes import (
     IDEMPOTENCY_KEY,

@@ -7,7 +7,9 @@ from datetime import datetime
 import strawberry
 
 from datastore import voting as records
-from resolvers import ballots, strength, voting
+from resolvers.voting import ballots
+from resolvers.voting import boards as voting
+from resolvers.voting import bradley_terry as strength
 from schema.shapes import (
     IDEMPOTENCY_KEY,
     Connection,

@@ -19,15 +19,15 @@ from datastore.dynamo import DynamoError, declaration
 from resolvers.context import House
 from resolvers.viewer import Role
 from server.app import Unfit, application, check, open_engine, policy_of
+from server.auth.tokens import mint
 from server.commands import Failed, comments, engine_of, err, out, pickem, vocabulary, voting, with_house
 from server.commands.execution import explain
 from server.engine import EngineRefused
 from server.execution.documents import BadManifest
-from server.http import Lean
-from server.memory import set_aside
+from server.gc_tuning import set_aside
+from server.http.protocol import Lean
 from server.settings import PREFIX, BadSettings, Settings, settings_help
 from server.telemetry import shared_metrics
-from server.tokens import mint
 
 GRACE_SECONDS = 20
 app = typer.Typer(

@@ -31,17 +31,17 @@ from datastore.dynamo.declaration import differences, refuses_transactions
 from resolvers.context import House
 from resolvers.policy import Policy
 from schema import schema
-from server import booth
+from server.auth.identification import Identification
 from server.execution.documents import Documents, read_manifest
-from server.graphql import Gate, GraphQL
-from server.memory import set_aside
-from server.pages import Explorer
-from server.requests import Headers, headers_of
+from server.gc_tuning import set_aside
+from server.http import voting_page as booth
+from server.http.explorer import Explorer
+from server.http.pipeline import Gate, GraphQL
+from server.http.request import Headers, headers_of
+from server.http.websocket import Sockets
+from server.mail.unsubscribe import Unsubscribing
 from server.settings import AWS, BadSettings, Introspection, Settings
-from server.sockets import Sockets
 from server.telemetry import Metrics, configure_logging, open_traces, with_request_ids
-from server.unsubscribe import Unsubscribing
-from server.viewer import Identification
 
 _log = structlog.get_logger("ringside.app")
 

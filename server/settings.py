@@ -21,7 +21,7 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from datastore.seal import Seal
-from server.secret import SHORTEST_SECRET, UnreadableSecret, standing_secrets
+from server.auth.secret import SHORTEST_SECRET, UnreadableSecret, standing_secrets
 
 PREFIX = "RINGSIDE_"
 EMBEDDED = "embedded"

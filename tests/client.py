@@ -12,8 +12,8 @@ from fastapi import FastAPI
 from resolvers.context import House
 from resolvers.viewer import Role
 from server.app import application
+from server.auth.tokens import mint
 from server.settings import Settings
-from server.tokens import mint
 
 
 class Asks(Protocol):

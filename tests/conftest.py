@@ -13,7 +13,7 @@ from datastore.dynamo.declaration import create
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.engines import Running, default_engine, engine, table_name
-from tests.promised import pytest_make_collect_report, pytest_runtest_makereport
+from tests.no_skips import pytest_make_collect_report, pytest_runtest_makereport
 from tests.service import Service, running_service
 
 __all__ = ["default_engine", "engine", "pytest_make_collect_report", "pytest_runtest_makereport", "table_name"]

@@ -23,7 +23,7 @@ import pytest
 from aiobotocore.config import AioConfig
 
 from server.engine import Program, beside, dynoxide, find_binary, moto, table_file
-from tests import apart
+from tests import isolated_dynamodb as apart
 
 NODE_MODULES: Final = Path(__file__).parent / "node" / "node_modules"
 OLDEST_JAVA: Final = 17

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from resolvers import kept
+from resolvers.loading import loader as kept
 from server.__main__ import main
 
 _made = kept.Kept.__init__

@@ -16,19 +16,19 @@ import strawberry
 import uvicorn
 
 from bench.services import records
-from resolvers.batches import together
 from resolvers.context import Asking, House
-from resolvers.kept import Kept
+from resolvers.loading.batched import together
+from resolvers.loading.loader import Kept
 from schema.shapes import described, field, shape
 from server.app import Ringside
+from server.auth.identification import Identification
 from server.execution.documents import Documents
-from server.graphql import Gate, GraphQL
-from server.http import Lean
-from server.memory import set_aside
-from server.pages import Explorer
+from server.gc_tuning import set_aside
+from server.http.explorer import Explorer
+from server.http.pipeline import Gate, GraphQL
+from server.http.protocol import Lean
 from server.settings import Settings
 from server.telemetry import Metrics, NoTraces, configure_logging
-from server.viewer import Identification
 
 
 async def read_users(ids: Sequence[str]) -> Mapping[str, records.User]:

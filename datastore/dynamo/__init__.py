@@ -1,7 +1,6 @@
 """Everything that knows DynamoDB, and the only place that imports aioboto3."""
 
 from datastore.dynamo.budgets import Spent, budget, deadline, metered
-from datastore.dynamo.client import open_table
 from datastore.dynamo.conditions import Condition, absent, among, less, more, present, where
 from datastore.dynamo.entity import Entity, ItemKey, Partition
 from datastore.dynamo.errors import (
@@ -19,7 +18,8 @@ from datastore.dynamo.merge import Merged, Source, merge
 from datastore.dynamo.paging import Edge, Page, PageInfo, Window
 from datastore.dynamo.retries import persist, remaining
 from datastore.dynamo.table import Slice, Table
-from datastore.dynamo.timeouts import Alarm, timeout_at
+from datastore.dynamo.transport.client import open_table
+from datastore.dynamo.transport.timeouts import Alarm, timeout_at
 from datastore.dynamo.writes import Check, Delete, Put, Update, Write
 
 __all__ = [

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 from datastore.dynamo.attributes import Attribute, Codec, Item, decoded, encoded, fields_of, moment_from
 from datastore.dynamo.conditions import ALWAYS, Condition
 from datastore.dynamo.decoders import decoder
-from datastore.dynamo.flights import REACH
 from datastore.dynamo.keys import HIGHEST, Key, just_above, just_below
+from datastore.dynamo.transport.single_flight import REACH
 from datastore.dynamo.writes import Check, Delete, Put, Update
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from datastore.dynamo.budgets import current
 from datastore.dynamo.errors import ConditionFailed, Conflict, DeadlineExceeded, Throttled, Unavailable, named
-from datastore.dynamo.timeouts import timeout_at
+from datastore.dynamo.transport.timeouts import timeout_at
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from datastore.dynamo import capacity
 from datastore.dynamo.conditions import Expression
 from datastore.dynamo.errors import Throttled
-from datastore.dynamo.flights import Flights, written
 from datastore.dynamo.paging import Page
 from datastore.dynamo.retries import persist
-from datastore.dynamo.wire import OPERATIONS, WRITES, request_body
+from datastore.dynamo.transport.signing import OPERATIONS, WRITES, request_body
+from datastore.dynamo.transport.single_flight import Flights, written
 from datastore.dynamo.writes import Check, Delete, Put, Update
 
 if TYPE_CHECKING:

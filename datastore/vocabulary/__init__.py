@@ -85,7 +85,7 @@ from datastore.vocabulary.subscriptions import (
     subscriptions,
     unsubscribe,
 )
-from datastore.vocabulary.walk import Step, Walk, next_step
+from datastore.vocabulary.word_order import Step, Walk, next_step
 
 __all__ = [
     "DAILY",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from datastore.dynamo import ConditionFailed, Entity, Key, absent, where
 from datastore.refusals import Clash
 from datastore.vocabulary.lists import LIST, WORD, Word, WordList, shelf_of
-from datastore.vocabulary.walk import next_step
+from datastore.vocabulary.word_order import next_step
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from datastore.dynamo import ConditionFailed, Entity, Key, absent, less, where
 from datastore.receipts import AlreadyAnswered
 from datastore.refusals import Clash
-from datastore.vocabulary.walk import Walk
+from datastore.vocabulary.word_order import Walk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed, Entity, Key, Page, Partition, absent
 from datastore.refusals import Clash
-from datastore.walk import Crowd, pairs_of
+from datastore.voting.pair_walk import Crowd, pairs_of
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table, Window

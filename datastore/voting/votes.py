@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed, Entity, Key, absent, present, where
+from datastore.voting.pair_walk import Walk
 from datastore.voting.tallies import PAIR, TALLY
-from datastore.walk import Walk
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table, Update

@@ -19,8 +19,8 @@ from datastore.dynamo import DynamoError, Page, Window
 from datastore.dynamo.budgets import unhurried
 from resolvers.comments.rules import filter_of
 from resolvers.context import AnyId, Asking
-from resolvers.kept import Kept
-from resolvers.together import Together
+from resolvers.loading.fresh import Together
+from resolvers.loading.loader import Kept
 
 if TYPE_CHECKING:
     from resolvers.context import House

@@ -13,9 +13,9 @@ from datastore.pickem.events import MATCH, Changed, Event, EventState, Locked, M
 from datastore.refusals import Clash, InvalidInput, NotFound
 from resolvers.context import Asking, BothWaysWindow, NodeOf
 from resolvers.pickem import rules
-from resolvers.pickem.kept import event_of, pickem_of
+from resolvers.pickem.cache import event_of, pickem_of
 from resolvers.pickem.rules import TeamGiven
-from resolvers.pickem.shown import Bout, BoutAndEvent, bout
+from resolvers.pickem.views import Bout, BoutAndEvent, bout
 from resolvers.viewer import Role
 
 A = TypeVar("A")

@@ -16,13 +16,13 @@ from datastore.pickem import predictions as stored
 from datastore.pickem.events import Event, EventState, Locked
 from datastore.pickem.predictions import Prediction
 from datastore.refusals import Clash, InvalidInput, NotFound
-from resolvers.batches import together
 from resolvers.context import Asking, NodeOf
+from resolvers.loading.batched import together
 from resolvers.node_ids import key_of, node_id
 from resolvers.people import authors, newcomer
 from resolvers.pickem import rules
-from resolvers.pickem.kept import event_of, pickem_of
-from resolvers.pickem.shown import Entry, Pick
+from resolvers.pickem.cache import event_of, pickem_of
+from resolvers.pickem.views import Entry, Pick
 
 EventId = Annotated[str, NodeOf("Event")]
 ATTEMPTS = 8

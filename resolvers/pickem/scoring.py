@@ -30,8 +30,8 @@ from datastore.pickem.predictions import PREDICTION, Prediction
 from datastore.refusals import Busy, Clash, NotFound
 from resolvers.context import Asking, House, NodeOf
 from resolvers.pickem import rules
-from resolvers.pickem.kept import Pickem, scope_of_event, unasked
-from resolvers.pickem.shown import Scored
+from resolvers.pickem.cache import Pickem, scope_of_event, unasked
+from resolvers.pickem.views import Scored
 from resolvers.viewer import Role
 
 EventId = Annotated[str, NodeOf("Event")]

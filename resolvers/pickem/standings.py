@@ -9,12 +9,12 @@ from datastore.dynamo import Page, Window
 from datastore.people import Profile
 from datastore.pickem import standings as stored
 from datastore.refusals import InvalidInput
-from resolvers.batches import together
 from resolvers.context import Asking
+from resolvers.loading.batched import together
 from resolvers.people import authors
 from resolvers.pickem import rules
-from resolvers.pickem.kept import Pickem, pickem_of
-from resolvers.pickem.shown import Ranked, ranked
+from resolvers.pickem.cache import Pickem, pickem_of
+from resolvers.pickem.views import Ranked, ranked
 
 PAGE_SIZE = 20
 LARGEST_PAGE = 100

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from datastore.voting import BOARD, CONTENDER, NAME, PAIR, TALLY, VOTE, Board, Contender, Name, PairTally, Tally, Vote
 from resolvers.context import House
-from resolvers.standings import Standings
+from resolvers.voting.board_cache import Standings
 
 _COUNTER = {"lo": ("wins", "losses"), "hi": ("losses", "wins"), "t": ("ties", "ties")}
 

@@ -10,7 +10,7 @@ import typer
 
 from schema import schema
 from server.commands import Failed
-from server.execution.compiled import Ready
+from server.compiler.plans import Ready
 from server.execution.documents import Documents, Faulty
 
 

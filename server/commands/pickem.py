@@ -18,9 +18,9 @@ from datastore.refusals import InvalidInput, Refusal
 from resolvers.context import House
 from resolvers.node_ids import key_of
 from resolvers.pickem import scoring
-from resolvers.pickem.kept import unasked
+from resolvers.pickem.cache import unasked
 from resolvers.pickem.season_files import BadSeasonFile, Card, cards_from, document_of
-from resolvers.pickem.shown import Scored
+from resolvers.pickem.views import Scored
 from server.commands import Failed, err, out, with_house
 
 _LOOK_SECONDS = 0.2

@@ -17,13 +17,13 @@ from datastore.vocabulary.mail import CLAIM
 from resolvers.context import House
 from resolvers.node_ids import key_of
 from server.commands import Failed, err, out, with_house
-from server.daily import LongPast, Pace, Run, Summary
+from server.commands.word_csv import Imported, import_words
 from server.legacy import Legacy, Migration, Moved
-from server.letters import Stationery
-from server.mail import AT_ONCE, Unreachable, outbox_of, sender_of
+from server.mail.daily_run import LongPast, Pace, Run, Summary
+from server.mail.message import Stationery
+from server.mail.smtp import AT_ONCE, Unreachable, outbox_of, sender_of
 from server.settings import AWS, Settings
 from server.telemetry import configure_logging
-from server.word_file import Imported, import_words
 
 
 def daily(

@@ -29,9 +29,9 @@ from datastore.voting import (
     Tally,
     Vote,
 )
-from datastore.walk import Crowd, Walk
-from resolvers.ballots import seed_of
+from datastore.voting.pair_walk import Crowd, Walk
 from resolvers.context import House
+from resolvers.voting.ballots import seed_of
 from server.demo.masks import MASKS, drawing
 from server.demo.people import MEMBERS
 

@@ -27,7 +27,7 @@ from graphql.execution import Executor
 from datastore.dynamo import BadKey, DynamoError, Rejected
 from datastore.refusals import Refusal
 from resolvers.context import Asking
-from server.execution.compiled import Ready
+from server.compiler.plans import Ready
 from server.execution.documents import Operation
 
 _log = structlog.get_logger("ringside.graphql")

@@ -27,7 +27,7 @@ from graphql import (
     validate,
 )
 
-from server.execution.compiled import Plans
+from server.compiler.plans import Plans
 from server.execution.limits import Cost, Limits, check_depth, check_names, check_nesting, cost_of
 
 MOST_DOCUMENTS = 500

@@ -26,8 +26,8 @@ from datastore.receipts import Once
 from datastore.refusals import Refusal
 from datastore.vocabulary import DAILY, LONGEST_LIST, SUBSCRIPTION, Batch, DailyWord, Subscription, Word, WordList
 from resolvers.context import House
-from resolvers.vocabulary import LONGEST_NAME, NewWord, checked
-from resolvers.word_lists import line
+from resolvers.vocabulary.daily_words import LONGEST_NAME, NewWord, checked
+from resolvers.vocabulary.visibility import line
 from server.legacy.source import Legacy, OldDay, OldSubscription, OldWord, Row, Unreadable
 
 T = TypeVar("T")

@@ -11,8 +11,8 @@ from typing import Any
 from datastore.comments import COMMENT
 from datastore.comments import comment as comment_of
 from datastore.comments.planner import Census
-from resolvers.comments import comment_posted
 from resolvers.comments.counts import Counts
+from resolvers.comments.pages import comment_posted
 from resolvers.context import Asking
 from resolvers.node_ids import key_of
 from resolvers.viewer import Kind, Role, Viewer

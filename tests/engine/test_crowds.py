@@ -10,7 +10,7 @@ import pytest
 
 from datastore.dynamo import Table
 from tests.engines import Running
-from tests.fault.watched import Watched
+from tests.fault.monitored import Watched
 from tests.service import Service, running_service
 
 CROWD = 200

@@ -18,9 +18,9 @@ from datastore.seal import Seal
 from datastore.vocabulary import LIST, MAIL, Batch, CharacterSet, Mail, Subscription, Word, WordList
 from datastore.vocabulary.mail import MAILING, Mailing
 from resolvers.context import House
-from server.daily import LongPast, Pace, Run, Summary
-from server.letters import Ending, Stationery, message_id
-from server.mail import Doubtful, OverSmtp, Refused, ToTheLog, Unreachable, must_encrypt
+from server.mail.daily_run import LongPast, Pace, Run, Summary
+from server.mail.message import Ending, Stationery, message_id
+from server.mail.smtp import Doubtful, OverSmtp, Refused, ToTheLog, Unreachable, must_encrypt
 from tests.client import Client
 from tests.conftest import SECRET
 from tests.mail_server import Mailbox, mail_server, trusted

@@ -13,9 +13,9 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from server.execution.answers import Answer
-from server.http import WHOLE, Lean
-from server.replies import answered
-from server.requests import negotiated
+from server.http.protocol import WHOLE, Lean
+from server.http.request import negotiated
+from server.http.response import answered
 
 ID = b"0123456789abcdef"
 BODY = "é" * 40_000

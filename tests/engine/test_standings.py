@@ -16,7 +16,7 @@ from datastore.dynamo import Table
 from datastore.seal import Seal
 from datastore.voting import BOARD, CONTENDER, Board, Contender, settling
 from resolvers.context import House, utc_now
-from resolvers.standings import Standings
+from resolvers.voting.board_cache import Standings
 from server.commands import voting as commands
 from tests.client import Client, serving
 from tests.conftest import SECRET, settings_for

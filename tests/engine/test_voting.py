@@ -8,8 +8,8 @@ from itertools import combinations
 from typing import Any
 
 from resolvers.node_ids import node_id, read_node_id
-from resolvers.standings import Standings
 from resolvers.viewer import Role
+from resolvers.voting.board_cache import Standings
 from server.audit.voting import breaches
 from tests.client import Client
 

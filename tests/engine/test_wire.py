@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 from datastore.dynamo import Table, metered, open_table
 from datastore.dynamo.declaration import create
 from datastore.dynamo.errors import named
-from datastore.dynamo.wire import Wire
+from datastore.dynamo.transport.signing import Wire
 from datastore.people import PROFILE, Profile
 from resolvers.context import utc_now
 from tests.engines import Running

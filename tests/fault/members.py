@@ -22,7 +22,7 @@ from tests.engine.test_vocabulary import QUIZ, SENTENCE, SUBSCRIBE, UNSUBSCRIBE
 from tests.engine.test_voting import ADD as ADD_CONTENDER
 from tests.engine.test_voting import CAST, DRAW, VOID
 from tests.fault.ledger import SEASON, Ledger, Opinion, Show, Verdict
-from tests.fault.patience import Patient
+from tests.fault.retrying_client import Patient
 
 PRODUCTS: Final = ("p1", "p2")
 LANGUAGES: Final = ("en", "de")

@@ -21,7 +21,7 @@ from resolvers.node_ids import node_id
 from tests.client import serving
 from tests.engine.test_voting import populated, settled
 from tests.engines import Running
-from tests.fault.everything import MEMBERS, SHARE, Aftermath, bad_day, differences
+from tests.fault.all_parts import MEMBERS, SHARE, Aftermath, bad_day, differences
 from tests.fault.ledger import Ledger, Opinion, Verdict
 from tests.fault.members import CONTENDERS, PRODUCTS
 

@@ -13,8 +13,8 @@ import httpx
 
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
+from server.auth.tokens import mint
 from server.settings import Settings
-from server.tokens import mint
 from tests.comments import DELETE, EDIT, PAGE, POST
 from tests.engines import Running
 from tests.service import Service, ringside, running_service

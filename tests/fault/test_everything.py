@@ -10,7 +10,7 @@ import os
 import pytest
 
 from tests.engines import Running
-from tests.fault.everything import everything
+from tests.fault.all_parts import everything
 from tests.fault.naive import naively
 
 SEEDS = [int(seed) for seed in os.environ.get("RINGSIDE_FAULT_SEEDS", "1").split(",")]

@@ -18,7 +18,7 @@ from resolvers.context import House
 from resolvers.node_ids import node_id
 from server.audit import pickem as audit
 from server.settings import Settings
-from tests import crowd
+from tests import load as crowd
 from tests.client import Client, serving
 from tests.engines import Running
 from tests.fault.deadline import TEAMS, race

@@ -21,15 +21,15 @@ from datastore.voting import CONTENDER, TALLY, VOTE, Outcome, Vote
 from datastore.voting.votes import counting
 from resolvers.context import House, utc_now
 from server.audit.voting import breaches
+from server.auth.tokens import mint
 from server.settings import Settings
-from server.tokens import mint
 from tests.client import serving
 from tests.conftest import SECRET, settings_for
 from tests.engine.test_voting import CAST, DRAW, populated
 from tests.engines import Running
 from tests.fault.faults import Fault
-from tests.fault.patience import Patient
 from tests.fault.proxy import Proxy
+from tests.fault.retrying_client import Patient
 from tests.service import started
 
 VERDICTS = ("LEFT", "RIGHT", "TIE", "SKIP")

@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from schema import schema
-from server.execution.compiled import Plans, Ready
+from server.compiler.plans import Plans, Ready
 from tests.property.differential.comparing import ASKING, agree, compared, definition_of
 from tests.property.differential.operations import Operation
 from tests.property.differential.real import InMemory

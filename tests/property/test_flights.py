@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from datastore.dynamo import DeadlineExceeded, Throttled, deadline
-from datastore.dynamo.flights import Flights, Reach, written
+from datastore.dynamo.transport.single_flight import Flights, Reach, written
 
 KEYS = ("LEADERBOARD#cats", "LEADERBOARD#dogs", "BOARD#cats")
 

@@ -8,7 +8,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datastore.walk import Crowd, Step, Walk, number_of, pair_at
+from datastore.voting.pair_walk import Crowd, Step, Walk, number_of, pair_at
 
 DRAWS = 16_000
 

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 from yarl import URL
 
-from datastore.dynamo.connections import Answered
-from datastore.dynamo.wire import Faults, Resolved, Signer, answer_of, request_body
+from datastore.dynamo.transport.connections import Answered
+from datastore.dynamo.transport.signing import Faults, Resolved, Signer, answer_of, request_body
 
 MODEL = botocore.session.get_session().get_service_model("dynamodb")
 TEXT = some.text(some.characters(exclude_categories=["Cs"]), max_size=20)

@@ -12,10 +12,10 @@ import pytest
 from datastore.dynamo import Unavailable
 from datastore.ids import Ids
 from datastore.refusals import Overloaded
-from resolvers import arrivals
-from resolvers import live as live_module
-from resolvers.arrivals import Arrival, Arrivals
-from resolvers.live import Live
+from resolvers.live import feed as arrivals
+from resolvers.live import topics as live_module
+from resolvers.live.feed import Arrival, Arrivals
+from resolvers.live.topics import Live
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 

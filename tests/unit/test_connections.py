@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 import pytest
 import uvloop
 
-from datastore.dynamo import connections
-from datastore.dynamo.connections import Connections, Origin
+from datastore.dynamo.transport import connections
+from datastore.dynamo.transport.connections import Connections, Origin
 
 REQUEST = b"POST / HTTP/1.1\r\nhost: engine\r\ncontent-length: 2\r\n\r\n{}"
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nx-amzn-requestid: one\r\n\r\ntrue"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datastore.refusals import InvalidInput
-from resolvers.drawings import LARGEST, harmless
+from resolvers.voting.svg import LARGEST, harmless
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9">%s</svg>'
 MARK = '<circle fill="teal" r="3" />'

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from datastore.dynamo import Unavailable
-from resolvers.kept import Kept
+from resolvers.loading.loader import Kept
 
 
 class Shelf:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from datastore.refusals import InvalidInput
 from datastore.seal import Forged, Seal
 from datastore.vocabulary import CharacterSet, Word
-from server.letters import Ending, Portion, Stationery, message_id
+from server.mail.message import Ending, Portion, Stationery, message_id
 
 SEAL = Seal(["a secret that is long enough to be one"])
 STATIONERY = Stationery("Words <words@example.org>", "https://api.example.org/", SEAL, date(2026, 11, 20))

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import aclosing
 
 from datastore.dynamo import Unavailable
-from resolvers.live import Live
+from resolvers.live.topics import Live
 
 
 class Board:

@@ -20,10 +20,10 @@ from jwt.warnings import InsecureKeyLengthWarning
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from server import oidc
-from server.oidc import COOLDOWN, FRESH, LARGEST, STALE, KeySet, KeysUnavailable
+from server.auth import jwks as oidc
+from server.auth.jwks import COOLDOWN, FRESH, LARGEST, STALE, KeySet, KeysUnavailable
+from server.auth.tokens import Tokens, Unauthenticated, mint
 from server.settings import Settings
-from server.tokens import Tokens, Unauthenticated, mint
 
 SECRET = "the secret of the service, not the provider"
 RSA = rsa.generate_private_key(65537, 2048)

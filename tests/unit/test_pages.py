@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Route
 
-from server.pages import Explorer, wants_page
+from server.http.explorer import Explorer, wants_page
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 LOCK = Path(__file__).parents[2] / "explorer" / "package-lock.json"

@@ -13,15 +13,15 @@ import strawberry
 from graphql import ExecutionResult
 from typer.testing import CliRunner
 
-from resolvers.batches import together
+from resolvers.loading.batched import together
 from schema.shapes import described, field, shape
 from server.__main__ import app
+from server.compiler.plan import MOST_STEPS
+from server.compiler.plans import MOST_CHOICES, Ready
+from server.compiler.structs import unfolded
 from server.execution.answers import run
-from server.execution.compiled import MOST_CHOICES, Ready
 from server.execution.documents import Documents, hash_of
 from server.execution.limits import Limits
-from server.execution.plan import MOST_STEPS
-from server.execution.shapes import unfolded
 
 
 @dataclass

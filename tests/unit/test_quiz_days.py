@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from datastore.dynamo import Window
 from datastore.seal import Seal
 from datastore.vocabulary import QuizResult, Sentence
-from resolvers.quiz_days import QuizDay
+from resolvers.vocabulary.quiz_leaderboard import QuizDay
 
 ON, NOW = date(2026, 11, 20), datetime(2026, 11, 20, tzinfo=UTC)
 SEAL = Seal(["a secret that is long enough to be one"])

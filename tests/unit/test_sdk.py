@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from datastore.dynamo import Table, Unavailable, deadline, open_table
-from datastore.dynamo.wire import Wire, resolved
+from datastore.dynamo.transport.signing import Wire, resolved
 from datastore.people import PROFILE
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from server.secret import standing_secrets
+from server.auth.secret import standing_secrets
 from server.settings import (
     BadSettings,
     Format,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datastore.vocabulary import Days
-from resolvers.streaks import Streak, day_of, streak_of, zone_of
+from resolvers.vocabulary.streaks import Streak, day_of, streak_of, zone_of
 
 TODAY = date(2026, 11, 20)
 DAYS = st.lists(st.dates(date(2026, 1, 1), TODAY), max_size=60)

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from resolvers.strength import EXACT, Meeting, Strength, fit
+from resolvers.voting.bradley_terry import EXACT, Meeting, Strength, fit
 
 # Home and away games of the Eastern division of the American League, 1987: wins of the row over the column.
 # A. Agresti, Categorical Data Analysis, table 10.10.

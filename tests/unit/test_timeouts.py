@@ -10,7 +10,7 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datastore.dynamo.timeouts import GRAIN, Alarm, _waiting, timeout_at
+from datastore.dynamo.transport.timeouts import GRAIN, Alarm, _waiting, timeout_at
 
 LONG = 30.0
 

@@ -9,7 +9,7 @@ import pytest
 
 from datastore.dynamo import Unavailable, metered
 from datastore.dynamo.capacity import record
-from resolvers.together import Together
+from resolvers.loading.fresh import Together
 
 
 class Counter:

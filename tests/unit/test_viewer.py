@@ -17,9 +17,9 @@ from pydantic import SecretStr
 
 from datastore.seal import Seal
 from resolvers.viewer import Kind, Role, Viewer
+from server.auth.identification import COOKIE, Identification, Identified
+from server.auth.tokens import KEPT, LONGEST_TOKEN, Tokens, Unauthenticated, mint
 from server.settings import Settings
-from server.tokens import KEPT, LONGEST_TOKEN, Tokens, Unauthenticated, mint
-from server.viewer import COOKIE, Identification, Identified
 
 NEW = "the newest of our secrets, used to sign"
 OLD = "the one before it, which still opens it"

@@ -18,8 +18,8 @@ import orjson
 from graphql import DocumentNode, ExecutionResult, GraphQLSchema, OperationDefinitionNode, execute, parse, validate
 
 from datastore.seal import Seal
-from server.execution.compiled import Plans, Ready
-from server.execution.shapes import encode, unfolded
+from server.compiler.plans import Plans, Ready
+from server.compiler.structs import encode, unfolded
 from tests.property.differential.operations import Operation
 
 ASKING: Any = types.SimpleNamespace(house=types.SimpleNamespace(seal=Seal(["a secret for tests, long enough"])))

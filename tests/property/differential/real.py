@@ -11,8 +11,8 @@ from typing import Any
 from graphql import GraphQLField, GraphQLObjectType, GraphQLSchema
 
 from schema.shapes import Resolution
-from server.execution import plan
-from server.execution.sources import ANYTHING, RESOLVER, Source, source_of
+from server.compiler import plan
+from server.compiler.fields import ANYTHING, RESOLVER, Source, source_of
 from tests.property.differential.values import Values
 
 

@@ -21,7 +21,7 @@ from graphql import (
     is_non_null_type,
 )
 
-from server.execution.sources import kinds_of
+from server.compiler.fields import kinds_of
 
 LONGEST_LIST = 2
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Union
 import strawberry
 from strawberry.schema.config import StrawberryConfig
 
-from resolvers.batches import together
+from resolvers.loading.batched import together
 from schema.scalars import SCALARS
 from schema.shapes import _sign, field, shape
 from tests.property.differential.values import Values, hash_of

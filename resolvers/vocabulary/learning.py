@@ -1,0 +1,282 @@
+"""Quiz results, practice sentences, streaks and the day's leaderboard: one function per field.
+
+Who sees what: results and sentences are public, as the leaderboard is, except those that name a private list. Such a
+result is shown to its owner alone, and such a sentence to others without its word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import Annotated
+
+from datastore import vocabulary
+from datastore.dynamo import Page, Window
+from datastore.ids import is_ulid
+from datastore.people import Profile
+from datastore.refusals import InvalidInput, NotAllowed, NotFound
+from datastore.vocabulary import QUIZ, SENTENCE, QuizResult, Screen, Sentence, Span, Word, WordList
+from resolvers import people
+from resolvers.context import UNSET, Asking, NodeOf, Unset
+from resolvers.loading.batched import together
+from resolvers.vocabulary.daily_words import ListId, word_place
+from resolvers.vocabulary.profile_screen import Screens
+from resolvers.vocabulary.quiz_leaderboard import QuizDays, QuizStanding
+from resolvers.vocabulary.streaks import Streak, day_of, streak_of, zone_of
+from resolvers.vocabulary.visibility import list_of, named_list, reader, visible_list, visible_word
+
+LONGEST_QUIZ = 1000
+LONGEST_SENTENCE = 2000
+WRITTEN = "600/minute"
+LOOK_BACK = timedelta(days=31)
+"""How long ago a quiz or sentence may be dated: long enough for a phone that was offline on a journey."""
+SCREEN = timedelta(days=31)
+"""How far back a profile screen reaches; older days are read connection by connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuizRecorded:
+    """A result and what it did to the member's streak."""
+
+    result: QuizResult
+    streak: Streak
+
+
+# ── writing ──
+
+
+async def record_quiz(
+    asking: Asking,
+    /,
+    *,
+    list: ListId,  # noqa: A002 - the argument's public name
+    correct: int,
+    total: int,
+    on: date | None = None,
+) -> QuizRecorded:
+    member = asking.member()
+    found = await named_list(asking, list)
+    if not 1 <= total <= LONGEST_QUIZ:
+        message = f"A quiz has 1 to {LONGEST_QUIZ} questions."
+        raise InvalidInput(message, path=("input", "total"))
+    if not 0 <= correct <= total:
+        message = f"Of {total} questions, 0 to {total} can be answered correctly."
+        raise InvalidInput(message, path=("input", "correct"))
+    await asking.house.rates.hit(WRITTEN, "quizzes", member.id)
+    profile, days = await vocabulary.profile_and_days(asking.table, member.id)
+    result = QuizResult(
+        user=member.id,
+        date=_day(asking, profile, on),
+        id=asking.new_id(),
+        list=found.list,
+        correct=correct,
+        total=total,
+        submitted_at=asking.now(),
+        private=not found.public,
+    )
+    today = _today(asking, profile)
+    answer: QuizRecorded = await vocabulary.record(
+        asking.table, result, days, lambda after: QuizRecorded(result, streak_of(after.all(), today)), asking.once
+    )
+    asking.house.part(QuizDays).note(result)
+    return answer
+
+
+async def write_sentence(
+    asking: Asking,
+    /,
+    *,
+    sentence: Annotated[str, NodeOf("Sentence")] | None = None,
+    word: Annotated[str, NodeOf("Word")] | Unset | None = UNSET,
+    text: str,
+    on: date | None = None,
+) -> Sentence:
+    """A new sentence, or another text for one's own. An amended one stays on its day, whatever `on` says."""
+    member = asking.member()
+    practised = await _practised(asking, word)
+    written = _sentence_text(text)
+    await asking.house.rates.hit(WRITTEN, "sentences", member.id)
+    if sentence is not None:
+        return await _amended(asking, sentence, practised if word is not UNSET else UNSET, written)
+    profile, days = await vocabulary.profile_and_days(asking.table, member.id)
+    new = Sentence(
+        user=member.id,
+        date=_day(asking, profile, on),
+        id=asking.new_id(),
+        text=written,
+        created_at=asking.now(),
+        list=practised.list if practised else None,
+        ordinal=practised.ordinal if practised else None,
+    )
+    await vocabulary.record(asking.table, new, days, lambda _: new, asking.once)
+    asking.house.part(QuizDays).note(new)
+    return new
+
+
+async def _amended(asking: Asking, key: str, word: Word | Unset | None, text: str) -> Sentence:
+    place = _parsed(key)
+    found = await vocabulary.sentence(asking.table, place[2], *place[:2]) if place else None
+    if found is None:
+        message = "There is no sentence with this id."
+        raise NotFound(message, path=("input", "sentence"))
+    if found.user != asking.viewer.id:
+        message = "Only its author may change a sentence."
+        raise NotAllowed(message, path=("input", "sentence"))
+    changed = replace(found, text=text)
+    if not isinstance(word, Unset):
+        changed = replace(
+            changed, list=word.list if word is not None else None, ordinal=word.ordinal if word is not None else None
+        )
+    await vocabulary.amend(asking.table, changed, asking.once)
+    return changed
+
+
+async def _practised(asking: Asking, key: str | Unset | None) -> Word | None:
+    if key is None or isinstance(key, Unset):
+        return None
+    place = word_place(key)
+    found = await visible_word(asking, *place) if place else None
+    if found is None:
+        message = "There is no word with this id."
+        raise NotFound(message, path=("input", "word"))
+    return found
+
+
+def _sentence_text(text: str) -> str:
+    written = text.strip()
+    legible = all(character.isprintable() or character in "\n\t" or character.isspace() for character in written)
+    if not 1 <= len(written) <= LONGEST_SENTENCE or not legible:
+        message = f"A sentence has 1 to {LONGEST_SENTENCE} characters, none of them a control character."
+        raise InvalidInput(message, path=("input", "text"))
+    return written
+
+
+def _today(asking: Asking, profile: Profile | None) -> date:
+    """The member's own day."""
+    zone = zone_of(profile.time_zone if profile else None)
+    return day_of(asking.now(), zone, asking.house.policy.day_begins_at)
+
+
+def _day(asking: Asking, profile: Profile | None, on: date | None) -> date:
+    """The day a result is for: the member's own, or one given that has begun for them and is not long over."""
+    if on is None:
+        return _today(asking, profile)
+    zone = zone_of(profile.time_zone if profile else None)
+    today = day_of(asking.now(), zone)
+    if not today - LOOK_BACK <= on <= today:
+        message = f"`on` is {today - LOOK_BACK} to {today}, which is today in your time zone."
+        raise InvalidInput(message, path=("input", "on"))
+    return on
+
+
+# ── a member's page ──
+
+
+async def quiz_results(
+    asking: Asking, profile: Profile, /, *, from_: date | None = None, to: date | None = None, window: Window
+) -> Page[QuizResult]:
+    """Newest day first; results of private lists are for their owner."""
+    span, own = Span(from_, to), reader(asking) == profile.user
+    screen = await _screen(asking, profile, span, window)
+    if screen is None:
+        return await vocabulary.quiz_page(asking.table, profile.user, span, window, all_lists=own)
+    shown = [one for one in reversed(screen.quizzes) if one.date in span and (own or not one.private)]
+    scope = vocabulary.quiz_scope(profile.user, span, all_lists=own)
+    return Page.cut(shown[: window.size + 1], window, scope, QUIZ.sort_of)
+
+
+async def sentences(
+    asking: Asking, profile: Profile, /, *, from_: date | None = None, to: date | None = None, window: Window
+) -> Page[Sentence]:
+    """Newest day first."""
+    span = Span(from_, to)
+    screen = await _screen(asking, profile, span, window)
+    if screen is None:
+        return await vocabulary.sentence_page(asking.table, profile.user, span, window)
+    shown = [one for one in reversed(screen.sentences) if one.date in span]
+    return Page.cut(shown[: window.size + 1], window, vocabulary.sentence_scope(profile.user, span), SENTENCE.sort_of)
+
+
+async def _screen(asking: Asking, profile: Profile, span: Span, window: Window) -> Screen | None:
+    """The profile screen for a first page of recent days, which it reads with everything else."""
+    if span.since is None or window.cursor is not None or span.since < asking.now().date() - SCREEN:
+        return None
+    return await asking.house.part(Screens).load(profile.user, span.since)
+
+
+async def streak(asking: Asking, profile: Profile, /) -> Streak:
+    screen = await asking.house.part(Screens).load(profile.user)
+    days = screen.days if screen else await vocabulary.days_of(asking.table, profile.user)
+    return streak_of(days.all() if days else (), _today(asking, profile))
+
+
+@together
+async def users_of_results(asking: Asking, results: Sequence[QuizResult], /) -> list[Profile]:
+    return await people.authors(asking, [result.user for result in results])
+
+
+async def list_of_result(asking: Asking, result: QuizResult, /) -> WordList:
+    return await list_of(asking, result.list)
+
+
+@together
+async def users_of_sentences(asking: Asking, sentences: Sequence[Sentence], /) -> list[Profile]:
+    return await people.authors(asking, [one.user for one in sentences])
+
+
+async def word_of_sentence(asking: Asking, found: Sentence, /) -> Word | None:
+    """Null without a word, and to others when the word is of a private list."""
+    if found.list is None or found.ordinal is None:
+        return None
+    return await visible_word(asking, found.list, found.ordinal)
+
+
+# ── the leaderboard ──
+
+
+async def quiz_leaderboard(
+    asking: Asking,
+    /,
+    *,
+    on: date,
+    list: ListId | None = None,  # noqa: A002 - the argument's public name
+    window: Window,
+) -> Page[QuizStanding]:
+    """A day's members, best first. A list that the viewer may not see looks like one without quizzes."""
+    scope = f"quiz leaderboard {on} {list or ''}"
+    window.position(scope)  # a cursor of another list is refused before anything is read
+    if list is not None and await visible_list(asking, list) is None:
+        return Page.cut((), window, scope, str)
+    day = await asking.house.part(QuizDays).day(on)
+    return day.page(list, window, scope)
+
+
+@together
+async def users_of_standings(asking: Asking, standings: Sequence[QuizStanding], /) -> list[Profile]:
+    return await people.authors(asking, [standing.user for standing in standings])
+
+
+# ── nodes ──
+
+
+async def quiz_node(asking: Asking, key: str) -> QuizResult | None:
+    place = _parsed(key)
+    found = await vocabulary.quiz_result(asking.table, place[2], *place[:2]) if place else None
+    return found if found is not None and (not found.private or reader(asking) == found.user) else None
+
+
+async def sentence_node(asking: Asking, key: str) -> Sentence | None:
+    place = _parsed(key)
+    return await vocabulary.sentence(asking.table, place[2], *place[:2]) if place else None
+
+
+def _parsed(key: str) -> tuple[date, str, str] | None:
+    """Day, id and member in the key of a result or sentence; None for what is no such key."""
+    day, _, rest = key.partition(".")
+    result, _, user = rest.partition(".")
+    try:
+        parsed = date.fromisoformat(day)
+    except ValueError:
+        return None
+    return (parsed, result, user) if str(parsed) == day and is_ulid(result) and user else None

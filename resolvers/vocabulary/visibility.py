@@ -1,0 +1,109 @@
+"""Who may see which list, what a list's texts may be, and the lists and words that this process keeps at hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING
+
+from datastore import vocabulary
+from datastore.dynamo import key_text
+from datastore.refusals import InvalidInput, NotFound
+from datastore.vocabulary import WORD, Word, WordList
+from resolvers.loading.loader import Kept
+
+if TYPE_CHECKING:
+    from resolvers.context import Asking, House
+
+LISTS_KEPT = 2.0
+WORDS_KEPT = 600.0
+DRAWN_KEPT = 2.0
+
+
+class Shelves:
+    """Lists as they were some seconds ago, and words, which never change."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self.lists: Kept[str, WordList] = Kept(self._read_lists, seconds=LISTS_KEPT)
+        self.words: Kept[tuple[str, int], Word] = Kept(self._read_words, seconds=WORDS_KEPT)
+        self._complete: dict[tuple[str, date], float] = {}
+
+    async def _read_lists(self, ids: Sequence[str]) -> Mapping[str, WordList]:
+        return await vocabulary.word_lists(self._house.table, ids)
+
+    async def _read_words(self, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Word]:
+        found = await self._house.table.get_many([WORD.at(list=one, ordinal=ordinal) for one, ordinal in places])
+        return {(word.list, word.ordinal): word for word in found if word is not None}
+
+    def changed(self, found: WordList) -> None:
+        """A list as this process has just written it."""
+        self.lists.put(found.list, found)
+        self._complete.clear()
+
+    def complete(self, shelf: str, on: date) -> bool:
+        """Whether all lists of a shelf were seen to have their word of a date, a moment ago."""
+        return self._complete.get((shelf, on), 0.0) > asyncio.get_running_loop().time()
+
+    def completed(self, shelf: str, on: date) -> None:
+        if len(self._complete) >= 10_000:  # noqa: PLR2004 - a bound, nothing depends on it
+            self._complete.clear()
+        self._complete[shelf, on] = asyncio.get_running_loop().time() + DRAWN_KEPT
+
+
+def reader(asking: Asking) -> str | None:
+    """Whose private lists may be shown."""
+    return asking.viewer.id if asking.viewer.is_member else None
+
+
+async def visible_list(asking: Asking, list_id: str) -> WordList | None:
+    """A list, if the viewer may know of it."""
+    found = await asking.house.part(Shelves).lists.load(key_text(list_id))
+    return found if found is not None and found.visible_to(reader(asking)) else None
+
+
+async def named_list(asking: Asking, list_id: str) -> WordList:
+    """The list that an input names. Somebody else's private list is as unknown as one that never was."""
+    found = await visible_list(asking, list_id)
+    if found is None:
+        message = "There is no list with this id."
+        raise NotFound(message, path=("input", "list"))
+    return found
+
+
+async def list_of(asking: Asking, list_id: str) -> WordList:
+    """The list behind a record that the viewer may see."""
+    found = await visible_list(asking, list_id)
+    if found is None:
+        raise NotFound
+    return found
+
+
+async def visible_word(asking: Asking, list_id: str, ordinal: int) -> Word | None:
+    """A word of a list that the viewer may see."""
+    found = await visible_list(asking, list_id)
+    if found is None:
+        return None
+    if ordinal >= found.word_count:  # the list may be a little older than the word
+        found = await vocabulary.word_list(asking.table, list_id, consistent=True)
+        if found is None or ordinal >= found.word_count:
+            return None
+    return await asking.house.part(Shelves).words.load((list_id, ordinal))
+
+
+# ── rules for texts ──
+
+
+def line(text: str, longest: int, what: str, path: tuple[str, ...]) -> str:
+    """One line, its spaces tidied."""
+    tidied = " ".join(text.split())
+    if not 1 <= len(tidied) <= longest or not tidied.isprintable():
+        message = f"{what} has 1 to {longest} characters, none of them a control character."
+        raise InvalidInput(message, path=path)
+    return tidied
+
+
+def optional_line(text: object, longest: int, what: str, path: tuple[str, ...]) -> str | None:
+    """The same of a text that may be missing or empty."""
+    return line(text, longest, what, path) if isinstance(text, str) and text.strip() else None

@@ -1,0 +1,268 @@
+"""Drawing and voting: who may vote on what, once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from datastore import voting
+from datastore.dynamo import BadKey, key_text
+from datastore.refusals import InvalidInput, NotFound, Refusal
+from datastore.voting import MAIN, Ballot, Contender, Outcome, TokenExpired, TokenSpent, TokenUnknown, Vote
+from datastore.voting.pair_walk import Crowd, Step, Walk
+from resolvers.context import AnyId, Asking
+from resolvers.node_ids import read_node_id
+from resolvers.viewer import Role
+from resolvers.voting.boards import Matchup, contender_at, record_of, standings
+
+if TYPE_CHECKING:
+    from datastore.voting import Board
+    from resolvers.context import House
+
+
+class Exhausted(Refusal):
+    code = "EXHAUSTED"
+    explanation = "This board has fewer than two contenders. Come back when there are more."
+
+
+class Verdict(Enum):
+    """What a voter says of a pair."""
+
+    LEFT = "LEFT"
+    RIGHT = "RIGHT"
+    TIE = "TIE"
+    SKIP = "SKIP"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    seen: int
+    remaining: int
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnBallot:
+    """A ballot as its voter sees it."""
+
+    ballot: Ballot
+    token: str
+    progress: Progress
+
+    @property
+    def expires_at(self) -> datetime:
+        return self.ballot.expires_at
+
+    @property
+    def voter(self) -> str:
+        return self.ballot.voter
+
+
+@dataclass(frozen=True, slots=True)
+class VoteCast:
+    """A counted vote, and where its voter stands behind it."""
+
+    vote: Vote
+    low_is_left: bool
+    progress: Progress
+
+
+class FirstDraws:
+    """How large a board was when somebody's cycle began, as long as nothing is voted in it.
+
+    A walk that has begun is in the latest vote. Before that, only this keeps a drawn pair from changing when somebody
+    joins; after a restart it may change, once, which no vote notices.
+    """
+
+    MOST = 50_000
+
+    def __init__(self, _: House) -> None:
+        self._sizes: OrderedDict[tuple[str, str, int], int] = OrderedDict()
+
+    def size(self, voter: str, board: str, number: int, now: int) -> int:
+        size = self._sizes.setdefault((voter, board, number), now)
+        if len(self._sizes) > self.MOST:
+            self._sizes.popitem(last=False)
+        return size
+
+
+def seed_of(voter: str, board: str) -> bytes:
+    """What makes a voter's order of pairs their own."""
+    return blake2b(f"{board}#{voter}".encode(), digest_size=32).digest()
+
+
+async def draw_matchup(asking: Asking, /, *, board: str = MAIN) -> DrawnBallot:
+    """The viewer's next pair. Nothing is written; until it is voted the same pair comes again."""
+    await _not_too_often(asking, "draw")
+    if not voting.is_slug(board):
+        raise _no_board(board)
+    voter = asking.viewer.id
+    now, latest = await asyncio.gather(
+        voting.board_now(asking.table, board, consistent=True), voting.latest_vote(asking.table, voter, board)
+    )
+    if now is None:
+        raise _no_board(board)
+    number = latest.number + 1 if latest else 1
+    walk = latest.way() if latest else Walk()
+    step, crowd = _drawn(asking, walk, now.board.crowd, (voter, board, number))
+    ballot = Ballot(
+        voter, board, number, step.low, step.high, step.low_is_left,
+        asking.now() + timedelta(seconds=asking.house.policy.ballot_seconds), step.after.packed(),
+    )  # fmt: skip
+    # Who joined behind a remembered beginning is still to come.
+    remaining = step.remaining + now.board.crowd.pairs(crowd.size, now.board.size)
+    return DrawnBallot(ballot, ballot.sealed(asking.house.seal), Progress(step.seen, remaining))
+
+
+def _drawn(asking: Asking, walk: Walk, crowd: Crowd, place: tuple[str, str, int]) -> tuple[Step, Crowd]:
+    """The next step, and the crowd it was drawn from."""
+    voter, board, number = place
+    seed = seed_of(voter, board)
+    step = walk.draw(seed, crowd)
+    if step is None:
+        raise Exhausted
+    if walk.known == 0 or step.cycle != walk.cycle:
+        size = asking.house.part(FirstDraws).size(voter, board, number, crowd.size)
+        begun = Crowd(size, crowd.retired & ((1 << size) - 1))
+        earlier = walk.draw(seed, begun) if size < crowd.size else None
+        if earlier is not None:
+            return earlier, begun
+    return step, crowd
+
+
+async def cast_vote(asking: Asking, /, *, token: AnyId, verdict: Verdict) -> VoteCast:
+    """Counts a verdict once, however often it arrives."""
+    await _not_too_often(asking, "vote")
+    ballot = Ballot.opened(asking.house.seal, token)
+    if ballot.voter != asking.viewer.id:
+        raise TokenUnknown(path=("input", "token"))
+    if ballot.expires_at <= asking.now():
+        raise TokenExpired(path=("input", "token"))
+    board = await _board_with_room(asking, ballot)
+    outcome = _outcome(verdict, low_is_left=ballot.low_is_left)
+    vote = Vote(
+        ballot.voter, ballot.board, ballot.number, ballot.low, ballot.high, outcome, asking.now(), ballot.walk,
+        voting.shard_of(ballot.voter, voting.shards_for(board.contender_count, board.rate)),
+    )  # fmt: skip
+    if outcome is Outcome.SKIP:
+        counted = await voting.cast(asking.table, vote)
+    else:
+        async with standings(asking).tide(board.slug).voting():
+            counted = await voting.cast(asking.table, vote)
+    if (counted.low, counted.high, counted.verdict) != (vote.low, vote.high, vote.verdict):
+        raise TokenSpent(path=("input", "token"))
+    return VoteCast(counted, ballot.low_is_left, _progress(counted, board.crowd))
+
+
+async def _board_with_room(asking: Asking, ballot: Ballot) -> Board:
+    """The board, once its readers sum as many shards as its writers use."""
+    known = standings(asking)
+    now = await known.boards.load(ballot.board)
+    if now is None:  # it may have been made a moment ago, by another process
+        now = await voting.board_now(asking.table, ballot.board, consistent=True)
+    if now is None:
+        raise TokenUnknown(path=("input", "token"))
+    shards = voting.shards_for(now.board.contender_count, now.board.rate)
+    if shards > now.board.spread:
+        await voting.raise_spread(asking.table, ballot.board, shards)
+        known.changed(ballot.board)
+    return now.board
+
+
+def _outcome(verdict: Verdict, *, low_is_left: bool) -> Outcome:
+    match verdict:
+        case Verdict.TIE:
+            return Outcome.TIE
+        case Verdict.SKIP:
+            return Outcome.SKIP
+        case Verdict.LEFT | Verdict.RIGHT:
+            return Outcome.LOW if (verdict is Verdict.LEFT) == low_is_left else Outcome.HIGH
+
+
+async def _not_too_often(asking: Asking, what: str) -> None:
+    policy, rates = asking.house.policy, asking.house.rates
+    if asking.address:
+        await rates.hit(policy.votes_per_address, what, "address", asking.address)
+    await rates.hit(policy.votes_per_visitor, what, "visitor", asking.viewer.id)
+
+
+def _no_board(slug: str) -> NotFound:
+    message = f"There is no board called {slug[:64]}. Look at `boards`."
+    return NotFound(message, path=("input", "board"))
+
+
+# ── fields ──
+
+
+async def ballot_left(asking: Asking, drawn: DrawnBallot, /) -> Contender:
+    ballot = drawn.ballot
+    return await contender_at(asking, ballot.board, ballot.low if ballot.low_is_left else ballot.high)
+
+
+async def ballot_right(asking: Asking, drawn: DrawnBallot, /) -> Contender:
+    ballot = drawn.ballot
+    return await contender_at(asking, ballot.board, ballot.high if ballot.low_is_left else ballot.low)
+
+
+async def winner(asking: Asking, cast: VoteCast, /) -> Contender | None:
+    """Null for a tie and a skip."""
+    vote = cast.vote
+    if vote.verdict in (Outcome.TIE, Outcome.SKIP):
+        return None
+    return await contender_at(asking, vote.board, vote.low if vote.verdict is Outcome.LOW else vote.high)
+
+
+async def matchup_of_cast(asking: Asking, cast: VoteCast, /) -> Matchup:
+    vote = cast.vote
+    left, right = (vote.low, vote.high) if cast.low_is_left else (vote.high, vote.low)
+    return await record_of(asking, vote.board, left, right)
+
+
+async def progress(asking: Asking, board: Board, /) -> Progress:
+    """How far the viewer is through this board's pairs."""
+    latest = await voting.latest_vote(asking.table, asking.viewer.id, board.slug)
+    return _progress(latest, board.crowd) if latest else Progress(0, board.pair_count)
+
+
+def _progress(vote: Vote, crowd: Crowd) -> Progress:
+    walk = vote.way()
+    # The walk may know of somebody who joined a moment ago, when the board at hand does not yet.
+    crowd = Crowd(max(crowd.size, walk.known), crowd.retired)
+    walk = walk.counted(seed_of(vote.voter, vote.board), crowd)
+    return Progress(walk.seen, walk.remaining(crowd))
+
+
+# ── editors ──
+
+
+async def void_voter(asking: Asking, /, *, board: str = MAIN, voter: AnyId) -> int:
+    """Takes back what one voter said on one board, and settles it. Again, it finds nothing to take back."""
+    asking.with_role(Role.EDITOR)
+    if not voting.is_slug(board) or await standings(asking).boards.load(board) is None:
+        raise _no_board(board)
+    tide = standings(asking).tide(board)
+    async with tide.voting():
+        removed = await voting.void_votes(asking.table, _voter(voter), board)
+    await tide.settle_anew()
+    if asking.once.key is not None:
+        await asking.once.transact(asking.table, removed)
+    return removed
+
+
+def _voter(text: str) -> str:
+    """A voter's own id, or the id of the member who voted."""
+    try:
+        kind, key = read_node_id(text)
+    except InvalidInput:
+        kind, key = "User", text
+    try:
+        if kind == "User":
+            return key_text(key)
+    except BadKey:
+        pass
+    message = "A voter is named by a User's id, or by the `voter` of a ballot or of an exported vote."
+    raise InvalidInput(message, path=("input", "voter"))

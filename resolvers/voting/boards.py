@@ -1,0 +1,355 @@
+"""Boards, contenders, the leaderboard and head-to-head records: one function per field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from datastore import voting
+from datastore.dynamo import Page, Window
+from datastore.refusals import InvalidInput, NotFound
+from datastore.voting import MAIN, Board, Contender, PairTally, Wish
+from resolvers.context import UNSET, Asking, NodeOf, Unset
+from resolvers.viewer import Role
+from resolvers.voting.board_cache import Standings
+from resolvers.voting.svg import harmless
+
+ContenderId = Annotated[str, NodeOf("Contender")]
+
+LONGEST_NAME = 80
+LONGEST_FOLDED = 800
+"""Bytes of a name as it is compared, which is in a key of at most 1,024: one Arabic ligature becomes 18 letters."""
+LONGEST_TITLE = 120
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u2069\ufeff]")
+_CONTENDER_KEY = re.compile(r"([a-z0-9-]{1,64})/(0|[1-9][0-9]{0,5})")
+_LARGEST_PAGE = 100
+_USUAL_PAGE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardRow:
+    """A contender in its place."""
+
+    rank: int
+    contender: Contender
+
+    @property
+    def wins(self) -> int:
+        return self.contender.wins
+
+    @property
+    def losses(self) -> int:
+        return self.contender.losses
+
+    @property
+    def ties(self) -> int:
+        return self.contender.ties
+
+    @property
+    def score(self) -> int:
+        return self.contender.score
+
+
+@dataclass(frozen=True, slots=True)
+class Matchup:
+    """The head-to-head record of two contenders, as seen from one of them."""
+
+    board: str
+    left_ordinal: int
+    right_ordinal: int
+    left_wins: int
+    right_wins: int
+    ties: int
+
+    @property
+    def votes(self) -> int:
+        return self.left_wins + self.right_wins + self.ties
+
+    @classmethod
+    def of(cls, record: PairTally, *, low_is_left: bool) -> Matchup:
+        if low_is_left:
+            return cls(record.board, record.low, record.high, record.lo, record.hi, record.t)
+        return cls(record.board, record.high, record.low, record.hi, record.lo, record.t)
+
+
+def standings(asking: Asking) -> Standings:
+    return asking.house.part(Standings)
+
+
+def place_of(key: str) -> tuple[str, int] | None:
+    """Board and ordinal in the key of a contender's id."""
+    found = _CONTENDER_KEY.fullmatch(key)
+    return (found[1], int(found[2])) if found else None
+
+
+# ── boards ──
+
+
+async def board(asking: Asking, /, *, slug: str = MAIN) -> Board | None:
+    return await standings(asking).board(slug) if voting.is_slug(slug) else None
+
+
+async def boards(asking: Asking, /, *, window: Window) -> Page[Board]:
+    return await voting.boards_page(asking.table, window)
+
+
+async def create_board(asking: Asking, /, *, slug: str, title: str) -> Board:
+    asking.with_role(Role.EDITOR)
+    if not voting.is_slug(slug):
+        message = "A slug has 1 to 64 small letters, digits and dashes, and neither begins nor ends with a dash."
+        raise InvalidInput(message, path=("input", "slug"))
+    new = Board(slug, line(title, "title", LONGEST_TITLE), asking.now())
+    created = await voting.create_board(asking.table, new, asking.once)
+    standings(asking).changed(slug)
+    return created
+
+
+async def board_of(asking: Asking, contender: Contender, /) -> Board:
+    now = await standings(asking).boards.load(contender.board)
+    if now is None:
+        raise NotFound
+    return now.board
+
+
+# ── contenders ──
+
+
+async def contender(asking: Asking, /, *, id: ContenderId) -> Contender | None:  # noqa: A002 - the argument's public name
+    place = place_of(id)
+    if place is None or await standings(asking).board(place[0]) is None:
+        return None
+    return await standings(asking).contenders.load(place)
+
+
+async def contenders(asking: Asking, /, *, board: str = MAIN, window: Window) -> Page[Contender]:
+    found = await standings(asking).board(board) if voting.is_slug(board) else None
+    if found is None:
+        return _nothing(window, f"contenders {board}")
+    return await contenders_of_board(asking, found, window=window)
+
+
+async def contenders_of_board(asking: Asking, board: Board, /, *, window: Window) -> Page[Contender]:
+    page = await voting.contenders_page(asking.table, board.slug, window)
+    return page.counted(board.size)
+
+
+async def svg(asking: Asking, contender: Contender, /) -> str | None:
+    return await standings(asking).pictures.load((contender.board, contender.ordinal))
+
+
+async def rank(asking: Asking, contender: Contender, /) -> int | None:
+    if contender.retired:
+        return None
+    return await standings(asking).rank(await board_of(asking, contender), contender.score)
+
+
+async def add_contender(asking: Asking, /, *, board: str = MAIN, name: str, svg: str | None = None) -> Contender:
+    asking.with_role(Role.EDITOR)
+    if not voting.is_slug(board):
+        message = "There is no board of this name."
+        raise NotFound(message, path=("input", "board"))
+    added = await voting.add_contender(
+        asking.table,
+        board,
+        Wish(asking.new_id(), _contender_name(name), None if svg is None else harmless(svg)),
+        asking.now(),
+        asking.once,
+    )
+    standings(asking).changed(board, added)
+    return added
+
+
+async def update_contender(
+    asking: Asking, /, *, contender: ContenderId, name: str | None = None, svg: str | Unset | None = UNSET
+) -> Contender:
+    """Changes what is given; a picture given as null is taken away."""
+    asking.with_role(Role.EDITOR)
+    wish = Wish(
+        asking.new_id(),
+        None if name is None else _contender_name(name),
+        harmless(svg) if isinstance(svg, str) else None,
+        redraw=svg is not UNSET,
+    )
+    changed = await voting.change_contender(asking.table, _existing(contender), wish, asking.once)
+    standings(asking).changed(changed.board, changed)
+    return changed
+
+
+async def retire_contender(asking: Asking, /, *, contender: ContenderId) -> Contender:
+    asking.with_role(Role.EDITOR)
+    retired = await voting.retire_contender(asking.table, _existing(contender), once=asking.once)
+    standings(asking).changed(retired.board, retired)
+    return retired
+
+
+def _existing(key: str) -> tuple[str, int]:
+    place = place_of(key)
+    if place is None:
+        raise NotFound(path=("input", "contender"))
+    return place
+
+
+def _contender_name(text: str) -> str:
+    name = line(text, "name", LONGEST_NAME)
+    if len(voting.folded(name).encode()) > LONGEST_FOLDED:
+        message = "This name is too long once its ligatures are spelled out. Choose a shorter one."
+        raise InvalidInput(message, path=("input", "name"))
+    return name
+
+
+def line(text: str, name: str, longest: int) -> str:
+    """One line of visible text."""
+    tidy = " ".join(text.split())
+    if not 1 <= len(tidy) <= longest or _UNPRINTABLE.search(tidy):
+        message = f"A {name} has 1 to {longest} characters, and none that cannot be seen."
+        raise InvalidInput(message, path=("input", name))
+    return tidy
+
+
+# ── the leaderboard ──
+
+
+async def leaderboard(asking: Asking, /, *, board: str = MAIN, window: Window) -> Page[LeaderboardRow]:
+    found = await standings(asking).board(board) if voting.is_slug(board) else None
+    if found is None:
+        return _nothing(window, f"leaderboard {board}")
+    return await leaderboard_of_board(asking, found, window=window)
+
+
+async def leaderboard_of_board(asking: Asking, board: Board, /, *, window: Window) -> Page[LeaderboardRow]:
+    scope = f"leaderboard {board.slug}"
+    position = window.position(scope)
+    known = standings(asking)
+    found = await known.leaders(board, position, window.size + 1)
+    page = Page.cut(found.records, window, scope, lambda one: voting.CONTENDER.sort_of(one, "gsi1"))
+    if position is None:
+        rows = ranked(page.nodes)
+    else:
+        rows = [LeaderboardRow(await known.rank(board, one.score), one) for one in page.nodes]
+    return page.map(rows).counted(board.contender_count)
+
+
+def ranked(contenders: Sequence[Contender]) -> list[LeaderboardRow]:
+    """Shared ranks from the top, best first: 1, 1, 3."""
+    rows: list[LeaderboardRow] = []
+    rank, above = 1, None
+    for place, one in enumerate(contenders, 1):
+        score = one.score
+        if score != above:
+            rank, above = place, score
+        rows.append(LeaderboardRow(rank, one))
+    return rows
+
+
+async def leaderboard_changed(
+    asking: Asking, /, *, board: str = MAIN, first: int | None = None
+) -> AsyncIterator[list[LeaderboardRow]]:
+    """The first rows now, and again whenever they are others."""
+    size = _USUAL_PAGE if first is None else first
+    if not 1 <= size <= _LARGEST_PAGE:
+        message = f"`first` is 1 to {_LARGEST_PAGE}."
+        raise InvalidInput(message, path=("first",))
+    known = standings(asking)
+    if not voting.is_slug(board) or await known.board(board) is None:
+        message = f"There is no board called {board}."
+        raise InvalidInput(message, path=("board",))
+
+    async def look() -> list[LeaderboardRow]:
+        now = await known.board(board)
+        return ranked((await known.leaders(now, None, size)).records) if now else []
+
+    async for rows in asking.house.live.changes(("leaderboard", board, size), look):
+        yield rows
+
+
+# ── head to head ──
+
+
+async def matchup(asking: Asking, /, *, left: ContenderId, right: ContenderId) -> Matchup | None:
+    first, second = place_of(left), place_of(right)
+    if first is None or second is None or first[0] != second[0]:
+        return None
+    if first == second:
+        message = "Name two different contenders."
+        raise InvalidInput(message, path=("right",))
+    known = standings(asking)
+    there = await known.contenders.load_many([first, second])
+    if None in there:
+        return None
+    return await record_of(asking, first[0], first[1], second[1])
+
+
+async def record_of(asking: Asking, slug: str, left: int, right: int) -> Matchup:
+    now = await standings(asking).boards.load(slug)
+    if now is None:
+        raise NotFound
+    pair = (min(left, right), max(left, right))
+    [record] = await voting.pair_records(asking.table, now.board, [pair], consistent=True)
+    return Matchup.of(record, low_is_left=left < right)
+
+
+async def matchups(
+    asking: Asking, /, *, board: str = MAIN, contender: ContenderId | None = None, window: Window
+) -> Page[Matchup]:
+    """Pairs that were voted on: the board's in the order of joining, or those of one contender, on its own board."""
+    if contender is not None:
+        place = place_of(contender)
+        there = await standings(asking).contenders.load(place) if place else None
+        if there is None:
+            return _nothing(window, f"matchups {contender}")
+        return await matchups_of_contender(asking, there, window=window)
+    found = await standings(asking).board(board) if voting.is_slug(board) else None
+    scope = f"matchups {board}"
+    if found is None:
+        return _nothing(window, scope)
+    records = await voting.pairs_page(asking.table, found, window.position(scope), window.size + 1)
+    page = Page.cut(records, window, scope, voting.PAIR.sort_of)
+    return page.map([Matchup.of(record, low_is_left=True) for record in page.nodes])
+
+
+async def matchups_of_contender(asking: Asking, contender: Contender, /, *, window: Window) -> Page[Matchup]:
+    """Those in which this contender stands left, by the others' order of joining."""
+    scope = f"matchups {contender.node_key}"
+    position = window.position(scope)
+    board = await board_of(asking, contender)
+    others = [
+        other for other in range(0 if position is None else int(position) + 1, board.size) if other != contender.ordinal
+    ]
+    found: list[PairTally] = []
+    # As many as one batch read takes; the records of most opponents are in the first one or two.
+    step = max(1, 100 // board.spread)
+    for start in range(0, len(others), step):
+        pairs = [
+            (min(other, contender.ordinal), max(other, contender.ordinal)) for other in others[start : start + step]
+        ]
+        found += [record for record in await voting.pair_records(asking.table, board, pairs) if record.votes]
+        if len(found) > window.size:
+            break
+    records = [Matchup.of(record, low_is_left=record.low == contender.ordinal) for record in found]
+    return Page.cut(records, window, scope, lambda one: str(one.right_ordinal))
+
+
+async def left_of(asking: Asking, matchup: Matchup, /) -> Contender:
+    return await contender_at(asking, matchup.board, matchup.left_ordinal)
+
+
+async def right_of(asking: Asking, matchup: Matchup, /) -> Contender:
+    return await contender_at(asking, matchup.board, matchup.right_ordinal)
+
+
+async def contender_at(asking: Asking, board: str, ordinal: int) -> Contender:
+    """Somebody whom a record names. Who has just joined, through another process, is read anew."""
+    found = await standings(asking).contenders.load((board, ordinal))
+    if found is None:
+        found = await voting.contender(asking.table, board, ordinal, consistent=True)
+    if found is None:
+        raise NotFound
+    return found
+
+
+def _nothing(window: Window, scope: str) -> Page[Any]:
+    """An empty page; a cursor of another list is refused all the same."""
+    window.position(scope)
+    return Page.cut((), window, scope, str).counted(0)
