@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from datastore.comments import COMMENT, Comment, CommentPage, Rewrite, page, rewrite
-from datastore.comments.planner import RATINGS, Census, Filter
+from datastore.comments import COMMENT, Comment, CommentChange, CommentPage, page, rewrite
+from datastore.comments.planner import RATINGS, CommentCounts, Filter
 from datastore.dynamo import Table, Window, metered, open_table
 from datastore.dynamo.declaration import create
 from datastore.ids import Ids
@@ -43,7 +43,7 @@ def drawn(product: str, number: int, body: int | None, whole: int | None = None)
         yield Comment(product, bare.ulid, "en", rating, "x" * max(1, length), bare.author)
 
 
-async def loaded(table: Table, comments: Iterator[Comment]) -> Census:
+async def loaded(table: Table, comments: Iterator[Comment]) -> CommentCounts:
     counts, size = [0] * 5, 0
     many = list(comments)
     for one in many:
@@ -51,10 +51,10 @@ async def loaded(table: Table, comments: Iterator[Comment]) -> Census:
         size += one.size
     parts = [many[start::8] for start in range(8)]
     await asyncio.gather(*(table.write_many(COMMENT.put(one) for one in part) for part in parts))
-    return Census({"en": tuple(counts)}, {"en": size})
+    return CommentCounts({"en": tuple(counts)}, {"en": size})
 
 
-async def walked(table: Table, wanted: Filter, census: Census, pages: int, size: int = 20) -> list[CommentPage]:
+async def walked(table: Table, wanted: Filter, census: CommentCounts, pages: int, size: int = 20) -> list[CommentPage]:
     found, cursor = [], None
     for _ in range(pages):
         one = await page(table, wanted, census, Window(size, SEAL, cursor=cursor))
@@ -65,7 +65,7 @@ async def walked(table: Table, wanted: Filter, census: Census, pages: int, size:
     return found
 
 
-async def units(table: Table, product: str, census: Census, pages: int = 8) -> tuple[float, float, float]:
+async def units(table: Table, product: str, census: CommentCounts, pages: int = 8) -> tuple[float, float, float]:
     """Mean read units, rounds and queries of a page of 20, over all 31 sets of ratings."""
     costs, rounds, queries = [], [], []
     for ratings in SETS:
@@ -88,14 +88,17 @@ async def naive(table: Table, product: str) -> float:
     return statistics.mean(costs)
 
 
-async def timed(table: Table, wanted: Filter, census: Census, cursor: str | None) -> float:
+async def timed(table: Table, wanted: Filter, census: CommentCounts, cursor: str | None) -> float:
     began = time.perf_counter()
     await page(table, wanted, census, Window(20, SEAL, cursor=cursor))
     return time.perf_counter() - began
 
 
 async def ratio(
-    table: Table, one: tuple[Filter, Census, str | None], other: tuple[Filter, Census, str | None], runs: int = 400
+    table: Table,
+    one: tuple[Filter, CommentCounts, str | None],
+    other: tuple[Filter, CommentCounts, str | None],
+    runs: int = 400,
 ) -> float:
     """How much longer the second takes than the first, in medians of interleaved runs."""
     first, second = [], []
@@ -132,7 +135,7 @@ async def measured(table: Table, number: int) -> None:
     await written(table)
 
 
-async def reached(table: Table, wanted: Filter, census: Census, depth: int) -> str:
+async def reached(table: Table, wanted: Filter, census: CommentCounts, depth: int) -> str:
     """The cursor behind so many comments."""
     cursor, gone = None, 0
     while gone < depth:
@@ -151,7 +154,7 @@ async def written(table: Table) -> None:
         await table.write(COMMENT.put(one))
     once = Once("user-1", None, "", datetime.now(UTC))
     with metered() as whole:
-        await rewrite(table, once, other, Rewrite(None, other))
+        await rewrite(table, once, other, CommentChange(None, other))
     print(f"\nWrite units: the comment with its index entries {alone.write_units:.0f}, "
           f"posted in a transaction with its counts {whole.write_units:.0f}.")  # fmt: skip
 

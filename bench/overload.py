@@ -28,7 +28,7 @@ import httpx
 import psutil
 
 from bench.comments_pages import drawn
-from datastore.comments import Rewrite, rewrite
+from datastore.comments import CommentChange, rewrite
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.receipts import Once
@@ -77,7 +77,7 @@ async def plant(table: Table) -> None:
     for start in range(0, COMMENTS, 20):
         await asyncio.gather(
             *(
-                rewrite(table, Once(one.author, None, "", utc_now()), one, Rewrite(None, one))
+                rewrite(table, Once(one.author, None, "", utc_now()), one, CommentChange(None, one))
                 for one in comments[start : start + 20]
             )
         )
@@ -182,11 +182,11 @@ async def bereft(one: Target, proxy: Proxy, seconds: float) -> tuple[int, float,
     """While the engine is gone: answers, the slowest, what they said; and seconds until all is normal."""
     quiet = await one.quiet()
     async with one.client() as http, proxy.gone():
-        asking = []
+        ctx = []
         for number in range(int(seconds * 5)):
-            asking.append(asyncio.create_task(one.asked(http, number)))
+            ctx.append(asyncio.create_task(one.asked(http, number)))
             await asyncio.sleep(0.2)
-        answers = await asyncio.gather(*asking)
+        answers = await asyncio.gather(*ctx)
     normal = await one.normal_after(time.perf_counter(), quiet * 2 + 0.05)
     said = {"UNAVAILABLE" if "UNAVAILABLE" in text else text[:100] for _, _, text in answers}
     return len(answers), max(took for took, _, _ in answers), ", ".join(sorted(said)), normal

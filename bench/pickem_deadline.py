@@ -20,7 +20,7 @@ import httpx
 
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
-from resolvers.context import House
+from resolvers.context import Services
 from resolvers.viewer import Role
 from server.audit import pickem as audit
 from server.auth.tokens import mint
@@ -95,7 +95,7 @@ async def main() -> None:
             ]
             servers = [Remote(service.url, settings) for service in services]
             found = await rounds(servers, proxy, given.tries)
-            breaches = [breach async for breach in audit.breaches(House(table, settings.seal()))]
+            breaches = [breach async for breach in audit.breaches(Services(table, settings.seal()))]
             faults = {fault.name.lower(): number for fault, number in proxy.faults.items()}
             print(f"faults met: {faults}")
     print(

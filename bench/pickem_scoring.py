@@ -22,7 +22,7 @@ import psutil
 from bench.bulk import load
 from datastore.dynamo import Table, open_table
 from datastore.pickem.events import Event, Match
-from resolvers.context import House
+from resolvers.context import Services
 from resolvers.node_ids import node_id
 from server.audit import pickem as audit
 from server.engine import beside
@@ -86,7 +86,7 @@ async def run(table: Table, url: str, event: Event, matches: Sequence[Match], si
         f"at most {max(cost.memory for cost in costs):.0f} MB"
     )
     if size <= AUDITED:
-        breaches = [breach async for breach in audit.breaches(House(table, Settings(secrets=(SECRET,)).seal()))]
+        breaches = [breach async for breach in audit.breaches(Services(table, Settings(secrets=(SECRET,)).seal()))]
         print(f"audit: {len(breaches)} breaches {breaches[:3]}")
 
 

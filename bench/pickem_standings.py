@@ -65,7 +65,7 @@ def puts(size: int, points: Counter[int], picked: list[Standing]) -> Iterator[Pu
 async def ask(client: Client, points: Counter[int], picked: list[Standing]) -> None:
     for turn in ("the first time", "from then on"):
         for one in picked[:5]:
-            client.house.profiles.forget(one.user)
+            client.services.profiles.forget(one.user)
         with metered() as spent:
             answer = await client.ask(SCREEN, season=SEASON, user=node_id("User", picked[0].user))
         print(f"top page and one rank, {turn}: {spent.calls} engine calls, {spent.read_units:.1f} read units")
@@ -104,7 +104,7 @@ async def main() -> None:
             async with serving(settings) as client:
                 began, cpu = time.monotonic(), time.process_time()
                 with metered() as spent:
-                    histogram = await recount(client.house.table, SEASON)
+                    histogram = await recount(client.services.table, SEASON)
                 print(
                     f"counted {histogram.total} in {time.monotonic() - began:.0f} s, "
                     f"{time.process_time() - cpu:.0f} s CPU, {spent.calls} calls; "

@@ -30,7 +30,7 @@ from datastore.dynamo import Put, metered, open_table
 from datastore.people import PROFILE, SHARDS, Profile
 from datastore.seal import Seal
 from datastore.vocabulary import LIST, SUBSCRIPTION, WORD, CharacterSet, Subscription, Word, WordList
-from resolvers.context import House
+from resolvers.context import Services
 from server.engine import beside
 from server.mail.daily_run import Pace, Run
 from server.mail.message import Stationery
@@ -101,10 +101,10 @@ async def read(url: str) -> None:
 
 async def run(url: str, path: Path) -> None:
     async with open_table("bench", url=url) as table:
-        house = House(table, SEAL)
+        services = Services(table, SEAL)
         began = time.perf_counter()
         stationery = Stationery("words@example.org", "https://api.example.org", SEAL, ON)
-        summary = await Run(house, stationery, ToAFile(path), Pace(AT_ONCE, HELD_FOR)).carry_out()
+        summary = await Run(services, stationery, ToAFile(path), Pace(AT_ONCE, HELD_FOR)).carry_out()
         print(
             f"last run: {summary.sent:,} sent, {summary.already:,} had theirs, {summary.failed} failed, "
             f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of processor time; peak {peak()} MB",

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from bench.vocabulary_mail import SEAL, cpu, peak
 from datastore.dynamo import declaration, metered, open_table
-from resolvers.context import House
+from resolvers.context import Services
 from server.engine import beside
 from server.legacy import Legacy, Migration
 from server.legacy.sample import Sample
@@ -40,7 +40,7 @@ async def migrate(url: str, words: Path) -> None:
         before, began = peak(), time.perf_counter()
         legacy = Legacy(subscriptions, past_words, words)
         with metered() as spent:
-            moved = await Migration(House(table, SEAL), legacy, words.with_suffix(".report")).carry_out()
+            moved = await Migration(Services(table, SEAL), legacy, words.with_suffix(".report")).carry_out()
         print(
             f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of processor time, "
             f"peak {peak()} MB ({before} MB before it began), "

@@ -8,12 +8,12 @@ from __future__ import annotations
 import time
 from random import Random
 
-from datastore.voting.pair_walk import Crowd, Walk
+from datastore.voting.pair_walk import EligibleContenders, Walk
 
 DRAWS = 5000
 
 
-def microseconds(crowd: Crowd) -> tuple[float, int]:
+def microseconds(crowd: EligibleContenders) -> tuple[float, int]:
     """Processor time of a draw, and the bytes of state behind the last one."""
     walk, began = Walk(), time.process_time()
     for _ in range(DRAWS):
@@ -31,7 +31,7 @@ def main() -> None:
     for size in (10, 100, 2000):
         for share in (0, 25, 90):
             gone = chance.sample(range(size), size * share // 100)
-            crowd = Crowd(size, sum(1 << ordinal for ordinal in gone))
+            crowd = EligibleContenders(size, sum(1 << ordinal for ordinal in gone))
             cost, state = microseconds(crowd)
             print(f"| {size} | {size * (size - 1) // 2:,} | {share} % | {cost:.0f} | {state} |")
 

@@ -35,7 +35,7 @@ from datastore.seal import Seal
 from datastore.voting import BOARD, CONTENDER, VOTE, Board, Contender, Outcome, Vote
 from datastore.voting.pair_walk import Walk
 from datastore.voting.votes import counting
-from resolvers.context import House, utc_now
+from resolvers.context import Services, utc_now
 from server.audit.voting import breaches
 from tests.engines import running
 from tests.fault.proxy import Proxy
@@ -99,9 +99,9 @@ async def service(engine: str, contenders: int, votes: int) -> None:
             cpu = (after.user + after.system - before.user - before.system) / votes
             attempts, conflicts = proxy.requests["TransactWriteItems"] / votes, proxy.conflicts
             await asyncio.to_thread(one.stop)
-        house = House(table, Seal([SECRET]))
-        broken = [breach async for breach in breaches(house)]
-        await house.close()
+        services = Services(table, Seal([SECRET]))
+        broken = [breach async for breach in breaches(services)]
+        await services.close()
         print(
             f"| {contenders} | {voting.shards_for(contenders, voting.USUAL_RATE)} | {attempts:.3f} | {conflicts} "
             f"| {dict(answered)} | {votes / seconds:.0f} | {cpu * 1000:.2f} | {len(broken)} |",

@@ -6,10 +6,10 @@ Refusal
 ├── NotFound
 ├── NotSignedIn
 ├── NotAllowed
-├── Clash                   what is there now does not allow it (CONFLICT)
+├── Conflict                   what is there now does not allow it (CONFLICT)
 ├── IdempotencyMismatch     the key was used before with another input
 ├── RateLimited             too often; `retry_after` says when to come back
-├── Busy                    the table did not answer in time (UNAVAILABLE)
+├── Unavailable                    the table did not answer in time (UNAVAILABLE)
 ├── Overloaded              more requests than this process takes on (OVERLOADED)
 └── the parts' own: TokenSpent, Locked, …
 
@@ -61,7 +61,7 @@ class NotAllowed(Refusal):
     explanation = "Your roles do not allow this."
 
 
-class Clash(Refusal):
+class Conflict(Refusal):
     code = "CONFLICT"
     explanation = "Somebody changed this at the same time. Read it again and decide anew."
 
@@ -76,7 +76,7 @@ class RateLimited(Refusal):
     explanation = "Too many requests. Come back a little later."
 
 
-class Busy(Refusal):
+class Unavailable(Refusal):
     code = "UNAVAILABLE"
     explanation = "The table did not answer in time. Nothing is lost; try again shortly."
 

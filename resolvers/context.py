@@ -1,6 +1,6 @@
 """What a resolver may reach: the house it works in, and who is asking.
 
-A resolver is a plain function. Its first parameter is the `Asking`; a field of a record has the record second, both
+A resolver is a plain function. Its first parameter is the `Context`; a field of a record has the record second, both
 positional-only; everything else is an argument by name. It returns records and raises refusals, and knows nothing of
 GraphQL. `schema/shapes.py` reads the annotations below to make arguments of a resolver's parameters.
 """
@@ -64,7 +64,7 @@ def utc_now() -> datetime:
     return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
 
-class House:
+class Services:
     """What all requests of a process share."""
 
     def __init__(
@@ -83,7 +83,7 @@ class House:
     async def _read_profiles(self, users: Sequence[str]) -> Mapping[str, Profile]:
         return await people.profiles(self.table, users)
 
-    def part(self, kind: Callable[[House], P]) -> P:
+    def get(self, kind: Callable[[Services], P]) -> P:
         """What one part keeps for this process (a cache, a background task's state), made when first asked for."""
         if kind not in self._parts:
             self._parts[kind] = kind(self)
@@ -98,10 +98,10 @@ class House:
 
 
 @dataclass(slots=True)
-class Asking:
+class Context:
     """One request: who asks, in which house, and its claim to be carried out once."""
 
-    house: House
+    services: Services
     viewer: Viewer
     address: str = ""
     """Where the request came from; for limits only."""
@@ -117,13 +117,13 @@ class Asking:
 
     @property
     def table(self) -> Table:
-        return self.house.table
+        return self.services.table
 
     def now(self) -> datetime:
-        return self.house.clock()
+        return self.services.clock()
 
     def new_id(self) -> str:
-        return self.house.ids.next(self.house.clock())
+        return self.services.ids.next(self.services.clock())
 
     def member(self) -> Viewer:
         """Who is asking, if signed in."""

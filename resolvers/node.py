@@ -9,7 +9,7 @@ from typing import Any
 from datastore.refusals import InvalidInput
 from resolvers import people
 from resolvers.comments import pages as comments
-from resolvers.context import AnyId, Asking
+from resolvers.context import AnyId, Context
 from resolvers.node_ids import read_node_id
 from resolvers.pickem import events, predictions
 from resolvers.vocabulary import daily_words as vocabulary
@@ -18,14 +18,14 @@ from resolvers.voting import boards as voting
 
 MOST = 100
 
-READERS: Mapping[str, Callable[[Asking, str], Awaitable[Any]]] = {
-    "Event": lambda asking, key: events.event(asking, id=key),
+READERS: Mapping[str, Callable[[Context, str], Awaitable[Any]]] = {
+    "Event": lambda ctx, key: events.event(ctx, id=key),
     "Match": events.match_by_key,
     "Prediction": predictions.prediction_by_key,
-    "User": lambda asking, key: people.user(asking, id=key),
-    "Comment": lambda asking, key: comments.comment(asking, id=key),
-    "Board": lambda asking, key: voting.board(asking, slug=key),
-    "Contender": lambda asking, key: voting.contender(asking, id=key),
+    "User": lambda ctx, key: people.user(ctx, id=key),
+    "Comment": lambda ctx, key: comments.comment(ctx, id=key),
+    "Board": lambda ctx, key: voting.board(ctx, slug=key),
+    "Contender": lambda ctx, key: voting.contender(ctx, id=key),
     "WordList": vocabulary.list_node,
     "Word": vocabulary.word_node,
     "QuizResult": learning.quiz_node,
@@ -33,17 +33,17 @@ READERS: Mapping[str, Callable[[Asking, str], Awaitable[Any]]] = {
 }
 
 
-async def node(asking: Asking, /, *, id: AnyId) -> Any:  # noqa: A002 - the argument's public name
+async def node(ctx: Context, /, *, id: AnyId) -> Any:  # noqa: A002 - the argument's public name
     type_name, key = read_node_id(id)
     reader = READERS.get(type_name)
     if reader is None:
         message = f"There is no node of the type {type_name}."
         raise InvalidInput(message, path=("id",))
-    return await reader(asking, key)
+    return await reader(ctx, key)
 
 
-async def nodes(asking: Asking, /, *, ids: list[AnyId]) -> list[Any]:
+async def nodes(ctx: Context, /, *, ids: list[AnyId]) -> list[Any]:
     if len(ids) > MOST:
         message = f"At most {MOST} ids at once."
         raise InvalidInput(message, path=("ids",))
-    return list(await asyncio.gather(*(node(asking, id=one) for one in ids)))
+    return list(await asyncio.gather(*(node(ctx, id=one) for one in ids)))

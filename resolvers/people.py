@@ -13,11 +13,11 @@ from datastore import people
 from datastore.dynamo import key_text
 from datastore.people import Profile
 from datastore.refusals import InvalidInput
-from resolvers.context import UNSET, Asking, Unset, UserId
+from resolvers.context import UNSET, Context, Unset, UserId
 from resolvers.viewer import Role
 
 if TYPE_CHECKING:
-    from resolvers.context import House
+    from resolvers.context import Services
 
 LONGEST_NAME = 80
 LONGEST_EMAIL = 254
@@ -28,47 +28,47 @@ _EMAIL = re.compile(
 )
 
 
-async def viewer(asking: Asking, /) -> Profile | None:
+async def viewer(ctx: Context, /) -> Profile | None:
     """Who is asking; None for an anonymous visitor."""
-    if not asking.viewer.is_member:
+    if not ctx.viewer.is_member:
         return None
-    return await asking.house.profiles.load(asking.viewer.id) or newcomer(asking)
+    return await ctx.services.profiles.load(ctx.viewer.id) or newcomer(ctx)
 
 
-async def user(asking: Asking, /, *, id: UserId) -> Profile | None:  # noqa: A002 - the argument's public name
-    if asking.viewer.is_member and id == asking.viewer.id:
-        return await viewer(asking)
-    return await asking.house.profiles.load(key_text(id))
+async def user(ctx: Context, /, *, id: UserId) -> Profile | None:  # noqa: A002 - the argument's public name
+    if ctx.viewer.is_member and id == ctx.viewer.id:
+        return await viewer(ctx)
+    return await ctx.services.profiles.load(key_text(id))
 
 
-async def author(asking: Asking, user: str) -> Profile:
+async def author(ctx: Context, user: str) -> Profile:
     """The profile behind a user id that a record names; a name of its own if the profile is gone."""
-    found = await asking.house.profiles.load(user)
-    return found or Profile(user=user, name=user, joined_at=asking.now())
+    found = await ctx.services.profiles.load(user)
+    return found or Profile(user=user, name=user, joined_at=ctx.now())
 
 
-async def authors(asking: Asking, users: Sequence[str]) -> list[Profile]:
+async def authors(ctx: Context, users: Sequence[str]) -> list[Profile]:
     """The profiles behind many user ids, read together."""
-    found = await asking.house.profiles.load_many(users)
+    found = await ctx.services.profiles.load_many(users)
     return [
-        profile or Profile(user=user, name=user, joined_at=asking.now())
+        profile or Profile(user=user, name=user, joined_at=ctx.now())
         for user, profile in zip(users, found, strict=True)
     ]
 
 
-def email(asking: Asking, profile: Profile, /) -> str | None:
+def email(ctx: Context, profile: Profile, /) -> str | None:
     """Shown to the member and to admins only."""
-    allowed = asking.viewer.is_member and (asking.viewer.id == profile.user or asking.viewer.may(Role.ADMIN))
+    allowed = ctx.viewer.is_member and (ctx.viewer.id == profile.user or ctx.viewer.may(Role.ADMIN))
     return profile.email if allowed else None
 
 
-def time_zone(asking: Asking, profile: Profile, /) -> str | None:
+def time_zone(ctx: Context, profile: Profile, /) -> str | None:
     """Shown to the member only: where somebody lives is nobody else's business."""
-    return profile.time_zone if asking.viewer.is_member and asking.viewer.id == profile.user else None
+    return profile.time_zone if ctx.viewer.is_member and ctx.viewer.id == profile.user else None
 
 
 async def update_profile(
-    asking: Asking,
+    ctx: Context,
     /,
     *,
     name: str | None = None,
@@ -77,8 +77,8 @@ async def update_profile(
     time_zone: str | Unset | None = UNSET,
 ) -> Profile:
     """Changes what is given. Null clears what may be empty; the name may not."""
-    member = asking.member()
-    current = await people.profile(asking.table, member.id, consistent=True) or newcomer(asking)
+    member = ctx.member()
+    current = await people.profile(ctx.table, member.id, consistent=True) or newcomer(ctx)
     changes: dict[str, str | None] = {}
     if name is not None:
         changes["name"] = display_name(name)
@@ -89,16 +89,16 @@ async def update_profile(
     if time_zone is not UNSET:
         changes["time_zone"] = None if time_zone is None else zone(time_zone)
     changed = replace(current, **changes)  # type: ignore[arg-type]
-    await people.update_profile(asking.table, changed, changes, asking.once)
-    asking.house.profiles.put(member.id, changed)
+    await people.update_profile(ctx.table, changed, changes, ctx.once)
+    ctx.services.profiles.put(member.id, changed)
     return changed
 
 
-def newcomer(asking: Asking) -> Profile:
+def newcomer(ctx: Context) -> Profile:
     """A member's profile as their token tells it, before their first write."""
-    member = asking.viewer
+    member = ctx.viewer
     return Profile(
-        user=member.id, name=(member.name or member.id)[:LONGEST_NAME], joined_at=asking.now(), email=member.email
+        user=member.id, name=(member.name or member.id)[:LONGEST_NAME], joined_at=ctx.now(), email=member.email
     )
 
 
@@ -107,16 +107,16 @@ class Guestbook:
 
     MOST = 100_000
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, services: Services) -> None:
+        self._house = services
         self._seen: dict[str, None] = {}
 
-    async def sign(self, asking: Asking) -> None:
+    async def sign(self, ctx: Context) -> None:
         """Creates the member's profile at their first write."""
-        member = asking.viewer
+        member = ctx.viewer
         if not member.is_member or member.id in self._seen:
             return
-        profile = newcomer(asking)
+        profile = newcomer(ctx)
         if await people.welcome(self._house.table, profile):
             self._house.profiles.put(member.id, profile)
         if len(self._seen) >= self.MOST:

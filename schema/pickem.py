@@ -48,7 +48,7 @@ class MatchResult:
     winner: int | None = described("The place of the winning team, 0 for the first; null unless somebody won.")
 
 
-@shape(shown.Bout, "A match on an event's card.")
+@shape(shown.MatchView, "A match on an event's card.")
 class Match(Node):
     name: str = described("What kind of match it is.")
     order: int = described("Its place on the card, from 1; the pre-show comes first.")
@@ -69,7 +69,7 @@ class Pick:
     correct: bool | None = described("Whether that team won; null until there is a result.")
 
 
-@shape(shown.Entry, "A member's picks for one event.")
+@shape(shown.PredictionView, "A member's picks for one event.")
 class Prediction(Node):
     event: Event = field(of_predictions.prediction_event, "What is predicted.")
     user: LazyUser = field(of_predictions.prediction_users, "Whose prediction it is.")
@@ -123,7 +123,7 @@ class EventConnection(Connection[EventEdge, Event]):
     pass
 
 
-@shape(shown.Ranked, "A member's sums of one season, and their place among all.")
+@shape(shown.StandingView, "A member's sums of one season, and their place among all.")
 class Standing:
     user: LazyUser = field(of_standings.standing_users, "Whose standing it is.")
     season: str = described("The season.")

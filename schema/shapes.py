@@ -22,8 +22,8 @@ from strawberry.types import Info
 
 from datastore.dynamo import BadKey, DynamoError, Rejected, key_text
 from datastore.receipts import LONGEST_KEY, AlreadyAnswered, Once
-from datastore.refusals import Busy, InvalidInput, Refusal
-from resolvers.context import Asking
+from datastore.refusals import InvalidInput, Refusal, Unavailable
+from resolvers.context import Context
 from resolvers.loading.batched import is_together
 from resolvers.node_ids import node_id
 from resolvers.people import Guestbook
@@ -190,9 +190,9 @@ def field(resolver: Callable[..., Any], description: str, /, **arguments: str) -
     many = is_together(resolver)
 
     def call(root: Any, info: Info, **given: Any) -> Any:
-        asking: Asking = info.context
-        values = parameters.read(given, asking.house.seal)
-        return resolver(asking, root, **values) if of_record else resolver(asking, **values)
+        ctx: Context = info.context
+        values = parameters.read(given, ctx.services.seal)
+        return resolver(ctx, root, **values) if of_record else resolver(ctx, **values)
 
     async def awaited(root: Any, info: Info, **given: Any) -> Any:
         return (await call((root,), info, **given))[0] if many else await call(root, info, **given)
@@ -208,8 +208,8 @@ def subscription(resolver: Callable[..., Any], description: str, /, **arguments:
     parameters = Parameters.of(resolver)
 
     async def events(info: Info, **given: Any) -> Any:
-        asking: Asking = info.context
-        async with aclosing(resolver(asking, **parameters.read(given, asking.house.seal))) as records:
+        ctx: Context = info.context
+        async with aclosing(resolver(ctx, **parameters.read(given, ctx.services.seal))) as records:
             async for record in records:
                 yield record
 
@@ -248,13 +248,13 @@ def mutation(resolver: Callable[..., Awaitable[Any]], accepts: type, payload: ty
         raise TypeError(message)
 
     async def answer(info: Info, input: Any) -> Any:  # noqa: A002 - the contract's name
-        asking: Asking = info.context
+        ctx: Context = info.context
         try:
             given = dict(vars(input))
             key = given.pop("idempotency_key", None) or None
-            values = parameters.read(given, asking.house.seal, ("input",))
-            asking.once = _claim(asking, key, resolver.__name__, given)
-            return pay(await _carried_out(asking, resolver, values, answer_type))
+            values = parameters.read(given, ctx.services.seal, ("input",))
+            ctx.once = _claim(ctx, key, resolver.__name__, given)
+            return pay(await _carried_out(ctx, resolver, values, answer_type))
         except Refusal as refused:
             return _refused(refused)
         except BadKey as bad:
@@ -262,7 +262,7 @@ def mutation(resolver: Callable[..., Awaitable[Any]], accepts: type, payload: ty
         except Rejected:
             raise  # what the engine does not even try is a fault of this program; no repeat of it will help
         except DynamoError:
-            return _refused(Busy(retry_after=1.0))
+            return _refused(Unavailable(retry_after=1.0))
 
     described_input = Annotated[accepts, strawberry.argument(description="What to do, and with what.")]
     answer.__annotations__ = {"info": Info, "input": described_input}
@@ -271,22 +271,22 @@ def mutation(resolver: Callable[..., Awaitable[Any]], accepts: type, payload: ty
 
 
 async def _carried_out(
-    asking: Asking, resolver: Callable[..., Awaitable[Any]], values: dict[str, Any], answer_type: type
+    ctx: Context, resolver: Callable[..., Awaitable[Any]], values: dict[str, Any], answer_type: type
 ) -> Any:
-    stored = await asking.once.answer(asking.table, answer_type)
+    stored = await ctx.once.answer(ctx.table, answer_type)
     if stored is not None:
         return stored
-    await asking.house.part(Guestbook).sign(asking)
+    await ctx.services.get(Guestbook).sign(ctx)
     try:
-        return await resolver(asking, **values)
+        return await resolver(ctx, **values)
     except AlreadyAnswered:
-        stored = await asking.once.answer(asking.table, answer_type)
+        stored = await ctx.once.answer(ctx.table, answer_type)
         if stored is None:
-            raise Busy(retry_after=1.0) from None
+            raise Unavailable(retry_after=1.0) from None
         return stored
 
 
-def _claim(asking: Asking, key: str | None, name: str, given: dict[str, Any]) -> Once:
+def _claim(ctx: Context, key: str | None, name: str, given: dict[str, Any]) -> Once:
     if key is not None:
         try:
             key_text(key)
@@ -296,7 +296,7 @@ def _claim(asking: Asking, key: str | None, name: str, given: dict[str, Any]) ->
             message = f"An idempotencyKey has 1 to {LONGEST_KEY} characters, none of them '#' or a control character."
             raise InvalidInput(message, path=("input", "idempotencyKey"))
     asked = orjson.dumps([name, given], default=_plain, option=orjson.OPT_SORT_KEYS) if key else b""
-    return Once(asking.viewer.id, key, hashlib.sha256(asked).hexdigest(), asking.now())
+    return Once(ctx.viewer.id, key, hashlib.sha256(asked).hexdigest(), ctx.now())
 
 
 def _plain(value: Any) -> Any:

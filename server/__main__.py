@@ -16,7 +16,7 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from datastore.dynamo import DynamoError, declaration
-from resolvers.context import House
+from resolvers.context import Services
 from resolvers.viewer import Role
 from server.app import Unfit, application, check, open_engine, policy_of
 from server.auth.tokens import mint
@@ -103,7 +103,7 @@ async def _serve(settings: Settings, served: Settings, listening: socket.socket,
         await check(table)
         if served.demo:
             try:
-                await _plant(House(table, settings.seal(), policy_of(settings)))
+                await _plant(Services(table, settings.seal(), policy_of(settings)))
             except DynamoError as error:
                 # An engine too slow for it, such as the one of last resort, still makes a service.
                 message = f"Not all of the demo data is planted ({error}); `ringside demo` goes on with it."
@@ -190,7 +190,7 @@ def create_table() -> None:
 def check_table() -> None:
     """Says whether the table has the keys and indexes it needs, and the engine its transactions."""
 
-    async def nothing(_: House) -> None: ...
+    async def nothing(_: Services) -> None: ...
 
     with_house(nothing)
     out.print("The table is as it should be.")
@@ -202,10 +202,10 @@ def demo() -> None:
     with_house(_plant)
 
 
-async def _plant(house: House) -> None:
+async def _plant(services: Services) -> None:
     from server.demo import plant
 
-    async for line in plant(house):
+    async for line in plant(services):
         out.print(line)
 
 
@@ -259,8 +259,8 @@ def audit() -> None:
     """Checks what must hold in the table at any time; exit code 1 if something does not."""
     from server.audit import breaches
 
-    async def found(house: House) -> list[str]:
-        return [breach async for breach in breaches(house)]
+    async def found(services: Services) -> list[str]:
+        return [breach async for breach in breaches(services)]
 
     broken = with_house(found)
     for breach in broken:

@@ -28,7 +28,7 @@ from starlette.types import Receive, Scope, Send
 
 from datastore.dynamo import DynamoError, Rejected, Table, deadline, open_table
 from datastore.dynamo.declaration import differences, refuses_transactions
-from resolvers.context import House
+from resolvers.context import Services
 from resolvers.policy import Policy
 from schema import schema
 from server.auth.identification import Identification
@@ -36,7 +36,7 @@ from server.execution.documents import Documents, read_manifest
 from server.gc_tuning import set_aside
 from server.http import voting_page as booth
 from server.http.explorer import Explorer
-from server.http.pipeline import Gate, GraphQL
+from server.http.pipeline import GraphQL, Pipeline
 from server.http.request import Headers, headers_of
 from server.http.websocket import Sockets
 from server.mail.unsubscribe import Unsubscribing
@@ -97,20 +97,29 @@ def application(settings: Settings, table: Table | None = None) -> Ringside:
             seal = settings.seal()
             identification = Identification(settings, seal)
             stack.push_async_callback(identification.close)
-            house = app.state.house = House(ours, seal, policy_of(settings))
-            stack.push_async_callback(house.close)
+            services = app.state.services = Services(ours, seal, policy_of(settings))
+            stack.push_async_callback(services.close)
             traces = open_traces(settings.otlp_endpoint)
             stack.push_async_callback(traces.close)
-            gate = Gate(schema._schema, documents, house, identification, settings, metrics, traces, app.state.closing)  # noqa: SLF001
+            pipeline = Pipeline(
+                schema._schema,  # noqa: SLF001
+                documents,
+                services,
+                identification,
+                settings,
+                metrics,
+                traces,
+                app.state.closing,
+            )
             explorer = Explorer()
-            graphql = GraphQL(gate, explorer)
+            graphql = GraphQL(pipeline, explorer)
             ringside.direct = graphql.direct
             app.router.routes.extend(
                 [
                     Route("/graphql", graphql),
-                    WebSocketRoute("/graphql", Sockets(gate).endpoint),
+                    WebSocketRoute("/graphql", Sockets(pipeline).endpoint),
                     Route("/readyz", Readiness(ours).endpoint),
-                    Route("/unsubscribe", Unsubscribing(house).endpoint, methods=["GET", "POST"]),
+                    Route("/unsubscribe", Unsubscribing(services).endpoint, methods=["GET", "POST"]),
                     explorer.mount(),
                 ]
             )

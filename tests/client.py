@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import httpx
 from fastapi import FastAPI
 
-from resolvers.context import House
+from resolvers.context import Services
 from resolvers.viewer import Role
 from server.app import application
 from server.auth.tokens import mint
@@ -39,10 +39,10 @@ class Client:
         )
 
     @property
-    def house(self) -> House:
+    def services(self) -> Services:
         """What the service's requests share; for tests that must look behind the answers."""
-        house: House = self.app.state.house
-        return house
+        services: Services = self.app.state.services
+        return services
 
     def member(self, user: str, *roles: Role, name: str | None = None, email: str | None = None) -> Client:
         """Another client, signed in."""

@@ -172,9 +172,9 @@ async def body_of(reader: asyncio.StreamReader, head: str) -> bytes:
     return b"".join(parts)
 
 
-def _run(asking: Coroutine[Any, Any, bytes]) -> bytes:
+def _run(ctx: Coroutine[Any, Any, bytes]) -> bytes:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(asking)
+        return runner.run(ctx)
 
 
 def measure(servers: Sequence[Server], pages: Mapping[str, bytes], *, rounds: int, seconds: float) -> None:

@@ -9,7 +9,7 @@ from datastore.dynamo import Put, open_table
 from datastore.dynamo.declaration import create
 from datastore.seal import Seal
 from datastore.voting import BOARD, CONTENDER, MAIN, NAME, Board, Contender
-from resolvers.context import House, utc_now
+from resolvers.context import Services, utc_now
 from resolvers.node_ids import node_id
 from server.demo import comments, people, pickem
 
@@ -24,12 +24,12 @@ async def plant(url: str) -> str:
     """The data in an engine's new table; the id of the event that was scored."""
     async with open_table(TABLE, url=url) as table:
         await create(table)
-        house = House(table, Seal([SECRET]))
+        services = Services(table, Seal([SECRET]))
         for part in (people, comments, pickem):
-            await part.plant(house)
+            await part.plant(services)
         await table.write_many(_board())
-        await house.close()
-    return node_id("Event", pickem._id("Autumn Clash"))  # noqa: SLF001 - the demo's own, the same at every planting
+        await services.close()
+    return node_id("Event", pickem._id("Autumn Conflict"))  # noqa: SLF001 - the demo's own, the same at every planting
 
 
 def cookie() -> str:

@@ -16,7 +16,7 @@ import strawberry
 import uvicorn
 
 from bench.services import records
-from resolvers.context import Asking, House
+from resolvers.context import Context, Services
 from resolvers.loading.batched import together
 from resolvers.loading.loader import Kept
 from schema.shapes import described, field, shape
@@ -35,17 +35,17 @@ async def read_users(ids: Sequence[str]) -> Mapping[str, records.User]:
     return {one: records.USERS[one] for one in ids}
 
 
-async def comments(_: Asking, /, *, first: int) -> records.Page:
+async def comments(_: Context, /, *, first: int) -> records.Page:
     return records.page(first)
 
 
-async def leaderboard(_: Asking, /, *, first: int) -> list[records.Row]:
+async def leaderboard(_: Context, /, *, first: int) -> list[records.Row]:
     return records.ROWS[:first]
 
 
 @together
-async def authors(asking: Asking, comments: Sequence[records.Comment], /) -> Sequence[Any]:
-    return await asking.house.profiles.load_many([comment.author_id for comment in comments])
+async def authors(ctx: Context, comments: Sequence[records.Comment], /) -> Sequence[Any]:
+    return await ctx.services.profiles.load_many([comment.author_id for comment in comments])
 
 
 @shape(records.User, "A member.")
@@ -115,14 +115,14 @@ def application() -> Any:
     )
     configure_logging(settings.log)
     seal = settings.seal()
-    house = House(SimpleNamespace(), seal)  # type: ignore[arg-type] - nothing here asks the table
+    services = Services(SimpleNamespace(), seal)  # type: ignore[arg-type] - nothing here asks the table
     # Nobody is kept: every request loads its authors anew, as the peers do.
-    house.profiles = Kept(read_users, seconds=-1.0)  # type: ignore[assignment,arg-type]
+    services.profiles = Kept(read_users, seconds=-1.0)  # type: ignore[assignment,arg-type]
     schema = strawberry.Schema(query=Query)._schema  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
     gate = Gate(
         schema,
         Documents(schema),
-        house,
+        services,
         Identification(settings, seal),
         settings,
         Metrics(),

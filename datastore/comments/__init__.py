@@ -30,14 +30,14 @@ from datastore.dynamo.attributes import size_of
 from datastore.ids import moment_of
 
 if TYPE_CHECKING:
-    from datastore.comments.planner import Census, Filter, Reading
+    from datastore.comments.planner import CommentCounts, Filter, PartitionRead
     from datastore.dynamo import Merged, Partition, Table, Window, Write
     from datastore.receipts import Once
 
 ULID_LENGTH = 26
 ARRIVALS_KEPT = timedelta(days=30)
 MOST_REPORTERS = 50
-DEAR = 25.0
+MAX_UNITS = 25.0
 """Read units that a page is never given for the sake of steadiness."""
 
 
@@ -123,7 +123,7 @@ class Admitted:
 ADMITTED = Entity(Admitted, Key("PRODUCT#{product}", "ARRIVAL#{position}"), ttl="expires")
 
 
-class Changed(Exception):
+class VersionConflict(Exception):
     """The comment is no longer as it was read."""
 
 
@@ -142,7 +142,7 @@ async def comment(table: Table, product: str, ulid: str, *, held: bool = True) -
 
 
 @dataclass(slots=True)
-class Account:
+class ReadReport:
     """How a page was read."""
 
     considered: Sequence[Plan]
@@ -162,10 +162,12 @@ class CommentPage(Page[Comment]):
     """A page that still knows what was asked for, so that the whole can be counted."""
 
     filter: Filter | None = None
-    account: Account | None = field(default=None, compare=False)
+    account: ReadReport | None = field(default=None, compare=False)
 
 
-async def page(table: Table, wanted: Filter, census: Census, window: Window, *, steady: bool = False) -> CommentPage:
+async def page(
+    table: Table, wanted: Filter, census: CommentCounts, window: Window, *, steady: bool = False
+) -> CommentPage:
     """The comments that a filter takes, newest first, seen through a window.
 
     A `steady` page is read from the table itself, where no comment moves, unless that is beyond all proportion.
@@ -174,7 +176,7 @@ async def page(table: Table, wanted: Filter, census: Census, window: Window, *, 
     number = window.size + 1
     considered = plans(wanted, census, number)
     plan = _steady(considered) if steady else considered[0]
-    account = Account(considered, plan)
+    account = ReadReport(considered, plan)
     found: list[Comment] = []
     while True:
         merged = await merge(
@@ -198,11 +200,11 @@ async def page(table: Table, wanted: Filter, census: Census, window: Window, *, 
 
 
 def _steady(considered: Sequence[Plan]) -> Plan:
-    table_itself = (plan for plan in considered if plan.path is Path.PRODUCT and plan.cost < DEAR)
+    table_itself = (plan for plan in considered if plan.path is Path.PRODUCT and plan.cost < MAX_UNITS)
     return next(table_itself, considered[0])
 
 
-def _continuation(wanted: Filter, census: Census, missing: int, rounds: int) -> Plan:
+def _continuation(wanted: Filter, census: CommentCounts, missing: int, rounds: int) -> Plan:
     """What reads on where a filtering plan fell short: the exact partitions, or ever more of the cheapest ones."""
     possible = plans(wanted, census, missing)
     exact = next((plan for plan in possible if plan.exact), None)
@@ -210,7 +212,7 @@ def _continuation(wanted: Filter, census: Census, missing: int, rounds: int) -> 
 
 
 def _partition(
-    wanted: Filter, plan: Plan, reading: Reading, position: str | None, *, forward: bool
+    wanted: Filter, plan: Plan, reading: PartitionRead, position: str | None, *, forward: bool
 ) -> Partition[Comment]:
     fixed: dict[str, Any] = {"product": wanted.product}
     if reading.language is not None:
@@ -273,7 +275,7 @@ async def arrivals(
 
 
 @dataclass(frozen=True, slots=True)
-class Rewrite:
+class CommentChange:
     """One comment from one state to another; None: it is not there.
 
     `settled` drops what was reported about it. What was held and is published arrives at its `arrived`.
@@ -303,17 +305,17 @@ class Rewrite:
         return item is not None and _kind(self.new).read(item) == self.new
 
 
-async def rewrite(table: Table, once: Once, answer: Any, change: Rewrite) -> None:
+async def rewrite(table: Table, once: Once, answer: Any, change: CommentChange) -> None:
     """The comment, its counts and the receipt: all or nothing.
 
-    Changed if the comment is not as `old` says any more; what an earlier, unanswered attempt of this call has made
-    counts as made.
+    VersionConflict if the comment is not as `old` says any more; what an earlier, unanswered attempt of this call has
+    made counts as made.
     """
     try:
         await once.transact(table, answer, *change.writes())
     except ConditionFailed as failed:
         if not (failed.doubtful and change.made(failed)):
-            raise Changed from None
+            raise VersionConflict from None
 
 
 def _kind(one: Comment) -> Entity[Comment]:
@@ -339,7 +341,7 @@ async def remember(table: Table, once: Once, answer: Any) -> None:
 
 
 async def report(table: Table, once: Once, reported: Comment, reporter: str, reason: str) -> None:
-    """Adds a member's reason; again by the same member, it replaces the first. Changed if somebody was faster."""
+    """Adds a member's reason; again by the same member, it replaces the first. VersionConflict if it changed meanwhile."""
     place = REPORTS.at(product=reported.product, ulid=reported.ulid)
     known = await table.get(place, consistent=True)
     if known is not None and reporter not in known.reasons and len(known.reasons) >= MOST_REPORTERS:
@@ -354,4 +356,4 @@ async def report(table: Table, once: Once, reported: Comment, reporter: str, rea
     try:
         await once.transact(table, reported, write, still_there)
     except ConditionFailed:
-        raise Changed from None
+        raise VersionConflict from None

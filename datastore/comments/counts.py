@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from datastore.comments.planner import RATINGS, Census
+from datastore.comments.planner import RATINGS, CommentCounts
 from datastore.dynamo import ConditionFailed, Entity, Key, Page, absent, present, where
 
 if TYPE_CHECKING:
@@ -124,12 +124,12 @@ def _added(tally: Tally, numbers: dict[str, int]) -> Update:
     return replace(update, assigned={**mark, **TALLY.index_attributes(tally)})
 
 
-async def census(table: Table, product: str, *, consistent: bool = True) -> Census:
+async def census(table: Table, product: str, *, consistent: bool = True) -> CommentCounts:
     """A product's counts, summed over their shards."""
     return summed([tally async for tally in table.walk(TALLY.on(product=product), consistent=consistent)])
 
 
-def summed(tallies: Sequence[Tally]) -> Census:
+def summed(tallies: Sequence[Tally]) -> CommentCounts:
     counts: dict[str, tuple[int, ...]] = {}
     sizes: dict[str, int] = {}
     for tally in tallies:
@@ -138,7 +138,7 @@ def summed(tallies: Sequence[Tally]) -> Census:
             number + more for number, more in zip(row, (tally.r1, tally.r2, tally.r3, tally.r4, tally.r5), strict=True)
         )
         sizes[tally.language] = sizes.get(tally.language, 0) + tally.bytes
-    return Census(counts, sizes)
+    return CommentCounts(counts, sizes)
 
 
 # ── leaders ──

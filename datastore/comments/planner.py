@@ -79,7 +79,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class CommentCounts:
     """How many comments a product has, by language and rating (1 first), and the bytes they take."""
 
     counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class Census:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PartitionRead:
     """One partition, and how many comments are read from it at first. None: not fixed by this partition."""
 
     language: str | None
@@ -120,7 +120,7 @@ class Plan:
     """One way to read a page. An `exact` one reads nothing but what the filter takes."""
 
     path: Path
-    readings: tuple[Reading, ...]
+    readings: tuple[PartitionRead, ...]
     residual: Condition
     exact: bool
     cost: float
@@ -128,15 +128,15 @@ class Plan:
     def widened(self, factor: int) -> Plan:
         """The same partitions, with more read from each."""
         readings = tuple(
-            Reading(one.language, one.rating, min(LARGEST_READ, one.limit * factor)) for one in self.readings
+            PartitionRead(one.language, one.rating, min(LARGEST_READ, one.limit * factor)) for one in self.readings
         )
         return Plan(self.path, readings, self.residual, self.exact, self.cost)
 
 
-NO_CENSUS = Census()
+NO_CENSUS = CommentCounts()
 
 
-def plans(wanted: Filter, census: Census, number: int) -> list[Plan]:
+def plans(wanted: Filter, census: CommentCounts, number: int) -> list[Plan]:
     """Every way to read `number` comments, the cheapest first."""
     question = wanted.languages, wanted.ratings, number
     known = census.planned.get(question)
@@ -147,7 +147,7 @@ def plans(wanted: Filter, census: Census, number: int) -> list[Plan]:
     return known
 
 
-def _plans(wanted: Filter, census: Census, number: int) -> list[Plan]:
+def _plans(wanted: Filter, census: CommentCounts, number: int) -> list[Plan]:
     languages = wanted.languages or (None,)
     ratings = wanted.ratings or (None,)
     possible = [_plan(Path.PRODUCT, [(None, None)], wanted, census, number)]
@@ -161,7 +161,9 @@ def _plans(wanted: Filter, census: Census, number: int) -> list[Plan]:
     return sorted(possible, key=lambda plan: (plan.cost, not plan.exact, len(plan.readings)))
 
 
-def _plan(path: Path, cells: list[tuple[str | None, int | None]], wanted: Filter, census: Census, number: int) -> Plan:
+def _plan(
+    path: Path, cells: list[tuple[str | None, int | None]], wanted: Filter, census: CommentCounts, number: int
+) -> Plan:
     residual, exact = ALWAYS, True
     if wanted.languages is not None and path in (Path.PRODUCT, Path.RATING):
         residual, exact = residual & among("language", *wanted.languages), False
@@ -175,18 +177,18 @@ def _plan(path: Path, cells: list[tuple[str | None, int | None]], wanted: Filter
     readings, cost = [], 0.0
     for cell, matching, standing in zip(cells, found, held, strict=True):
         limit = _limit(number, matching / sum(found), matching / standing, mean)
-        readings.append(Reading(*cell, limit))
+        readings.append(PartitionRead(*cell, limit))
         cost += max(1, ceil(min(limit, standing) * mean / _STEP)) / 2 + _EACH_QUERY
     return Plan(path, tuple(readings), residual, exact, cost)
 
 
-def _matching(census: Census, wanted: Filter, language: str | None, rating: int | None) -> int:
+def _matching(census: CommentCounts, wanted: Filter, language: str | None, rating: int | None) -> int:
     languages = wanted.languages if language is None else (language,)
     ratings = wanted.ratings if rating is None else (rating,)
     return max(0, census.count(languages, ratings))
 
 
-def _held(census: Census, language: str | None, rating: int | None) -> int:
+def _held(census: CommentCounts, language: str | None, rating: int | None) -> int:
     return max(0, census.count(None if language is None else (language,), None if rating is None else (rating,)))
 
 

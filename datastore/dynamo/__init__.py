@@ -5,12 +5,12 @@ from datastore.dynamo.conditions import Condition, absent, among, less, more, pr
 from datastore.dynamo.entity import Entity, ItemKey, Partition
 from datastore.dynamo.errors import (
     ConditionFailed,
-    Conflict,
     DeadlineExceeded,
     DynamoError,
+    EngineUnavailable,
     Rejected,
     Throttled,
-    Unavailable,
+    TransactionConflict,
 )
 from datastore.dynamo.foreign import foreign_rows
 from datastore.dynamo.keys import HIGHEST, BadKey, Key, best_first, from_best_first, key_text
@@ -29,11 +29,11 @@ __all__ = [
     "Check",
     "Condition",
     "ConditionFailed",
-    "Conflict",
     "DeadlineExceeded",
     "Delete",
     "DynamoError",
     "Edge",
+    "EngineUnavailable",
     "Entity",
     "ItemKey",
     "Key",
@@ -48,7 +48,7 @@ __all__ = [
     "Spent",
     "Table",
     "Throttled",
-    "Unavailable",
+    "TransactionConflict",
     "Update",
     "Window",
     "Write",

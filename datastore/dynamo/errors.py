@@ -2,9 +2,9 @@
 
 DynamoError
 ├── Throttled           told to come back later; nothing was applied
-├── Conflict            another transaction held an item; nothing was applied
+├── TransactionConflict            another transaction held an item; nothing was applied
 ├── ConditionFailed     a condition did not hold; carries the items as they are
-├── Unavailable         no usable answer; the write may have been applied
+├── EngineUnavailable         no usable answer; the write may have been applied
 │   └── DeadlineExceeded    the request's own time was used up
 └── Rejected            the engine refuses the request itself: a mistake of ours
 
@@ -30,7 +30,7 @@ class Throttled(DynamoError):
     """The engine asks for patience. Nothing was applied."""
 
 
-class Conflict(DynamoError):
+class TransactionConflict(DynamoError):
     """Another transaction holds one of the items. Nothing was applied."""
 
 
@@ -51,11 +51,11 @@ class ConditionFailed(DynamoError):
         return position in self.failures
 
 
-class Unavailable(DynamoError):
+class EngineUnavailable(DynamoError):
     """The engine gave no usable answer; whether a write was applied is not known."""
 
 
-class DeadlineExceeded(Unavailable):
+class DeadlineExceeded(EngineUnavailable):
     """The time this request may take was used up."""
 
 
@@ -69,12 +69,12 @@ _NAMED: Mapping[str, type[DynamoError]] = {
     "Throttling": Throttled,
     "RequestLimitExceeded": Throttled,
     "ThrottlingError": Throttled,
-    "TransactionConflictException": Conflict,
-    "TransactionInProgressException": Conflict,
-    "InternalServerError": Unavailable,
-    "InternalFailure": Unavailable,
-    "ServiceUnavailable": Unavailable,
-    "RequestTimeout": Unavailable,
+    "TransactionConflictException": TransactionConflict,
+    "TransactionInProgressException": TransactionConflict,
+    "InternalServerError": EngineUnavailable,
+    "InternalFailure": EngineUnavailable,
+    "ServiceUnavailable": EngineUnavailable,
+    "RequestTimeout": EngineUnavailable,
 }
 
 _FIRST_SERVER_FAULT = 500
@@ -85,7 +85,7 @@ def named(error: BaseException) -> DynamoError | None:
     if isinstance(error, ClientError):
         return _from_answer(error)
     if isinstance(error, BotoCoreError | HTTPClientError | HttpError | TimeoutError | OSError):
-        return Unavailable(f"no answer from the engine ({type(error).__name__})")
+        return EngineUnavailable(f"no answer from the engine ({type(error).__name__})")
     return None
 
 
@@ -99,7 +99,7 @@ def _from_answer(error: ClientError) -> DynamoError:
     if code in _NAMED:
         return _NAMED[code](code)
     if int(details.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) >= _FIRST_SERVER_FAULT:
-        return Unavailable(f"the engine answered {code or 'with a server fault'}")
+        return EngineUnavailable(f"the engine answered {code or 'with a server fault'}")
     return Rejected(f"{code}: {details.get('Error', {}).get('Message', '')}")
 
 
@@ -107,7 +107,7 @@ def _from_cancellation(reasons: Sequence[Mapping[str, Any]]) -> DynamoError:
     """Conflicts win over failed conditions: a condition seen beside a conflict may have been read mid-change."""
     codes = [str(reason.get("Code") or "None") for reason in reasons]
     if "TransactionConflict" in codes:
-        return Conflict("TransactionConflict")
+        return TransactionConflict("TransactionConflict")
     if any(code in ("ThrottlingError", "ProvisionedThroughputExceeded") for code in codes):
         return Throttled("transaction throttled")
     failures = {

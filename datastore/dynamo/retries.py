@@ -3,7 +3,8 @@
 The deadline travels with the task (a context variable), so no signature carries it and no call can forget it. Work
 without a deadline of its own, such as a command of the command line, gets `PATIENCE` for each call.
 
-The shared rule: Throttled, Conflict and Unavailable are repeated with full jitter until the deadline would be passed.
+The shared rule: Throttled, TransactionConflict and EngineUnavailable are repeated with full jitter until the deadline
+would be passed.
 No write depends on being sent only once: what must count once carries its own record (see datastore/__init__).
 """
 
@@ -14,7 +15,14 @@ import random
 from typing import TYPE_CHECKING, TypeVar
 
 from datastore.dynamo.budgets import current
-from datastore.dynamo.errors import ConditionFailed, Conflict, DeadlineExceeded, Throttled, Unavailable, named
+from datastore.dynamo.errors import (
+    ConditionFailed,
+    DeadlineExceeded,
+    EngineUnavailable,
+    Throttled,
+    TransactionConflict,
+    named,
+)
 from datastore.dynamo.transport.timeouts import timeout_at
 
 if TYPE_CHECKING:
@@ -50,11 +58,11 @@ async def persist(call: Callable[[], Awaitable[T]]) -> T:
             last = named(error) or error
             if isinstance(last, ConditionFailed):
                 raise ConditionFailed(last.failures, doubtful=doubtful) from None
-            if not isinstance(last, Throttled | Conflict | Unavailable):
+            if not isinstance(last, Throttled | TransactionConflict | EngineUnavailable):
                 if last is error:
                     raise
                 raise last from error
-        doubtful = doubtful or isinstance(last, Unavailable)
+        doubtful = doubtful or isinstance(last, EngineUnavailable)
         # Full jitter: synchronised repeats are what made the conflict in the first place.
         wait = random.uniform(0, pause)  # noqa: S311 - spreads load, hides nothing
         if asyncio.get_running_loop().time() + wait >= ends:
@@ -63,7 +71,9 @@ async def persist(call: Callable[[], Awaitable[T]]) -> T:
         pause = min(pause * 2, _LONGEST_PAUSE)
 
 
-def _given_up(last: Throttled | Conflict | Unavailable) -> Throttled | Conflict | Unavailable:
-    if isinstance(last, Unavailable):
+def _given_up(
+    last: Throttled | TransactionConflict | EngineUnavailable,
+) -> Throttled | TransactionConflict | EngineUnavailable:
+    if isinstance(last, EngineUnavailable):
         return DeadlineExceeded(f"the request's time was used up; last: {last}")
     return last

@@ -39,7 +39,7 @@ from datastore.dynamo import (
 from datastore.dynamo.attributes import Attribute, Item
 from datastore.people import SHARDS
 from datastore.receipts import Once
-from datastore.refusals import Clash, Refusal
+from datastore.refusals import Conflict, Refusal
 
 Clock = Callable[[], datetime]
 
@@ -70,7 +70,7 @@ class Locked(Refusal):
     explanation = "This event is locked: predictions and its card can no longer be changed."
 
 
-class Changed(Clash):
+class VersionConflict(Conflict):
     """The event is not what the change was decided from."""
 
 
@@ -273,7 +273,7 @@ async def gates_of(table: Table, event: str) -> Sequence[Gate]:
 
 
 async def create_event(table: Table, event: Event, matches: Sequence[Match], once: Once, *, new: bool = True) -> None:
-    """An event, its gates and the first matches of its card. Clash if the event is there already."""
+    """An event, its gates and the first matches of its card. Conflict if the event is there already."""
     gates = (Gate(event.id, number, _gate_state(event), event.starts_at) for number in range(SHARDS))
     writes: list[Write] = [GATE.put(gate) for gate in gates]
     writes += [MATCH.put(match) for match in matches]
@@ -284,7 +284,7 @@ async def create_event(table: Table, event: Event, matches: Sequence[Match], onc
 async def change_event(
     table: Table, before: Event, after: Event, once: Once, answer: Any, *writes: Write, clock: Clock | None = None
 ) -> None:
-    """The event with what changes together with it, or Changed. With a clock: only before the event begins."""
+    """The event with what changes together with it, or VersionConflict. With a clock: only before the event begins."""
     when = where(version=before.version)
     if clock is not None:
         when &= later("starts_at", clock)
@@ -302,7 +302,7 @@ async def _replace(table: Table, after: Event, once: Once, answer: Any, *writes:
             return  # an earlier attempt of ours was applied, and only its answer was lost
         if not failed.at(0):
             raise
-        raise Changed from None
+        raise VersionConflict from None
 
 
 def _gate_state(event: Event) -> GateState:

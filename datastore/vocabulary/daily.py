@@ -12,7 +12,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo import ConditionFailed, Entity, Key, absent, where
-from datastore.refusals import Clash
+from datastore.refusals import Conflict
 from datastore.vocabulary.lists import LIST, WORD, Word, WordList, shelf_of
 from datastore.vocabulary.word_order import next_step
 
@@ -57,7 +57,7 @@ async def draw(table: Table, list_id: str, on: date) -> DailyWord | None:
             return None
         if (drawn := await _drawn(table, found, on)) is not None:
             return drawn
-    raise Clash(retry_after=1.0)
+    raise Conflict(retry_after=1.0)
 
 
 async def _drawn(table: Table, found: WordList, on: date) -> DailyWord | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from datastore.dynamo import ConditionFailed, Entity, Key, Page, Partition, absent, present, where
 from datastore.people import PROFILE, Profile, shard_of
-from datastore.refusals import Clash, NotFound
+from datastore.refusals import Conflict, NotFound
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ async def record(
             days = await table.get(DAYS.at(user=result.user), consistent=True)
             continue
         return answered
-    raise Clash(retry_after=1.0)
+    raise Conflict(retry_after=1.0)
 
 
 def _begun(result: QuizResult | Sentence, days: Days | None) -> Days:

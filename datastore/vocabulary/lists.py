@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed, Entity, Key, absent, less, where
 from datastore.receipts import AlreadyAnswered
-from datastore.refusals import Clash
+from datastore.refusals import Conflict
 from datastore.vocabulary.word_order import Walk
 
 if TYPE_CHECKING:
@@ -36,15 +36,15 @@ _ATTEMPTS = 40
 _PAUSE = 0.05
 
 
-class TooManyLists(Clash):
+class TooManyLists(Conflict):
     explanation = f"You have {MOST_LISTS} private lists, which is all a member may have."
 
 
-class TooManyWords(Clash):
+class TooManyWords(Conflict):
     explanation = "The list would become too long."
 
 
-class ListBusy(Clash):
+class ListBusy(Conflict):
     explanation = "Somebody else is adding words to this list. Try again in a moment."
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo import ConditionFailed, Entity, Key, absent, where
 from datastore.people import PROFILE, SHARDS, Profile, shard_of
-from datastore.refusals import Clash, NotFound
+from datastore.refusals import Conflict, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -89,7 +89,7 @@ async def subscribe(table: Table, wanted: Subscription, once: Once) -> Subscript
         except ConditionFailed:
             continue
         return answer
-    raise Clash(retry_after=1.0)
+    raise Conflict(retry_after=1.0)
 
 
 def _beginning(
@@ -132,7 +132,7 @@ async def unsubscribe(table: Table, user: str, list_id: str, character_set: Char
         except ConditionFailed:
             continue
         return ended
-    raise Clash(retry_after=1.0)
+    raise Conflict(retry_after=1.0)
 
 
 def _ending(here: Subscription, ended: Subscription, there: Subscription | None) -> list[Write]:

@@ -36,9 +36,9 @@ from datastore.voting.contenders import (
     NAME,
     PICTURE,
     Contender,
+    ContenderChange,
     Name,
     Picture,
-    Wish,
     add_contender,
     change_contender,
     contender,
@@ -50,7 +50,7 @@ from datastore.voting.contenders import (
     retire_contender,
     roster,
 )
-from datastore.voting.settling import Roster, read_roster, settle, stir, unstir
+from datastore.voting.settling import Roster, clear_dirty, mark_dirty, read_roster, settle
 from datastore.voting.tallies import (
     PAIR,
     TALLY,
@@ -80,6 +80,7 @@ __all__ = [
     "Board",
     "BoardNow",
     "Contender",
+    "ContenderChange",
     "Name",
     "Outcome",
     "PairTally",
@@ -90,13 +91,13 @@ __all__ = [
     "TokenSpent",
     "TokenUnknown",
     "Vote",
-    "Wish",
     "add_contender",
     "all_pairs",
     "board_now",
     "boards_page",
     "cast",
     "change_contender",
+    "clear_dirty",
     "contender",
     "contenders_at",
     "contenders_page",
@@ -105,6 +106,7 @@ __all__ = [
     "is_slug",
     "latest_vote",
     "leaderboard_slice",
+    "mark_dirty",
     "pair_records",
     "pairs_page",
     "pictures",
@@ -116,7 +118,5 @@ __all__ = [
     "settle",
     "shard_of",
     "shards_for",
-    "stir",
-    "unstir",
     "void_votes",
 ]

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed, Entity, Key, Page, Partition, absent
-from datastore.refusals import Clash
-from datastore.voting.pair_walk import Crowd, pairs_of
+from datastore.refusals import Conflict
+from datastore.voting.pair_walk import EligibleContenders, pairs_of
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table, Window
@@ -53,8 +53,8 @@ class Board:
         return self.slug
 
     @property
-    def crowd(self) -> Crowd:
-        return Crowd(self.size, int(self.retired or "0", 16))
+    def crowd(self) -> EligibleContenders:
+        return EligibleContenders(self.size, int(self.retired or "0", 16))
 
     @property
     def contender_count(self) -> int:
@@ -70,7 +70,7 @@ class Board:
 
 
 @dataclass(frozen=True, slots=True)
-class Stirring:
+class DirtyMark:
     """A process may have counted votes, until a moment, that it has not settled yet."""
 
     board: str
@@ -80,7 +80,7 @@ class Stirring:
 
 BOARD = Entity(Board, Key("BOARD#{slug}", "BOARD"), gsi1=Key("BOARDS", "{slug}"))
 # Beside its board in the order of keys, so that one query reads both.
-STIRRING = Entity(Stirring, Key("BOARD#{board}", "BOARD#STIRRED#{process}"))
+STIRRING = Entity(DirtyMark, Key("BOARD#{board}", "BOARD#STIRRED#{process}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class BoardNow:
     """A board and the marks of those who vote on it."""
 
     board: Board
-    stirrings: tuple[Stirring, ...]
+    stirrings: tuple[DirtyMark, ...]
 
     def unsettled_by(self, process: str) -> bool:
         """Whether another process than this may have left votes unsettled."""
@@ -107,7 +107,7 @@ async def board_now(table: Table, slug: str, *, consistent: bool = False) -> Boa
     board = next((record for record in found if isinstance(record, Board)), None)
     if board is None:
         return None
-    return BoardNow(board, tuple(mark for mark in found if isinstance(mark, Stirring)))
+    return BoardNow(board, tuple(mark for mark in found if isinstance(mark, DirtyMark)))
 
 
 async def boards_page(table: Table, window: Window) -> Page[Board]:
@@ -123,7 +123,7 @@ async def create_board(table: Table, board: Board, once: Once) -> Board:
         if failed.doubtful and there is not None and BOARD.read(there) == board:
             return board
         message = f"There is a board called {board.slug} already. Choose another slug."
-        raise Clash(message, path=("input", "slug")) from None
+        raise Conflict(message, path=("input", "slug")) from None
     return board
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed, Entity, Key, Page, absent, present, remaining, where
-from datastore.refusals import Busy, Clash, NotFound
+from datastore.refusals import Conflict, NotFound, Unavailable
 from datastore.voting.boards import BOARD, MAIN, Board, board_now, ensure_main
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ContenderChange:
     """What an editor wants of a contender, in the request `mark`. No name leaves the old one; so does no `redraw`."""
 
     mark: str
@@ -143,7 +143,7 @@ async def _attempts() -> AsyncIterator[None]:
     while True:
         yield
         if remaining() < pause:
-            raise Busy(retry_after=1.0)
+            raise Unavailable(retry_after=1.0)
         await asyncio.sleep(random.uniform(0, pause))  # noqa: S311 - spreads load, hides nothing
         pause = min(pause * 1.5, 1.0)
 
@@ -154,13 +154,13 @@ def _guards(failed: ConditionFailed) -> list[Name]:
     return [NAME.read(item) for item in items if NAME.recognises(item["pk"]["S"], item["sk"]["S"])]
 
 
-def _taken(name: str) -> Clash:
-    return Clash(f"This board has a contender called {name} already. Choose another name.", path=("input", "name"))
+def _taken(name: str) -> Conflict:
+    return Conflict(f"This board has a contender called {name} already. Choose another name.", path=("input", "name"))
 
 
-async def add_contender(table: Table, board: str, wish: Wish, now: datetime, once: Once) -> Contender:
+async def add_contender(table: Table, board: str, change: ContenderChange, now: datetime, once: Once) -> Contender:
     """The next ordinal, the name if it is free, the row and the picture, all or none."""
-    name = wish.name or ""
+    name = change.name or ""
     async for _ in _attempts():
         joined = replace(await _newcomer(table, board, now), name=name)
         writes: list[Write] = [
@@ -170,22 +170,22 @@ async def add_contender(table: Table, board: str, wish: Wish, now: datetime, onc
                 add={"revision": 1},
                 when=where(size=joined.ordinal),
             ),
-            NAME.put(Name(board, folded(name), joined.ordinal, wish.mark), when=absent()),
+            NAME.put(Name(board, folded(name), joined.ordinal, change.mark), when=absent()),
             CONTENDER.put(joined, when=absent()),
         ]
-        if wish.svg is not None:
-            writes.append(PICTURE.put(Picture(board, joined.ordinal, wish.svg)))
+        if change.svg is not None:
+            writes.append(PICTURE.put(Picture(board, joined.ordinal, change.svg)))
         try:
             await once.transact(table, joined, *writes)
         except ConditionFailed as failed:
             for guard in _guards(failed):
-                if guard.mark != wish.mark:
+                if guard.mark != change.mark:
                     raise _taken(name) from None
                 # An attempt without an answer was carried out.
                 return replace(joined, ordinal=guard.ordinal)
             continue
         return joined
-    raise Busy(retry_after=1.0)
+    raise Unavailable(retry_after=1.0)
 
 
 async def _newcomer(table: Table, slug: str, now: datetime) -> Contender:
@@ -198,27 +198,29 @@ async def _newcomer(table: Table, slug: str, now: datetime) -> Contender:
         raise NotFound(message, path=("input", "board"))
     if found.board.size >= _MOST_CONTENDERS:
         message = f"This board has had {_MOST_CONTENDERS} contenders, and that is all it takes. Begin another board."
-        raise Clash(message, path=("input", "board"))
+        raise Conflict(message, path=("input", "board"))
     return Contender(slug, found.board.size, "", now)
 
 
-async def change_contender(table: Table, place: tuple[str, int], wish: Wish, once: Once) -> Contender:
+async def change_contender(table: Table, place: tuple[str, int], change: ContenderChange, once: Once) -> Contender:
     """Another name, another picture or none; the name moves if it is free."""
     board, ordinal = place
     async for _ in _attempts():
         there = await contender(table, board, ordinal, consistent=True)
         if there is None:
             raise NotFound(path=("input", "contender"))
-        changed = replace(there, name=wish.name or there.name, version=there.version + 1)
+        changed = replace(there, name=change.name or there.name, version=there.version + 1)
         writes: list[Write] = [
             CONTENDER.shift(changed, "name", "version", when=where(version=there.version)),
             BOARD.change(BOARD.at(slug=board), add={"revision": 1}, when=present()),
         ]
-        if wish.redraw:
+        if change.redraw:
             key = PICTURE.at(board=board, ordinal=ordinal)
-            writes.append(PICTURE.delete(key) if wish.svg is None else PICTURE.put(Picture(board, ordinal, wish.svg)))
+            writes.append(
+                PICTURE.delete(key) if change.svg is None else PICTURE.put(Picture(board, ordinal, change.svg))
+            )
         if changed.sort_name != there.sort_name:
-            writes.append(NAME.put(Name(board, changed.sort_name, ordinal, wish.mark), when=absent()))
+            writes.append(NAME.put(Name(board, changed.sort_name, ordinal, change.mark), when=absent()))
             writes.append(NAME.delete(NAME.at(board=board, folded=there.sort_name)))
         try:
             await once.transact(table, changed, *writes)
@@ -227,7 +229,7 @@ async def change_contender(table: Table, place: tuple[str, int], wish: Wish, onc
                 raise _taken(changed.name) from None
             continue
         return changed
-    raise Busy(retry_after=1.0)
+    raise Unavailable(retry_after=1.0)
 
 
 async def retire_contender(table: Table, place: tuple[str, int], *, once: Once) -> Contender:
@@ -251,7 +253,7 @@ async def retire_contender(table: Table, place: tuple[str, int], *, once: Once) 
         except ConditionFailed:
             continue
         return changed
-    raise Busy(retry_after=1.0)
+    raise Unavailable(retry_after=1.0)
 
 
 def _without(board: Board, ordinal: int) -> Write:

@@ -23,7 +23,7 @@ from math import isqrt
 
 from datastore.permutation import Permutation
 
-MOST_STRETCHES = 12
+MAX_RANGES = 12
 """Open at a time. Beyond, those who join wait until the shortest open stretch has been walked to its end."""
 
 
@@ -42,7 +42,7 @@ def pair_at(number: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class EligibleContenders:
     """Who could be drawn: ordinals below `size` whose bit in `retired` is not set."""
 
     size: int
@@ -71,7 +71,7 @@ _keyed = lru_cache(maxsize=10_000)(Permutation.keyed)
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class PairRange:
     """Pairs whose later member has an ordinal from `start` to `end - 1`, walked up to `position`.
 
     `shown` of those walked were pairs of two who are still there.
@@ -119,9 +119,9 @@ class Walk:
     seen: int = 0
     known: int = 0
     departures: int = 0
-    stretches: tuple[Stretch, ...] = ()
+    stretches: tuple[PairRange, ...] = ()
 
-    def draw(self, seed: bytes, crowd: Crowd) -> Step | None:
+    def draw(self, seed: bytes, crowd: EligibleContenders) -> Step | None:
         """The next pair, or None if there are not two to draw from. `seed` is the walker's own, the same every time."""
         if len(crowd) < 2:  # noqa: PLR2004 - a pair
             return None
@@ -132,11 +132,11 @@ class Walk:
             walk = Walk(cycle=self.cycle + 1, departures=crowd.departures).opened(crowd)
         return walk.step(seed, crowd)
 
-    def remaining(self, crowd: Crowd) -> int:
+    def remaining(self, crowd: EligibleContenders) -> int:
         """Pairs of two who are there that are left in this cycle; the walk must be `counted` for the crowd."""
         return sum(_left(stretch, crowd) for stretch in self.stretches) + crowd.pairs(self.known, crowd.size)
 
-    def counted(self, seed: bytes, crowd: Crowd) -> Walk:
+    def counted(self, seed: bytes, crowd: EligibleContenders) -> Walk:
         """The same walk with `shown` as of this crowd: counted anew only when somebody retired since."""
         if self.departures == crowd.departures:
             return self
@@ -145,21 +145,21 @@ class Walk:
         )
         return replace(self, departures=crowd.departures, stretches=recounted)
 
-    def _walked(self, seed: bytes, stretch: Stretch, crowd: Crowd) -> Iterator[int]:
+    def _walked(self, seed: bytes, stretch: PairRange, crowd: EligibleContenders) -> Iterator[int]:
         order = self._order(seed, stretch)
         for position in range(stretch.position):
             low, high = pair_at(stretch.first + order.at(position))
             if crowd.has(low) and crowd.has(high):
                 yield position
 
-    def opened(self, crowd: Crowd) -> Walk:
+    def opened(self, crowd: EligibleContenders) -> Walk:
         """With a stretch for those who joined since, if there is room for one more."""
-        if self.known >= crowd.size or len(self.stretches) >= MOST_STRETCHES:
+        if self.known >= crowd.size or len(self.stretches) >= MAX_RANGES:
             return self
         start = 0 if self.known < 2 else self.known  # noqa: PLR2004 - one member alone makes no pair
-        return replace(self, known=crowd.size, stretches=(*self.stretches, Stretch(start, crowd.size)))
+        return replace(self, known=crowd.size, stretches=(*self.stretches, PairRange(start, crowd.size)))
 
-    def step(self, seed: bytes, crowd: Crowd) -> Step:
+    def step(self, seed: bytes, crowd: EligibleContenders) -> Step:
         """The next pair of the open stretches; one of them has some left."""
         lot = int.from_bytes(blake2b(b"%d.%d" % (self.cycle, self.seen), key=seed[:64], digest_size=8).digest())
         place = self._chosen(lot >> 1, crowd)
@@ -172,10 +172,10 @@ class Walk:
         after = replace(self, seen=self.seen + 1, stretches=onward).opened(crowd)
         return Step(low, high, bool(lot & 1), self.cycle, self.seen, self.remaining(crowd), after)
 
-    def _chosen(self, lot: int, crowd: Crowd) -> int:
+    def _chosen(self, lot: int, crowd: EligibleContenders) -> int:
         """The place of the stretch to draw from."""
         open_places = [place for place, stretch in enumerate(self.stretches) if _left(stretch, crowd)]
-        if len(self.stretches) >= MOST_STRETCHES:
+        if len(self.stretches) >= MAX_RANGES:
             return min(open_places, key=lambda place: self.stretches[place].unwalked)
         lot %= sum(self.stretches[place].unwalked for place in open_places)
         for place in open_places:
@@ -184,7 +184,7 @@ class Walk:
                 break
         return place
 
-    def _ahead(self, seed: bytes, stretch: Stretch, crowd: Crowd) -> tuple[int, int]:
+    def _ahead(self, seed: bytes, stretch: PairRange, crowd: EligibleContenders) -> tuple[int, int]:
         """Position and number of the stretch's next pair of two who are there; there is one.
 
         Where those pairs are rarer than one in the square root of all, it is quicker to look where each of them
@@ -205,7 +205,7 @@ class Walk:
                 return position, number
             position += 1
 
-    def _order(self, seed: bytes, stretch: Stretch) -> Permutation:
+    def _order(self, seed: bytes, stretch: PairRange) -> Permutation:
         return _keyed(b"%b.%d.%d" % (seed, self.cycle, stretch.start), stretch.length)
 
     # ── as bytes ──
@@ -220,16 +220,16 @@ class Walk:
     @classmethod
     def unpacked(cls, data: bytes) -> Walk:
         numbers = list(_unpacked(data))
-        stretches = tuple(Stretch(*numbers[place : place + 4]) for place in range(4, len(numbers), 4))
+        stretches = tuple(PairRange(*numbers[place : place + 4]) for place in range(4, len(numbers), 4))
         cycle, seen, known, departures = numbers[:4]
         return cls(cycle, seen, known, departures, stretches)
 
 
-def _left(stretch: Stretch, crowd: Crowd) -> int:
+def _left(stretch: PairRange, crowd: EligibleContenders) -> int:
     return crowd.pairs(stretch.start, stretch.end) - stretch.shown
 
 
-def _numbers(stretch: Stretch, crowd: Crowd) -> Iterator[int]:
+def _numbers(stretch: PairRange, crowd: EligibleContenders) -> Iterator[int]:
     """Of all pairs of two who are there, the number within the stretch."""
     there = [ordinal for ordinal in range(stretch.end) if crowd.has(ordinal)]
     for place, high in enumerate(there):

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed, absent, less, present, where
-from datastore.voting.boards import BOARD, STIRRING, Board, Stirring, board_now
+from datastore.voting.boards import BOARD, STIRRING, Board, DirtyMark, board_now
 from datastore.voting.contenders import CONTENDER, Contender, roster
 from datastore.voting.tallies import contender_sums
 
@@ -47,12 +47,12 @@ async def read_roster(table: Table, board: Board) -> Roster:
     return Roster(board, {row.ordinal: row async for row in roster(table, board.slug)})
 
 
-async def stir(table: Table, board: str, process: str, until: datetime) -> None:
+async def mark_dirty(table: Table, board: str, process: str, until: datetime) -> None:
     """Says that this process may count votes until a moment."""
-    await table.write(STIRRING.put(Stirring(board, process, until)))
+    await table.write(STIRRING.put(DirtyMark(board, process, until)))
 
 
-async def unstir(table: Table, board: str, process: str) -> None:
+async def clear_dirty(table: Table, board: str, process: str) -> None:
     """Says that everything this process counted is settled."""
     await table.write(STIRRING.delete(STIRRING.at(board=board, process=process)))
 
@@ -123,8 +123,8 @@ async def _sign(table: Table, board: Board, now: datetime, *, complete: bool) ->
         return replace(board, settled=_NO_STATE)
 
 
-async def _forget(table: Table, stirrings: Sequence[Stirring], now: datetime) -> None:
+async def _forget(table: Table, stirrings: Sequence[DirtyMark], now: datetime) -> None:
     """Marks of processes long gone."""
     for mark in stirrings:
         if mark.until < now - _FORGOTTEN:
-            await unstir(table, mark.board, mark.process)
+            await clear_dirty(table, mark.board, mark.process)

@@ -14,16 +14,16 @@ import structlog
 
 from datastore.comments import Comment, CommentPage, counts
 from datastore.comments.counts import Leader
-from datastore.comments.planner import NO_CENSUS, RATINGS, Census, Filter
+from datastore.comments.planner import NO_CENSUS, RATINGS, CommentCounts, Filter
 from datastore.dynamo import DynamoError, Page, Window
 from datastore.dynamo.budgets import unhurried
 from resolvers.comments.rules import filter_of
-from resolvers.context import AnyId, Asking
+from resolvers.context import AnyId, Context
 from resolvers.loading.fresh import Together
 from resolvers.loading.loader import Kept
 
 if TYPE_CHECKING:
-    from resolvers.context import House
+    from resolvers.context import Services
 
 P = TypeVar("P")
 
@@ -57,7 +57,7 @@ class Statistics:
 
     product: str
     language: str | None
-    census: Census
+    census: CommentCounts
 
     @property
     def _taken(self) -> tuple[str, ...] | None:
@@ -84,29 +84,29 @@ class Statistics:
         return sorted((row for row in rows if row.count), key=lambda row: (-row.count, row.language))
 
 
-async def total_count(asking: Asking, page: CommentPage, /) -> int:
+async def total_count(ctx: Context, page: CommentPage, /) -> int:
     """How many comments the page's filter takes, now."""
     if page.filter is None:
         return 0
-    census = await asking.house.part(Counts).exact(page.filter.product)
+    census = await ctx.services.get(Counts).exact(page.filter.product)
     return census.count(page.filter.languages, page.filter.ratings)
 
 
-async def comment_statistics(asking: Asking, /, *, product: AnyId, language: str | None = None) -> Statistics:
+async def comment_statistics(ctx: Context, /, *, product: AnyId, language: str | None = None) -> Statistics:
     wanted = filter_of(product, None if language is None else [language], None)
-    census = await asking.house.part(Counts).exact(wanted.product)
+    census = await ctx.services.get(Counts).exact(wanted.product)
     return Statistics(wanted.product, wanted.languages[0] if wanted.languages else None, census)
 
 
-async def top_products(asking: Asking, /, *, window: Window) -> Page[Leader]:
+async def top_products(ctx: Context, /, *, window: Window) -> Page[Leader]:
     """Best first; at most two seconds behind what was posted."""
     window.position(counts.LEADERS_SCOPE)
-    await asking.house.part(Counts).settle_all()
-    return await counts.leaders(asking.table, window)
+    await ctx.services.get(Counts).settle_all()
+    return await counts.leaders(ctx.table, window)
 
 
-async def statistics_of(asking: Asking, leader: Leader, /) -> Statistics:
-    return Statistics(leader.product, None, await asking.house.part(Counts).exact(leader.product))
+async def statistics_of(ctx: Context, leader: Leader, /) -> Statistics:
+    return Statistics(leader.product, None, await ctx.services.get(Counts).exact(leader.product))
 
 
 class Counts:
@@ -114,10 +114,10 @@ class Counts:
 
     BUCKETS = 1024
 
-    def __init__(self, house: House) -> None:
-        self._house = house
-        self._kept: Kept[str, Census] = Kept(self._read, seconds=KEPT_FOR)
-        self._now: Together[str, Census] = Together(self._read_now)
+    def __init__(self, services: Services) -> None:
+        self._house = services
+        self._kept: Kept[str, CommentCounts] = Kept(self._read, seconds=KEPT_FOR)
+        self._now: Together[str, CommentCounts] = Together(self._read_now)
         self._moving = [0] * self.BUCKETS
         self._moved = [0] * self.BUCKETS
         self._to_settle: set[str] = set()
@@ -126,13 +126,13 @@ class Counts:
 
     # ── counts ──
 
-    async def _read(self, products: Sequence[str]) -> Mapping[str, Census]:
+    async def _read(self, products: Sequence[str]) -> Mapping[str, CommentCounts]:
         found = await asyncio.gather(
             *(counts.census(self._house.table, product, consistent=False) for product in products)
         )
         return dict(zip(products, found, strict=True))
 
-    async def _read_now(self, products: Sequence[str]) -> Mapping[str, Census]:
+    async def _read_now(self, products: Sequence[str]) -> Mapping[str, CommentCounts]:
         found = await asyncio.gather(*(counts.census(self._house.table, product) for product in products))
         for product, census in zip(products, found, strict=True):
             known = self._kept.at_hand(product)
@@ -140,13 +140,13 @@ class Counts:
             self._kept.put(product, known[0] if known and known[0] == census else census)
         return dict(zip(products, found, strict=True))
 
-    async def recent(self, wanted: Filter) -> Census:
+    async def recent(self, wanted: Filter) -> CommentCounts:
         """Counts good enough to plan by; none at all where there is nothing to choose."""
         if wanted.languages is None and wanted.ratings is None:
             return NO_CENSUS
         return await self._kept.load(wanted.product) or NO_CENSUS
 
-    async def exact(self, product: str) -> Census:
+    async def exact(self, product: str) -> CommentCounts:
         """The counts as they are now."""
         return await self._now.load(product) or NO_CENSUS
 

@@ -9,17 +9,17 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from datastore import comments
-from datastore.comments import Changed, Comment, CommentPage, Reports, Rewrite, Status
+from datastore.comments import Comment, CommentChange, CommentPage, Reports, Status, VersionConflict
 from datastore.comments.planner import Filter
 from datastore.dynamo import Page, Window, metered
 from datastore.ids import is_ulid
 from datastore.people import Profile
-from datastore.refusals import Clash, InvalidInput, NotAllowed, NotFound
+from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from resolvers import people
 from resolvers.comments.counts import Counts
 from resolvers.comments.languages import language_tag
 from resolvers.comments.rules import LONGEST_REASON, body_of, filter_of, product_id, rating_of, text_of, title_of
-from resolvers.context import UNSET, AnyId, Asking, BothWaysWindow, House, NodeOf, Unset
+from resolvers.context import UNSET, AnyId, BothWaysWindow, Context, NodeOf, Services, Unset
 from resolvers.live.feed import Arrival
 from resolvers.loading.batched import together
 from resolvers.loading.loader import Kept
@@ -35,14 +35,14 @@ _ATTEMPTS = 100
 # ── reading ──
 
 
-async def comment(asking: Asking, /, *, id: CommentId) -> Comment | None:  # noqa: A002 - the argument's public name
+async def comment(ctx: Context, /, *, id: CommentId) -> Comment | None:  # noqa: A002 - the argument's public name
     """A comment; one that is held is there for its author and for moderators only."""
-    found = await _found(asking, id, held=asking.viewer.is_member)
-    return found if found is not None and _may_see(asking.viewer, found) else None
+    found = await _found(ctx, id, held=ctx.viewer.is_member)
+    return found if found is not None and _may_see(ctx.viewer, found) else None
 
 
 async def comments_page(
-    asking: Asking,
+    ctx: Context,
     /,
     *,
     product: AnyId,
@@ -53,21 +53,21 @@ async def comments_page(
     """The page, and on request how it was read. A cursor of another filter is refused before anything is read."""
     wanted = filter_of(product, languages, ratings)
     window.position(wanted.scope)
-    counts = asking.house.part(Counts)
+    counts = ctx.services.get(Counts)
     census = await counts.recent(wanted)
     began = time.perf_counter()
     with metered() as spent:
         found = await counts.undisturbed(
-            wanted.product, lambda steady: comments.page(asking.table, wanted, census, window, steady=steady)
+            wanted.product, lambda steady: comments.page(ctx.table, wanted, census, window, steady=steady)
         )
-    if asking.explain and found.account is not None:
+    if ctx.explain and found.account is not None:
         milliseconds = round((time.perf_counter() - began) * 1000, 2)
         plan = _explained(wanted, found.account, units=spent.read_units, milliseconds=milliseconds)
-        asking.notes.setdefault("plan", []).append(plan)
+        ctx.notes.setdefault("plan", []).append(plan)
     return found
 
 
-def _explained(wanted: Filter, account: comments.Account, *, units: float, milliseconds: float) -> dict[str, Any]:
+def _explained(wanted: Filter, account: comments.ReadReport, *, units: float, milliseconds: float) -> dict[str, Any]:
     return {
         "product": wanted.product,
         "languages": wanted.languages,
@@ -86,60 +86,60 @@ def _explained(wanted: Filter, account: comments.Account, *, units: float, milli
 
 
 @together
-async def authors(asking: Asking, shown: Sequence[Comment], /) -> list[Profile]:
-    return await people.authors(asking, [one.author for one in shown])
+async def authors(ctx: Context, shown: Sequence[Comment], /) -> list[Profile]:
+    return await people.authors(ctx, [one.author for one in shown])
 
 
-def viewer_can_edit(asking: Asking, one: Comment, /) -> bool:
-    return _may_change(asking.viewer, one)
+def viewer_can_edit(ctx: Context, one: Comment, /) -> bool:
+    return _may_change(ctx.viewer, one)
 
 
-def note(asking: Asking, one: Comment, /) -> str | None:
+def note(ctx: Context, one: Comment, /) -> str | None:
     """What a moderator noted; for the author and for moderators."""
-    return one.note if _may_change(asking.viewer, one) else None
+    return one.note if _may_change(ctx.viewer, one) else None
 
 
-async def report_reasons(asking: Asking, one: Comment, /) -> list[str] | None:
+async def report_reasons(ctx: Context, one: Comment, /) -> list[str] | None:
     """What members objected to; for moderators."""
-    if not asking.viewer.may(Role.MODERATOR):
+    if not ctx.viewer.may(Role.MODERATOR):
         return None
-    found = await asking.house.part(Objections).load((one.product, one.ulid))
+    found = await ctx.services.get(ReportsLoader).load((one.product, one.ulid))
     return list(found.reasons.values()) if found is not None else []
 
 
-class Objections(Kept[tuple[str, str], Reports]):
+class ReportsLoader(Kept[tuple[str, str], Reports]):
     """What was reported about the comments of a page: read together, and kept by nobody."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, services: Services) -> None:
         async def read(keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:
-            return await comments.reports(house.table, keys)
+            return await comments.reports(services.table, keys)
 
         super().__init__(read, seconds=0)
 
 
-async def moderation_queue(asking: Asking, /, *, window: Window, status: Status = Status.PENDING) -> Page[Comment]:
+async def moderation_queue(ctx: Context, /, *, window: Window, status: Status = Status.PENDING) -> Page[Comment]:
     """What waits for a moderator."""
-    asking.with_role(Role.MODERATOR)
-    return await comments.queue(asking.table, status, window)
+    ctx.with_role(Role.MODERATOR)
+    return await comments.queue(ctx.table, status, window)
 
 
-async def comment_posted(asking: Asking, /, *, product: AnyId, after: str | None = None) -> AsyncGenerator[Comment]:
+async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None = None) -> AsyncGenerator[Comment]:
     """Comments as they become visible, from now on or from the event that the client saw last."""
     product = product_id(product, ("product",))
-    start = await _event_mark(asking, after or asking.last_event, product) or asking.new_id()
+    start = await _event_mark(ctx, after or ctx.last_event, product) or ctx.new_id()
 
     async def look(past: str, up_to: str) -> tuple[list[Arrival[Comment]], str]:
-        found, reached = await comments.arrivals(asking.house.table, product, past, up_to, ARRIVALS_AT_ONCE)
+        found, reached = await comments.arrivals(ctx.services.table, product, past, up_to, ARRIVALS_AT_ONCE)
         return [Arrival(position, one) for position, one in found], reached
 
-    topic = asking.house.live.arrivals(("comments", product), look, start, asking.house.clock)
+    topic = ctx.services.live.arrivals(("comments", product), look, start, ctx.services.clock)
     async with aclosing(topic) as arrivals:
         async for arrival in arrivals:
-            asking.mark = arrival.mark
+            ctx.mark = arrival.mark
             yield arrival.record
 
 
-async def _event_mark(asking: Asking, text: str | None, product: str) -> str | None:
+async def _event_mark(ctx: Context, text: str | None, product: str) -> str | None:
     """The position in an event's id, or that of the comment which it brought."""
     if not text or is_ulid(text):
         return text or None
@@ -151,7 +151,7 @@ async def _event_mark(asking: Asking, text: str | None, product: str) -> str | N
     if of != product or not is_ulid(ulid):
         message = "`after` is the id of an event of this stream, or of a comment that it brought."
         raise InvalidInput(message, path=("after",))
-    brought = await _found(asking, key)
+    brought = await _found(ctx, key)
     return brought.arrived or ulid if brought is not None else ulid
 
 
@@ -159,28 +159,28 @@ async def _event_mark(asking: Asking, text: str | None, product: str) -> str | N
 
 
 async def post_comment(
-    asking: Asking, /, *, product: AnyId, language: str, rating: int, body: str, title: str | None = None
+    ctx: Context, /, *, product: AnyId, language: str, rating: int, body: str, title: str | None = None
 ) -> Comment:
     """A new comment; with premoderation it waits for a moderator, unless one wrote it."""
-    member = asking.member()
+    member = ctx.member()
     new = Comment(
         product=product_id(product, ("input", "product")),
-        ulid=asking.new_id(),
+        ulid=ctx.new_id(),
         language=language_tag(language, ("input", "language")),
         rating=rating_of(rating, ("input", "rating")),
         body=body_of(body),
         author=member.id,
         title=title_of(title),
-        held=Status.PENDING if _must_wait(asking) else None,
+        held=Status.PENDING if _must_wait(ctx) else None,
     )
-    await _bounded(asking, "post")
-    await comments.rewrite(asking.table, asking.once, new, Rewrite(None, new))
-    asking.house.part(Counts).written(None, new)
+    await _bounded(ctx, "post")
+    await comments.rewrite(ctx.table, ctx.once, new, CommentChange(None, new))
+    ctx.services.get(Counts).written(None, new)
     return new
 
 
 async def edit_comment(
-    asking: Asking,
+    ctx: Context,
     /,
     *,
     comment: CommentId,
@@ -190,7 +190,7 @@ async def edit_comment(
     body: str | None = None,
 ) -> Comment:
     """Changes what is given, and moves the counts with it. What was turned down waits for a moderator again."""
-    member = asking.member()
+    member = ctx.member()
     changes: dict[str, Any] = {}
     if language is not None:
         changes["language"] = language_tag(language, ("input", "language"))
@@ -200,7 +200,7 @@ async def edit_comment(
         changes["title"] = title_of(title)
     if body is not None:
         changes["body"] = body_of(body)
-    await _bounded(asking, "edit")
+    await _bounded(ctx, "edit")
 
     def edited(old: Comment) -> Comment:
         if not _may_change(member, old):
@@ -209,86 +209,84 @@ async def edit_comment(
         new = replace(old, **changes)
         if new == old:
             return old
-        held = Status.PENDING if _must_wait(asking) or old.held else None
-        return _revised(new, edited_at=asking.now(), held=old.held if member.may(Role.MODERATOR) else held)
+        held = Status.PENDING if _must_wait(ctx) or old.held else None
+        return _revised(new, edited_at=ctx.now(), held=old.held if member.may(Role.MODERATOR) else held)
 
-    return await _changed(asking, comment, edited)
+    return await _changed(ctx, comment, edited)
 
 
-async def delete_comment(asking: Asking, /, *, comment: CommentId) -> str:
+async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
     """The id of what is gone; what was gone before counts as deleted."""
-    member = asking.member()
+    member = ctx.member()
     deleted = node_id("Comment", comment)
     for _ in range(_ATTEMPTS):
-        old = await _found(asking, comment)
+        old = await _found(ctx, comment)
         if old is None or not _may_see(member, old):
-            await comments.remember(asking.table, asking.once, deleted)
+            await comments.remember(ctx.table, ctx.once, deleted)
             return deleted
         if not _may_change(member, old):
             message = "Only its author or a moderator may delete a comment."
             raise NotAllowed(message, path=("input", "comment"))
         try:
-            await _carried_out(asking, deleted, Rewrite(old, None))
-        except Changed:
+            await _carried_out(ctx, deleted, CommentChange(old, None))
+        except VersionConflict:
             continue
         return deleted
-    raise Clash
+    raise Conflict
 
 
-async def report_comment(asking: Asking, /, *, comment: CommentId, reason: str) -> Comment:
+async def report_comment(ctx: Context, /, *, comment: CommentId, reason: str) -> Comment:
     """Puts a comment before the moderators. It stays visible until they decide: reports alone silence nobody."""
-    member = asking.member()
+    member = ctx.member()
     reason = text_of(reason, "reason", LONGEST_REASON)
-    await _bounded(asking, "report")
+    await _bounded(ctx, "report")
     for _ in range(_ATTEMPTS):
-        found = await _seen(asking, comment)
+        found = await _seen(ctx, comment)
         if found.held is not None:  # it is before the moderators already
-            await comments.remember(asking.table, asking.once, found)
+            await comments.remember(ctx.table, ctx.once, found)
             return found
         try:
-            await comments.report(asking.table, asking.once, found, member.id, reason)
-        except Changed:
+            await comments.report(ctx.table, ctx.once, found, member.id, reason)
+        except VersionConflict:
             continue
         return found
-    raise Clash
+    raise Conflict
 
 
-async def moderate_comment(
-    asking: Asking, /, *, comment: CommentId, status: Status, note: str | None = None
-) -> Comment:
+async def moderate_comment(ctx: Context, /, *, comment: CommentId, status: Status, note: str | None = None) -> Comment:
     """A moderator's decision. It settles what was reported; what is published after waiting arrives at once."""
-    asking.with_role(Role.MODERATOR)
+    ctx.with_role(Role.MODERATOR)
     if note is not None:
         note = text_of(note, "note", LONGEST_REASON)
 
     def decided(old: Comment) -> Comment:
         held = None if status is Status.PUBLISHED else status
-        arrived = asking.new_id() if old.held and not held else old.arrived
+        arrived = ctx.new_id() if old.held and not held else old.arrived
         return _revised(old, held=held, arrived=arrived, note=old.note if note is None else note)
 
-    return await _changed(asking, comment, decided, settled=True)
+    return await _changed(ctx, comment, decided, settled=True)
 
 
-async def _changed(asking: Asking, key: str, change: Callable[[Comment], Comment], *, settled: bool = False) -> Comment:
+async def _changed(ctx: Context, key: str, change: Callable[[Comment], Comment], *, settled: bool = False) -> Comment:
     """The comment after a change, made anew for as long as others change it in between."""
     for _ in range(_ATTEMPTS):
-        old = await _seen(asking, key)
+        old = await _seen(ctx, key)
         new = change(old)
         if new is old:
-            await comments.remember(asking.table, asking.once, old)
+            await comments.remember(ctx.table, ctx.once, old)
             return old
         try:
-            await _carried_out(asking, new, Rewrite(old, new, settled))
-        except Changed:
+            await _carried_out(ctx, new, CommentChange(old, new, settled))
+        except VersionConflict:
             continue
         return new
-    raise Clash
+    raise Conflict
 
 
-async def _carried_out(asking: Asking, answer: Any, change: Rewrite) -> None:
-    counts = asking.house.part(Counts)
+async def _carried_out(ctx: Context, answer: Any, change: CommentChange) -> None:
+    counts = ctx.services.get(Counts)
     with counts.moving(change.old, change.new):
-        await comments.rewrite(asking.table, asking.once, answer, change)
+        await comments.rewrite(ctx.table, ctx.once, answer, change)
     counts.written(change.old, change.new)
 
 
@@ -307,25 +305,25 @@ def _may_see(viewer: Viewer, one: Comment) -> bool:
     return one.held is None or _may_change(viewer, one)
 
 
-def _must_wait(asking: Asking) -> bool:
-    return asking.house.policy.premoderation and not asking.viewer.may(Role.MODERATOR)
+def _must_wait(ctx: Context) -> bool:
+    return ctx.services.policy.premoderation and not ctx.viewer.may(Role.MODERATOR)
 
 
-async def _bounded(asking: Asking, what: str) -> None:
-    if (limit := asking.house.policy.comment_rate) is not None:
-        await asking.house.rates.hit(limit, f"comments:{what}", asking.viewer.id)
+async def _bounded(ctx: Context, what: str) -> None:
+    if (limit := ctx.services.policy.comment_rate) is not None:
+        await ctx.services.rates.hit(limit, f"comments:{what}", ctx.viewer.id)
 
 
-async def _found(asking: Asking, key: str, *, held: bool = True) -> Comment | None:
+async def _found(ctx: Context, key: str, *, held: bool = True) -> Comment | None:
     product, _, ulid = key.rpartition("#")
     if not is_ulid(ulid) or not product or "#" in product:
         return None
-    return await comments.comment(asking.table, product, ulid, held=held)
+    return await comments.comment(ctx.table, product, ulid, held=held)
 
 
-async def _seen(asking: Asking, key: str) -> Comment:
-    found = await _found(asking, key)
-    if found is None or not _may_see(asking.viewer, found):
+async def _seen(ctx: Context, key: str) -> Comment:
+    found = await _found(ctx, key)
+    if found is None or not _may_see(ctx.viewer, found):
         message = "There is no such comment, or it was deleted."
         raise NotFound(message, path=("input", "comment"))
     return found

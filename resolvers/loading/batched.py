@@ -14,7 +14,7 @@ R = TypeVar("R", bound=Callable[..., Awaitable[Sequence[Any]]])
 
 
 def together(resolver: R) -> R:
-    """Marks a resolver of many records: `async def authors(asking, comments, /) -> list[Profile]`."""
+    """Marks a resolver of many records: `async def authors(ctx, comments, /) -> list[Profile]`."""
     resolver.is_together = True  # type: ignore[attr-defined]
     return resolver
 

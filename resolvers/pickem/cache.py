@@ -14,13 +14,13 @@ from datastore.dynamo.budgets import unhurried
 from datastore.ids import is_ulid
 from datastore.pickem import events as stored
 from datastore.pickem import histograms, standings
-from datastore.pickem.events import Changed, Event, Match
+from datastore.pickem.events import Event, Match, VersionConflict
 from datastore.pickem.histograms import Histogram
 from datastore.pickem.predictions import Prediction
 from datastore.pickem.standings import Season, Standing
 from datastore.receipts import Once
-from datastore.refusals import Busy
-from resolvers.context import Asking, House
+from datastore.refusals import Unavailable
+from resolvers.context import Context, Services
 from resolvers.loading.fresh import Together
 from resolvers.loading.loader import Kept
 
@@ -34,8 +34,8 @@ _PUBLICATIONS = 5
 class Pickem:
     """The process's share of pick'em."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, services: Services) -> None:
+        self._house = services
         self.events: Together[str, Event] = Together(self.events_now)
         self.seasons: Together[str, Season] = Together(self._seasons)
         self.members: Together[tuple[str, int | None], tuple[list[Standing], list[Prediction]]] = Together(
@@ -84,7 +84,7 @@ class Pickem:
                 try:
                     after = current.locked(now)
                     await stored.change_event(self._house.table, current, after, unasked(now), after)
-                except Changed:
+                except VersionConflict:
                     current = (await stored.events_by_id(self._house.table, [event.id])).get(event.id)
                 else:
                     return after
@@ -128,7 +128,7 @@ class Pickem:
             if histogram is not None:
                 return season, histogram
             self._season_ranks.forget(key)  # a newer one was published meanwhile, and this one removed
-        raise Busy(retry_after=1.0)
+        raise Unavailable(retry_after=1.0)
 
     async def _seasons(self, names: Sequence[str]) -> Mapping[str, Season]:
         return await standings.seasons_by_name(self._house.table, names)
@@ -172,10 +172,10 @@ def unasked(now: datetime) -> Once:
     return Once("", None, "", now)
 
 
-def pickem_of(asking: Asking) -> Pickem:
-    return asking.house.part(Pickem)
+def pickem_of(ctx: Context) -> Pickem:
+    return ctx.services.get(Pickem)
 
 
-async def event_of(asking: Asking, id_: str) -> Event | None:
+async def event_of(ctx: Context, id_: str) -> Event | None:
     """An event as it is now, locked if its time has come."""
-    return await pickem_of(asking).events.load(id_)
+    return await pickem_of(ctx).events.load(id_)

@@ -9,13 +9,13 @@ from typing import Annotated, TypeVar
 
 from datastore.dynamo import ConditionFailed, Page, Write
 from datastore.pickem import events as stored
-from datastore.pickem.events import MATCH, Changed, Event, EventState, Locked, Match, MatchOutcome
-from datastore.refusals import Clash, InvalidInput, NotFound
-from resolvers.context import Asking, BothWaysWindow, NodeOf
+from datastore.pickem.events import MATCH, Event, EventState, Locked, Match, MatchOutcome, VersionConflict
+from datastore.refusals import Conflict, InvalidInput, NotFound
+from resolvers.context import BothWaysWindow, Context, NodeOf
 from resolvers.pickem import rules
 from resolvers.pickem.cache import event_of, pickem_of
 from resolvers.pickem.rules import TeamGiven
-from resolvers.pickem.views import Bout, BoutAndEvent, bout
+from resolvers.pickem.views import MatchAndEvent, MatchView, match_view
 from resolvers.viewer import Role
 
 A = TypeVar("A")
@@ -29,44 +29,44 @@ ATTEMPTS = 16
 # ── reading ──
 
 
-async def event(asking: Asking, /, *, id: EventId) -> Event | None:  # noqa: A002 - the argument's public name
-    return await event_of(asking, id)
+async def event(ctx: Context, /, *, id: EventId) -> Event | None:  # noqa: A002 - the argument's public name
+    return await event_of(ctx, id)
 
 
-async def events(asking: Asking, /, *, state: EventState | None = None, window: BothWaysWindow) -> Page[Event]:
+async def events(ctx: Context, /, *, state: EventState | None = None, window: BothWaysWindow) -> Page[Event]:
     """Newest first."""
     scope = f"events:{state.value if state else ''}"
-    page = await stored.event_page(asking.table, state, window, asking.now(), scope)
-    settled = await pickem_of(asking).settled({event.id: event for event in page.nodes})
+    page = await stored.event_page(ctx.table, state, window, ctx.now(), scope)
+    settled = await pickem_of(ctx).settled({event.id: event for event in page.nodes})
     return page.map([settled[event.id] for event in page.nodes])
 
 
-async def event_matches(asking: Asking, event: Event, /) -> list[Bout]:
+async def event_matches(ctx: Context, event: Event, /) -> list[MatchView]:
     """The card, pre-show first."""
-    card = await pickem_of(asking).card(event)
-    return [bout(event, card[match]) for match in event.card if match in card]
+    card = await pickem_of(ctx).card(event)
+    return [match_view(event, card[match]) for match in event.card if match in card]
 
 
-async def match_by_key(asking: Asking, key: str) -> Bout | None:
+async def match_by_key(ctx: Context, key: str) -> MatchView | None:
     event_id, _, match_id = key.partition(":")
-    event = await event_of(asking, event_id)
+    event = await event_of(ctx, event_id)
     if event is None:
         return None
-    match = (await pickem_of(asking).card(event)).get(match_id)
-    return bout(event, match) if match is not None and match_id in event.card else None
+    match = (await pickem_of(ctx).card(event)).get(match_id)
+    return match_view(event, match) if match is not None and match_id in event.card else None
 
 
-async def pick_counts(asking: Asking, bout: Bout, /) -> list[int] | None:
+async def pick_counts(ctx: Context, match_view: MatchView, /) -> list[int] | None:
     """Picks per team; nobody's business until the lock."""
-    if not bout.revealed:
+    if not match_view.revealed:
         return None
-    picked = await pickem_of(asking).picked.load(bout.event) or {}
-    return [picked.get(stored.picked(bout.id, team), 0) for team in range(len(bout.teams))]
+    picked = await pickem_of(ctx).picked.load(match_view.event) or {}
+    return [picked.get(stored.picked(match_view.id, team), 0) for team in range(len(match_view.teams))]
 
 
-async def event_changed(asking: Asking, /, *, event: EventId) -> AsyncIterator[Event]:
+async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncIterator[Event]:
     """The event now, and again after each change."""
-    kept = pickem_of(asking)
+    kept = pickem_of(ctx)
 
     async def look() -> Event:
         found = await kept.event_now(event)
@@ -76,31 +76,31 @@ async def event_changed(asking: Asking, /, *, event: EventId) -> AsyncIterator[E
         return found
 
     await look()
-    async for value in asking.house.live.changes(("event", event), look):
+    async for value in ctx.services.live.changes(("event", event), look):
         yield value
 
 
 # ── events ──
 
 
-async def create_event(asking: Asking, /, *, name: str, season: str, starts_at: datetime) -> Event:
+async def create_event(ctx: Context, /, *, name: str, season: str, starts_at: datetime) -> Event:
     """A new event with an empty card. One that should have begun already is locked from its beginning."""
-    asking.with_role(Role.EDITOR)
-    now = asking.now()
+    ctx.with_role(Role.EDITOR)
+    now = ctx.now()
     made = Event(
-        id=asking.new_id(),
+        id=ctx.new_id(),
         name=rules.name_of(name, "input", "name"),
         season=rules.season_of(season),
         starts_at=rules.start_of(starts_at),
         created_at=now,
     )
     event = made.locked(now) if made.is_due(now) else made
-    await stored.create_event(asking.table, event, (), asking.once)
+    await stored.create_event(ctx.table, event, (), ctx.once)
     return event
 
 
 async def update_event(
-    asking: Asking,
+    ctx: Context,
     /,
     *,
     event: EventId,
@@ -109,7 +109,7 @@ async def update_event(
     cancelled: bool | None = None,
 ) -> Event:
     """A name may change at any time; the start until the lock; cancelling until scoring begins."""
-    asking.with_role(Role.EDITOR)
+    ctx.with_role(Role.EDITOR)
 
     async def change(before: Event) -> Event:
         after = before.changed(
@@ -117,14 +117,14 @@ async def update_event(
             starts_at=before.starts_at if starts_at is None else _movable(before, rules.start_of(starts_at)),
             state=before.state if cancelled is None else _cancelled(before, cancelled=cancelled),
         )
-        if after.is_due(now := asking.now()):
+        if after.is_due(now := ctx.now()):
             after = replace(after, state=EventState.LOCKED, locked_at=now)
         moves = before.state is EventState.UPCOMING and after.starts_at != before.starts_at
-        clock = asking.house.clock if moves else None
-        await stored.change_event(asking.table, before, after, asking.once, after, clock=clock)
+        clock = ctx.services.clock if moves else None
+        await stored.change_event(ctx.table, before, after, ctx.once, after, clock=clock)
         return after
 
-    return await _decided(asking, event, change)
+    return await _decided(ctx, event, change)
 
 
 def _movable(event: Event, moment: datetime) -> datetime:
@@ -141,52 +141,52 @@ def _cancelled(event: Event, *, cancelled: bool) -> EventState:
         return EventState.LOCKED if event.revealed else EventState.UPCOMING
     if event.begun is not None:
         message = "This event has been scored. Record its matches as CANCELLED and score it again instead."
-        raise Clash(message, path=("input", "cancelled"))
+        raise Conflict(message, path=("input", "cancelled"))
     return EventState.CANCELLED
 
 
-async def lock_event(asking: Asking, /, *, event: EventId) -> Event:
+async def lock_event(ctx: Context, /, *, event: EventId) -> Event:
     """From now on no prediction is accepted. Locking what is locked changes nothing."""
-    asking.with_role(Role.EDITOR)
+    ctx.with_role(Role.EDITOR)
 
     async def change(before: Event) -> Event:
         if before.state in (EventState.LOCKED, EventState.SCORED):
-            return await _receipted(asking, before)
+            return await _receipted(ctx, before)
         if before.state is EventState.CANCELLED:
             message = "This event is cancelled."
-            raise Clash(message, path=("input", "event"))
-        after = before.locked(asking.now())
-        await stored.change_event(asking.table, before, after, asking.once, after)
+            raise Conflict(message, path=("input", "event"))
+        after = before.locked(ctx.now())
+        await stored.change_event(ctx.table, before, after, ctx.once, after)
         return after
 
-    return await _decided(asking, event, change)
+    return await _decided(ctx, event, change)
 
 
-async def _receipted(asking: Asking, answer: A) -> A:
+async def _receipted(ctx: Context, answer: A) -> A:
     """An answer that took no change leaves its receipt all the same, if a key was given."""
-    if asking.once.key is not None:
-        await asking.once.transact(asking.table, answer)
+    if ctx.once.key is not None:
+        await ctx.once.transact(ctx.table, answer)
     return answer
 
 
-async def _decided(asking: Asking, event_id: str, change: Callable[[Event], Awaitable[A]], *path: str) -> A:
+async def _decided(ctx: Context, event_id: str, change: Callable[[Event], Awaitable[A]], *path: str) -> A:
     """A change decided from the event as it is, and decided anew when another one came first."""
     for _ in range(ATTEMPTS):
-        event = await event_of(asking, event_id)
+        event = await event_of(ctx, event_id)
         if event is None:
             raise NotFound(path=("input", *(path or ("event",))))
         try:
             return await change(event)
-        except Changed:
+        except VersionConflict:
             continue
-    raise Changed
+    raise VersionConflict
 
 
 # ── cards ──
 
 
 async def add_match(
-    asking: Asking,
+    ctx: Context,
     /,
     *,
     event: EventId,
@@ -195,12 +195,12 @@ async def add_match(
     teams: list[TeamGiven],
     championships: list[str],
     preshow: bool,
-) -> BoutAndEvent:
+) -> MatchAndEvent:
     """A match at the end of the card, or of its pre-show."""
-    asking.with_role(Role.EDITOR)
+    ctx.with_role(Role.EDITOR)
     match = Match(
         event=event,
-        id=asking.new_id(),
+        id=ctx.new_id(),
         name=rules.name_of(name, "input", "name"),
         points=rules.points_of(points),
         teams=rules.teams_of(teams),
@@ -208,24 +208,24 @@ async def add_match(
         preshow=preshow,
     )
 
-    async def change(before: Event) -> BoutAndEvent:
+    async def change(before: Event) -> MatchAndEvent:
         if match.id in before.card:  # applied, and its answer lost
-            return BoutAndEvent(bout(before, match), before)
+            return MatchAndEvent(match_view(before, match), before)
         _require_upcoming(before)
         if len(before.card) >= rules.MOST_MATCHES:
             message = f"A card has at most {rules.MOST_MATCHES} matches."
             raise InvalidInput(message, path=("input", "event"))
-        matches = {**await pickem_of(asking).card(before), match.id: match}
+        matches = {**await pickem_of(ctx).card(before), match.id: match}
         after = before.changed(card=_ordered((*before.card, match.id), matches))
-        answer = BoutAndEvent(bout(after, match), after)
-        await _change_card(asking, before, after, answer, MATCH.put(match))
+        answer = MatchAndEvent(match_view(after, match), after)
+        await _change_card(ctx, before, after, answer, MATCH.put(match))
         return answer
 
-    return await _decided(asking, event, change)
+    return await _decided(ctx, event, change)
 
 
 async def update_match(
-    asking: Asking,
+    ctx: Context,
     /,
     *,
     match: MatchId,
@@ -234,13 +234,13 @@ async def update_match(
     teams: list[TeamGiven] | None = None,
     championships: list[str] | None = None,
     preshow: bool | None = None,
-) -> Bout:
+) -> MatchView:
     """Picks stay with a team's place, so a team that was picked may be changed but not left out."""
-    asking.with_role(Role.EDITOR)
+    ctx.with_role(Role.EDITOR)
     event_id, _, match_id = match.partition(":")
 
-    async def change(before: Event) -> Bout:
-        matches = await pickem_of(asking).card(before)
+    async def change(before: Event) -> MatchView:
+        matches = await pickem_of(ctx).card(before)
         old = _on_card(before, matches, match_id)
         _require_upcoming(before)
         new = replace(
@@ -254,37 +254,37 @@ async def update_match(
         after = before.changed(card=_ordered(before.card, {**matches, match_id: new}))
         gone = range(len(new.teams), len(old.teams))
         gates = stored.gates_for_less(after, match_id, gone) if gone else []
-        answer = bout(after, new)
+        answer = match_view(after, new)
         try:
-            await _change_card(asking, before, after, answer, MATCH.put(new), *gates)
+            await _change_card(ctx, before, after, answer, MATCH.put(new), *gates)
         except ConditionFailed:
             message = "Somebody has picked a team that would be gone. Keep its place, or remove the match."
-            raise Clash(message, path=("input", "teams")) from None
+            raise Conflict(message, path=("input", "teams")) from None
         return answer
 
-    return await _decided(asking, event_id, change, "match")
+    return await _decided(ctx, event_id, change, "match")
 
 
-async def remove_match(asking: Asking, /, *, match: MatchId) -> Event:
+async def remove_match(ctx: Context, /, *, match: MatchId) -> Event:
     """Takes a match off the card; picks of it count for nothing any more."""
-    asking.with_role(Role.EDITOR)
+    ctx.with_role(Role.EDITOR)
     event_id, _, match_id = match.partition(":")
 
     async def change(before: Event) -> Event:
-        matches = await pickem_of(asking).card(before)
+        matches = await pickem_of(ctx).card(before)
         old = _on_card(before, matches, match_id)
         _require_upcoming(before)
         after = before.changed(card=tuple(other for other in before.card if other != match_id))
         gates = stored.gates_for_less(after, match_id)
-        await _change_card(asking, before, after, after, MATCH.delete(MATCH.place_of(old)), *gates)
+        await _change_card(ctx, before, after, after, MATCH.delete(MATCH.place_of(old)), *gates)
         return after
 
-    return await _decided(asking, event_id, change, "match")
+    return await _decided(ctx, event_id, change, "match")
 
 
-async def reorder_matches(asking: Asking, /, *, event: EventId, matches: list[MatchId]) -> Event:
+async def reorder_matches(ctx: Context, /, *, event: EventId, matches: list[MatchId]) -> Event:
     """The card in another order, which names each of its matches once. The pre-show stays in front."""
-    asking.with_role(Role.EDITOR)
+    ctx.with_role(Role.EDITOR)
     wanted = [key.partition(":") for key in matches]
 
     async def change(before: Event) -> Event:
@@ -293,39 +293,41 @@ async def reorder_matches(asking: Asking, /, *, event: EventId, matches: list[Ma
         if len(ids) != len(wanted) or sorted(ids) != sorted(before.card):
             message = f"Name each of the card's {len(before.card)} matches exactly once."
             raise InvalidInput(message, path=("input", "matches"))
-        after = before.changed(card=_ordered(tuple(ids), await pickem_of(asking).card(before)))
-        await _change_card(asking, before, after, after)
+        after = before.changed(card=_ordered(tuple(ids), await pickem_of(ctx).card(before)))
+        await _change_card(ctx, before, after, after)
         return after
 
-    return await _decided(asking, event, change)
+    return await _decided(ctx, event, change)
 
 
-async def record_result(asking: Asking, /, *, match: MatchId, outcome: MatchOutcome, winner: int | None = None) -> Bout:
+async def record_result(
+    ctx: Context, /, *, match: MatchId, outcome: MatchOutcome, winner: int | None = None
+) -> MatchView:
     """How a match ended; a later result corrects an earlier one. Points follow when the event is scored."""
-    asking.with_role(Role.EDITOR)
+    ctx.with_role(Role.EDITOR)
     event_id, _, match_id = match.partition(":")
 
-    async def change(before: Event) -> Bout:
-        found = _on_card(before, await pickem_of(asking).card(before), match_id)
+    async def change(before: Event) -> MatchView:
+        found = _on_card(before, await pickem_of(ctx).card(before), match_id)
         if before.state not in (EventState.LOCKED, EventState.SCORED):
             message = f"This event is {before.state.value}. Results are recorded once it is locked."
-            raise Clash(message, path=("input", "match"))
+            raise Conflict(message, path=("input", "match"))
         result = rules.result_of(found, outcome, winner)
         if before.results.get(match_id) == result:
-            return await _receipted(asking, bout(before, found))
+            return await _receipted(ctx, match_view(before, found))
         results = {**before.results, match_id: result}
         after = before.changed(results=results, generation=before.generation + 1)
-        answer = bout(after, found)
-        await stored.change_event(asking.table, before, after, asking.once, answer)
+        answer = match_view(after, found)
+        await stored.change_event(ctx.table, before, after, ctx.once, answer)
         return answer
 
-    return await _decided(asking, event_id, change, "match")
+    return await _decided(ctx, event_id, change, "match")
 
 
 def _require_upcoming(event: Event) -> None:
     if event.state is EventState.CANCELLED:
         message = "This event is cancelled; its card stays as it is."
-        raise Clash(message)
+        raise Conflict(message)
     if event.state is not EventState.UPCOMING:
         raise Locked
 
@@ -340,5 +342,5 @@ def _ordered(card: tuple[str, ...], matches: Mapping[str, Match]) -> tuple[str, 
     return rules.in_order(card, (match.id for match in matches.values() if match.preshow))
 
 
-async def _change_card(asking: Asking, before: Event, after: Event, answer: object, *writes: Write) -> None:
-    await stored.change_event(asking.table, before, after, asking.once, answer, *writes, clock=asking.house.clock)
+async def _change_card(ctx: Context, before: Event, after: Event, answer: object, *writes: Write) -> None:
+    await stored.change_event(ctx.table, before, after, ctx.once, answer, *writes, clock=ctx.services.clock)

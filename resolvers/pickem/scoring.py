@@ -24,11 +24,11 @@ from datastore.dynamo.budgets import unhurried
 from datastore.people import SHARDS
 from datastore.pickem import events as stored
 from datastore.pickem import histograms, standings
-from datastore.pickem.events import Changed, Event, EventState
+from datastore.pickem.events import Event, EventState, VersionConflict
 from datastore.pickem.histograms import Histogram
 from datastore.pickem.predictions import PREDICTION, Prediction
-from datastore.refusals import Busy, Clash, NotFound
-from resolvers.context import Asking, House, NodeOf
+from datastore.refusals import Conflict, NotFound, Unavailable
+from resolvers.context import Context, NodeOf, Services
 from resolvers.pickem import rules
 from resolvers.pickem.cache import Pickem, scope_of_event, unasked
 from resolvers.pickem.views import Scored
@@ -39,10 +39,10 @@ AT_ONCE = 50
 """Predictions under way at a time: enough to keep an engine busy, few enough for flat memory."""
 
 
-async def score_event(asking: Asking, /, *, event: EventId) -> Scored:
+async def score_event(ctx: Context, /, *, event: EventId) -> Scored:
     """Scores what is not scored yet. What takes longer than a request goes on without it."""
-    asking.with_role(Role.EDITOR)
-    task = asking.house.part(Scorings).begin(event)
+    ctx.with_role(Role.EDITOR)
+    task = ctx.services.get(Scorings).begin(event)
     # The request may end before the scoring; a second keeps time for the answer.
     done, _ = await asyncio.wait({task.running}, timeout=max(0.1, remaining() - 1.0))
     if not done:
@@ -50,10 +50,10 @@ async def score_event(asking: Asking, /, *, event: EventId) -> Scored:
             f"Scoring goes on: {task.progress.done} of {task.progress.total} predictions so far. "
             "Ask again for the result."
         )
-        raise Busy(message, retry_after=5.0)
+        raise Unavailable(message, retry_after=5.0)
     answer = task.running.result()
-    if asking.once.key is not None:
-        await asking.once.transact(asking.table, answer)
+    if ctx.once.key is not None:
+        await ctx.once.transact(ctx.table, answer)
     return answer
 
 
@@ -76,8 +76,8 @@ class Scoring:
 class Scorings:
     """The scorings of a process: one at a time for each event, whoever asks."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, services: Services) -> None:
+        self._house = services
         self._under_way: dict[str, Scoring] = {}
 
     def begin(self, event: str) -> Scoring:
@@ -106,28 +106,28 @@ class Scorings:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def score(house: House, event_id: str, progress: Progress) -> Scored:
+async def score(services: Services, event_id: str, progress: Progress) -> Scored:
     """Scores an event until all of its predictions are of its present generation."""
     while True:
-        event = await house.part(Pickem).event_now(event_id)
+        event = await services.get(Pickem).event_now(event_id)
         if event is None:
             raise NotFound(path=("input", "event"))
         if event.state not in (EventState.LOCKED, EventState.SCORED):
             message = f"This event is {event.state.value}. Only a locked event can be scored."
-            raise Clash(message, path=("input", "event"))
+            raise Conflict(message, path=("input", "event"))
         if event.scored == event.generation:
             return Scored(event, event.predictions or 0)
         try:
-            return await _score_generation(house, event, progress)
-        except Changed:
+            return await _score_generation(services, event, progress)
+        except VersionConflict:
             continue
 
 
-async def _score_generation(house: House, event: Event, progress: Progress) -> Scored:
-    table = house.table
+async def _score_generation(services: Services, event: Event, progress: Progress) -> Scored:
+    table = services.table
     if event.begun is None:
         begun = event.changed(begun=event.generation)
-        await stored.change_event(table, event, begun, unasked(house.clock()), begun)
+        await stored.change_event(table, event, begun, unasked(services.clock()), begun)
         event = begun
     gates = await stored.gates_of(table, event.id)
     progress.done, progress.total = 0, sum(gate.predictions for gate in gates)
@@ -138,10 +138,10 @@ async def _score_generation(house: House, event: Event, progress: Progress) -> S
     histogram = Histogram.of(walk.counts)
     await histograms.store(table, scope_of_event(event.id), event.generation, histogram)
     await standings.recount(table, event.season)
-    return await _finished(house, event, histogram.total)
+    return await _finished(services, event, histogram.total)
 
 
-async def _finished(house: House, scored: Event, predictions: int) -> Scored:
+async def _finished(services: Services, scored: Event, predictions: int) -> Scored:
     """Calls the event SCORED, unless it has other results by now."""
     event: Event | None = scored
     while event is not None and event.generation == scored.generation:
@@ -149,13 +149,13 @@ async def _finished(house: House, scored: Event, predictions: int) -> Scored:
             return Scored(event, predictions)
         after = event.changed(state=EventState.SCORED, scored=event.generation, predictions=predictions)
         try:
-            await stored.change_event(house.table, event, after, unasked(house.clock()), after)
-        except Changed:  # renamed, or finished by another scorer
-            event = await house.part(Pickem).event_now(event.id)
+            await stored.change_event(services.table, event, after, unasked(services.clock()), after)
+        except VersionConflict:  # renamed, or finished by another scorer
+            event = await services.get(Pickem).event_now(event.id)
         else:
-            await histograms.drop(house.table, scope_of_event(event.id), after.generation)
+            await histograms.drop(services.table, scope_of_event(event.id), after.generation)
             return Scored(after, predictions)
-    raise Changed
+    raise VersionConflict
 
 
 @dataclass(slots=True)

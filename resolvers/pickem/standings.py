@@ -9,64 +9,66 @@ from datastore.dynamo import Page, Window
 from datastore.people import Profile
 from datastore.pickem import standings as stored
 from datastore.refusals import InvalidInput
-from resolvers.context import Asking
+from resolvers.context import Context
 from resolvers.loading.batched import together
 from resolvers.people import authors
 from resolvers.pickem import rules
 from resolvers.pickem.cache import Pickem, pickem_of
-from resolvers.pickem.views import Ranked, ranked
+from resolvers.pickem.views import StandingView, standing_view
 
 PAGE_SIZE = 20
 LARGEST_PAGE = 100
 
 
-async def standings(asking: Asking, /, *, season: str, window: Window) -> Page[Ranked]:
+async def standings(ctx: Context, /, *, season: str, window: Window) -> Page[StandingView]:
     """By points, then by correct picks, then who joined first. The same points share a rank."""
     name = _season(season)
     page, (about, histogram) = await asyncio.gather(
-        stored.standings_page(asking.table, name, window), pickem_of(asking).ranks_of_season(name)
+        stored.standings_page(ctx.table, name, window), pickem_of(ctx).ranks_of_season(name)
     )
-    return page.map([ranked(one, histogram) for one in page.nodes]).counted(about.members)
+    return page.map([standing_view(one, histogram) for one in page.nodes]).counted(about.members)
 
 
-async def user_standings(asking: Asking, profile: Profile, /) -> list[Ranked]:
+async def user_standings(ctx: Context, profile: Profile, /) -> list[StandingView]:
     """One for each season the member has played in, the last by name first."""
-    kept = pickem_of(asking)
+    kept = pickem_of(ctx)
     loaded = await kept.members.load((profile.user, None))
     found = loaded[0] if loaded else []
     seasons = await asyncio.gather(*(kept.ranks_of_season(one.season) for one in found))
-    return [ranked(one, histogram) for one, (_, histogram) in zip(found, seasons, strict=True)]
+    return [standing_view(one, histogram) for one, (_, histogram) in zip(found, seasons, strict=True)]
 
 
-async def user_standing(asking: Asking, profile: Profile, /, *, season: str) -> Ranked | None:
+async def user_standing(ctx: Context, profile: Profile, /, *, season: str) -> StandingView | None:
     name = _season(season)
     found, (_, histogram) = await asyncio.gather(
-        stored.standing(asking.table, profile.user, name), pickem_of(asking).ranks_of_season(name)
+        stored.standing(ctx.table, profile.user, name), pickem_of(ctx).ranks_of_season(name)
     )
-    return ranked(found, histogram) if found else None
+    return standing_view(found, histogram) if found else None
 
 
 @together
-async def standing_users(asking: Asking, rows: Sequence[Ranked], /) -> list[Profile]:
-    return await authors(asking, [row.user for row in rows])
+async def standing_users(ctx: Context, rows: Sequence[StandingView], /) -> list[Profile]:
+    return await authors(ctx, [row.user for row in rows])
 
 
-async def standings_changed(asking: Asking, /, *, season: str, first: int | None = None) -> AsyncIterator[list[Ranked]]:
+async def standings_changed(
+    ctx: Context, /, *, season: str, first: int | None = None
+) -> AsyncIterator[list[StandingView]]:
     """The first rows now, and again after each change."""
     name, size = _season(season), PAGE_SIZE if first is None else first
     if not 1 <= size <= LARGEST_PAGE:
         message = f"`first` is 1 to {LARGEST_PAGE}."
         raise InvalidInput(message, path=("first",))
-    house = asking.house
-    kept = house.part(Pickem)
-    window = Window(size, house.seal)
+    services = ctx.services
+    kept = services.get(Pickem)
+    window = Window(size, services.seal)
 
-    async def look() -> list[Ranked]:
-        page = await stored.standings_page(house.table, name, window)
+    async def look() -> list[StandingView]:
+        page = await stored.standings_page(services.table, name, window)
         _, histogram = await kept.ranks_of_season(name)
-        return [ranked(one, histogram) for one in page.nodes]
+        return [standing_view(one, histogram) for one in page.nodes]
 
-    async for rows in house.live.changes(("standings", name, size), look):
+    async for rows in services.live.changes(("standings", name, size), look):
         yield rows
 
 

@@ -12,7 +12,7 @@ from datastore.pickem.standings import Standing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bout(Match):
+class MatchView(Match):
     """A match where it stands on its event's card."""
 
     order: int
@@ -20,9 +20,9 @@ class Bout(Match):
     revealed: bool = False
 
 
-def bout(event: Event, match: Match) -> Bout:
+def match_view(event: Event, match: Match) -> MatchView:
     own = {field.name: getattr(match, field.name) for field in fields(Match)}
-    return Bout(
+    return MatchView(
         **own,
         order=event.card.index(match.id) + 1,
         result=event.results.get(match.id),
@@ -31,15 +31,15 @@ def bout(event: Event, match: Match) -> Bout:
 
 
 @dataclass(frozen=True, slots=True)
-class BoutAndEvent:
+class MatchAndEvent:
     """What adding a match answers with."""
 
-    match: Bout
+    match: MatchView
     event: Event
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PredictionView:
     """A prediction together with its event, which decides what may be seen of it."""
 
     prediction: Prediction
@@ -73,7 +73,7 @@ class Pick:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class StandingView:
     """A standing and its place among all of the season."""
 
     user: str
@@ -84,8 +84,8 @@ class Ranked:
     events_played: int
 
 
-def ranked(standing: Standing, histogram: Histogram) -> Ranked:
-    return Ranked(
+def standing_view(standing: Standing, histogram: Histogram) -> StandingView:
+    return StandingView(
         standing.user,
         standing.season,
         histogram.rank(standing.points),

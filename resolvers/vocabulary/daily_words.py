@@ -13,7 +13,7 @@ import structlog
 from datastore import vocabulary
 from datastore.dynamo import Page, Source, Window, merge
 from datastore.people import Profile
-from datastore.refusals import Clash, InvalidInput
+from datastore.refusals import Conflict, InvalidInput
 from datastore.vocabulary import (
     LONGEST_LIST,
     MOST_WORDS,
@@ -27,7 +27,7 @@ from datastore.vocabulary import (
     WordList,
 )
 from resolvers import people
-from resolvers.context import Asking, NodeOf
+from resolvers.context import Context, NodeOf
 from resolvers.viewer import Role
 from resolvers.vocabulary.profile_screen import Screens
 from resolvers.vocabulary.streaks import day_of, zone_of
@@ -60,81 +60,81 @@ class NewWord:
 # ── lists ──
 
 
-async def word_list(asking: Asking, /, *, id: ListId) -> WordList | None:  # noqa: A002 - the argument's public name
-    found = await vocabulary.word_list(asking.table, id, consistent=True)
-    if found is None or not found.visible_to(reader(asking)):
+async def word_list(ctx: Context, /, *, id: ListId) -> WordList | None:  # noqa: A002 - the argument's public name
+    found = await vocabulary.word_list(ctx.table, id, consistent=True)
+    if found is None or not found.visible_to(reader(ctx)):
         return None
-    asking.house.part(Shelves).lists.put(id, found)
+    ctx.services.get(Shelves).lists.put(id, found)
     return found
 
 
-async def word_lists(asking: Asking, /, *, window: Window) -> Page[WordList]:
+async def word_lists(ctx: Context, /, *, window: Window) -> Page[WordList]:
     """Public lists and the viewer's own private ones, together by name."""
     scope = "word lists"
     position = window.position(scope)
-    member = reader(asking)
+    member = reader(ctx)
     shelves = [vocabulary.shelf(None), *([vocabulary.shelf(member)] if member is not None else [])]
     sources = [Source(shelf.past(position), window.size + 1) for shelf in shelves]
-    merged = await merge(asking.table, sources, window.size + 1)
+    merged = await merge(ctx.table, sources, window.size + 1)
     for found in merged.records:
-        asking.house.part(Shelves).lists.put(found.list, found)
+        ctx.services.get(Shelves).lists.put(found.list, found)
     return Page.cut(merged.records, window, scope, shelves[0].sort_of)
 
 
-async def owner(asking: Asking, found: WordList, /) -> Profile | None:
+async def owner(ctx: Context, found: WordList, /) -> Profile | None:
     """Public lists belong to the community's editors together."""
-    return None if found.public or found.owner is None else await people.author(asking, found.owner)
+    return None if found.public or found.owner is None else await people.author(ctx, found.owner)
 
 
-async def subscriber_count(asking: Asking, found: WordList, /) -> int:
-    return await vocabulary.subscriber_count(asking.table, found.list)
+async def subscriber_count(ctx: Context, found: WordList, /) -> int:
+    return await vocabulary.subscriber_count(ctx.table, found.list)
 
 
-async def words(asking: Asking, found: WordList, /, *, window: Window) -> Page[Word]:
-    return await vocabulary.word_page(asking.table, found, window)
+async def words(ctx: Context, found: WordList, /, *, window: Window) -> Page[Word]:
+    return await vocabulary.word_page(ctx.table, found, window)
 
 
-async def create_word_list(asking: Asking, /, *, name: str, level: int | None = None, public: bool = False) -> WordList:
+async def create_word_list(ctx: Context, /, *, name: str, level: int | None = None, public: bool = False) -> WordList:
     """Editors make public lists; every member makes private ones, up to ten."""
-    member = asking.with_role(Role.EDITOR) if public else asking.member()
+    member = ctx.with_role(Role.EDITOR) if public else ctx.member()
     if level is not None and not 0 <= level <= HIGHEST_LEVEL:
         message = f"A level is 0 to {HIGHEST_LEVEL}."
         raise InvalidInput(message, path=("input", "level"))
     new = WordList(
-        list=asking.new_id(),
+        list=ctx.new_id(),
         name=line(name, LONGEST_NAME, "A list's name", ("input", "name")),
         public=public,
-        created_at=asking.now(),
+        created_at=ctx.now(),
         owner=None if public else member.id,
         level=level,
     )
-    await asking.house.rates.hit(CHANGES, "lists", member.id)
-    await vocabulary.create_list(asking.table, new, asking.once)
-    asking.house.part(Shelves).changed(new)
+    await ctx.services.rates.hit(CHANGES, "lists", member.id)
+    await vocabulary.create_list(ctx.table, new, ctx.once)
+    ctx.services.get(Shelves).changed(new)
     return new
 
 
-async def add_words(asking: Asking, /, *, list: ListId, words: Sequence[NewWord]) -> AddedWords:  # noqa: A002
+async def add_words(ctx: Context, /, *, list: ListId, words: Sequence[NewWord]) -> AddedWords:  # noqa: A002
     """Editors add to public lists, owners to their own; all of the words or none."""
-    asking.member()
-    found = await named_list(asking, list)
+    ctx.member()
+    found = await named_list(ctx, list)
     if found.public:
-        asking.with_role(Role.EDITOR)
+        ctx.with_role(Role.EDITOR)
     if not 1 <= len(words) <= MOST_WORDS:
         message = f"Add 1 to {MOST_WORDS} words at a time; these are {len(words)}."
         raise InvalidInput(message, path=("input", "words"))
     given = tuple(checked(list, word, ("input", "words", str(place))) for place, word in enumerate(words))
-    await asking.house.rates.hit(CHANGES, "words", asking.viewer.id)
+    await ctx.services.rates.hit(CHANGES, "words", ctx.viewer.id)
     # A repeat that finds the claim of its own first attempt goes on with it.
-    same = f"{asking.viewer.id} {asking.once.key}" if asking.once.key else asking.new_id()
+    same = f"{ctx.viewer.id} {ctx.once.key}" if ctx.once.key else ctx.new_id()
     batch = Batch(same, given, LONGEST_LIST if found.public else MOST_WORDS)
-    added = await vocabulary.add_words(asking.table, list, batch, asking.once)
-    asking.house.part(Shelves).changed(added.list)
+    added = await vocabulary.add_words(ctx.table, list, batch, ctx.once)
+    ctx.services.get(Shelves).changed(added.list)
     return added
 
 
-async def words_added(asking: Asking, added: AddedWords, /) -> Sequence[Word]:
-    return await vocabulary.added_words(asking.table, added)
+async def words_added(ctx: Context, added: AddedWords, /) -> Sequence[Word]:
+    return await vocabulary.added_words(ctx.table, added)
 
 
 def checked(list_id: str, word: NewWord, path: tuple[str, ...]) -> Word:
@@ -154,71 +154,71 @@ def checked(list_id: str, word: NewWord, path: tuple[str, ...]) -> Word:
 # ── daily words ──
 
 
-async def daily_words(asking: Asking, /, *, on: date | None = None) -> list[DailyWord]:
+async def daily_words(ctx: Context, /, *, on: date | None = None) -> list[DailyWord]:
     """The words of all lists that the viewer may see, by the lists' names."""
-    day = await _day(asking, on)
-    shelves = [None, member] if (member := reader(asking)) is not None else [None]
-    found = [drawn for shelf in shelves for drawn in await _shelf_on(asking, shelf, day)]
-    lists = await asking.house.part(Shelves).lists.load_many([drawn.list for drawn in found])
+    day = await _day(ctx, on)
+    shelves = [None, member] if (member := reader(ctx)) is not None else [None]
+    found = [drawn for shelf in shelves for drawn in await _shelf_on(ctx, shelf, day)]
+    lists = await ctx.services.get(Shelves).lists.load_many([drawn.list for drawn in found])
     known = [(one.alphabetical, one.list, drawn) for one, drawn in zip(lists, found, strict=True) if one is not None]
     return [drawn for _, _, drawn in sorted(known, key=lambda row: row[:2])]
 
 
-async def daily_word(asking: Asking, found: WordList, /, *, on: date | None = None) -> DailyWord | None:
+async def daily_word(ctx: Context, found: WordList, /, *, on: date | None = None) -> DailyWord | None:
     """The list's word of a date. Today's is drawn by whoever asks first; a day that nobody asked about has none."""
-    day = await _day(asking, on)
-    if day < _today(asking):
-        return await vocabulary.stored(asking.table, found.list, day)
-    return await vocabulary.draw(asking.table, found.list, day)
+    day = await _day(ctx, on)
+    if day < _today(ctx):
+        return await vocabulary.stored(ctx.table, found.list, day)
+    return await vocabulary.draw(ctx.table, found.list, day)
 
 
 async def review(
-    asking: Asking, found: WordList, /, *, from_: date | None = None, to: date | None = None, window: Window
+    ctx: Context, found: WordList, /, *, from_: date | None = None, to: date | None = None, window: Window
 ) -> Page[DailyWord]:
-    return await vocabulary.review(asking.table, found.list, from_, to, window)
+    return await vocabulary.review(ctx.table, found.list, from_, to, window)
 
 
-async def list_of_daily_word(asking: Asking, daily: DailyWord, /) -> WordList:
-    return await list_of(asking, daily.list)
+async def list_of_daily_word(ctx: Context, daily: DailyWord, /) -> WordList:
+    return await list_of(ctx, daily.list)
 
 
-def _today(asking: Asking) -> date:
-    return asking.now().astimezone(UTC).date()
+def _today(ctx: Context) -> date:
+    return ctx.now().astimezone(UTC).date()
 
 
-async def _day(asking: Asking, on: date | None) -> date:
+async def _day(ctx: Context, on: date | None) -> date:
     """The day asked about: today in UTC, or one that has begun, there or where the viewer is."""
-    today = _today(asking)
+    today = _today(ctx)
     if on is None or on <= today:
         return on or today
-    viewer = await people.viewer(asking)
-    if viewer is None or on > day_of(asking.now(), zone_of(viewer.time_zone)):
+    viewer = await people.viewer(ctx)
+    if viewer is None or on > day_of(ctx.now(), zone_of(viewer.time_zone)):
         message = f"The word of {on} is not drawn before that day begins. Ask for {today} or earlier."
         raise InvalidInput(message, path=("on",))
     return on
 
 
-async def _shelf_on(asking: Asking, owner_id: str | None, day: date) -> list[DailyWord]:
+async def _shelf_on(ctx: Context, owner_id: str | None, day: date) -> list[DailyWord]:
     """A shelf's words of a day. On the day itself, lists that have none yet get theirs."""
-    found = {drawn.list: drawn async for drawn in vocabulary.on_date(asking.table, day, owner_id)}
-    shelves, shelf = asking.house.part(Shelves), vocabulary.shelf_of(owner_id)
-    if day >= _today(asking) and not shelves.complete(shelf, day):
-        lists = [one async for one in asking.table.walk(vocabulary.shelf(owner_id)) if one.word_count]
+    found = {drawn.list: drawn async for drawn in vocabulary.on_date(ctx.table, day, owner_id)}
+    shelves, shelf = ctx.services.get(Shelves), vocabulary.shelf_of(owner_id)
+    if day >= _today(ctx) and not shelves.complete(shelf, day):
+        lists = [one async for one in ctx.table.walk(vocabulary.shelf(owner_id)) if one.word_count]
         room = asyncio.Semaphore(_DRAWS_AT_ONCE)
         missing = [one for one in lists if one.list not in found]
-        drawn = await asyncio.gather(*(_drawn(asking, one, day, room) for one in missing))
+        drawn = await asyncio.gather(*(_drawn(ctx, one, day, room) for one in missing))
         found |= {one.list: one for one in drawn if one is not None}
         if not missing:  # what was drawn just now may not be in the index yet
             shelves.completed(shelf, day)
     return list(found.values())
 
 
-async def _drawn(asking: Asking, found: WordList, day: date, room: asyncio.Semaphore) -> DailyWord | None:
+async def _drawn(ctx: Context, found: WordList, day: date, room: asyncio.Semaphore) -> DailyWord | None:
     """One list's word; a list that cannot have one does not stand in the others' way."""
     async with room:
         try:
-            return await vocabulary.draw(asking.table, found.list, day)
-        except (ListBroken, Clash) as error:
+            return await vocabulary.draw(ctx.table, found.list, day)
+        except (ListBroken, Conflict) as error:
             _log.error("a list has no daily word", list=found.list, reason=str(error))
             return None
 
@@ -226,60 +226,60 @@ async def _drawn(asking: Asking, found: WordList, day: date, room: asyncio.Semap
 # ── subscriptions ──
 
 
-async def subscriptions(asking: Asking, profile: Profile, /) -> list[Subscription]:
+async def subscriptions(ctx: Context, profile: Profile, /) -> list[Subscription]:
     """To the member themself: what somebody gets by mail is nobody else's business."""
-    if reader(asking) != profile.user:
+    if reader(ctx) != profile.user:
         return []
-    screen = await asking.house.part(Screens).load(profile.user)
-    found = screen.subscriptions if screen else await vocabulary.subscriptions(asking.table, profile.user)
-    lists = await asking.house.part(Shelves).lists.load_many([one.list for one in found])
+    screen = await ctx.services.get(Screens).load(profile.user)
+    found = screen.subscriptions if screen else await vocabulary.subscriptions(ctx.table, profile.user)
+    lists = await ctx.services.get(Shelves).lists.load_many([one.list for one in found])
     return [one for one, of in zip(found, lists, strict=True) if of is not None and of.visible_to(profile.user)]
 
 
-async def list_of_subscription(asking: Asking, subscription: Subscription, /) -> WordList:
-    return await list_of(asking, subscription.list)
+async def list_of_subscription(ctx: Context, subscription: Subscription, /) -> WordList:
+    return await list_of(ctx, subscription.list)
 
 
 async def subscribe(
-    asking: Asking,
+    ctx: Context,
     /,
     *,
     list: ListId,  # noqa: A002 - the argument's public name
     character_set: CharacterSet = CharacterSet.SIMPLIFIED,
 ) -> Subscription:
-    member = asking.member()
-    found = await named_list(asking, list)
-    await asking.house.rates.hit(CHANGES, "subscriptions", member.id)
-    known = await vocabulary.subscriptions(asking.table, member.id)
+    member = ctx.member()
+    found = await named_list(ctx, list)
+    await ctx.services.rates.hit(CHANGES, "subscriptions", member.id)
+    known = await vocabulary.subscriptions(ctx.table, member.id)
     if len(known) >= MOST_SUBSCRIPTIONS and not any(one.list == list for one in known):
         message = f"You have {len(known)} subscriptions, which is all a member may have."
-        raise Clash(message)
-    wanted = Subscription(member.id, found.list, character_set, active=True, since=asking.now())
-    return await vocabulary.subscribe(asking.table, wanted, asking.once)
+        raise Conflict(message)
+    wanted = Subscription(member.id, found.list, character_set, active=True, since=ctx.now())
+    return await vocabulary.subscribe(ctx.table, wanted, ctx.once)
 
 
 async def unsubscribe(
-    asking: Asking,
+    ctx: Context,
     /,
     *,
     list: ListId,  # noqa: A002 - the argument's public name
     character_set: CharacterSet = CharacterSet.SIMPLIFIED,
 ) -> Subscription:
-    member = asking.member()
-    await named_list(asking, list)
-    return await vocabulary.unsubscribe(asking.table, member.id, list, character_set, asking.once)
+    member = ctx.member()
+    await named_list(ctx, list)
+    return await vocabulary.unsubscribe(ctx.table, member.id, list, character_set, ctx.once)
 
 
 # ── nodes ──
 
 
-async def list_node(asking: Asking, key: str) -> WordList | None:
-    return await word_list(asking, id=key)
+async def list_node(ctx: Context, key: str) -> WordList | None:
+    return await word_list(ctx, id=key)
 
 
-async def word_node(asking: Asking, key: str) -> Word | None:
+async def word_node(ctx: Context, key: str) -> Word | None:
     place = word_place(key)
-    return await visible_word(asking, *place) if place else None
+    return await visible_word(ctx, *place) if place else None
 
 
 def word_place(key: str) -> tuple[str, int] | None:

@@ -18,7 +18,7 @@ from datastore.people import Profile
 from datastore.refusals import InvalidInput, NotAllowed, NotFound
 from datastore.vocabulary import QUIZ, SENTENCE, QuizResult, Screen, Sentence, Span, Word, WordList
 from resolvers import people
-from resolvers.context import UNSET, Asking, NodeOf, Unset
+from resolvers.context import UNSET, Context, NodeOf, Unset
 from resolvers.loading.batched import together
 from resolvers.vocabulary.daily_words import ListId, word_place
 from resolvers.vocabulary.profile_screen import Screens
@@ -47,7 +47,7 @@ class QuizRecorded:
 
 
 async def record_quiz(
-    asking: Asking,
+    ctx: Context,
     /,
     *,
     list: ListId,  # noqa: A002 - the argument's public name
@@ -55,36 +55,36 @@ async def record_quiz(
     total: int,
     on: date | None = None,
 ) -> QuizRecorded:
-    member = asking.member()
-    found = await named_list(asking, list)
+    member = ctx.member()
+    found = await named_list(ctx, list)
     if not 1 <= total <= LONGEST_QUIZ:
         message = f"A quiz has 1 to {LONGEST_QUIZ} questions."
         raise InvalidInput(message, path=("input", "total"))
     if not 0 <= correct <= total:
         message = f"Of {total} questions, 0 to {total} can be answered correctly."
         raise InvalidInput(message, path=("input", "correct"))
-    await asking.house.rates.hit(WRITTEN, "quizzes", member.id)
-    profile, days = await vocabulary.profile_and_days(asking.table, member.id)
+    await ctx.services.rates.hit(WRITTEN, "quizzes", member.id)
+    profile, days = await vocabulary.profile_and_days(ctx.table, member.id)
     result = QuizResult(
         user=member.id,
-        date=_day(asking, profile, on),
-        id=asking.new_id(),
+        date=_day(ctx, profile, on),
+        id=ctx.new_id(),
         list=found.list,
         correct=correct,
         total=total,
-        submitted_at=asking.now(),
+        submitted_at=ctx.now(),
         private=not found.public,
     )
-    today = _today(asking, profile)
+    today = _today(ctx, profile)
     answer: QuizRecorded = await vocabulary.record(
-        asking.table, result, days, lambda after: QuizRecorded(result, streak_of(after.all(), today)), asking.once
+        ctx.table, result, days, lambda after: QuizRecorded(result, streak_of(after.all(), today)), ctx.once
     )
-    asking.house.part(QuizDays).note(result)
+    ctx.services.get(QuizDays).note(result)
     return answer
 
 
 async def write_sentence(
-    asking: Asking,
+    ctx: Context,
     /,
     *,
     sentence: Annotated[str, NodeOf("Sentence")] | None = None,
@@ -93,34 +93,34 @@ async def write_sentence(
     on: date | None = None,
 ) -> Sentence:
     """A new sentence, or another text for one's own. An amended one stays on its day, whatever `on` says."""
-    member = asking.member()
-    practised = await _practised(asking, word)
+    member = ctx.member()
+    practised = await _practised(ctx, word)
     written = _sentence_text(text)
-    await asking.house.rates.hit(WRITTEN, "sentences", member.id)
+    await ctx.services.rates.hit(WRITTEN, "sentences", member.id)
     if sentence is not None:
-        return await _amended(asking, sentence, practised if word is not UNSET else UNSET, written)
-    profile, days = await vocabulary.profile_and_days(asking.table, member.id)
+        return await _amended(ctx, sentence, practised if word is not UNSET else UNSET, written)
+    profile, days = await vocabulary.profile_and_days(ctx.table, member.id)
     new = Sentence(
         user=member.id,
-        date=_day(asking, profile, on),
-        id=asking.new_id(),
+        date=_day(ctx, profile, on),
+        id=ctx.new_id(),
         text=written,
-        created_at=asking.now(),
+        created_at=ctx.now(),
         list=practised.list if practised else None,
         ordinal=practised.ordinal if practised else None,
     )
-    await vocabulary.record(asking.table, new, days, lambda _: new, asking.once)
-    asking.house.part(QuizDays).note(new)
+    await vocabulary.record(ctx.table, new, days, lambda _: new, ctx.once)
+    ctx.services.get(QuizDays).note(new)
     return new
 
 
-async def _amended(asking: Asking, key: str, word: Word | Unset | None, text: str) -> Sentence:
+async def _amended(ctx: Context, key: str, word: Word | Unset | None, text: str) -> Sentence:
     place = _parsed(key)
-    found = await vocabulary.sentence(asking.table, place[2], *place[:2]) if place else None
+    found = await vocabulary.sentence(ctx.table, place[2], *place[:2]) if place else None
     if found is None:
         message = "There is no sentence with this id."
         raise NotFound(message, path=("input", "sentence"))
-    if found.user != asking.viewer.id:
+    if found.user != ctx.viewer.id:
         message = "Only its author may change a sentence."
         raise NotAllowed(message, path=("input", "sentence"))
     changed = replace(found, text=text)
@@ -128,15 +128,15 @@ async def _amended(asking: Asking, key: str, word: Word | Unset | None, text: st
         changed = replace(
             changed, list=word.list if word is not None else None, ordinal=word.ordinal if word is not None else None
         )
-    await vocabulary.amend(asking.table, changed, asking.once)
+    await vocabulary.amend(ctx.table, changed, ctx.once)
     return changed
 
 
-async def _practised(asking: Asking, key: str | Unset | None) -> Word | None:
+async def _practised(ctx: Context, key: str | Unset | None) -> Word | None:
     if key is None or isinstance(key, Unset):
         return None
     place = word_place(key)
-    found = await visible_word(asking, *place) if place else None
+    found = await visible_word(ctx, *place) if place else None
     if found is None:
         message = "There is no word with this id."
         raise NotFound(message, path=("input", "word"))
@@ -152,18 +152,18 @@ def _sentence_text(text: str) -> str:
     return written
 
 
-def _today(asking: Asking, profile: Profile | None) -> date:
+def _today(ctx: Context, profile: Profile | None) -> date:
     """The member's own day."""
     zone = zone_of(profile.time_zone if profile else None)
-    return day_of(asking.now(), zone, asking.house.policy.day_begins_at)
+    return day_of(ctx.now(), zone, ctx.services.policy.day_begins_at)
 
 
-def _day(asking: Asking, profile: Profile | None, on: date | None) -> date:
+def _day(ctx: Context, profile: Profile | None, on: date | None) -> date:
     """The day a result is for: the member's own, or one given that has begun for them and is not long over."""
     if on is None:
-        return _today(asking, profile)
+        return _today(ctx, profile)
     zone = zone_of(profile.time_zone if profile else None)
-    today = day_of(asking.now(), zone)
+    today = day_of(ctx.now(), zone)
     if not today - LOOK_BACK <= on <= today:
         message = f"`on` is {today - LOOK_BACK} to {today}, which is today in your time zone."
         raise InvalidInput(message, path=("input", "on"))
@@ -174,69 +174,69 @@ def _day(asking: Asking, profile: Profile | None, on: date | None) -> date:
 
 
 async def quiz_results(
-    asking: Asking, profile: Profile, /, *, from_: date | None = None, to: date | None = None, window: Window
+    ctx: Context, profile: Profile, /, *, from_: date | None = None, to: date | None = None, window: Window
 ) -> Page[QuizResult]:
     """Newest day first; results of private lists are for their owner."""
-    span, own = Span(from_, to), reader(asking) == profile.user
-    screen = await _screen(asking, profile, span, window)
+    span, own = Span(from_, to), reader(ctx) == profile.user
+    screen = await _screen(ctx, profile, span, window)
     if screen is None:
-        return await vocabulary.quiz_page(asking.table, profile.user, span, window, all_lists=own)
+        return await vocabulary.quiz_page(ctx.table, profile.user, span, window, all_lists=own)
     shown = [one for one in reversed(screen.quizzes) if one.date in span and (own or not one.private)]
     scope = vocabulary.quiz_scope(profile.user, span, all_lists=own)
     return Page.cut(shown[: window.size + 1], window, scope, QUIZ.sort_of)
 
 
 async def sentences(
-    asking: Asking, profile: Profile, /, *, from_: date | None = None, to: date | None = None, window: Window
+    ctx: Context, profile: Profile, /, *, from_: date | None = None, to: date | None = None, window: Window
 ) -> Page[Sentence]:
     """Newest day first."""
     span = Span(from_, to)
-    screen = await _screen(asking, profile, span, window)
+    screen = await _screen(ctx, profile, span, window)
     if screen is None:
-        return await vocabulary.sentence_page(asking.table, profile.user, span, window)
+        return await vocabulary.sentence_page(ctx.table, profile.user, span, window)
     shown = [one for one in reversed(screen.sentences) if one.date in span]
     return Page.cut(shown[: window.size + 1], window, vocabulary.sentence_scope(profile.user, span), SENTENCE.sort_of)
 
 
-async def _screen(asking: Asking, profile: Profile, span: Span, window: Window) -> Screen | None:
+async def _screen(ctx: Context, profile: Profile, span: Span, window: Window) -> Screen | None:
     """The profile screen for a first page of recent days, which it reads with everything else."""
-    if span.since is None or window.cursor is not None or span.since < asking.now().date() - SCREEN:
+    if span.since is None or window.cursor is not None or span.since < ctx.now().date() - SCREEN:
         return None
-    return await asking.house.part(Screens).load(profile.user, span.since)
+    return await ctx.services.get(Screens).load(profile.user, span.since)
 
 
-async def streak(asking: Asking, profile: Profile, /) -> Streak:
-    screen = await asking.house.part(Screens).load(profile.user)
-    days = screen.days if screen else await vocabulary.days_of(asking.table, profile.user)
-    return streak_of(days.all() if days else (), _today(asking, profile))
-
-
-@together
-async def users_of_results(asking: Asking, results: Sequence[QuizResult], /) -> list[Profile]:
-    return await people.authors(asking, [result.user for result in results])
-
-
-async def list_of_result(asking: Asking, result: QuizResult, /) -> WordList:
-    return await list_of(asking, result.list)
+async def streak(ctx: Context, profile: Profile, /) -> Streak:
+    screen = await ctx.services.get(Screens).load(profile.user)
+    days = screen.days if screen else await vocabulary.days_of(ctx.table, profile.user)
+    return streak_of(days.all() if days else (), _today(ctx, profile))
 
 
 @together
-async def users_of_sentences(asking: Asking, sentences: Sequence[Sentence], /) -> list[Profile]:
-    return await people.authors(asking, [one.user for one in sentences])
+async def users_of_results(ctx: Context, results: Sequence[QuizResult], /) -> list[Profile]:
+    return await people.authors(ctx, [result.user for result in results])
 
 
-async def word_of_sentence(asking: Asking, found: Sentence, /) -> Word | None:
+async def list_of_result(ctx: Context, result: QuizResult, /) -> WordList:
+    return await list_of(ctx, result.list)
+
+
+@together
+async def users_of_sentences(ctx: Context, sentences: Sequence[Sentence], /) -> list[Profile]:
+    return await people.authors(ctx, [one.user for one in sentences])
+
+
+async def word_of_sentence(ctx: Context, found: Sentence, /) -> Word | None:
     """Null without a word, and to others when the word is of a private list."""
     if found.list is None or found.ordinal is None:
         return None
-    return await visible_word(asking, found.list, found.ordinal)
+    return await visible_word(ctx, found.list, found.ordinal)
 
 
 # ── the leaderboard ──
 
 
 async def quiz_leaderboard(
-    asking: Asking,
+    ctx: Context,
     /,
     *,
     on: date,
@@ -246,29 +246,29 @@ async def quiz_leaderboard(
     """A day's members, best first. A list that the viewer may not see looks like one without quizzes."""
     scope = f"quiz leaderboard {on} {list or ''}"
     window.position(scope)  # a cursor of another list is refused before anything is read
-    if list is not None and await visible_list(asking, list) is None:
+    if list is not None and await visible_list(ctx, list) is None:
         return Page.cut((), window, scope, str)
-    day = await asking.house.part(QuizDays).day(on)
+    day = await ctx.services.get(QuizDays).day(on)
     return day.page(list, window, scope)
 
 
 @together
-async def users_of_standings(asking: Asking, standings: Sequence[QuizStanding], /) -> list[Profile]:
-    return await people.authors(asking, [standing.user for standing in standings])
+async def users_of_standings(ctx: Context, standings: Sequence[QuizStanding], /) -> list[Profile]:
+    return await people.authors(ctx, [standing.user for standing in standings])
 
 
 # ── nodes ──
 
 
-async def quiz_node(asking: Asking, key: str) -> QuizResult | None:
+async def quiz_node(ctx: Context, key: str) -> QuizResult | None:
     place = _parsed(key)
-    found = await vocabulary.quiz_result(asking.table, place[2], *place[:2]) if place else None
-    return found if found is not None and (not found.private or reader(asking) == found.user) else None
+    found = await vocabulary.quiz_result(ctx.table, place[2], *place[:2]) if place else None
+    return found if found is not None and (not found.private or reader(ctx) == found.user) else None
 
 
-async def sentence_node(asking: Asking, key: str) -> Sentence | None:
+async def sentence_node(ctx: Context, key: str) -> Sentence | None:
     place = _parsed(key)
-    return await vocabulary.sentence(asking.table, place[2], *place[:2]) if place else None
+    return await vocabulary.sentence(ctx.table, place[2], *place[:2]) if place else None
 
 
 def _parsed(key: str) -> tuple[date, str, str] | None:

@@ -16,14 +16,14 @@ from datastore.dynamo.budgets import unhurried
 from datastore.vocabulary import Screen
 
 if TYPE_CHECKING:
-    from resolvers.context import House
+    from resolvers.context import Services
 
 
 class Screens:
     """The screens that are being read."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, services: Services) -> None:
+        self._house = services
         self._gathered: dict[str, tuple[date, asyncio.Future[Screen | None]]] = {}
         self._reads: set[asyncio.Task[None]] = set()
 

@@ -25,7 +25,7 @@ from datastore.people import SHARDS
 from datastore.vocabulary import QuizResult, Sentence
 
 if TYPE_CHECKING:
-    from resolvers.context import House
+    from resolvers.context import Services
 
 SECONDS = 2.0
 _TIMES_ITS_MAKING = 20
@@ -114,8 +114,8 @@ def _ranked(sums: Iterable[tuple[str, _Sum]]) -> tuple[list[str], list[QuizStand
 class QuizDays:
     """The days that this process has been asked about lately."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, services: Services) -> None:
+        self._house = services
         self._made: OrderedDict[date, tuple[float, QuizDay]] = OrderedDict()
         self._under_way: dict[date, asyncio.Task[QuizDay]] = {}
         self._written: OrderedDict[str, QuizResult | Sentence] = OrderedDict()

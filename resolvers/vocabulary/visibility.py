@@ -14,7 +14,7 @@ from datastore.vocabulary import WORD, Word, WordList
 from resolvers.loading.loader import Kept
 
 if TYPE_CHECKING:
-    from resolvers.context import Asking, House
+    from resolvers.context import Context, Services
 
 LISTS_KEPT = 2.0
 WORDS_KEPT = 600.0
@@ -24,8 +24,8 @@ DRAWN_KEPT = 2.0
 class Shelves:
     """Lists as they were some seconds ago, and words, which never change."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, services: Services) -> None:
+        self._house = services
         self.lists: Kept[str, WordList] = Kept(self._read_lists, seconds=LISTS_KEPT)
         self.words: Kept[tuple[str, int], Word] = Kept(self._read_words, seconds=WORDS_KEPT)
         self._complete: dict[tuple[str, date], float] = {}
@@ -52,44 +52,44 @@ class Shelves:
         self._complete[shelf, on] = asyncio.get_running_loop().time() + DRAWN_KEPT
 
 
-def reader(asking: Asking) -> str | None:
+def reader(ctx: Context) -> str | None:
     """Whose private lists may be shown."""
-    return asking.viewer.id if asking.viewer.is_member else None
+    return ctx.viewer.id if ctx.viewer.is_member else None
 
 
-async def visible_list(asking: Asking, list_id: str) -> WordList | None:
+async def visible_list(ctx: Context, list_id: str) -> WordList | None:
     """A list, if the viewer may know of it."""
-    found = await asking.house.part(Shelves).lists.load(key_text(list_id))
-    return found if found is not None and found.visible_to(reader(asking)) else None
+    found = await ctx.services.get(Shelves).lists.load(key_text(list_id))
+    return found if found is not None and found.visible_to(reader(ctx)) else None
 
 
-async def named_list(asking: Asking, list_id: str) -> WordList:
+async def named_list(ctx: Context, list_id: str) -> WordList:
     """The list that an input names. Somebody else's private list is as unknown as one that never was."""
-    found = await visible_list(asking, list_id)
+    found = await visible_list(ctx, list_id)
     if found is None:
         message = "There is no list with this id."
         raise NotFound(message, path=("input", "list"))
     return found
 
 
-async def list_of(asking: Asking, list_id: str) -> WordList:
+async def list_of(ctx: Context, list_id: str) -> WordList:
     """The list behind a record that the viewer may see."""
-    found = await visible_list(asking, list_id)
+    found = await visible_list(ctx, list_id)
     if found is None:
         raise NotFound
     return found
 
 
-async def visible_word(asking: Asking, list_id: str, ordinal: int) -> Word | None:
+async def visible_word(ctx: Context, list_id: str, ordinal: int) -> Word | None:
     """A word of a list that the viewer may see."""
-    found = await visible_list(asking, list_id)
+    found = await visible_list(ctx, list_id)
     if found is None:
         return None
     if ordinal >= found.word_count:  # the list may be a little older than the word
-        found = await vocabulary.word_list(asking.table, list_id, consistent=True)
+        found = await vocabulary.word_list(ctx.table, list_id, consistent=True)
         if found is None or ordinal >= found.word_count:
             return None
-    return await asking.house.part(Shelves).words.load((list_id, ordinal))
+    return await ctx.services.get(Shelves).words.load((list_id, ordinal))
 
 
 # ── rules for texts ──

@@ -14,15 +14,15 @@ from datastore import voting
 from datastore.dynamo import BadKey, key_text
 from datastore.refusals import InvalidInput, NotFound, Refusal
 from datastore.voting import MAIN, Ballot, Contender, Outcome, TokenExpired, TokenSpent, TokenUnknown, Vote
-from datastore.voting.pair_walk import Crowd, Step, Walk
-from resolvers.context import AnyId, Asking
+from datastore.voting.pair_walk import EligibleContenders, Step, Walk
+from resolvers.context import AnyId, Context
 from resolvers.node_ids import read_node_id
 from resolvers.viewer import Role
 from resolvers.voting.boards import Matchup, contender_at, record_of, standings
 
 if TYPE_CHECKING:
     from datastore.voting import Board
-    from resolvers.context import House
+    from resolvers.context import Services
 
 
 class Exhausted(Refusal):
@@ -71,7 +71,7 @@ class VoteCast:
     progress: Progress
 
 
-class FirstDraws:
+class FirstDrawSizes:
     """How large a board was when somebody's cycle began, as long as nothing is voted in it.
 
     A walk that has begun is in the latest vote. Before that, only this keeps a drawn pair from changing when somebody
@@ -80,7 +80,7 @@ class FirstDraws:
 
     MOST = 50_000
 
-    def __init__(self, _: House) -> None:
+    def __init__(self, _: Services) -> None:
         self._sizes: OrderedDict[tuple[str, str, int], int] = OrderedDict()
 
     def size(self, voter: str, board: str, number: int, now: int) -> int:
@@ -95,30 +95,32 @@ def seed_of(voter: str, board: str) -> bytes:
     return blake2b(f"{board}#{voter}".encode(), digest_size=32).digest()
 
 
-async def draw_matchup(asking: Asking, /, *, board: str = MAIN) -> DrawnBallot:
+async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     """The viewer's next pair. Nothing is written; until it is voted the same pair comes again."""
-    await _not_too_often(asking, "draw")
+    await _not_too_often(ctx, "draw")
     if not voting.is_slug(board):
         raise _no_board(board)
-    voter = asking.viewer.id
+    voter = ctx.viewer.id
     now, latest = await asyncio.gather(
-        voting.board_now(asking.table, board, consistent=True), voting.latest_vote(asking.table, voter, board)
+        voting.board_now(ctx.table, board, consistent=True), voting.latest_vote(ctx.table, voter, board)
     )
     if now is None:
         raise _no_board(board)
     number = latest.number + 1 if latest else 1
     walk = latest.way() if latest else Walk()
-    step, crowd = _drawn(asking, walk, now.board.crowd, (voter, board, number))
+    step, crowd = _drawn(ctx, walk, now.board.crowd, (voter, board, number))
     ballot = Ballot(
         voter, board, number, step.low, step.high, step.low_is_left,
-        asking.now() + timedelta(seconds=asking.house.policy.ballot_seconds), step.after.packed(),
+        ctx.now() + timedelta(seconds=ctx.services.policy.ballot_seconds), step.after.packed(),
     )  # fmt: skip
     # Who joined behind a remembered beginning is still to come.
     remaining = step.remaining + now.board.crowd.pairs(crowd.size, now.board.size)
-    return DrawnBallot(ballot, ballot.sealed(asking.house.seal), Progress(step.seen, remaining))
+    return DrawnBallot(ballot, ballot.sealed(ctx.services.seal), Progress(step.seen, remaining))
 
 
-def _drawn(asking: Asking, walk: Walk, crowd: Crowd, place: tuple[str, str, int]) -> tuple[Step, Crowd]:
+def _drawn(
+    ctx: Context, walk: Walk, crowd: EligibleContenders, place: tuple[str, str, int]
+) -> tuple[Step, EligibleContenders]:
     """The next step, and the crowd it was drawn from."""
     voter, board, number = place
     seed = seed_of(voter, board)
@@ -126,49 +128,49 @@ def _drawn(asking: Asking, walk: Walk, crowd: Crowd, place: tuple[str, str, int]
     if step is None:
         raise Exhausted
     if walk.known == 0 or step.cycle != walk.cycle:
-        size = asking.house.part(FirstDraws).size(voter, board, number, crowd.size)
-        begun = Crowd(size, crowd.retired & ((1 << size) - 1))
+        size = ctx.services.get(FirstDrawSizes).size(voter, board, number, crowd.size)
+        begun = EligibleContenders(size, crowd.retired & ((1 << size) - 1))
         earlier = walk.draw(seed, begun) if size < crowd.size else None
         if earlier is not None:
             return earlier, begun
     return step, crowd
 
 
-async def cast_vote(asking: Asking, /, *, token: AnyId, verdict: Verdict) -> VoteCast:
+async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteCast:
     """Counts a verdict once, however often it arrives."""
-    await _not_too_often(asking, "vote")
-    ballot = Ballot.opened(asking.house.seal, token)
-    if ballot.voter != asking.viewer.id:
+    await _not_too_often(ctx, "vote")
+    ballot = Ballot.opened(ctx.services.seal, token)
+    if ballot.voter != ctx.viewer.id:
         raise TokenUnknown(path=("input", "token"))
-    if ballot.expires_at <= asking.now():
+    if ballot.expires_at <= ctx.now():
         raise TokenExpired(path=("input", "token"))
-    board = await _board_with_room(asking, ballot)
+    board = await _board_with_room(ctx, ballot)
     outcome = _outcome(verdict, low_is_left=ballot.low_is_left)
     vote = Vote(
-        ballot.voter, ballot.board, ballot.number, ballot.low, ballot.high, outcome, asking.now(), ballot.walk,
+        ballot.voter, ballot.board, ballot.number, ballot.low, ballot.high, outcome, ctx.now(), ballot.walk,
         voting.shard_of(ballot.voter, voting.shards_for(board.contender_count, board.rate)),
     )  # fmt: skip
     if outcome is Outcome.SKIP:
-        counted = await voting.cast(asking.table, vote)
+        counted = await voting.cast(ctx.table, vote)
     else:
-        async with standings(asking).tide(board.slug).voting():
-            counted = await voting.cast(asking.table, vote)
+        async with standings(ctx).tide(board.slug).voting():
+            counted = await voting.cast(ctx.table, vote)
     if (counted.low, counted.high, counted.verdict) != (vote.low, vote.high, vote.verdict):
         raise TokenSpent(path=("input", "token"))
     return VoteCast(counted, ballot.low_is_left, _progress(counted, board.crowd))
 
 
-async def _board_with_room(asking: Asking, ballot: Ballot) -> Board:
+async def _board_with_room(ctx: Context, ballot: Ballot) -> Board:
     """The board, once its readers sum as many shards as its writers use."""
-    known = standings(asking)
+    known = standings(ctx)
     now = await known.boards.load(ballot.board)
     if now is None:  # it may have been made a moment ago, by another process
-        now = await voting.board_now(asking.table, ballot.board, consistent=True)
+        now = await voting.board_now(ctx.table, ballot.board, consistent=True)
     if now is None:
         raise TokenUnknown(path=("input", "token"))
     shards = voting.shards_for(now.board.contender_count, now.board.rate)
     if shards > now.board.spread:
-        await voting.raise_spread(asking.table, ballot.board, shards)
+        await voting.raise_spread(ctx.table, ballot.board, shards)
         known.changed(ballot.board)
     return now.board
 
@@ -183,11 +185,11 @@ def _outcome(verdict: Verdict, *, low_is_left: bool) -> Outcome:
             return Outcome.LOW if (verdict is Verdict.LEFT) == low_is_left else Outcome.HIGH
 
 
-async def _not_too_often(asking: Asking, what: str) -> None:
-    policy, rates = asking.house.policy, asking.house.rates
-    if asking.address:
-        await rates.hit(policy.votes_per_address, what, "address", asking.address)
-    await rates.hit(policy.votes_per_visitor, what, "visitor", asking.viewer.id)
+async def _not_too_often(ctx: Context, what: str) -> None:
+    policy, rates = ctx.services.policy, ctx.services.rates
+    if ctx.address:
+        await rates.hit(policy.votes_per_address, what, "address", ctx.address)
+    await rates.hit(policy.votes_per_visitor, what, "visitor", ctx.viewer.id)
 
 
 def _no_board(slug: str) -> NotFound:
@@ -198,40 +200,40 @@ def _no_board(slug: str) -> NotFound:
 # ── fields ──
 
 
-async def ballot_left(asking: Asking, drawn: DrawnBallot, /) -> Contender:
+async def ballot_left(ctx: Context, drawn: DrawnBallot, /) -> Contender:
     ballot = drawn.ballot
-    return await contender_at(asking, ballot.board, ballot.low if ballot.low_is_left else ballot.high)
+    return await contender_at(ctx, ballot.board, ballot.low if ballot.low_is_left else ballot.high)
 
 
-async def ballot_right(asking: Asking, drawn: DrawnBallot, /) -> Contender:
+async def ballot_right(ctx: Context, drawn: DrawnBallot, /) -> Contender:
     ballot = drawn.ballot
-    return await contender_at(asking, ballot.board, ballot.high if ballot.low_is_left else ballot.low)
+    return await contender_at(ctx, ballot.board, ballot.high if ballot.low_is_left else ballot.low)
 
 
-async def winner(asking: Asking, cast: VoteCast, /) -> Contender | None:
+async def winner(ctx: Context, cast: VoteCast, /) -> Contender | None:
     """Null for a tie and a skip."""
     vote = cast.vote
     if vote.verdict in (Outcome.TIE, Outcome.SKIP):
         return None
-    return await contender_at(asking, vote.board, vote.low if vote.verdict is Outcome.LOW else vote.high)
+    return await contender_at(ctx, vote.board, vote.low if vote.verdict is Outcome.LOW else vote.high)
 
 
-async def matchup_of_cast(asking: Asking, cast: VoteCast, /) -> Matchup:
+async def matchup_of_cast(ctx: Context, cast: VoteCast, /) -> Matchup:
     vote = cast.vote
     left, right = (vote.low, vote.high) if cast.low_is_left else (vote.high, vote.low)
-    return await record_of(asking, vote.board, left, right)
+    return await record_of(ctx, vote.board, left, right)
 
 
-async def progress(asking: Asking, board: Board, /) -> Progress:
+async def progress(ctx: Context, board: Board, /) -> Progress:
     """How far the viewer is through this board's pairs."""
-    latest = await voting.latest_vote(asking.table, asking.viewer.id, board.slug)
+    latest = await voting.latest_vote(ctx.table, ctx.viewer.id, board.slug)
     return _progress(latest, board.crowd) if latest else Progress(0, board.pair_count)
 
 
-def _progress(vote: Vote, crowd: Crowd) -> Progress:
+def _progress(vote: Vote, crowd: EligibleContenders) -> Progress:
     walk = vote.way()
     # The walk may know of somebody who joined a moment ago, when the board at hand does not yet.
-    crowd = Crowd(max(crowd.size, walk.known), crowd.retired)
+    crowd = EligibleContenders(max(crowd.size, walk.known), crowd.retired)
     walk = walk.counted(seed_of(vote.voter, vote.board), crowd)
     return Progress(walk.seen, walk.remaining(crowd))
 
@@ -239,17 +241,17 @@ def _progress(vote: Vote, crowd: Crowd) -> Progress:
 # ── editors ──
 
 
-async def void_voter(asking: Asking, /, *, board: str = MAIN, voter: AnyId) -> int:
+async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId) -> int:
     """Takes back what one voter said on one board, and settles it. Again, it finds nothing to take back."""
-    asking.with_role(Role.EDITOR)
-    if not voting.is_slug(board) or await standings(asking).boards.load(board) is None:
+    ctx.with_role(Role.EDITOR)
+    if not voting.is_slug(board) or await standings(ctx).boards.load(board) is None:
         raise _no_board(board)
-    tide = standings(asking).tide(board)
+    tide = standings(ctx).tide(board)
     async with tide.voting():
-        removed = await voting.void_votes(asking.table, _voter(voter), board)
+        removed = await voting.void_votes(ctx.table, _voter(voter), board)
     await tide.settle_anew()
-    if asking.once.key is not None:
-        await asking.once.transact(asking.table, removed)
+    if ctx.once.key is not None:
+        await ctx.once.transact(ctx.table, removed)
     return removed
 
 

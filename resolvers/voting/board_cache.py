@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from datastore.dynamo import Slice
-    from resolvers.context import House
+    from resolvers.context import Services
 
 EVERY = 2.0
 SOON = 0.2
@@ -52,17 +52,17 @@ Place: TypeAlias = tuple[str, int]
 SliceOf: TypeAlias = tuple[str, tuple[int, int], str | None, int]
 
 
-class Standings:
+class BoardCache:
     """The boards as this process knows them."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, services: Services) -> None:
+        self._house = services
         self.boards: Kept[str, BoardNow] = Kept(self._read_boards, seconds=0.25)
         self.contenders: Kept[Place, Contender] = Kept(self._read_contenders, seconds=0.25)
         self.pictures: Kept[Place, str] = Kept(self._read_pictures, seconds=5.0, most=1000)
         self._slices: Kept[SliceOf, Slice[Contender]] = Kept(self._read_slices, seconds=0.25, most=200)
         self._rosters: Kept[tuple[str, tuple[int, int]], Roster] = Kept(self._read_rosters, seconds=60.0, most=16)
-        self._tides: dict[str, Tide] = {}
+        self._tides: dict[str, BoardSettler] = {}
 
     # ── what is read, together and never twice at a time ──
 
@@ -110,7 +110,7 @@ class Standings:
     def _overdue(self, board: Board) -> bool:
         return board.settled_at is None or board.settled_at < self._house.clock() - timedelta(seconds=EVERY)
 
-    async def _awaited(self, tide: Tide, patience: float) -> None:
+    async def _awaited(self, tide: BoardSettler, patience: float) -> None:
         try:
             async with asyncio.timeout(patience):
                 await tide.settle()
@@ -135,8 +135,8 @@ class Standings:
             self.contenders.put((board, contender.ordinal), contender)
             self.pictures.forget((board, contender.ordinal))
 
-    def tide(self, slug: str) -> Tide:
-        return self._tides.setdefault(slug, Tide(slug, self, self._house))
+    def tide(self, slug: str) -> BoardSettler:
+        return self._tides.setdefault(slug, BoardSettler(slug, self, self._house))
 
     def settled(self, roster: Roster, before: Roster | None) -> None:
         """Takes over what a settling found, so that this process shows it at once."""
@@ -155,15 +155,15 @@ class Standings:
         await asyncio.gather(*(tide.close() for tide in self._tides.values()))
 
 
-class Tide:
+class BoardSettler:
     """The votes of this process on one board that come in, and are settled every two seconds while they do."""
 
-    def __init__(self, slug: str, standings: Standings, house: House) -> None:
+    def __init__(self, slug: str, standings: BoardCache, services: Services) -> None:
         self.name = secrets.token_hex(6)
         """Of this process's marks on the board."""
         self._slug = slug
         self._standings = standings
-        self._house = house
+        self._house = services
         self._in_flight = 0
         self._changed = False
         self._marked_until: datetime | None = None
@@ -203,7 +203,7 @@ class Tide:
         async with self._marking:
             if self._marked_until is None or self._marked_until < needed:
                 until = needed + _MARKED_AHEAD
-                await voting.stir(self._house.table, self._slug, self.name, until)
+                await voting.mark_dirty(self._house.table, self._slug, self.name, until)
                 self._marked_until = until
 
     async def _run(self) -> None:
@@ -224,7 +224,7 @@ class Tide:
             # Taken back here first: whoever votes from now on waits for the lock and marks anew.
             self._marked_until = None
             try:
-                await voting.unstir(self._house.table, self._slug, self.name)
+                await voting.clear_dirty(self._house.table, self._slug, self.name)
             except DynamoError as error:
                 _log.warning("a mark was left; others will settle this board for a while", reason=str(error))
 

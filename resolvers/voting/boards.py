@@ -10,10 +10,10 @@ from typing import Annotated, Any
 from datastore import voting
 from datastore.dynamo import Page, Window
 from datastore.refusals import InvalidInput, NotFound
-from datastore.voting import MAIN, Board, Contender, PairTally, Wish
-from resolvers.context import UNSET, Asking, NodeOf, Unset
+from datastore.voting import MAIN, Board, Contender, ContenderChange, PairTally
+from resolvers.context import UNSET, Context, NodeOf, Unset
 from resolvers.viewer import Role
-from resolvers.voting.board_cache import Standings
+from resolvers.voting.board_cache import BoardCache
 from resolvers.voting.svg import harmless
 
 ContenderId = Annotated[str, NodeOf("Contender")]
@@ -74,8 +74,8 @@ class Matchup:
         return cls(record.board, record.high, record.low, record.hi, record.lo, record.t)
 
 
-def standings(asking: Asking) -> Standings:
-    return asking.house.part(Standings)
+def standings(ctx: Context) -> BoardCache:
+    return ctx.services.get(BoardCache)
 
 
 def place_of(key: str) -> tuple[str, int] | None:
@@ -87,27 +87,27 @@ def place_of(key: str) -> tuple[str, int] | None:
 # ── boards ──
 
 
-async def board(asking: Asking, /, *, slug: str = MAIN) -> Board | None:
-    return await standings(asking).board(slug) if voting.is_slug(slug) else None
+async def board(ctx: Context, /, *, slug: str = MAIN) -> Board | None:
+    return await standings(ctx).board(slug) if voting.is_slug(slug) else None
 
 
-async def boards(asking: Asking, /, *, window: Window) -> Page[Board]:
-    return await voting.boards_page(asking.table, window)
+async def boards(ctx: Context, /, *, window: Window) -> Page[Board]:
+    return await voting.boards_page(ctx.table, window)
 
 
-async def create_board(asking: Asking, /, *, slug: str, title: str) -> Board:
-    asking.with_role(Role.EDITOR)
+async def create_board(ctx: Context, /, *, slug: str, title: str) -> Board:
+    ctx.with_role(Role.EDITOR)
     if not voting.is_slug(slug):
         message = "A slug has 1 to 64 small letters, digits and dashes, and neither begins nor ends with a dash."
         raise InvalidInput(message, path=("input", "slug"))
-    new = Board(slug, line(title, "title", LONGEST_TITLE), asking.now())
-    created = await voting.create_board(asking.table, new, asking.once)
-    standings(asking).changed(slug)
+    new = Board(slug, line(title, "title", LONGEST_TITLE), ctx.now())
+    created = await voting.create_board(ctx.table, new, ctx.once)
+    standings(ctx).changed(slug)
     return created
 
 
-async def board_of(asking: Asking, contender: Contender, /) -> Board:
-    now = await standings(asking).boards.load(contender.board)
+async def board_of(ctx: Context, contender: Contender, /) -> Board:
+    now = await standings(ctx).boards.load(contender.board)
     if now is None:
         raise NotFound
     return now.board
@@ -116,71 +116,71 @@ async def board_of(asking: Asking, contender: Contender, /) -> Board:
 # ── contenders ──
 
 
-async def contender(asking: Asking, /, *, id: ContenderId) -> Contender | None:  # noqa: A002 - the argument's public name
+async def contender(ctx: Context, /, *, id: ContenderId) -> Contender | None:  # noqa: A002 - the argument's public name
     place = place_of(id)
-    if place is None or await standings(asking).board(place[0]) is None:
+    if place is None or await standings(ctx).board(place[0]) is None:
         return None
-    return await standings(asking).contenders.load(place)
+    return await standings(ctx).contenders.load(place)
 
 
-async def contenders(asking: Asking, /, *, board: str = MAIN, window: Window) -> Page[Contender]:
-    found = await standings(asking).board(board) if voting.is_slug(board) else None
+async def contenders(ctx: Context, /, *, board: str = MAIN, window: Window) -> Page[Contender]:
+    found = await standings(ctx).board(board) if voting.is_slug(board) else None
     if found is None:
         return _nothing(window, f"contenders {board}")
-    return await contenders_of_board(asking, found, window=window)
+    return await contenders_of_board(ctx, found, window=window)
 
 
-async def contenders_of_board(asking: Asking, board: Board, /, *, window: Window) -> Page[Contender]:
-    page = await voting.contenders_page(asking.table, board.slug, window)
+async def contenders_of_board(ctx: Context, board: Board, /, *, window: Window) -> Page[Contender]:
+    page = await voting.contenders_page(ctx.table, board.slug, window)
     return page.counted(board.size)
 
 
-async def svg(asking: Asking, contender: Contender, /) -> str | None:
-    return await standings(asking).pictures.load((contender.board, contender.ordinal))
+async def svg(ctx: Context, contender: Contender, /) -> str | None:
+    return await standings(ctx).pictures.load((contender.board, contender.ordinal))
 
 
-async def rank(asking: Asking, contender: Contender, /) -> int | None:
+async def rank(ctx: Context, contender: Contender, /) -> int | None:
     if contender.retired:
         return None
-    return await standings(asking).rank(await board_of(asking, contender), contender.score)
+    return await standings(ctx).rank(await board_of(ctx, contender), contender.score)
 
 
-async def add_contender(asking: Asking, /, *, board: str = MAIN, name: str, svg: str | None = None) -> Contender:
-    asking.with_role(Role.EDITOR)
+async def add_contender(ctx: Context, /, *, board: str = MAIN, name: str, svg: str | None = None) -> Contender:
+    ctx.with_role(Role.EDITOR)
     if not voting.is_slug(board):
         message = "There is no board of this name."
         raise NotFound(message, path=("input", "board"))
     added = await voting.add_contender(
-        asking.table,
+        ctx.table,
         board,
-        Wish(asking.new_id(), _contender_name(name), None if svg is None else harmless(svg)),
-        asking.now(),
-        asking.once,
+        ContenderChange(ctx.new_id(), _contender_name(name), None if svg is None else harmless(svg)),
+        ctx.now(),
+        ctx.once,
     )
-    standings(asking).changed(board, added)
+    standings(ctx).changed(board, added)
     return added
 
 
 async def update_contender(
-    asking: Asking, /, *, contender: ContenderId, name: str | None = None, svg: str | Unset | None = UNSET
+    ctx: Context, /, *, contender: ContenderId, name: str | None = None, svg: str | Unset | None = UNSET
 ) -> Contender:
     """Changes what is given; a picture given as null is taken away."""
-    asking.with_role(Role.EDITOR)
-    wish = Wish(
-        asking.new_id(),
+    ctx.with_role(Role.EDITOR)
+    change = ContenderChange(
+        ctx.new_id(),
         None if name is None else _contender_name(name),
         harmless(svg) if isinstance(svg, str) else None,
         redraw=svg is not UNSET,
     )
-    changed = await voting.change_contender(asking.table, _existing(contender), wish, asking.once)
-    standings(asking).changed(changed.board, changed)
+    changed = await voting.change_contender(ctx.table, _existing(contender), change, ctx.once)
+    standings(ctx).changed(changed.board, changed)
     return changed
 
 
-async def retire_contender(asking: Asking, /, *, contender: ContenderId) -> Contender:
-    asking.with_role(Role.EDITOR)
-    retired = await voting.retire_contender(asking.table, _existing(contender), once=asking.once)
-    standings(asking).changed(retired.board, retired)
+async def retire_contender(ctx: Context, /, *, contender: ContenderId) -> Contender:
+    ctx.with_role(Role.EDITOR)
+    retired = await voting.retire_contender(ctx.table, _existing(contender), once=ctx.once)
+    standings(ctx).changed(retired.board, retired)
     return retired
 
 
@@ -211,17 +211,17 @@ def line(text: str, name: str, longest: int) -> str:
 # ── the leaderboard ──
 
 
-async def leaderboard(asking: Asking, /, *, board: str = MAIN, window: Window) -> Page[LeaderboardRow]:
-    found = await standings(asking).board(board) if voting.is_slug(board) else None
+async def leaderboard(ctx: Context, /, *, board: str = MAIN, window: Window) -> Page[LeaderboardRow]:
+    found = await standings(ctx).board(board) if voting.is_slug(board) else None
     if found is None:
         return _nothing(window, f"leaderboard {board}")
-    return await leaderboard_of_board(asking, found, window=window)
+    return await leaderboard_of_board(ctx, found, window=window)
 
 
-async def leaderboard_of_board(asking: Asking, board: Board, /, *, window: Window) -> Page[LeaderboardRow]:
+async def leaderboard_of_board(ctx: Context, board: Board, /, *, window: Window) -> Page[LeaderboardRow]:
     scope = f"leaderboard {board.slug}"
     position = window.position(scope)
-    known = standings(asking)
+    known = standings(ctx)
     found = await known.leaders(board, position, window.size + 1)
     page = Page.cut(found.records, window, scope, lambda one: voting.CONTENDER.sort_of(one, "gsi1"))
     if position is None:
@@ -244,14 +244,14 @@ def ranked(contenders: Sequence[Contender]) -> list[LeaderboardRow]:
 
 
 async def leaderboard_changed(
-    asking: Asking, /, *, board: str = MAIN, first: int | None = None
+    ctx: Context, /, *, board: str = MAIN, first: int | None = None
 ) -> AsyncIterator[list[LeaderboardRow]]:
     """The first rows now, and again whenever they are others."""
     size = _USUAL_PAGE if first is None else first
     if not 1 <= size <= _LARGEST_PAGE:
         message = f"`first` is 1 to {_LARGEST_PAGE}."
         raise InvalidInput(message, path=("first",))
-    known = standings(asking)
+    known = standings(ctx)
     if not voting.is_slug(board) or await known.board(board) is None:
         message = f"There is no board called {board}."
         raise InvalidInput(message, path=("board",))
@@ -260,60 +260,60 @@ async def leaderboard_changed(
         now = await known.board(board)
         return ranked((await known.leaders(now, None, size)).records) if now else []
 
-    async for rows in asking.house.live.changes(("leaderboard", board, size), look):
+    async for rows in ctx.services.live.changes(("leaderboard", board, size), look):
         yield rows
 
 
 # ── head to head ──
 
 
-async def matchup(asking: Asking, /, *, left: ContenderId, right: ContenderId) -> Matchup | None:
+async def matchup(ctx: Context, /, *, left: ContenderId, right: ContenderId) -> Matchup | None:
     first, second = place_of(left), place_of(right)
     if first is None or second is None or first[0] != second[0]:
         return None
     if first == second:
         message = "Name two different contenders."
         raise InvalidInput(message, path=("right",))
-    known = standings(asking)
+    known = standings(ctx)
     there = await known.contenders.load_many([first, second])
     if None in there:
         return None
-    return await record_of(asking, first[0], first[1], second[1])
+    return await record_of(ctx, first[0], first[1], second[1])
 
 
-async def record_of(asking: Asking, slug: str, left: int, right: int) -> Matchup:
-    now = await standings(asking).boards.load(slug)
+async def record_of(ctx: Context, slug: str, left: int, right: int) -> Matchup:
+    now = await standings(ctx).boards.load(slug)
     if now is None:
         raise NotFound
     pair = (min(left, right), max(left, right))
-    [record] = await voting.pair_records(asking.table, now.board, [pair], consistent=True)
+    [record] = await voting.pair_records(ctx.table, now.board, [pair], consistent=True)
     return Matchup.of(record, low_is_left=left < right)
 
 
 async def matchups(
-    asking: Asking, /, *, board: str = MAIN, contender: ContenderId | None = None, window: Window
+    ctx: Context, /, *, board: str = MAIN, contender: ContenderId | None = None, window: Window
 ) -> Page[Matchup]:
     """Pairs that were voted on: the board's in the order of joining, or those of one contender, on its own board."""
     if contender is not None:
         place = place_of(contender)
-        there = await standings(asking).contenders.load(place) if place else None
+        there = await standings(ctx).contenders.load(place) if place else None
         if there is None:
             return _nothing(window, f"matchups {contender}")
-        return await matchups_of_contender(asking, there, window=window)
-    found = await standings(asking).board(board) if voting.is_slug(board) else None
+        return await matchups_of_contender(ctx, there, window=window)
+    found = await standings(ctx).board(board) if voting.is_slug(board) else None
     scope = f"matchups {board}"
     if found is None:
         return _nothing(window, scope)
-    records = await voting.pairs_page(asking.table, found, window.position(scope), window.size + 1)
+    records = await voting.pairs_page(ctx.table, found, window.position(scope), window.size + 1)
     page = Page.cut(records, window, scope, voting.PAIR.sort_of)
     return page.map([Matchup.of(record, low_is_left=True) for record in page.nodes])
 
 
-async def matchups_of_contender(asking: Asking, contender: Contender, /, *, window: Window) -> Page[Matchup]:
+async def matchups_of_contender(ctx: Context, contender: Contender, /, *, window: Window) -> Page[Matchup]:
     """Those in which this contender stands left, by the others' order of joining."""
     scope = f"matchups {contender.node_key}"
     position = window.position(scope)
-    board = await board_of(asking, contender)
+    board = await board_of(ctx, contender)
     others = [
         other for other in range(0 if position is None else int(position) + 1, board.size) if other != contender.ordinal
     ]
@@ -324,26 +324,26 @@ async def matchups_of_contender(asking: Asking, contender: Contender, /, *, wind
         pairs = [
             (min(other, contender.ordinal), max(other, contender.ordinal)) for other in others[start : start + step]
         ]
-        found += [record for record in await voting.pair_records(asking.table, board, pairs) if record.votes]
+        found += [record for record in await voting.pair_records(ctx.table, board, pairs) if record.votes]
         if len(found) > window.size:
             break
     records = [Matchup.of(record, low_is_left=record.low == contender.ordinal) for record in found]
     return Page.cut(records, window, scope, lambda one: str(one.right_ordinal))
 
 
-async def left_of(asking: Asking, matchup: Matchup, /) -> Contender:
-    return await contender_at(asking, matchup.board, matchup.left_ordinal)
+async def left_of(ctx: Context, matchup: Matchup, /) -> Contender:
+    return await contender_at(ctx, matchup.board, matchup.left_ordinal)
 
 
-async def right_of(asking: Asking, matchup: Matchup, /) -> Contender:
-    return await contender_at(asking, matchup.board, matchup.right_ordinal)
+async def right_of(ctx: Context, matchup: Matchup, /) -> Contender:
+    return await contender_at(ctx, matchup.board, matchup.right_ordinal)
 
 
-async def contender_at(asking: Asking, board: str, ordinal: int) -> Contender:
+async def contender_at(ctx: Context, board: str, ordinal: int) -> Contender:
     """Somebody whom a record names. Who has just joined, through another process, is read anew."""
-    found = await standings(asking).contenders.load((board, ordinal))
+    found = await standings(ctx).contenders.load((board, ordinal))
     if found is None:
-        found = await voting.contender(asking.table, board, ordinal, consistent=True)
+        found = await voting.contender(ctx.table, board, ordinal, consistent=True)
     if found is None:
         raise NotFound
     return found

@@ -27,11 +27,11 @@ import structlog
 
 from datastore import voting
 from datastore.dynamo import DynamoError
-from resolvers.voting.board_cache import Standings
+from resolvers.voting.board_cache import BoardCache
 
 if TYPE_CHECKING:
     from datastore.voting import Board
-    from resolvers.context import Asking, House
+    from resolvers.context import Context, Services
     from resolvers.voting.boards import LeaderboardRow
 
 WAIT = 0.5
@@ -201,8 +201,8 @@ class Strengths:
 
     MOST = 32
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, services: Services) -> None:
+        self._house = services
         self._known: OrderedDict[str, _Fitted] = OrderedDict()
         self._under_way: dict[str, asyncio.Task[None]] = {}
 
@@ -249,9 +249,9 @@ class Strengths:
             task.cancel()
 
 
-async def strength(asking: Asking, row: LeaderboardRow, /) -> Strength | None:
+async def strength(ctx: Context, row: LeaderboardRow, /) -> Strength | None:
     one = row.contender
-    now = await asking.house.part(Standings).boards.load(one.board)
+    now = await ctx.services.get(BoardCache).boards.load(one.board)
     if now is None:
         return None
-    return (await asking.house.part(Strengths).of(now.board)).get(one.ordinal)
+    return (await ctx.services.get(Strengths).of(now.board)).get(one.ordinal)

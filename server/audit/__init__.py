@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 
-from resolvers.context import House
+from resolvers.context import Services
 from server.audit import comments, people, pickem, vocabulary, voting
 
-PARTS: Mapping[str, Callable[[House], AsyncIterator[str]]] = {
+PARTS: Mapping[str, Callable[[Services], AsyncIterator[str]]] = {
     "people": people.breaches,
     "voting": voting.breaches,
     "pickem": pickem.breaches,
@@ -19,7 +19,7 @@ PARTS: Mapping[str, Callable[[House], AsyncIterator[str]]] = {
 }
 
 
-async def breaches(house: House) -> AsyncIterator[str]:
+async def breaches(services: Services) -> AsyncIterator[str]:
     for part in PARTS.values():
-        async for breach in part(house):
+        async for breach in part(services):
             yield breach

@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 from datastore.comments import COMMENT, HELD, Comment, Status
 from datastore.comments.counts import LEADER, TALLY, Leader, Tally
 from datastore.comments.transfer import INTENT, Intent
-from resolvers.context import House
+from resolvers.context import Services
 
 Numbers = Counter[tuple[str, str]]
 """Comments by language and rating (`r1` … `r5`), and their bytes by language."""
 
 
-async def breaches(house: House) -> AsyncIterator[str]:
-    seen = await _scanned(house)
+async def breaches(services: Services) -> AsyncIterator[str]:
+    seen = await _scanned(services)
     for product in sorted(seen.found.keys() | seen.kept.keys() | seen.leading.keys()):
         for breach in seen.breaches(product):
             yield breach
-        async for breach in _index_breaches(house, product, seen.found[product]):
+        async for breach in _index_breaches(services, product, seen.found[product]):
             yield breach
-    async for breach in _queue_breaches(house, seen.held):
+    async for breach in _queue_breaches(services, seen.held):
         yield breach
     if seen.uncounted:
         yield f"comments: an import was interrupted with {seen.uncounted} comments not counted; give it again"
@@ -50,9 +50,9 @@ class _Seen:
             yield f"comments: product {product} leads with {self.leading.get(product, 0)}, and {five_stars} is right"
 
 
-async def _scanned(house: House) -> _Seen:
+async def _scanned(services: Services) -> _Seen:
     seen = _Seen()
-    async for one in house.table.scan(COMMENT, HELD, TALLY, LEADER, INTENT):
+    async for one in services.table.scan(COMMENT, HELD, TALLY, LEADER, INTENT):
         if isinstance(one, Comment) and one.held is not None:
             seen.held[one.held] += 1
         elif isinstance(one, Comment):
@@ -72,35 +72,35 @@ async def _scanned(house: House) -> _Seen:
 _NUMBERS = ("r1", "r2", "r3", "r4", "r5", "bytes")
 
 
-async def _index_breaches(house: House, product: str, found: Numbers) -> AsyncIterator[str]:
+async def _index_breaches(services: Services, product: str, found: Numbers) -> AsyncIterator[str]:
     languages = {language for language, _ in found}
     for rating in range(1, 6):
         name = f"r{rating}"
         expected = sum(found[language, name] for language in languages)
-        async for breach in _index_breach(house, "gsi2", expected, product=product, rating=rating):
+        async for breach in _index_breach(services, "gsi2", expected, product=product, rating=rating):
             yield breach
         for language in languages:
             place = {"product": product, "language": language, "rating": rating}
-            async for breach in _index_breach(house, "gsi3", found[language, name], **place):
+            async for breach in _index_breach(services, "gsi3", found[language, name], **place):
                 yield breach
     for language in languages:
         expected = sum(found[language, f"r{rating}"] for rating in range(1, 6))
-        async for breach in _index_breach(house, "gsi1", expected, product=product, language=language):
+        async for breach in _index_breach(services, "gsi1", expected, product=product, language=language):
             yield breach
 
 
-async def _index_breach(house: House, index: str, expected: int, **place: object) -> AsyncIterator[str]:
+async def _index_breach(services: Services, index: str, expected: int, **place: object) -> AsyncIterator[str]:
     listed = 0
-    async for _ in house.table.walk(COMMENT.on(index, **place)):
+    async for _ in services.table.walk(COMMENT.on(index, **place)):
         listed += 1
     if listed != expected:
         yield f"comments: {index} lists {listed} of {place}, and there are {expected}"
 
 
-async def _queue_breaches(house: House, held: Counter[Status]) -> AsyncIterator[str]:
+async def _queue_breaches(services: Services, held: Counter[Status]) -> AsyncIterator[str]:
     for status in (Status.PENDING, Status.REJECTED):
         listed = 0
-        async for _ in house.table.walk(HELD.on("gsi1", status=status)):
+        async for _ in services.table.walk(HELD.on("gsi1", status=status)):
             listed += 1
         if listed != held[status]:
             yield f"comments: the queue lists {listed} {status}, and there are {held[status]}"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from datastore.people import PROFILE, SHARDS
-from resolvers.context import House
+from resolvers.context import Services
 
 
-async def breaches(house: House) -> AsyncIterator[str]:
+async def breaches(services: Services) -> AsyncIterator[str]:
     profiles, listed = 0, 0
-    async for _ in house.table.scan(PROFILE):
+    async for _ in services.table.scan(PROFILE):
         profiles += 1
     for shard in range(SHARDS):
-        async for profile in house.table.stroll(PROFILE.on("gsi1", shard=shard), PROFILE):
+        async for profile in services.table.stroll(PROFILE.on("gsi1", shard=shard), PROFILE):
             listed += 1
             if profile.shard != shard:
                 yield f"people: {profile.user} is listed in shard {shard} and belongs into {profile.shard}"

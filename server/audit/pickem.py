@@ -15,38 +15,38 @@ from datastore.pickem.events import EVENT, Event, EventState, Gate, GateState, M
 from datastore.pickem.lanes import LANES
 from datastore.pickem.predictions import PREDICTION, Prediction
 from datastore.pickem.standings import SEASON, STANDING, Share, Standing
-from resolvers.context import House
+from resolvers.context import Services
 from resolvers.pickem import rules
 
 SKEW = timedelta(seconds=5)
 """How far the clocks of two servers may be apart before a submission after the lock counts as one."""
 
 
-async def breaches(house: House) -> AsyncIterator[str]:
+async def breaches(services: Services) -> AsyncIterator[str]:
     shares: Counter[str] = Counter()
-    async for event in house.table.walk(EVENT.on("gsi1")):
-        async for breach in _of_event(house, event, shares):
+    async for event in services.table.walk(EVENT.on("gsi1")):
+        async for breach in _of_event(services, event, shares):
             yield f"pickem: {event.name} ({event.id}): {breach}"
-    async for breach in _of_standings(house, shares):
+    async for breach in _of_standings(services, shares):
         yield f"pickem: {breach}"
 
 
-async def _of_event(house: House, event: Event, shares: Counter[str]) -> AsyncIterator[str]:
-    gates = {gate.number: gate for gate in await gates_of(house.table, event.id)}
-    matches = await matches_of(house.table, event.id)
+async def _of_event(services: Services, event: Event, shares: Counter[str]) -> AsyncIterator[str]:
+    gates = {gate.number: gate for gate in await gates_of(services.table, event.id)}
+    matches = await matches_of(services.table, event.id)
     for breach in _of_gates(event, gates):
         yield breach
     if missing := set(event.card) ^ set(matches):
         yield f"the card and its matches differ: {', '.join(sorted(missing))}"
     for shard in range(SHARDS):
         counted: Counter[str] = Counter()
-        async for one in house.table.walk(PREDICTION.on(event=event.id, shard=shard), consistent=True):
+        async for one in services.table.walk(PREDICTION.on(event=event.id, shard=shard), consistent=True):
             counted["predictions"] += 1
             counted.update(picked(match, team) for match, team in one.picks.items())
             shares[event.season] += one.is_scored
             for breach in _of_prediction(event, one, matches):
                 yield f"{one.user}: {breach}"
-            if breach_of_share := await _of_share(house, event, one):
+            if breach_of_share := await _of_share(services, event, one):
                 yield f"{one.user}: {breach_of_share}"
         if shard in gates and (difference := _difference(gates[shard], counted)):
             yield f"gate {shard} counts otherwise than its predictions: {difference}"
@@ -79,20 +79,20 @@ def _of_prediction(event: Event, one: Prediction, matches: Mapping[str, Match]) 
             yield f"{one.points} points of generation {one.generation}; a fresh scoring gives {worth.points}"
 
 
-async def _of_share(house: House, event: Event, one: Prediction) -> str | None:
+async def _of_share(services: Services, event: Event, one: Prediction) -> str | None:
     if not one.is_scored:
         return None
-    standing = await stored.standing(house.table, one.user, event.season)
+    standing = await stored.standing(services.table, one.user, event.season)
     share = standing.shares.get(event.id) if standing else None
     if share != Share(one.generation, one.points or 0, one.correct or 0):
         return f"the standing has {share} for {one.points} points of generation {one.generation}"
     return None
 
 
-async def _of_standings(house: House, shares: Counter[str]) -> AsyncIterator[str]:
+async def _of_standings(services: Services, shares: Counter[str]) -> AsyncIterator[str]:
     points: dict[str, Counter[int]] = {}
     found: Counter[str] = Counter()
-    async for one in house.table.scan(STANDING):
+    async for one in services.table.scan(STANDING):
         found[one.season] += len(one.shares)
         points.setdefault(one.season, Counter())[one.points] += 1
         if breach := _of_sums(one):
@@ -100,7 +100,7 @@ async def _of_standings(house: House, shares: Counter[str]) -> AsyncIterator[str
     for season, counts in points.items():
         if found[season] != shares[season]:
             yield f"{season}: {found[season]} shares in standings, {shares[season]} scored predictions"
-        async for breach in _of_season(house, season, counts):
+        async for breach in _of_season(services, season, counts):
             yield f"{season}: {breach}"
 
 
@@ -111,17 +111,17 @@ def _of_sums(one: Standing) -> str | None:
     return None
 
 
-async def _of_season(house: House, season: str, counts: Counter[int]) -> AsyncIterator[str]:
+async def _of_season(services: Services, season: str, counts: Counter[int]) -> AsyncIterator[str]:
     listed = 0
     for lane in range(LANES):
-        async for one in house.table.walk(STANDING.on("gsi2", season=season, lane=lane)):
+        async for one in services.table.walk(STANDING.on("gsi2", season=season, lane=lane)):
             listed += 1
             if shard_of(one.user) % LANES != lane:
                 yield f"{one.user} is listed in lane {lane}"
     if listed != counts.total():
         yield f"{counts.total()} standings, {listed} listed"
-    about = await house.table.get(SEASON.at(season=season), consistent=True)
-    histogram = await stored.histogram_of_season(house.table, season, about.published) if about else None
+    about = await services.table.get(SEASON.at(season=season), consistent=True)
+    histogram = await stored.histogram_of_season(services.table, season, about.published) if about else None
     if histogram is None:
         yield "no histogram was published"
         return

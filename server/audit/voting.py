@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 
 from datastore.voting import BOARD, CONTENDER, NAME, PAIR, TALLY, VOTE, Board, Contender, Name, PairTally, Tally, Vote
-from resolvers.context import House
-from resolvers.voting.board_cache import Standings
+from resolvers.context import Services
+from resolvers.voting.board_cache import BoardCache
 
 _COUNTER = {"lo": ("wins", "losses"), "hi": ("losses", "wins"), "t": ("ties", "ties")}
 
@@ -28,12 +28,12 @@ class _Seen:
     votes: dict[str, list[tuple[int, tuple[int, int, int]]]] = field(default_factory=lambda: defaultdict(list))
 
 
-async def breaches(house: House) -> AsyncIterator[str]:
+async def breaches(services: Services) -> AsyncIterator[str]:
     """As a reader finds the table: one who looks at a board settles what a killed process left."""
-    async for board in house.table.walk(BOARD.on("gsi1")):
-        await house.part(Standings).board(board.slug)
+    async for board in services.table.walk(BOARD.on("gsi1")):
+        await services.get(BoardCache).board(board.slug)
     boards: dict[str, _Seen] = defaultdict(_Seen)
-    async for record in house.table.scan(BOARD, CONTENDER, NAME, TALLY, PAIR, VOTE):
+    async for record in services.table.scan(BOARD, CONTENDER, NAME, TALLY, PAIR, VOTE):
         _note(boards[record.slug if isinstance(record, Board) else record.board], record)
     for slug, seen in sorted(boards.items()):
         if seen.board is None:

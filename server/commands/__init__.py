@@ -10,7 +10,7 @@ from typing import TypeVar
 from rich.console import Console
 
 from datastore.dynamo import declaration
-from resolvers.context import House
+from resolvers.context import Services
 from server.app import check, open_engine, policy_of
 from server.engine import EngineInUse, beside
 from server.settings import Settings
@@ -40,7 +40,7 @@ def engine_of(settings: Settings, *, share: bool = True) -> Iterator[Settings]:
         yield settings.model_copy(update={"dynamodb_url": holder.url})
 
 
-def with_house(work: Callable[[House], Awaitable[T]]) -> T:
+def with_house(work: Callable[[Services], Awaitable[T]]) -> T:
     """Does something with the table of the environment's settings, created first where the engine is embedded."""
     settings = Settings.load()
 
@@ -49,11 +49,11 @@ def with_house(work: Callable[[House], Awaitable[T]]) -> T:
             if settings.embedded:
                 await declaration.create(table)
             await check(table)
-            house = House(table, settings.seal(), policy_of(settings))
+            services = Services(table, settings.seal(), policy_of(settings))
             try:
-                return await work(house)
+                return await work(services)
             finally:
-                await house.close()
+                await services.close()
 
     with engine_of(settings) as reachable:
         return asyncio.run(done(reachable))

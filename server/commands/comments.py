@@ -31,7 +31,7 @@ from datastore.ids import is_ulid
 from datastore.refusals import InvalidInput
 from resolvers.comments import rules
 from resolvers.comments.languages import language_tag
-from resolvers.context import House
+from resolvers.context import Services
 from server.commands import Failed, err, out, with_house
 
 AT_ONCE = 4
@@ -45,7 +45,7 @@ def import_comments(
 ) -> None:
     """Brings comments in. Interrupted, give the same command again: what is there is not counted twice."""
     with _opened(file) as (source, size):
-        brought, lines = with_house(lambda house: bring_all(house, source, size))
+        brought, lines = with_house(lambda services: bring_all(services, source, size))
     out.print(f"{lines:,} lines: {brought:,} comments are new, {lines - brought:,} were there.")
 
 
@@ -54,7 +54,7 @@ def export_comments(
     product: Annotated[str | None, typer.Option(help="Only this product's comments, oldest first.")] = None,
 ) -> None:
     """Writes comments to a file. Interrupted, give the same command again: it goes on behind the last whole line."""
-    number = with_house(lambda house: write_all(house, file, product))
+    number = with_house(lambda services: write_all(services, file, product))
     out.print(f"{number:,} comments written to {file}.")
 
 
@@ -75,17 +75,17 @@ def _opened(file: Path) -> Iterator[tuple[BinaryIO, int | None]]:
         raise Failed(message) from None
 
 
-async def bring_all(house: House, source: BinaryIO, size: int | None) -> tuple[int, int]:
+async def bring_all(services: Services, source: BinaryIO, size: int | None) -> tuple[int, int]:
     """How many comments were new, and how many lines there were."""
     brought = lines = 0
-    until = house.clock() + REMEMBERED
+    until = services.clock() + REMEMBERED
     with _progress("importing", size) as advance:
         for batches in _batches(source, AT_ONCE):
-            brought += sum(await asyncio.gather(*(bring(house.table, batch, until) for batch, _ in batches)))
+            brought += sum(await asyncio.gather(*(bring(services.table, batch, until) for batch, _ in batches)))
             lines += sum(len(batch) for batch, _ in batches)
             advance(batches[-1][1])
-    for product in await unsettled(house.table):
-        await settle(house.table, product)
+    for product in await unsettled(services.table):
+        await settle(services.table, product)
     return brought, lines
 
 
@@ -187,7 +187,7 @@ def _made_id(created: datetime | None, line: bytes) -> str:
 # ── export ──
 
 
-async def write_all(house: House, file: Path, product: str | None) -> int:
+async def write_all(services: Services, file: Path, product: str | None) -> int:
     """How many comments were written; those that the file holds already are kept."""
     if product is not None:
         product = rules.product_id(product, ("product",))
@@ -195,7 +195,7 @@ async def write_all(house: House, file: Path, product: str | None) -> int:
         last, size = _last_line(file)
         with file.open("ab") as target:
             target.truncate(size)
-            return await _written(_following(house.table, product, last), target)
+            return await _written(_following(services.table, product, last), target)
     except OSError as error:
         message = f"{file} cannot be written: {error.strerror}."
         raise Failed(message) from None

@@ -13,9 +13,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from datastore.ids import is_ulid
 from datastore.pickem import events as stored
-from datastore.pickem.events import EVENT, Changed, Event
+from datastore.pickem.events import EVENT, Event, VersionConflict
 from datastore.refusals import InvalidInput, Refusal
-from resolvers.context import House
+from resolvers.context import Services
 from resolvers.node_ids import key_of
 from resolvers.pickem import scoring
 from resolvers.pickem.cache import unasked
@@ -29,9 +29,9 @@ _LOOK_SECONDS = 0.2
 def score(event: Annotated[str, typer.Argument(help="The event's id, as the API or an export shows it.")]) -> None:
     """Scores what is not scored of an event yet. It may be ended and started again, also several times at once."""
 
-    async def scored(house: House) -> Scored:
+    async def scored(services: Services) -> Scored:
         with _bar() as bar:
-            return await _watched(house, _event_id(event), bar)
+            return await _watched(services, _event_id(event), bar)
 
     try:
         done = with_house(scored)
@@ -40,9 +40,9 @@ def score(event: Annotated[str, typer.Argument(help="The event's id, as the API 
     out.print(f"{done.event.name}: {done.predictions_scored} predictions are scored.")
 
 
-async def _watched(house: House, event: str, bar: Progress) -> Scored:
+async def _watched(services: Services, event: str, bar: Progress) -> Scored:
     task = bar.add_task("predictions", total=None)
-    under_way = house.part(scoring.Scorings).begin(event)
+    under_way = services.get(scoring.Scorings).begin(event)
     while not under_way.running.done():
         await asyncio.wait({under_way.running}, timeout=_LOOK_SECONDS)
         bar.update(task, completed=under_way.progress.done, total=under_way.progress.total)
@@ -69,27 +69,27 @@ def import_events(
     except orjson.JSONDecodeError as wrong:
         message = f"{file} is not JSON: {wrong}."
         raise Failed(message) from None
-    made, there = with_house(lambda house: _imported(house, document, file))
+    made, there = with_house(lambda services: _imported(services, document, file))
     out.print(f"{made} events were created, {there} were there already.")
 
 
-async def _imported(house: House, document: Any, file: Path) -> tuple[int, int]:
+async def _imported(services: Services, document: Any, file: Path) -> tuple[int, int]:
     try:
-        cards = cards_from(document, house.clock())
+        cards = cards_from(document, services.clock())
     except BadSeasonFile as bad:
         message = f"{file}: {bad}. Nothing was imported."
         raise Failed(message) from None
     made = 0
     with _bar() as bar:
         for card in bar.track(cards, description="events"):
-            made += await _created(house, card)
+            made += await _created(services, card)
     return made, len(cards) - made
 
 
-async def _created(house: House, card: Card) -> bool:
+async def _created(services: Services, card: Card) -> bool:
     try:
-        await stored.create_event(house.table, card.event, card.matches, unasked(house.clock()))
-    except Changed:
+        await stored.create_event(services.table, card.event, card.matches, unasked(services.clock()))
+    except VersionConflict:
         return False
     return True
 
@@ -100,8 +100,8 @@ def export_events(
 ) -> None:
     """Writes cards and results as a season file, oldest event first."""
 
-    async def exported(house: House) -> dict[str, Any]:
-        return document_of([card async for card in _cards(house, season)])
+    async def exported(services: Services) -> dict[str, Any]:
+        return document_of([card async for card in _cards(services, season)])
 
     text = orjson.dumps(with_house(exported), option=orjson.OPT_INDENT_2).decode()
     if file is None:
@@ -110,14 +110,14 @@ def export_events(
         file.write_text(text + "\n", encoding="utf-8")
 
 
-async def _cards(house: House, season: str | None) -> AsyncIterator[Card]:
-    async for event in house.table.walk(EVENT.on("gsi1")):
+async def _cards(services: Services, season: str | None) -> AsyncIterator[Card]:
+    async for event in services.table.walk(EVENT.on("gsi1")):
         if season in (None, event.season):
-            yield Card(event, await _matches(house, event))
+            yield Card(event, await _matches(services, event))
 
 
-async def _matches(house: House, event: Event) -> tuple[Any, ...]:
-    return tuple((await stored.matches_of(house.table, event.id)).values())
+async def _matches(services: Services, event: Event) -> tuple[Any, ...]:
+    return tuple((await stored.matches_of(services.table, event.id)).values())
 
 
 def _bar() -> Progress:

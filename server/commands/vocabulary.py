@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from datastore.dynamo import BadKey, key_text, open_table
 from datastore.refusals import InvalidInput
 from datastore.vocabulary.mail import CLAIM
-from resolvers.context import House
+from resolvers.context import Services
 from resolvers.node_ids import key_of
 from server.commands import Failed, err, out, with_house
 from server.commands.word_csv import Imported, import_words
@@ -42,7 +42,7 @@ def daily(
     configure_logging(settings.log)
     stationery = Stationery(sender_of(settings), settings.public_url, settings.seal(), day)
 
-    async def carried_out(house: House) -> Summary:
+    async def carried_out(services: Services) -> Summary:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         async with outbox_of(settings, at_once) as outbox:
             with Progress(*columns, console=err, transient=True) as bar:
@@ -53,7 +53,7 @@ def daily(
                         task, description=f"Words of {day}: {so_far.readers:,} subscribers, {so_far.sent:,} sent"
                     )
 
-                run = Run(house, stationery, outbox, Pace(at_once, timedelta(seconds=held_for)), progress)
+                run = Run(services, stationery, outbox, Pace(at_once, timedelta(seconds=held_for)), progress)
                 try:
                     return await run.carry_out()
                 except Unreachable as error:
@@ -110,11 +110,11 @@ def words(
         raise Failed(message)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
-    async def imported(house: House) -> Imported:
+    async def imported(services: Services) -> Imported:
         with Progress(*columns, console=err, transient=True) as bar:
             task = bar.add_task(f"Words of {file.name}", total=None)
             return await import_words(
-                house,
+                services,
                 file,
                 name or file.stem,
                 level,
@@ -172,8 +172,8 @@ def legacy(  # noqa: PLR0913 - the options of one command
     known = {email.casefold(): user for email, user in members.items()}
     continued = {old: _list_key(new) for old, new in _map_of(lists, "list", "id").items()} if lists else {}
 
-    async def migrated(house: House) -> Moved:
-        url = source_url or (None if settings.dynamodb_url == AWS else house.table.client.meta.endpoint_url)
+    async def migrated(services: Services) -> Moved:
+        url = source_url or (None if settings.dynamodb_url == AWS else services.table.client.meta.endpoint_url)
         async with AsyncExitStack() as stack:
             tables = [
                 await stack.enter_async_context(
@@ -185,7 +185,7 @@ def legacy(  # noqa: PLR0913 - the options of one command
             with Progress(*columns, console=err, transient=True) as bar:
                 task = bar.add_task("Migration", total=None)
                 migration = Migration(
-                    house,
+                    services,
                     Legacy(tables[0], tables[1], words_file),
                     report,
                     users=known,

@@ -17,7 +17,7 @@ from datastore.dynamo import Table
 from datastore.dynamo.attributes import iso
 from datastore.refusals import NotFound
 from datastore.voting import BOARD, MAIN, VOTE, Outcome, Vote
-from resolvers.context import House
+from resolvers.context import Services
 from server.commands import Failed, err, out, with_house
 
 boards = typer.Typer(help="Boards: how their votes are counted.", no_args_is_help=True)
@@ -32,16 +32,16 @@ def reshard(
 ) -> None:
     """Spreads a board's counters for a rate of votes. It may be done at any time, while people vote."""
 
-    async def work(house: House) -> int:
-        now = await voting.board_now(house.table, slug, consistent=True)
+    async def work(services: Services) -> int:
+        now = await voting.board_now(services.table, slug, consistent=True)
         if now is None:
             message = f"There is no board called {slug}."
             raise Failed(message)
         shards = voting.shards_for(now.board.contender_count, votes_per_second)
         try:
             # Readers first: no vote may go to a shard that nobody sums.
-            await voting.raise_spread(house.table, slug, shards)
-            await voting.set_rate(house.table, slug, votes_per_second)
+            await voting.raise_spread(services.table, slug, shards)
+            await voting.set_rate(services.table, slug, votes_per_second)
         except NotFound as gone:
             raise Failed(gone.message) from None
         return shards
@@ -56,7 +56,7 @@ def export_votes(
 ) -> None:
     """Every vote as one line of JSON: who, on which board and pair, what, when, and whether it was voided."""
 
-    async def work(house: House) -> int:
+    async def work(services: Services) -> int:
         with ExitStack() as stack:
             file: BinaryIO = stack.enter_context(to.open("wb")) if to else sys.stdout.buffer
             bar = stack.enter_context(
@@ -64,7 +64,7 @@ def export_votes(
             )
             task = bar.add_task("votes", total=None)
             count = 0
-            async for line in _lines(house.table, board):
+            async for line in _lines(services.table, board):
                 file.write(orjson.dumps(line) + b"\n")
                 count += 1
                 bar.update(task, completed=count)

@@ -11,7 +11,7 @@ from datastore import vocabulary
 from datastore.receipts import Once
 from datastore.refusals import Refusal
 from datastore.vocabulary import LONGEST_LIST, Batch, Word, WordList
-from resolvers.context import House
+from resolvers.context import Services
 from resolvers.vocabulary.daily_words import LONGEST_NAME, NewWord, checked
 from resolvers.vocabulary.visibility import line
 from server.commands import Failed
@@ -65,12 +65,12 @@ def rows_of(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 async def import_words(
-    house: House, path: Path, name: str, level: int | None, progress: Callable[[int, int], None]
+    services: Services, path: Path, name: str, level: int | None, progress: Callable[[int, int], None]
 ) -> Imported:
     """Adds a file's words to the public list of this name, ninety at a time."""
     total = sum(1 for _ in rows_of(path))
-    listed = await public_list(house, name, level)
-    known = {word.content async for word in house.table.walk(vocabulary.words(listed))}
+    listed = await public_list(services, name, level)
+    known = {word.content async for word in services.table.walk(vocabulary.words(listed))}
     done = Imported(listed.name)
     batch: list[Word] = []
     for place, (number, row) in enumerate(rows_of(path), 1):
@@ -85,10 +85,10 @@ async def import_words(
         known.add(word.content)
         batch.append(word)
         if len(batch) == AT_ONCE:
-            done.added += await add(house, listed.list, batch)
+            done.added += await add(services, listed.list, batch)
             batch = []
             progress(place, total)
-    done.added += await add(house, listed.list, batch)
+    done.added += await add(services, listed.list, batch)
     progress(total, total)
     return done
 
@@ -99,24 +99,24 @@ def word_of(list_id: str, row: dict[str, str]) -> Word:
     return checked(list_id, new, ("row",))
 
 
-async def add(house: House, list_id: str, words: list[Word]) -> int:
+async def add(services: Services, list_id: str, words: list[Word]) -> int:
     if words:
-        now = house.clock()
-        batch = Batch(house.ids.next(now), tuple(words), LONGEST_LIST)
-        await vocabulary.add_words(house.table, list_id, batch, Once("import", None, "", now))
+        now = services.clock()
+        batch = Batch(services.ids.next(now), tuple(words), LONGEST_LIST)
+        await vocabulary.add_words(services.table, list_id, batch, Once("import", None, "", now))
     return len(words)
 
 
-async def public_list(house: House, name: str, level: int | None) -> WordList:
+async def public_list(services: Services, name: str, level: int | None) -> WordList:
     """The public list of a name, made if there is none."""
     name = line(name, LONGEST_NAME, "A list's name", ("list",))
-    found = [one async for one in house.table.walk(vocabulary.shelf(None)) if one.name == name]
+    found = [one async for one in services.table.walk(vocabulary.shelf(None)) if one.name == name]
     if len(found) > 1:
         message = f"{len(found)} public lists are called {name}. Give the new words a list of another name."
         raise Failed(message)
     if found:
         return found[0]
-    now = house.clock()
-    made = WordList(house.ids.next(now), name, public=True, created_at=now, level=level)
-    await vocabulary.create_list(house.table, made, Once("import", None, "", now))
+    now = services.clock()
+    made = WordList(services.ids.next(now), name, public=True, created_at=now, level=level)
+    await vocabulary.create_list(services.table, made, Once("import", None, "", now))
     return made

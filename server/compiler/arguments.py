@@ -131,12 +131,12 @@ class Arguments:
         self.lasting = self._renamed is not None
         """Nothing a resolver could change is among them: they may be read once and given to many records."""
 
-    def read(self, coerced: Coerced, careful: Callable[[], VariableValues], asking: Any) -> dict[str, Any]:
+    def read(self, coerced: Coerced, careful: Callable[[], VariableValues], ctx: Any) -> dict[str, Any]:
         """The resolver's keyword arguments, or the error that the field answers with."""
         given = self._at_once(coerced)
         if given is None:
             given = get_argument_values(self._definition, self._node, careful())
-        return self._parameters.read(self._converted(given), asking.house.seal)
+        return self._parameters.read(self._converted(given), ctx.services.seal)
 
     def _at_once(self, coerced: Coerced) -> dict[str, Any] | None:
         if self._short is None:

@@ -152,7 +152,7 @@ class Source:
         resolver = self.text.constant(_name_of(source.resolution.resolver), source.resolution.resolver)
         record = ", o" if source.resolution.of_record else ""
         takes = step.definition.args or source.resolution.parameters.window
-        return f"{resolver}(s.asking{record}{f', **s.arguments({constant})' if takes else ''})"
+        return f"{resolver}(s.ctx{record}{f', **s.arguments({constant})' if takes else ''})"
 
     def _constant(self, step: Step) -> str:
         return self.text.constant(f"step_{step.name.strip('_')}_", step)

@@ -134,14 +134,14 @@ class Plans:
         self._kept[choice] = plan
         return plan
 
-    def executor(self, asking: Any, root: Any, given: Mapping[str, Any], *, suggestions: bool) -> Executor[Any]:
+    def executor(self, ctx: Any, root: Any, given: Mapping[str, Any], *, suggestions: bool) -> Executor[Any]:
         """graphql-core's own executor of this operation, for what a plan hands over."""
         name = self._definition.name
         built = Executor.build(
             self._schema,
             self._document,
             root,
-            asking,
+            ctx,
             dict(given),
             name.value if name else None,
             hide_suggestions=not suggestions,
@@ -171,13 +171,13 @@ class Ready:
         """The generated code."""
         return self._plan.text
 
-    def result(self, asking: Any, root: Any = None) -> Coroutine[Any, Any, ExecutionResult]:
+    def result(self, ctx: Any, root: Any = None) -> Coroutine[Any, Any, ExecutionResult]:
         """Runs it."""
 
         def executor() -> Executor[Any]:
-            return self._plans.executor(asking, root, self.given, suggestions=self.suggestions)
+            return self._plans.executor(ctx, root, self.given, suggestions=self.suggestions)
 
-        return Run(self._plan, asking, self._coerced, self._arguments, executor).result(root)
+        return Run(self._plan, ctx, self._coerced, self._arguments, executor).result(root)
 
     def event(self, executor: Executor[Any]) -> Coroutine[Any, Any, ExecutionResult]:
         """Runs it for one event of a subscription, for which graphql-core has made an executor of its own."""

@@ -62,13 +62,13 @@ class Run:
 
     __slots__ = (
         "_arguments", "_below", "_cancelled", "_coerced", "_executor", "_made", "_plan", "_running",
-        "asking", "data", "pending", "root",
+        "ctx", "data", "pending", "root",
     )  # fmt: skip
 
     def __init__(
         self,
         plan: Plan,
-        asking: Any,
+        ctx: Any,
         coerced: dict[str, Any],
         arguments: dict[Step, dict[str, Any]],
         executor: Callable[[], Executor[Any]],
@@ -81,7 +81,7 @@ class Run:
         self._running: dict[asyncio.Task[None], Chain] = {}
         self._below: dict[Chain, list[asyncio.Task[None]]] | None = None
         self._cancelled: set[asyncio.Task[None]] = set()
-        self.asking = asking
+        self.ctx = ctx
         self.pending: list[Pending] = []
         self.data: dict[str, Any] | None = None
         self.root: Selection | None = None
@@ -118,7 +118,7 @@ class Run:
         """A resolver's keyword arguments; the same for every record of a list, and for the next run that is alike."""
         known = self._arguments.get(step)
         if known is None:
-            known = self._plan.arguments_of(step).read(self._coerced, lambda: self._variables, self.asking)
+            known = self._plan.arguments_of(step).read(self._coerced, lambda: self._variables, self.ctx)
             if self._plan.arguments_of(step).lasting:
                 self._arguments[step] = known
         return known
@@ -260,14 +260,14 @@ class Run:
         try:
             given = self.arguments(step) if step.definition.args or resolution.parameters.window else {}
             records = (record,) if resolution.of_record else ()
-            return await resolution.resolver(self.asking, *records, **given)
+            return await resolution.resolver(self.ctx, *records, **given)
         except Exception as error:  # noqa: BLE001 - it becomes the field's
             return error
 
     async def _together(self, step: Step, resolution: Any, job: list[Any]) -> Sequence[Any]:
         try:
             given = self.arguments(step) if step.definition.args or resolution.parameters.window else {}
-            values: Sequence[Any] = await resolution.resolver(self.asking, [entry[1] for entry in job], **given)
+            values: Sequence[Any] = await resolution.resolver(self.ctx, [entry[1] for entry in job], **given)
         except Exception as error:  # noqa: BLE001 - it becomes each field's
             return [error] * len(job)
         if len(values) != len(job):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from datastore.dynamo import Entity, Key
-from resolvers.context import House
+from resolvers.context import Services
 from server.demo import comments, people, pickem, vocabulary, voting
 
 
@@ -21,7 +21,7 @@ class Planted:
 
 PLANTED = Entity(Planted, Key("DEMO#{part}", "DEMO"))
 
-PARTS: Mapping[str, Callable[[House], Awaitable[str]]] = {
+PARTS: Mapping[str, Callable[[Services], Awaitable[str]]] = {
     "people": people.plant,
     "voting": voting.plant,
     "pickem": pickem.plant,
@@ -30,9 +30,9 @@ PARTS: Mapping[str, Callable[[House], Awaitable[str]]] = {
 }
 
 
-async def plant(house: House) -> AsyncIterator[str]:
+async def plant(services: Services) -> AsyncIterator[str]:
     """Plants what is not there yet. A part that was interrupted is planted again from its beginning."""
     for part, planting in PARTS.items():
-        if await house.table.get(PLANTED.at(part=part), consistent=True) is None:
-            yield await planting(house)
-            await house.table.write(PLANTED.put(Planted(part, house.clock())))
+        if await services.table.get(PLANTED.at(part=part), consistent=True) is None:
+            yield await planting(services)
+            await services.table.write(PLANTED.put(Planted(part, services.clock())))

@@ -17,7 +17,7 @@ from ulid import ULID
 from datastore.comments import Comment, Status
 from datastore.comments.counts import settle, unsettled
 from datastore.comments.transfer import BATCH, bring
-from resolvers.context import House
+from resolvers.context import Services
 from server.demo.comment_texts import VOICES, Voice
 from server.demo.people import MEMBERS
 
@@ -68,12 +68,12 @@ def _id(written: datetime, number: int) -> str:
     return str(ULID(milliseconds + hashlib.sha256(f"demo comment {number}".encode()).digest()[:10]))
 
 
-async def plant(house: House) -> str:
+async def plant(services: Services) -> str:
     comments = list(drawn())
-    until = house.clock() + timedelta(days=1)
+    until = services.clock() + timedelta(days=1)
     batches = [comments[start : start + BATCH] for start in range(0, len(comments), BATCH)]
     for start in range(0, len(batches), 4):
-        await asyncio.gather(*(bring(house.table, batch, until) for batch in batches[start : start + 4]))
-    for product in await unsettled(house.table):
-        await settle(house.table, product)
+        await asyncio.gather(*(bring(services.table, batch, until) for batch in batches[start : start + 4]))
+    for product in await unsettled(services.table):
+        await settle(services.table, product)
     return f"{NUMBER:,} comments in {len(VOICES)} languages on {len(PRODUCTS)} products"

@@ -58,7 +58,7 @@ class Mask(NamedTuple):
 
 MASKS = (
     Mask("Captain Comet", "#27408b", "#f7c948", "#f7c948", "almond", "grin", "comet"),
-    Mask("The High Tide", "#0b7a75", "#d7f9f1", "#7bdff2", "drop", "oval", "wave"),
+    Mask("The High BoardSettler", "#0b7a75", "#d7f9f1", "#7bdff2", "drop", "oval", "wave"),
     Mask("Doctor Thunder", "#3a3a4a", "#ffd23f", "#ffd23f", "slit", "bar", "bolt"),
     Mask("Emberjaw", "#b3261e", "#ffb238", "#ff7a1a", "slit", "grin", "flames"),
     Mask("Half Moon Hanna", "#46327e", "#e8e6f8", "#f4f1de", "almond", "kiss", "moon"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from datastore.people import PROFILE, Profile
-from resolvers.context import House
+from resolvers.context import Services
 
 _FIRST = (
     "Ada", "Amara", "Anouk", "Bo", "Carmen", "Chidi", "Dara", "Elif", "Emil", "Farah", "Greta", "Hana", "Ines", "Ivo",
@@ -16,8 +16,8 @@ _LAST = ("Abara", "Berg", "Castillo", "Dubois", "Ekman", "Fontana", "Grau", "Had
 MEMBERS = tuple((f"{first}-{last}".lower(), f"{first} {last}") for last in _LAST for first in _FIRST)
 
 
-async def plant(house: House) -> str:
-    now = house.clock()
+async def plant(services: Services) -> str:
+    now = services.clock()
     profiles = (
         Profile(
             user=user,
@@ -28,5 +28,5 @@ async def plant(house: House) -> str:
         )
         for place, (user, name) in enumerate(MEMBERS)
     )
-    await house.table.write_many(PROFILE.put(profile) for profile in profiles)
+    await services.table.write_many(PROFILE.put(profile) for profile in profiles)
     return f"{len(MEMBERS)} members"

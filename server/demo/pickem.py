@@ -25,7 +25,7 @@ from datastore.pickem.events import (
     picked,
 )
 from datastore.pickem.predictions import PREDICTION, Prediction
-from resolvers.context import House
+from resolvers.context import Services
 from resolvers.pickem.rules import in_order
 from resolvers.pickem.scoring import Progress, score
 from resolvers.pickem.season_files import id_made_of
@@ -42,16 +42,16 @@ _WRESTLERS = (
 _KINDS = ("Singles", "Tag Team", "Triple Threat", "Ladder Match", "Championship")
 
 
-async def plant(house: House) -> str:
-    now = house.clock()
+async def plant(services: Services) -> str:
+    now = services.clock()
     shows = (
-        ("Autumn Clash", now - timedelta(days=9), 7),
+        ("Autumn Conflict", now - timedelta(days=9), 7),
         ("Night of Thunder", now - timedelta(hours=1), 4),
         ("Winter Crown", now + timedelta(days=6), 0),
     )
     for place, (name, starts_at, results) in enumerate(shows):
-        await _plant_event(house, Random(place), _event(name, starts_at, now), results)
-    await score(house, _id("Autumn Clash"), Progress())
+        await _plant_event(services, Random(place), _event(name, starts_at, now), results)
+    await score(services, _id("Autumn Conflict"), Progress())
     return f"{len(shows)} events with predictions of {PLAYERS} members"
 
 
@@ -65,13 +65,13 @@ def _event(name: str, starts_at: datetime, now: datetime) -> Event:
     return event if event.starts_at > now else replace(event, state=EventState.LOCKED, locked_at=event.starts_at)
 
 
-async def _plant_event(house: House, random: Random, bare: Event, results: int) -> None:
+async def _plant_event(services: Services, random: Random, bare: Event, results: int) -> None:
     matches = tuple(_matches(random, bare))
     card = in_order([match.id for match in matches], (match.id for match in matches if match.preshow))
     by_id = {match.id: match for match in matches}
     decided = {id_: _result(random, by_id[id_]) for id_ in card[:results]}
     event = replace(bare, card=card, results=decided, generation=1 + len(decided))
-    table = house.table
+    table = services.table
     profiles = await people.profiles(table, [user for user, _ in MEMBERS[:PLAYERS]])
     predictions = [_prediction(random, event, matches, profile) for profile in profiles.values()]
     await table.write_many([EVENT.put(event), *(MATCH.put(match) for match in matches)])

@@ -29,8 +29,8 @@ from datastore.voting import (
     Tally,
     Vote,
 )
-from datastore.voting.pair_walk import Crowd, Walk
-from resolvers.context import House
+from datastore.voting.pair_walk import EligibleContenders, Walk
+from resolvers.context import Services
 from resolvers.voting.ballots import seed_of
 from server.demo.masks import MASKS, drawing
 from server.demo.people import MEMBERS
@@ -39,23 +39,23 @@ VOTERS = 40
 VOTES_EACH = 18
 
 
-async def plant(house: House) -> str:
+async def plant(services: Services) -> str:
     """The board comes last: without it nothing is there, and an interrupted planting begins again."""
-    if await voting.board_now(house.table, MAIN, consistent=True) is not None:
+    if await voting.board_now(services.table, MAIN, consistent=True) is not None:
         return "no masks: the board main is in use"
-    now = house.clock()
+    now = services.clock()
     votes = list(_votes(now))
     counted = [vote for vote in votes if vote.counts]
     spread = voting.shards_for(len(MASKS), Board(MAIN, "", now).rate)
     tallies, pairs = _tallies(counted)
     rows = [_settled(row, tallies) for row in _contenders(now)]
-    await house.table.write_many(_items(rows, votes, tallies, pairs))
+    await services.table.write_many(_items(rows, votes, tallies, pairs))
     board = Board(
         MAIN, "Which mask wins?", now - timedelta(days=30),
         size=len(MASKS), revision=len(MASKS), votes=len(counted), settled=1, settled_at=now, spread=spread,
     )  # fmt: skip
     try:
-        await house.table.write(BOARD.put(board, when=absent()))
+        await services.table.write(BOARD.put(board, when=absent()))
     except ConditionFailed:
         return "no masks: somebody has just made a board main"
     return f"{len(MASKS)} masks and {len(votes)} verdicts on them"
@@ -70,7 +70,7 @@ def _votes(now: datetime) -> Iterator[Vote]:
     """Every member has a taste of their own around a common one."""
     chance = Random("masks")
     common = [chance.gauss(0, 0.9) for _ in MASKS]
-    crowd = Crowd(len(MASKS))
+    crowd = EligibleContenders(len(MASKS))
     shards = voting.shards_for(len(MASKS), Board(MAIN, "", now).rate)
     for voter, _ in MEMBERS[:VOTERS]:
         taste = [liked + chance.gauss(0, 0.5) for liked in common]

@@ -26,7 +26,7 @@ from graphql.execution import Executor
 
 from datastore.dynamo import BadKey, DynamoError, Rejected
 from datastore.refusals import Refusal
-from resolvers.context import Asking
+from resolvers.context import Context
 from server.compiler.plans import Ready
 from server.execution.documents import Operation
 
@@ -68,7 +68,7 @@ async def run(
     schema: GraphQLSchema,
     operation: Operation,
     variables: Mapping[str, Any],
-    asking: Asking,
+    ctx: Context,
     *,
     suggestions: bool,
     fell_back: Callable[[str], None] = lambda _: None,
@@ -76,28 +76,28 @@ async def run(
     """A query or a mutation, executed: by its plan, or by graphql-core if there can be none."""
     prepared = operation.plans.ready(variables, suggestions=suggestions)
     if isinstance(prepared, Ready):
-        return answer_of(await prepared.result(asking), asking)
+        return answer_of(await prepared.result(ctx), ctx)
     if isinstance(prepared, ExecutionResult):
-        return answer_of(prepared, asking)
+        return answer_of(prepared, ctx)
     fell_back(prepared)
     result = execute(
         schema,
         operation.document,
-        context_value=asking,
+        context_value=ctx,
         variable_values=dict(variables),
         operation_name=operation.name,
         hide_suggestions=not suggestions,
     )
     if isawaitable(result):
         result = await result
-    return answer_of(result, asking)
+    return answer_of(result, ctx)
 
 
 async def events(
     schema: GraphQLSchema,
     operation: Operation,
     variables: Mapping[str, Any],
-    asking: Asking,
+    ctx: Context,
     *,
     suggestions: bool,
     fell_back: Callable[[str], None] = lambda _: None,
@@ -108,29 +108,29 @@ async def events(
         schema,
         operation.document,
         None,
-        asking,
+        ctx,
         dict(variables),
         operation.name,
         hide_suggestions=not suggestions,
     )
     if isinstance(executor, list):
-        return answer_of(ExecutionResult(None, executor), asking)
+        return answer_of(ExecutionResult(None, executor), ctx)
     source = create_source_event_stream(executor)
     if isawaitable(source):
         source = await source
     if isinstance(source, ExecutionResult):
-        return answer_of(source, asking)
+        return answer_of(source, ctx)
     if isinstance(prepared, str):
         fell_back(prepared)
     if isinstance(prepared, Ready):
-        return _each(map_source_to_response_event(executor, source, prepared.event), asking)
-    return _each(map_source_to_response_event(executor, source), asking)
+        return _each(map_source_to_response_event(executor, source, prepared.event), ctx)
+    return _each(map_source_to_response_event(executor, source), ctx)
 
 
-async def _each(source: Any, asking: Asking) -> AsyncIterator[Answer]:
+async def _each(source: Any, ctx: Context) -> AsyncIterator[Answer]:
     try:
         async for result in source:
-            yield answer_of(result, asking)
+            yield answer_of(result, ctx)
     except (Refusal, BadKey, DynamoError) as error:
         # Raised by the stream itself, not by a field of one event: the last that the client hears.
         yield refused(GraphQLError("The stream ended.", original_error=error))
@@ -138,13 +138,13 @@ async def _each(source: Any, asking: Asking) -> AsyncIterator[Answer]:
         await source.aclose()
 
 
-def answer_of(result: Any, asking: Asking) -> Answer:
+def answer_of(result: Any, ctx: Context) -> Answer:
     if result.errors is None:
-        return Answer(result.data, [], asking.notes, mark=asking.mark)
+        return Answer(result.data, [], ctx.notes, mark=ctx.mark)
     errors = [worded(error) for error in result.errors]
     # Data is absent, not null, when coercing the variables failed: no error then has a path.
     started = result.data is not None or any("path" in error for error in errors)
-    return Answer(result.data, errors, asking.notes, started=started, mark=asking.mark)
+    return Answer(result.data, errors, ctx.notes, started=started, mark=ctx.mark)
 
 
 def refused(*errors: GraphQLError) -> Answer:

@@ -1,6 +1,7 @@
 """The explorer: the page that a browser finds at the address of the API, and the files that the page asks for.
 
-It is built by `make explorer` from `explorer/` into `server/http/pages/explorer/`, and needs no other origin at any time.
+It is built by `make explorer` from `explorer/` into `server/http/pages/explorer/`, and needs no
+other origin at any time.
 What the page may do is decided in docs/decisions/explorer-csp.md; EXPLORER_POLICY is that decision.
 """
 

@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 
 from datastore.dynamo import budget, timeout_at
 from datastore.refusals import Overloaded
-from resolvers.context import Asking, House
+from resolvers.context import Context, Services
 from resolvers.viewer import Role, Viewer
 from server.auth.identification import Identification, Identified
 from server.auth.tokens import KeysUnavailable, Unauthenticated
@@ -44,12 +44,12 @@ _log = structlog.get_logger("ringside.graphql")
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class Pipeline:
     """Everything a request passes on its way to the resolvers, made once per process."""
 
     schema: GraphQLSchema
     documents: Documents
-    house: House
+    services: Services
     identification: Identification
     settings: Settings
     metrics: Metrics
@@ -74,11 +74,9 @@ class Gate:
 
     def explains(self, viewer: Viewer) -> bool:
         """Whether answers may tell how they came about: to editors, and to anybody on their own machine."""
-        return self.house.policy.development or viewer.may(Role.EDITOR)
+        return self.services.policy.development or viewer.may(Role.EDITOR)
 
-    async def answer(
-        self, operation: Operation, asked: GraphQLRequest, asking: Asking, headers: Headers = ()
-    ) -> Answer:
+    async def answer(self, operation: Operation, asked: GraphQLRequest, ctx: Context, headers: Headers = ()) -> Answer:
         """A query's or mutation's answer, within its deadline, measured and logged."""
         began, seconds = time.perf_counter(), self.settings.request_timeout
         with (
@@ -92,8 +90,8 @@ class Gate:
                         self.schema,
                         operation,
                         asked.variables,
-                        asking,
-                        suggestions=self.may_introspect(asking.viewer),
+                        ctx,
+                        suggestions=self.may_introspect(ctx.viewer),
                         fell_back=self.metrics.fell_back,
                     )
             except TimeoutError:
@@ -124,15 +122,13 @@ class Gate:
             )
         return answer
 
-    async def events(
-        self, operation: Operation, asked: GraphQLRequest, asking: Asking
-    ) -> Answer | AsyncIterator[Answer]:
-        suggestions = self.may_introspect(asking.viewer)
+    async def events(self, operation: Operation, asked: GraphQLRequest, ctx: Context) -> Answer | AsyncIterator[Answer]:
+        suggestions = self.may_introspect(ctx.viewer)
         return await events(
             self.schema,
             operation,
             asked.variables,
-            asking,
+            ctx,
             suggestions=suggestions,
             fell_back=self.metrics.fell_back,
         )
@@ -156,8 +152,8 @@ _UNAVAILABLE = {"code": "UNAVAILABLE", "retryAfterSeconds": 1.0}
 class GraphQL:
     """The ASGI application of /graphql, but for WebSockets."""
 
-    def __init__(self, gate: Gate, explorer: Explorer) -> None:
-        self._gate = gate
+    def __init__(self, pipeline: Pipeline, explorer: Explorer) -> None:
+        self._gate = pipeline
         self._explorer = explorer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -183,33 +179,33 @@ class GraphQL:
             await found.send(send, (b"x-request-id", id_))
 
     async def _answered(self, scope: Scope, headers: ByName, receive: Receive) -> Reply | Response:
-        gate, began = self._gate, time.perf_counter()
-        if gate.metrics.under_way >= gate.settings.max_in_flight:
+        pipeline, began = self._gate, time.perf_counter()
+        if pipeline.metrics.under_way >= pipeline.settings.max_in_flight:
             # Before anything is read of it: under ten times the load, refusing is most of the work.
-            gate.metrics.finished(None, Outcome.OVERLOADED, 0.0)
+            pipeline.metrics.finished(None, Outcome.OVERLOADED, 0.0)
             return _OVERLOADED
         who: Identified | None = None
         try:
             wanted = requests.negotiated(headers.get(b"accept", b""))
-            asked = await requests.read(scope, headers, receive, gate.settings.max_body_bytes)
-            who = gate.identification.recognised(headers) or await self._who(scope)
+            asked = await requests.read(scope, headers, receive, pipeline.settings.max_body_bytes)
+            who = pipeline.identification.recognised(headers) or await self._who(scope)
             self._enter()
             try:
-                operation = gate.operation(asked, who.viewer)
+                operation = pipeline.operation(asked, who.viewer)
                 _check_way(operation, scope["method"], wanted)
-                asking = self._asking(scope, headers, asked, who.viewer)
+                ctx = self._asking(scope, headers, asked, who.viewer)
                 if wanted.media == STREAM:
                     cookie = {"set-cookie": who.set_cookie} if who.set_cookie else {}
-                    return stream(await self._events(operation, asked, asking), gate.closing, cookie)
-                answer = await gate.answer(operation, asked, asking, scope["headers"])
+                    return stream(await self._events(operation, asked, ctx), pipeline.closing, cookie)
+                answer = await pipeline.answer(operation, asked, ctx, scope["headers"])
                 return answered(answer, wanted, who.set_cookie)
             finally:
-                gate.metrics.left()
+                pipeline.metrics.left()
         except BadRequest as bad:
-            gate.metrics.finished(None, _REFUSALS.get(bad.status, Outcome.INVALID), time.perf_counter() - began)
+            pipeline.metrics.finished(None, _REFUSALS.get(bad.status, Outcome.INVALID), time.perf_counter() - began)
             return failure(bad)
         except Faulty as faulty:
-            gate.metrics.finished(None, Outcome.INVALID, time.perf_counter() - began)
+            pipeline.metrics.finished(None, Outcome.INVALID, time.perf_counter() - began)
             return answered(refused(*faulty.errors), wanted, who.set_cookie if who else None)
 
     async def _who(self, scope: Scope) -> Identified:
@@ -229,22 +225,22 @@ class GraphQL:
             raise _no_room()
         self._gate.metrics.entered()
 
-    def _asking(self, scope: Scope, headers: ByName, asked: GraphQLRequest, viewer: Viewer) -> Asking:
+    def _asking(self, scope: Scope, headers: ByName, asked: GraphQLRequest, viewer: Viewer) -> Context:
         client, last_event = scope.get("client"), headers.get(b"last-event-id")
-        return Asking(
-            self._gate.house,
+        return Context(
+            self._gate.services,
             viewer,
             client[0] if client else "",
             explain=asked.plan and self._gate.explains(viewer),
             last_event=last_event.decode("latin-1") if last_event is not None else None,
         )
 
-    async def _events(self, operation: Operation, asked: GraphQLRequest, asking: Asking) -> AsyncIterator[Answer]:
+    async def _events(self, operation: Operation, asked: GraphQLRequest, ctx: Context) -> AsyncIterator[Answer]:
         """The answers to stream: a subscription's events, or the one answer of a query."""
         if operation.kind is OperationType.SUBSCRIPTION:
-            found = await self._gate.events(operation, asked, asking)
+            found = await self._gate.events(operation, asked, ctx)
             return found if not isinstance(found, Answer) else _single(found)
-        return _single(await self._gate.answer(operation, asked, asking))
+        return _single(await self._gate.answer(operation, asked, ctx))
 
 
 def _check_way(operation: Operation, method: str, wanted: Negotiated) -> None:

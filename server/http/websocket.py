@@ -17,13 +17,13 @@ import structlog
 from graphql import OperationType
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from resolvers.context import Asking
+from resolvers.context import Context
 from resolvers.viewer import Viewer
 from server.auth.tokens import KeysUnavailable, Unauthenticated
 from server.compiler.structs import encode
 from server.execution.answers import Answer, refused
 from server.execution.documents import Faulty
-from server.http.pipeline import Gate
+from server.http.pipeline import Pipeline
 from server.http.request import BadRequest, GraphQLRequest
 from server.http.sse import until
 
@@ -47,8 +47,8 @@ class _Closed(Exception):
 class Sockets:
     """The WebSocket endpoint of /graphql."""
 
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._gate = pipeline
 
     async def endpoint(self, websocket: WebSocket) -> None:
         if not self._welcome(websocket):
@@ -72,8 +72,8 @@ class Sockets:
 class _Connection:
     """One socket: its viewer once it is initialised, and its running operations."""
 
-    def __init__(self, gate: Gate, websocket: WebSocket) -> None:
-        self._gate = gate
+    def __init__(self, pipeline: Pipeline, websocket: WebSocket) -> None:
+        self._gate = pipeline
         self._socket = websocket
         self._viewer: Viewer | None = None
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -195,16 +195,16 @@ class _Connection:
         except Faulty as faulty:
             await self._send({"id": id_, "type": "error", "payload": refused(*faulty.errors).errors})
             return
-        asking = Asking(
-            self._gate.house,
+        ctx = Context(
+            self._gate.services,
             self._viewer,
             self._socket.client.host if self._socket.client else "",
             explain=asked.plan and self._gate.explains(self._viewer),
         )
         if operation.kind is not OperationType.SUBSCRIPTION:
-            await self._next(id_, await self._gate.answer(operation, asked, asking))
+            await self._next(id_, await self._gate.answer(operation, asked, ctx))
         else:
-            found = await self._gate.events(operation, asked, asking)
+            found = await self._gate.events(operation, asked, ctx)
             if isinstance(found, Answer):
                 await self._send({"id": id_, "type": "error", "payload": found.errors})
                 return

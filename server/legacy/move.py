@@ -25,7 +25,7 @@ from datastore.people import PROFILE, SHARDS, Profile
 from datastore.receipts import Once
 from datastore.refusals import Refusal
 from datastore.vocabulary import DAILY, LONGEST_LIST, SUBSCRIPTION, Batch, DailyWord, Subscription, Word, WordList
-from resolvers.context import House
+from resolvers.context import Services
 from resolvers.vocabulary.daily_words import LONGEST_NAME, NewWord, checked
 from resolvers.vocabulary.visibility import line
 from server.legacy.source import Legacy, OldDay, OldSubscription, OldWord, Row, Unreadable
@@ -90,7 +90,7 @@ class Migration:
 
     def __init__(
         self,
-        house: House,
+        services: Services,
         legacy: Legacy,
         report: Path,
         *,
@@ -100,7 +100,7 @@ class Migration:
         strangers: bool = True,
         progress: Callable[[str, int], None] = lambda _stage, _rows: None,
     ) -> None:
-        self._house = house
+        self._house = services
         self._legacy = legacy
         self._report_path = report
         self._users = users or {}
@@ -108,7 +108,7 @@ class Migration:
         self._dry = dry
         self._strangers = strangers
         self._progress = progress
-        self._once = Once("migration", None, "", house.clock())
+        self._once = Once("migration", None, "", services.clock())
         self.moved = Moved()
 
     async def carry_out(self) -> Moved:
@@ -369,6 +369,6 @@ def list_id(old: str) -> str:
     return str(ULID(hashlib.sha256(f"legacy list\x00{old}".encode()).digest()[:16]))
 
 
-def member_id(house: House, email: str) -> str:
+def member_id(services: Services, email: str) -> str:
     """The id of a member known by an address alone. Keyed, so that nobody can tell from it whose it is."""
-    return "m-" + hashlib.sha256(house.seal.sign("legacy member", email.encode())).hexdigest()[:24]
+    return "m-" + hashlib.sha256(services.seal.sign("legacy member", email.encode())).hexdigest()[:24]

@@ -26,7 +26,7 @@ from datastore.people import SHARDS
 from datastore.refusals import Refusal
 from datastore.vocabulary import ListBroken, Mail, Reader, WordList
 from datastore.vocabulary.mail import CLAIM, KEPT_FOR, LATEST
-from resolvers.context import House
+from resolvers.context import Services
 from server.mail.message import Portion, Stationery
 from server.mail.smtp import AT_ONCE, Doubtful, Outbox, Refused, Unreachable
 
@@ -98,22 +98,22 @@ class Run:
 
     def __init__(
         self,
-        house: House,
+        services: Services,
         stationery: Stationery,
         outbox: Outbox,
         pace: Pace = Pace(),
         progress: Callable[[Summary], None] = lambda _: None,
     ) -> None:
-        self._house = house
+        self._house = services
         self._stationery = stationery
         self._outbox = outbox
         self._at_once = pace.at_once
         self._held_for = pace.held_for
         self._progress = progress
-        self._id = house.ids.next(house.clock())
+        self._id = services.ids.next(services.clock())
         self._words: OrderedDict[str, asyncio.Future[tuple[WordList, vocabulary.DailyWord] | None]] = OrderedDict()
         self._waited_for: list[Reader] = []
-        self._lapses = house.clock()
+        self._lapses = services.clock()
         self.summary = Summary(stationery.on)
 
     async def carry_out(self) -> Summary:

@@ -15,9 +15,9 @@ from starlette.responses import HTMLResponse
 from datastore import vocabulary
 from datastore.dynamo import DynamoError, deadline
 from datastore.receipts import Once
-from datastore.refusals import Clash, NotFound
+from datastore.refusals import Conflict, NotFound
 from datastore.seal import Forged
-from resolvers.context import House
+from resolvers.context import Services
 from server.http.explorer import HARDENED
 from server.mail.message import Ending
 
@@ -39,8 +39,8 @@ _BUTTON = '<form method="post"><button style="font-size:1em;padding:.5em 1em">Ye
 class Unsubscribing:
     """Ends what a signed link names."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, services: Services) -> None:
+        self._house = services
 
     async def endpoint(self, request: Request) -> HTMLResponse:
         try:
@@ -53,7 +53,7 @@ class Unsubscribing:
                 if request.method == "POST":
                     return await self._ended(ending)
                 return await self._asked(ending)
-        except (DynamoError, Clash):
+        except (DynamoError, Conflict):
             return _page("Please try again in a minute", "<p>The service is busy; nothing was changed.</p>", 503)
 
     async def _asked(self, ending: Ending) -> HTMLResponse:

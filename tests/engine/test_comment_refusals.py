@@ -151,9 +151,9 @@ async def test_cursors_outlive_a_new_secret_until_theirs_is_dropped(one_client: 
     for _ in range(2):
         await post(ada)
     cursor = (await one_client.ask(PAGE, product="42", first=1))["pageInfo"]["endCursor"]
-    one_client.house.seal = Seal(["a newer secret than the tests'", SECRET])
+    one_client.services.seal = Seal(["a newer secret than the tests'", SECRET])
     assert len((await one_client.ask(PAGE, product="42", after=cursor))["edges"]) == 1
-    one_client.house.seal = Seal(["a newer secret than the tests'"])
+    one_client.services.seal = Seal(["a newer secret than the tests'"])
     assert await one_client.code(PAGE, product="42", after=cursor) == "INVALID_CURSOR"
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from datastore.comments import COMMENT
 from datastore.comments import comment as comment_of
-from datastore.comments.planner import Census
+from datastore.comments.planner import CommentCounts
 from resolvers.comments.counts import Counts
 from resolvers.comments.pages import comment_posted
-from resolvers.context import Asking
+from resolvers.context import Context
 from resolvers.node_ids import key_of
 from resolvers.viewer import Kind, Role, Viewer
 from server.settings import Settings
@@ -25,7 +25,7 @@ VISITOR = Viewer("v", Kind.VISITOR)
 
 async def test_what_members_write_can_wait_for_a_moderator(one_client: Client) -> None:
     """With premoderation a comment is pending until it is published, and so is one that is edited later."""
-    one_client.house.policy = replace(one_client.house.policy, premoderation=True)
+    one_client.services.policy = replace(one_client.services.policy, premoderation=True)
     ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
     posted = await post(ada)
     assert posted["status"] == "PENDING"
@@ -33,7 +33,7 @@ async def test_what_members_write_can_wait_for_a_moderator(one_client: Client) -
     assert (await mod.ask(QUEUE))["nodes"][0]["id"] == posted["id"]
     await mod.ask(MODERATE, input={"comment": posted["id"], "status": "PUBLISHED"})
     assert (await one_client.ask(PAGE, product="42"))["totalCount"] == 1
-    edited = await ada.ask(EDIT, input={"comment": posted["id"], "body": "Changed my mind."})
+    edited = await ada.ask(EDIT, input={"comment": posted["id"], "body": "VersionConflict my mind."})
     assert edited["comment"]["status"] == "PENDING"
     assert (await one_client.ask(STATISTICS, product="42"))["total"] == 0
     assert (await post(mod))["status"] == "PUBLISHED"
@@ -41,7 +41,7 @@ async def test_what_members_write_can_wait_for_a_moderator(one_client: Client) -
 
 async def test_a_member_writes_so_often_and_no_more(one_client: Client) -> None:
     """The third within the minute is RATE_LIMITED and says when to come back; others may still write."""
-    one_client.house.policy = replace(one_client.house.policy, comment_rate="2/minute")
+    one_client.services.policy = replace(one_client.services.policy, comment_rate="2/minute")
     ada = one_client.member("ada")
     await post(ada)
     await post(ada)
@@ -54,7 +54,7 @@ async def test_a_member_writes_so_often_and_no_more(one_client: Client) -> None:
 
 async def test_an_editor_is_told_how_a_page_came_about(one_client: Client) -> None:
     """On request, and nobody else: the paths considered, the one chosen, and what it cost."""
-    one_client.house.policy = replace(one_client.house.policy, development=False)
+    one_client.services.policy = replace(one_client.services.policy, development=False)
     ada, editor = one_client.member("ada"), one_client.member("eve", Role.EDITOR)
     for place in range(12):
         await post(ada, rating=place % 5 + 1, language=("en", "de")[place % 2])
@@ -81,10 +81,10 @@ async def test_a_page_costs_one_read_of_authors(one_client: Client) -> None:
     """Twenty authors are one batch, however many comments; the next page within seconds asks for none."""
     for place in range(20):
         await post(one_client.member(f"member-{place}"), product="7")
-    one_client.house.profiles._known.clear()
+    one_client.services.profiles._known.clear()
     query = "{ comments(product: 7) { nodes { author { name } } } }"
     made: list[str] = []
-    client = one_client.house.table.client
+    client = one_client.services.table.client
     for name in ("query", "batch_get_item", "get_item"):
         setattr(client, name, _noted(getattr(client, name), name, made))
     assert len((await one_client.ask(query))["nodes"]) == 20
@@ -111,14 +111,14 @@ async def test_wrong_counts_change_no_page(one_client: Client) -> None:
     for ratings in ([5], [1, 5], [2, 3, 4]):
         page = await one_client.ask(PAGE, product="42", ratings=ratings, languages=["en", "fr"], first=3)
         right[tuple(ratings)] = [edge["node"]["body"] for edge in page["edges"]]
-    table = one_client.house.table
+    table = one_client.services.table
     items = (await table.client.scan(TableName=table.name))["Items"]
     for wrong in ("0", "-7", "100000"):
         for item in items:
             if item["sk"]["S"].startswith("STATISTICS#"):
                 wronged = {**item, **{f"r{rating}": {"N": wrong} for rating in (1, 2, 5)}, "bytes": {"N": wrong}}
                 await table.client.put_item(TableName=table.name, Item=wronged)
-        await one_client.house._parts.pop(Counts).close()
+        await one_client.services._parts.pop(Counts).close()
         for ratings, bodies in right.items():
             page = await one_client.ask(PAGE, product="42", ratings=list(ratings), languages=["en", "fr"], first=3)
             assert [edge["node"]["body"] for edge in page["edges"]] == bodies
@@ -129,8 +129,8 @@ async def test_a_comment_that_moves_during_a_page_is_not_missed(one_client: Clie
     ada = one_client.member("ada")
     posted = await post(ada, rating=1, body="moves")
     await post(ada, rating=5, body="stays")
-    one_client.house.part(Counts)._kept.put("42", Census({"en": (5, 0, 9_000, 0, 5)}, {"en": 300 * 9_010}))
-    table, read, moved = one_client.house.table, one_client.house.table.slice, asyncio.Event()
+    one_client.services.get(Counts)._kept.put("42", CommentCounts({"en": (5, 0, 9_000, 0, 5)}, {"en": 300 * 9_010}))
+    table, read, moved = one_client.services.table, one_client.services.table.slice, asyncio.Event()
 
     async def disturbed(partition: Any, *rest: Any, **more: Any) -> Any:
         if partition.pk.endswith("#5"):
@@ -150,7 +150,7 @@ async def test_a_comment_that_moves_during_a_page_is_not_missed(one_client: Clie
 async def test_a_crash_before_settling_is_made_up_for(one_client: Client) -> None:
     """A process that ends between a post and its leader leaves a mark; the next who looks settles it."""
     ada = one_client.member("ada")
-    counts = one_client.house.part(Counts)
+    counts = one_client.services.get(Counts)
     counts.settle_soon = lambda _: None  # type: ignore[method-assign]
     await post(ada)
     await post(ada)
@@ -163,10 +163,10 @@ async def test_a_crash_before_settling_is_made_up_for(one_client: Client) -> Non
 
 async def watch(client: Client, **headers: str) -> AsyncGenerator[tuple[str, str], None]:
     """Event ids and bodies, as a stream of Server-Sent Events gives them."""
-    asking = Asking(client.house, VISITOR, last_event=headers.get("last_event"))
-    async with aclosing(comment_posted(asking, product="42", after=headers.get("after"))) as comments:
+    ctx = Context(client.services, VISITOR, last_event=headers.get("last_event"))
+    async with aclosing(comment_posted(ctx, product="42", after=headers.get("after"))) as comments:
         async for comment in comments:
-            yield asking.mark or "", comment.body
+            yield ctx.mark or "", comment.body
 
 
 async def taken(stream: AsyncGenerator[tuple[str, str], None], number: int) -> list[tuple[str, str]]:
@@ -186,15 +186,15 @@ async def test_what_is_posted_arrives_once_and_in_order(one_client: Client) -> N
         await post(ada, body=body)
     for arrived in await asyncio.gather(*waiting):
         assert [body for _, body in arrived] == ["a", "b", "c"]
-    assert len(one_client.house.live._arrivals) == 1
+    assert len(one_client.services.live._arrivals) == 1
     await first.aclose()
     await second.aclose()
-    assert not one_client.house.live._arrivals
+    assert not one_client.services.live._arrivals
 
 
 async def test_who_comes_back_misses_nothing(one_client: Client) -> None:
     """With the last event's id, or the comment's: exactly what was posted since, also what was published since."""
-    one_client.house.policy = replace(one_client.house.policy, premoderation=True)
+    one_client.services.policy = replace(one_client.services.policy, premoderation=True)
     ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
     waits = await post(ada, body="waits")
     stream = watch(one_client)
@@ -230,15 +230,15 @@ async def test_what_another_process_posts_arrives_too(one_client: Client, settin
 async def test_a_late_commit_arrives_late(one_client: Client) -> None:
     """A comment whose id is older than what was already sent is sent all the same."""
     ada = one_client.member("ada")
-    id_ = one_client.house.ids.next(one_client.house.clock())
+    id_ = one_client.services.ids.next(one_client.services.clock())
     stream = watch(one_client, after=id_)
     waiting = asyncio.create_task(taken(stream, 1))
-    late = one_client.house.ids.next(one_client.house.clock())
+    late = one_client.services.ids.next(one_client.services.clock())
     posted = await post(ada, body="prompt")
     await waiting
-    found = await comment_of(one_client.house.table, "42", _ulid_of(posted))
+    found = await comment_of(one_client.services.table, "42", _ulid_of(posted))
     assert found is not None
-    await one_client.house.table.write(COMMENT.put(replace(found, ulid=late, body="late")))
+    await one_client.services.table.write(COMMENT.put(replace(found, ulid=late, body="late")))
     assert [body for _, body in await taken(stream, 1)] == ["late"]
     await stream.aclose()
 
@@ -276,7 +276,7 @@ async def test_a_stream_of_events_carries_their_ids(one_client: Client) -> None:
 
 async def test_a_held_comment_is_seen_by_its_author(one_client: Client) -> None:
     """By its id, through `node` too; nobody else learns that it is there."""
-    one_client.house.policy = replace(one_client.house.policy, premoderation=True)
+    one_client.services.policy = replace(one_client.services.policy, premoderation=True)
     ada = one_client.member("ada")
     posted = await post(ada)
     node = "query ($id: ID!) { node(id: $id) { id } }"

@@ -31,22 +31,22 @@ async def test_what_is_exported_comes_back_as_it_was(one_client: Client, tmp_pat
     """Edited, titled and held comments too; a second import brings nothing; what went since comes back and counts."""
     ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
     posted = [await post(ada, f"p{place % 2}", place % 5 + 1, ("en", "de")[place % 2], title="A") for place in range(9)]
-    await ada.ask(EDIT, input={"comment": posted[0]["id"], "body": "Changed."})
+    await ada.ask(EDIT, input={"comment": posted[0]["id"], "body": "VersionConflict."})
     await mod.ask(MODERATE, input={"comment": posted[1]["id"], "status": "REJECTED"})
     file = tmp_path / "comments.jsonl"
-    assert await write_all(one_client.house, file, None) == 9
+    assert await write_all(one_client.services, file, None) == 9
     before = [await one_client.ask(PAGE, product=f"p{place}", first=100) for place in range(2)]
-    assert await bring_all(one_client.house, io.BytesIO(file.read_bytes()), None) == (0, 9)
+    assert await bring_all(one_client.services, io.BytesIO(file.read_bytes()), None) == (0, 9)
     for one in posted[2:]:
         await ada.ask(DELETE, input={"comment": one["id"]})
     # Another order of lines is another set of batches: none of them has been counted before.
     lines = file.read_bytes().splitlines(keepends=True)[:-1]
-    await bring_all(one_client.house, io.BytesIO(b"".join(lines)), None)
-    await bring_all(one_client.house, io.BytesIO(file.read_bytes().splitlines(keepends=True)[-1]), None)
+    await bring_all(one_client.services, io.BytesIO(b"".join(lines)), None)
+    await bring_all(one_client.services, io.BytesIO(file.read_bytes().splitlines(keepends=True)[-1]), None)
     assert [await one_client.ask(PAGE, product=f"p{place}", first=100) for place in range(2)] == before
     assert len((await mod.ask(QUEUE, status="REJECTED"))["nodes"]) == 1
-    await one_client.house.close()
-    assert [breach async for breach in breaches(one_client.house)] == []
+    await one_client.services.close()
+    assert [breach async for breach in breaches(one_client.services)] == []
 
 
 async def test_an_export_goes_on_where_it_stopped(one_client: Client, tmp_path: Path) -> None:
@@ -56,12 +56,12 @@ async def test_an_export_goes_on_where_it_stopped(one_client: Client, tmp_path: 
         await post(ada, f"p{place % 3}", body=f"{place}")
     for product, number in ((None, 30), ("p1", 10)):
         whole, cut = tmp_path / f"whole-{product}", tmp_path / f"cut-{product}"
-        assert await write_all(one_client.house, whole, product) == number
+        assert await write_all(one_client.services, whole, product) == number
         text = whole.read_bytes()
         cut.write_bytes(text[: len(text) // 2])
-        await write_all(one_client.house, cut, product)
+        await write_all(one_client.services, cut, product)
         assert cut.read_bytes() == text
-        assert await write_all(one_client.house, whole, product) == 0
+        assert await write_all(one_client.services, whole, product) == 0
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ async def test_the_demo_speaks_eight_languages(one_client: Client, monkeypatch: 
     assert {one.language for one in comments} == set(VOICES)
     assert len({one.body for one in comments}) > demo.NUMBER // 3
     monkeypatch.setattr(demo, "NUMBER", 200)
-    assert [await plant(one_client.house) for _ in range(2)] == ["200 comments in 8 languages on 12 products"] * 2
+    assert [await plant(one_client.services) for _ in range(2)] == ["200 comments in 8 languages on 12 products"] * 2
     comments = list(drawn())
     statistics = await one_client.ask(STATISTICS, product="ringside-tee")
     assert statistics["total"] == sum(one.product == "ringside-tee" and one.held is None for one in comments)

@@ -23,7 +23,7 @@ async def planted(member: Client, product: str = "42") -> list[tuple[str, int, s
 
 
 async def held_together(client: Client) -> list[str]:
-    return [breach async for breach in breaches(client.house)]
+    return [breach async for breach in breaches(client.services)]
 
 
 async def test_a_posted_comment_can_be_read(client: Client) -> None:
@@ -115,7 +115,7 @@ async def test_products_stand_by_their_five_stars(client: Client) -> None:
     assert [(row["product"], row["fiveStars"]) for row in standing] == [("c", 2), ("a", 1), ("b", 1), ("d", 1)]
     assert standing[0]["statistics"] == {"total": 2}
     await ada.ask(EDIT, input={"comment": posted[4]["id"], "rating": 2})
-    await client.house.close()
+    await client.services.close()
     assert [row["product"] for row in (await client.ask(TOP))["nodes"]] == ["c", "a", "b"]
 
 
@@ -208,10 +208,10 @@ async def test_edits_and_deletes_at_once_leave_a_recount(client: Client) -> None
 async def test_the_audit_finds_a_wrong_count(client: Client) -> None:
     """A count that somebody altered by hand is named, with what it should be."""
     await post(client.member("ada"))
-    await client.house.close()
+    await client.services.close()
     assert await held_together(client) == []
-    await client.house.table.client.update_item(
-        TableName=client.house.table.name,
+    await client.services.table.client.update_item(
+        TableName=client.services.table.name,
         Key={"pk": {"S": "PRODUCT#42"}, "sk": {"S": "STATISTICS#en#00"}},
         UpdateExpression="ADD r3 :one",
         ExpressionAttributeValues={":one": {"N": "1"}},

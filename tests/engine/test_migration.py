@@ -18,7 +18,7 @@ from datastore.people import PROFILE, Profile
 from datastore.receipts import Once
 from datastore.seal import Seal
 from datastore.vocabulary import DAILY, LIST, SUBSCRIPTION, WORD, Batch, CharacterSet, Word, WordList
-from resolvers.context import House, utc_now
+from resolvers.context import Services, utc_now
 from server.audit import breaches
 from server.legacy import Legacy, Migration, Moved
 from server.legacy.move import list_id
@@ -43,8 +43,8 @@ async def legacy(one_table: Table, default_engine: Running, tmp_path: Path) -> A
             await table.client.delete_table(TableName=table.name)
 
 
-def house_of(table: Table) -> House:
-    return House(table, Seal([SECRET]))
+def house_of(table: Table) -> Services:
+    return Services(table, Seal([SECRET]))
 
 
 async def migrate(table: Table, legacy: Legacy, report: Path, **choices: Any) -> Moved:
@@ -137,9 +137,9 @@ async def test_known_members_keep_their_ids(one_table: Table, legacy: Legacy, tm
 
 async def test_an_old_list_may_go_on_in_a_new_one(one_table: Table, legacy: Legacy, tmp_path: Path) -> None:
     """Its words are added behind those that are there, its days and subscriptions follow it."""
-    house, now = house_of(one_table), utc_now()
+    services, now = house_of(one_table), utc_now()
     once = Once("test", None, "", now)
-    made = WordList(house.ids.next(now), "New list", public=True, created_at=now)
+    made = WordList(services.ids.next(now), "New list", public=True, created_at=now)
     await vocabulary.create_list(one_table, made, once)
     known = (Word(made.list, 0, "新", "new"), Word(made.list, 0, SAMPLE.word(0, 3), "meaning 3", None, "pinyin 3"))
     await vocabulary.add_words(one_table, made.list, Batch("batch", known, 10), once)
@@ -149,7 +149,7 @@ async def test_an_old_list_may_go_on_in_a_new_one(one_table: Table, legacy: Lega
     assert daily is not None
     assert daily.word.ordinal == 1
     assert await vocabulary.subscriber_count(one_table, made.list) > 0
-    assert [breach async for breach in breaches(house)] == []
+    assert [breach async for breach in breaches(services)] == []
 
 
 async def test_decisions_made_here_stay(one_table: Table, legacy: Legacy, tmp_path: Path) -> None:

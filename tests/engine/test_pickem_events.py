@@ -41,7 +41,7 @@ query ($state: EventState, $first: Int, $after: String, $last: Int, $before: Str
 
 def at(client: Client, moment: datetime) -> None:
     """Sets this process's clock."""
-    client.house.clock = lambda: moment
+    client.services.clock = lambda: moment
 
 
 async def names(client: Client, **arguments: Any) -> list[str]:

@@ -136,14 +136,14 @@ async def test_a_slow_clock_lets_nobody_in_after_anybody_has_looked(one_client: 
     event, [match] = await editor.card(10, starts=in_hours(0.5))
     now = datetime.now(UTC)
     async with serving(settings) as slow:
-        slow.house.clock = lambda: now - timedelta(hours=1)
-        one_client.house.clock = lambda: now + timedelta(hours=1)
+        slow.services.clock = lambda: now - timedelta(hours=1)
+        one_client.services.clock = lambda: now + timedelta(hours=1)
         late = slow.member("bob")
         await submit(late, event, [(match, 0)])
         assert (await ada.ask(LOOK, id=event))["state"] == "LOCKED"
         assert await late.code(SUBMIT, input=predicted(event, [(match, 1)])) == "LOCKED"
         assert (await slow.ask(LOOK, id=event))["state"] == "LOCKED"
-        gates = await gates_of(slow.house.table, key_of("Event", event))
+        gates = await gates_of(slow.services.table, key_of("Event", event))
         assert {gate.state for gate in gates} == {"closed"}
         mover = Editor(slow)
         assert await mover.client.code(UPDATE, input={"event": event, "startsAt": in_hours(9)}) == "LOCKED"

@@ -9,7 +9,7 @@ from typing import Any
 
 from datastore.dynamo import metered
 from datastore.receipts import Once
-from resolvers.context import Asking
+from resolvers.context import Context
 from resolvers.node_ids import key_of
 from resolvers.pickem import events, standings
 from resolvers.viewer import Kind, Viewer
@@ -26,7 +26,7 @@ query ($id: ID!, $first: Int) { user(id: $id) {
 
 
 async def broken(client: Client) -> list[str]:
-    return [breach async for breach in breaches(client.house)]
+    return [breach async for breach in breaches(client.services)]
 
 
 async def test_ranks_are_shared_and_ties_have_an_order(client: Client) -> None:
@@ -201,20 +201,20 @@ async def test_what_changes_is_told(one_client: Client) -> None:
     editor, ada = Editor(one_client), one_client.member("ada")
     event, [match] = await editor.card(10)
     await submit(ada, event, [(match, 0)])
-    asking = Asking(one_client.house, Viewer("nobody", Kind.VISITOR))
-    asking.once = Once("nobody", None, "", asking.now())
+    ctx = Context(one_client.services, Viewer("nobody", Kind.VISITOR))
+    ctx.once = Once("nobody", None, "", ctx.now())
     states: list[Any] = []
     rows: list[Any] = []
 
     async def watch_event() -> None:
-        async with aclosing(events.event_changed(asking, event=key_of("Event", event))) as changes:
+        async with aclosing(events.event_changed(ctx, event=key_of("Event", event))) as changes:
             async for seen in changes:
                 states.append(seen.state)
                 if seen.state == "SCORED":
                     return
 
     async def watch_season() -> None:
-        async with aclosing(standings.standings_changed(asking, season="2026")) as changes:
+        async with aclosing(standings.standings_changed(ctx, season="2026")) as changes:
             async for seen in changes:
                 rows.append([row.points for row in seen])
                 if seen:

@@ -464,7 +464,7 @@ async def test_a_profile_screen_is_one_query(one_client: Client) -> None:
       streak { current }
     } }"""
     week = str(today() - timedelta(days=6))
-    before = ada.house.table.client
+    before = ada.services.table.client
     calls: list[str] = []
 
     class Counting:
@@ -473,9 +473,9 @@ async def test_a_profile_screen_is_one_query(one_client: Client) -> None:
                 calls.append(name)
             return getattr(before, name)
 
-    ada.house.table.client = Counting()
+    ada.services.table.client = Counting()
     found = await ada.ask(query, week=week)
-    ada.house.table.client = before
+    ada.services.table.client = before
     assert [call for call in calls if call == "query"] == ["query"]
     assert [one["correct"] for one in found["quizResults"]["nodes"]] == list(range(7))
     assert [one["text"] for one in found["sentences"]["nodes"]] == [f"day {days}" for days in range(7)]
@@ -511,7 +511,7 @@ async def test_counts_are_spread_over_parts(one_client: Client) -> None:
     """Twenty members who subscribe at once stand in several counters that add up."""
     listed = await public_list(one_client)
     await gather(*(one_client.member(f"m{number}").ask(SUBSCRIBE, input={"list": listed}) for number in range(20)))
-    parts = [part async for part in one_client.house.table.scan(SUBSCRIBERS)]
+    parts = [part async for part in one_client.services.table.scan(SUBSCRIBERS)]
     assert len(parts) > 4
     assert sum(part.count for part in parts) == 20
 

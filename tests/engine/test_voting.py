@@ -9,7 +9,7 @@ from typing import Any
 
 from resolvers.node_ids import node_id, read_node_id
 from resolvers.viewer import Role
-from resolvers.voting.board_cache import Standings
+from resolvers.voting.board_cache import BoardCache
 from server.audit.voting import breaches
 from tests.client import Client
 
@@ -81,12 +81,12 @@ async def populated(client: Client, *names: str, board: str = "main") -> list[st
 
 async def settled(client: Client, board: str = "main") -> None:
     """Not to wait for the two seconds."""
-    await client.house.part(Standings).tide(board).settle_anew()
+    await client.services.get(BoardCache).tide(board).settle_anew()
 
 
 async def sound(client: Client, board: str = "main") -> bool:
     await settled(client, board)
-    found = [breach async for breach in breaches(client.house)]
+    found = [breach async for breach in breaches(client.services)]
     assert found == []
     return True
 
@@ -215,10 +215,10 @@ async def test_a_ballot_is_good_for_its_voter_only(one_client: Client) -> None:
     assert await one_client.member("ada").code(CAST, token=token, verdict="LEFT") == "TOKEN_UNKNOWN"
     for altered in (token[:-1] + ("A" if token[-1] != "A" else "B"), token[5:], token + "A", "", "x" * 9000, "é"):
         assert await visitor.code(CAST, token=altered, verdict="LEFT") == "TOKEN_UNKNOWN"
-    clock = one_client.house.clock
-    one_client.house.clock = lambda: clock() + timedelta(hours=24, seconds=1)
+    clock = one_client.services.clock
+    one_client.services.clock = lambda: clock() + timedelta(hours=24, seconds=1)
     assert await visitor.code(CAST, token=token, verdict="LEFT") == "TOKEN_EXPIRED"
-    one_client.house.clock = clock
+    one_client.services.clock = clock
     assert (await visitor.ask(CAST, token=token, verdict="TIE"))["winner"] is None
 
 

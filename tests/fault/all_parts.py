@@ -139,11 +139,11 @@ async def differences(
     async with AsyncExitStack() as stack:
         processes = stack.enter_context(ExitStack())
         urls = [(await started(day.variables(day.engine.url), processes)).url]
-        asking = {name: Patient(name, day.token(name), urls, day.chance) for name in members}
+        ctx = {name: Patient(name, day.token(name), urls, day.chance) for name in members}
         moderator = Patient("reader", day.token("reader", Role.MODERATOR), urls, day.chance)
-        for one in (moderator, *asking.values()):
+        for one in (moderator, *ctx.values()):
             await stack.enter_async_context(one)
-        told, inquiry = ledger.told(), Inquiry(moderator, asking, PRODUCTS)
+        told, inquiry = ledger.told(), Inquiry(moderator, ctx, PRODUCTS)
         for look in range(looks):
             if look:
                 await asyncio.sleep(0.5)

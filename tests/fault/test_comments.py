@@ -43,7 +43,7 @@ async def visitor(proxy: Proxy, table_name: str) -> AsyncIterator[Client]:
 
 
 async def recounted(client: Client) -> list[str]:
-    return [breach async for breach in breaches(client.house)]
+    return [breach async for breach in breaches(client.services)]
 
 
 async def test_a_lost_answer_is_no_second_comment(visitor: Client, proxy: Proxy) -> None:
@@ -62,7 +62,7 @@ async def test_a_lost_answer_is_no_second_comment(visitor: Client, proxy: Proxy)
         assert await ada.ask(DELETE, input={"comment": posted["id"], **given["delete"]}) == {"id": posted["id"]}
         statistics = await visitor.ask(STATISTICS, product=f"p{product}")
         assert [row["count"] for row in statistics["histogram"]] == [0, 0, 0, 0, 1]
-    await visitor.house.close()
+    await visitor.services.close()
     assert await recounted(visitor) == []
 
 
@@ -109,7 +109,7 @@ async def test_a_storm_loses_nothing_and_counts_nothing_twice(visitor: Client, p
     for id_, rating in acknowledged.items():
         assert id_ in unsure or there.get(id_) == rating
     assert page["totalCount"] == len(there)
-    await visitor.house.close()
+    await visitor.services.close()
     assert await recounted(visitor) == []
 
 
@@ -124,16 +124,16 @@ async def test_an_interrupted_import_is_repeated_to_exact_counts(visitor: Client
     )  # fmt: skip
     proxy.share = 0.15
     for cut in (5, 9, 14):
-        run = asyncio.create_task(bring_all(visitor.house, io.BytesIO(lines), len(lines)))
+        run = asyncio.create_task(bring_all(visitor.services, io.BytesIO(lines), len(lines)))
         while proxy.faults.total() < cut and not run.done():
             await asyncio.sleep(0.005)
         run.cancel()
         await asyncio.gather(run, return_exceptions=True)
     proxy.share = 0
-    brought, number = await bring_all(visitor.house, io.BytesIO(lines), len(lines))
+    brought, number = await bring_all(visitor.services, io.BytesIO(lines), len(lines))
     assert number == 400
     assert await recounted(visitor) == []
-    assert await bring_all(visitor.house, io.BytesIO(lines), len(lines)) == (0, 400)
+    assert await bring_all(visitor.services, io.BytesIO(lines), len(lines)) == (0, 400)
     totals = [(await visitor.ask(STATISTICS, product=f"p{place}"))["total"] for place in range(3)]
     assert sum(totals) == 400
     assert brought <= 400

@@ -14,7 +14,7 @@ from datastore.people import PROFILE, Profile
 from datastore.receipts import Once
 from datastore.seal import Seal
 from datastore.vocabulary import Batch, CharacterSet, Subscription, Word, WordList
-from resolvers.context import House
+from resolvers.context import Services
 from tests.engines import Running
 from tests.mail_server import Mailbox, mail_server
 from tests.service import ROOT, environment
@@ -27,9 +27,9 @@ NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
 async def planted(table: Table) -> list[str]:
     """Readers of one list; their addresses."""
-    house = House(table, Seal([SECRET]))
+    services = Services(table, Seal([SECRET]))
     once = Once("test", None, "", NOW)
-    made = WordList(house.ids.next(NOW), "First", public=True, created_at=NOW)
+    made = WordList(services.ids.next(NOW), "First", public=True, created_at=NOW)
     await vocabulary.create_list(table, made, once)
     words = (Word(made.list, 0, "好", "good"),)
     await vocabulary.add_words(table, made.list, Batch("batch", words, 10), once)

@@ -10,11 +10,11 @@ import pytest
 
 from datastore.dynamo import (
     ConditionFailed,
-    Conflict,
     DeadlineExceeded,
+    EngineUnavailable,
     Rejected,
     Table,
-    Unavailable,
+    TransactionConflict,
     absent,
     deadline,
     metered,
@@ -111,7 +111,7 @@ async def test_calls_end_with_the_deadline_of_their_request(shaky: Table, proxy:
         with deadline(0.3), pytest.raises(DeadlineExceeded):
             await shaky.get(PROFILE.at(user="a"))
     proxy.share, proxy.kinds = 1.0, (Fault.CONFLICT,)
-    with deadline(0.3), pytest.raises(Conflict):
+    with deadline(0.3), pytest.raises(TransactionConflict):
         await shaky.transact(PROFILE.put(profile("a")), PROFILE.put(profile("b")))
     assert loop.time() - began < 20
 
@@ -153,7 +153,7 @@ async def test_an_unknown_engine_fault_is_not_repeated_forever(shaky: Table) -> 
     with metered() as spent, pytest.raises(Rejected):
         await shaky.slice(PROFILE.on("gsi1", shard=1), 0)
     assert spent.calls <= 1
-    assert not issubclass(Rejected, Unavailable)
+    assert not issubclass(Rejected, EngineUnavailable)
 
 
 async def test_an_engine_without_transactions_is_refused_with_the_reason(

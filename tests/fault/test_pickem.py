@@ -14,7 +14,7 @@ import pytest
 
 from datastore.dynamo import Table
 from datastore.pickem.events import EVENT
-from resolvers.context import House
+from resolvers.context import Services
 from resolvers.node_ids import node_id
 from server.audit import pickem as audit
 from server.settings import Settings
@@ -44,7 +44,7 @@ async def bad_client(one_table: Table, settings: Settings, proxy: Proxy) -> Asyn
 
 
 async def audited(client: Client) -> list[str]:
-    return [breach async for breach in audit.breaches(client.house)]
+    return [breach async for breach in audit.breaches(client.services)]
 
 
 @pytest.mark.parametrize("fault", [Fault.RESET_AFTER, Fault.FAILED_AFTER])
@@ -68,7 +68,7 @@ async def test_a_prediction_applied_before_a_lock_is_acknowledged_after_it(bad_c
     """Applied, unanswered, then locked by somebody else: the repeat meets a closed gate, and reads its own back."""
     editor, ada = Editor(bad_client), bad_client.member("ada")
     event, [match] = await editor.card(10)
-    table = bad_client.house.table
+    table = bad_client.services.table
     original = table.client.transact_write_items
     calls = 0
 
@@ -94,11 +94,11 @@ async def test_a_repeat_that_comes_too_late_is_refused(bad_client: Client, proxy
     """Throttled until the start has passed: the time of each attempt counts, not that of the first."""
     editor, ada = Editor(bad_client), bad_client.member("ada")
     event, [match] = await editor.card(10, starts=in_hours(1))
-    house: House = bad_client.house
+    services: Services = bad_client.services
     start = datetime.now(UTC)
     late = False
-    house.clock = lambda: start + timedelta(hours=2 if late else 0)
-    original = house.table.client.transact_write_items
+    services.clock = lambda: start + timedelta(hours=2 if late else 0)
+    original = services.table.client.transact_write_items
 
     async def throttle_once(**request: Any) -> Any:
         nonlocal late
@@ -107,7 +107,7 @@ async def test_a_repeat_that_comes_too_late_is_refused(bad_client: Client, proxy
             raise TimeoutError
         return await original(**request)
 
-    house.table.client.transact_write_items = throttle_once
+    services.table.client.transact_write_items = throttle_once
     assert await ada.code(SUBMIT, input=predicted(event, [(match, 1)])) == "LOCKED"
     assert (await ada.ask(LOOK, id=event))["viewerPrediction"] is None
     assert proxy.requests["TransactWriteItems"] > 0
@@ -123,8 +123,8 @@ async def test_nobody_is_late_and_nobody_missing(
     assert one_table.name == settings.table
     through = settings.model_copy(update={"dynamodb_url": proxy.url})
     async with serving(through) as fast, serving(through) as slow:
-        fast.house.clock = lambda: datetime.now(UTC) + timedelta(seconds=0.25)
-        slow.house.clock = lambda: datetime.now(UTC) - timedelta(seconds=0.25)
+        fast.services.clock = lambda: datetime.now(UTC) + timedelta(seconds=0.25)
+        slow.services.clock = lambda: datetime.now(UTC) - timedelta(seconds=0.25)
         editor = Editor(bad_client)
         event = (await editor.event())["id"]
         names = [str(number) for number in range(TEAMS)]
@@ -166,8 +166,8 @@ async def test_scoring_survives_any_end(one_table: Table, settings: Settings) ->
     assert await last.wait() == 0
     assert await crowd.wrong(one_table, event, matches) == 0
     assert await crowd.wrong_standings(one_table, event, matches, 240) == 0
-    house = House(one_table, settings.seal())
-    assert [breach async for breach in audit.breaches(house)] == []
+    services = Services(one_table, settings.seal())
+    assert [breach async for breach in audit.breaches(services)] == []
 
 
 async def _scorer(settings: Settings, event: str) -> asyncio.subprocess.Process:
@@ -185,7 +185,7 @@ async def _scorer(settings: Settings, event: str) -> asyncio.subprocess.Process:
 async def test_scoring_goes_on_in_bad_weather(bad_client: Client, proxy: Proxy) -> None:
     """A fifth of all requests fail, before and after they are applied: the sums are exact all the same."""
     event, matches = crowd.locked_event("2026")
-    await crowd.plant(bad_client.house.table, event, matches, 120)
+    await crowd.plant(bad_client.services.table, event, matches, 120)
     proxy.share = 0.2
     editor = Editor(bad_client)
     given = {"event": node_id("Event", event.id)}
@@ -193,5 +193,5 @@ async def test_scoring_goes_on_in_bad_weather(bad_client: Client, proxy: Proxy) 
         while "predictionsScored" not in await editor.client.ask(SCORE, input=given):
             await asyncio.sleep(0.1)
     proxy.share = 0.0
-    assert await crowd.wrong(bad_client.house.table, event, matches) == 0
+    assert await crowd.wrong(bad_client.services.table, event, matches) == 0
     assert await audited(bad_client) == []

@@ -11,7 +11,7 @@ import pytest
 from datastore import vocabulary
 from datastore.dynamo import Table
 from datastore.vocabulary import DAILY, LIST, QUIZ, SENTENCE, SUBSCRIPTION
-from resolvers.context import House
+from resolvers.context import Services
 from resolvers.node_ids import key_of
 from resolvers.viewer import Role
 from server.audit import breaches
@@ -103,8 +103,8 @@ async def test_a_bad_day_loses_and_doubles_nothing(one_table: Table, default_eng
             await asyncio.gather(*(learner.live() for learner in learners))
             proxy.share = 0
             assert proxy.faults.total() > 50
-    house = House(one_table, client.house.seal)
-    assert [breach async for breach in breaches(house)] == []
+    services = Services(one_table, client.services.seal)
+    assert [breach async for breach in breaches(services)] == []
     words = Counter(
         [
             one.simplified

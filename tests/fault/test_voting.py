@@ -19,7 +19,7 @@ from datastore.dynamo.declaration import create
 from datastore.seal import Seal
 from datastore.voting import CONTENDER, TALLY, VOTE, Outcome, Vote
 from datastore.voting.votes import counting
-from resolvers.context import House, utc_now
+from resolvers.context import Services, utc_now
 from server.audit.voting import breaches
 from server.auth.tokens import mint
 from server.settings import Settings
@@ -78,9 +78,9 @@ async def counted(table: Table) -> Counter[Acknowledged]:
 async def breaches_of(table: Table, looks: int = 10) -> list[str]:
     """What is still broken once a reader could have settled: two seconds after somebody else did."""
     for _ in range(looks):
-        house = House(table, Seal([SECRET]))
-        found = [breach async for breach in breaches(house)]
-        await house.close()
+        services = Services(table, Seal([SECRET]))
+        found = [breach async for breach in breaches(services)]
+        await services.close()
         if not found:
             break
         await asyncio.sleep(0.5)

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from datastore.comments import COMMENT, Comment, page
-from datastore.comments.planner import RATINGS, Census, Filter
+from datastore.comments.planner import RATINGS, CommentCounts, Filter
 from datastore.dynamo import Table, Window
 from datastore.ids import Ids
 from datastore.seal import Seal
@@ -70,17 +70,17 @@ class Shop:
                 self.model[old.ulid] = moved
                 await self.table.write(COMMENT.put(moved))
 
-    def census(self) -> Census:
+    def census(self) -> CommentCounts:
         """Counts as they are, none at all, or some that nobody ever counted."""
         kind = self.random.randrange(3)
         if kind == 0:
-            return Census()
+            return CommentCounts()
         counts = {language: [0] * 5 for language in LANGUAGES}
         for one in self.model.values():
             counts[one.language][one.rating - 1] += 1
         if kind == 1:
             counts = {language: [self.random.choice((-3, 0, 1, 10**6)) for _ in RATINGS] for language in LANGUAGES}
-        return Census({language: tuple(row) for language, row in counts.items()}, dict.fromkeys(LANGUAGES, 5000))
+        return CommentCounts({language: tuple(row) for language, row in counts.items()}, dict.fromkeys(LANGUAGES, 5000))
 
     def filter(self) -> Filter:
         languages = self.random.sample(LANGUAGES, self.random.choice((0, 0, 1, 2, 6, 7)))

@@ -7,13 +7,13 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datastore.comments.planner import LARGEST_READ, MOST_SOURCES, RATINGS, Census, Filter, Plan, plans
+from datastore.comments.planner import LARGEST_READ, MOST_SOURCES, RATINGS, CommentCounts, Filter, Plan, plans
 
 LANGUAGES = ("de", "en", "es", "fr", "it", "ja", "pt-BR", "zh-Hant")
 
 numbers = st.integers(-1_000, 10**9)
 censuses = st.builds(
-    Census,
+    CommentCounts,
     st.dictionaries(st.sampled_from(LANGUAGES), st.tuples(numbers, numbers, numbers, numbers, numbers)),
     st.dictionaries(st.sampled_from(LANGUAGES), numbers),
 )
@@ -31,7 +31,9 @@ def readers(plan: Plan, language: str, rating: int) -> int:
 
 
 @given(filters, censuses, st.integers(1, 101))
-def test_every_plan_reads_what_its_filter_takes_exactly_once(wanted: Filter, census: Census, number: int) -> None:
+def test_every_plan_reads_what_its_filter_takes_exactly_once(
+    wanted: Filter, census: CommentCounts, number: int
+) -> None:
     """True of all plans, so true of the cheapest: an index that is not read can hide nothing."""
     possible = plans(wanted, census, number)
     assert possible == sorted(possible, key=lambda plan: plan.cost)
@@ -46,7 +48,7 @@ def test_every_plan_reads_what_its_filter_takes_exactly_once(wanted: Filter, cen
 
 
 @given(filters, censuses)
-def test_an_exact_plan_exists_unless_it_has_too_many_sources(wanted: Filter, census: Census) -> None:
+def test_an_exact_plan_exists_unless_it_has_too_many_sources(wanted: Filter, census: CommentCounts) -> None:
     """So a filtering plan that falls short can be continued without another filter."""
     exact = [plan for plan in plans(wanted, census, 21) if plan.exact]
     cells = len(wanted.languages or (None,)) * len(wanted.ratings or (None,))

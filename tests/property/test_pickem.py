@@ -76,7 +76,7 @@ async def test_standings_are_the_plain_sums(
     await _equal_sums(editor, season)
     for show, (event, _) in zip(season, cards, strict=True):
         await _equal_event(one_client, show, event)
-    assert [breach async for breach in audit.breaches(one_client.house)] == []
+    assert [breach async for breach in audit.breaches(one_client.services)] == []
 
 
 async def _equal_sums(editor: Editor, season: list[Show]) -> None:

@@ -134,7 +134,7 @@ DAMAGED = OK.replace(b"x-amzn-requestid: one", f"x-amz-crc32: {zlib.crc32(b'null
 
 @pytest.mark.parametrize("answer", [cut_short, cut, reset, GARBAGE, DAMAGED], ids=str)
 def test_what_goes_wrong_is_a_lost_connection(runner: asyncio.Runner, answer: bytes | Answer) -> None:
-    """Which the service calls Unavailable; the next request has a good connection."""
+    """Which the service calls EngineUnavailable; the next request has a good connection."""
 
     async def body() -> None:
         async with answering(answer) as (_, kept):

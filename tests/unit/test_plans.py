@@ -98,8 +98,8 @@ class AuthorShape:
 class CommentShape:
     number: int = described("The number.")
     author: AuthorShape = field(authors, "Who wrote it.")
-    slow: str = field(lambda asking, _, /: slow(asking), "Slow.")
-    failing: str = field(lambda asking, _, /: failing(asking), "Fails.")
+    slow: str = field(lambda ctx, _, /: slow(ctx), "Slow.")
+    failing: str = field(lambda ctx, _, /: failing(ctx), "Fails.")
 
 
 @strawberry.type
@@ -118,7 +118,7 @@ class Mutation:
 
 
 SCHEMA = strawberry.Schema(query=Query, mutation=Mutation)
-ASKING: Any = types.SimpleNamespace(house=types.SimpleNamespace(seal=None))
+ASKING: Any = types.SimpleNamespace(services=types.SimpleNamespace(seal=None))
 
 
 @pytest.fixture(autouse=True)
@@ -220,8 +220,8 @@ async def test_an_operation_left_to_graphql_core_is_counted() -> None:
     """And answered."""
     counted: list[str] = []
     operation = Documents(SCHEMA._schema).operation('{ __type(name: "Query") { name } }', None, introspection=True)
-    asking: Any = types.SimpleNamespace(notes={}, mark=None)
-    answer = await run(SCHEMA._schema, operation, {}, asking, suggestions=True, fell_back=counted.append)
+    ctx: Any = types.SimpleNamespace(notes={}, mark=None)
+    answer = await run(SCHEMA._schema, operation, {}, ctx, suggestions=True, fell_back=counted.append)
     assert answer.data == {"__type": {"name": "Query"}}
     assert counted == ["introspection"]
 

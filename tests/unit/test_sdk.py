@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from datastore.dynamo import Table, Unavailable, deadline, open_table
+from datastore.dynamo import EngineUnavailable, Table, deadline, open_table
 from datastore.dynamo.transport.signing import Wire, resolved
 from datastore.people import PROFILE
 
@@ -143,7 +143,7 @@ async def test_without_credentials_the_sdk_says_so(caplog: pytest.LogCaptureFixt
     """When the first call is made, as it always did."""
     async with open_table("ringside") as table:
         assert not isinstance(table.client, Wire)
-        with deadline(0.2), pytest.raises(Unavailable, match="NoCredentialsError"):
+        with deadline(0.2), pytest.raises(EngineUnavailable, match="NoCredentialsError"):
             await table.get(PROFILE.at(user="ada"))
     assert "there are no credentials" in caplog.text
 
@@ -167,7 +167,7 @@ async def test_certificates_are_checked(monkeypatch: pytest.MonkeyPatch, tmp_pat
     engine = Engine()
     async with serving(engine, tls) as url:
         async with open_table("ringside", url=url) as table:
-            with deadline(0.5), pytest.raises(Unavailable, match="SSLCertVerificationError"):
+            with deadline(0.5), pytest.raises(EngineUnavailable, match="SSLCertVerificationError"):
                 await table.get(PROFILE.at(user="ada"))
         monkeypatch.setenv("AWS_CA_BUNDLE", str(bundle))
         async with open_table("ringside", url=url) as table:

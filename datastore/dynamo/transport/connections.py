@@ -6,7 +6,8 @@ uvloop's transport and httptools' parser, both here for uvicorn anyway, the same
 - At most `most` connections; who comes later waits in line, as long as the deadline of the request allows.
 - A connection on which anything went wrong is never used again: cancelled, timed out, cut, said something unasked.
 - One that was idle for `IDLE_SECONDS` is not trusted: the other side may be about to close it.
-- What goes wrong is an OSError or a TimeoutError, which `errors.named` calls Unavailable. Nothing is repeated here.
+- What goes wrong is an OSError or a TimeoutError, which `errors.named` calls EngineUnavailable.
+  Nothing is repeated here.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from server.compiler.plans import Plans, Ready
 from server.compiler.structs import encode, unfolded
 from tests.property.differential.operations import Operation
 
-ASKING: Any = types.SimpleNamespace(house=types.SimpleNamespace(seal=Seal(["a secret for tests, long enough"])))
+ASKING: Any = types.SimpleNamespace(services=types.SimpleNamespace(seal=Seal(["a secret for tests, long enough"])))
 UNBOUND = "@experimental_disableErrorPropagation"
 
 

@@ -115,7 +115,7 @@ class World:
         if way.startswith("strawberry"):
             return strawberry.field(resolver=self._of_strawberry(owner, place, taken, later="async" in way))
         resolver = self._of_ours(owner, place, way, root=root)
-        positional = [inspect.Parameter("asking", inspect.Parameter.POSITIONAL_ONLY)]
+        positional = [inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_ONLY)]
         if not root:
             positional.append(inspect.Parameter("record", inspect.Parameter.POSITIONAL_ONLY))
         keywords = [

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from datastore.dynamo import Unavailable, metered
+from datastore.dynamo import EngineUnavailable, metered
 from datastore.dynamo.capacity import record
 from resolvers.loading.fresh import Together
 
@@ -29,7 +29,7 @@ class Counter:
         await self.go.wait()
         await asyncio.sleep(0)
         if self.broken:
-            raise Unavailable
+            raise EngineUnavailable
         return {key: number for key in keys if key != "nobody"}
 
 
@@ -77,7 +77,7 @@ async def test_a_failed_read_fails_for_those_who_waited_for_it_alone() -> None:
     await asyncio.sleep(0.01)
     counter.broken = True
     counter.go.set()
-    with pytest.raises(Unavailable):
+    with pytest.raises(EngineUnavailable):
         await first
     counter.broken = False
     assert await second == 2

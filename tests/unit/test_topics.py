@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
-from datastore.dynamo import Unavailable
+from datastore.dynamo import EngineUnavailable
 from resolvers.live.topics import Live
 
 
@@ -18,7 +18,7 @@ class Board:
     async def look(self) -> int:
         self.looks += 1
         if self.broken:
-            raise Unavailable
+            raise EngineUnavailable
         return self.value
 
 

@@ -15,8 +15,8 @@ from datastore import voting
 from datastore.dynamo import Table
 from datastore.seal import Seal
 from datastore.voting import BOARD, CONTENDER, Board, Contender, settling
-from resolvers.context import House, utc_now
-from resolvers.voting.board_cache import Standings
+from resolvers.context import Services, utc_now
+from resolvers.voting.board_cache import BoardCache
 from server.commands import voting as commands
 from tests.client import Client, serving
 from tests.conftest import SECRET, settings_for
@@ -43,7 +43,7 @@ async def test_votes_reach_the_leaderboard_by_themselves(one_client: Client) -> 
         await vote(one_client.member(f"v{number}"))
     await soon(one_client, 3)
     async with asyncio.timeout(20):
-        while (now := await voting.board_now(one_client.house.table, "main")) is None or now.stirrings:
+        while (now := await voting.board_now(one_client.services.table, "main")) is None or now.stirrings:
             await asyncio.sleep(0.1)
     assert await sound(one_client)
 
@@ -57,15 +57,15 @@ async def test_a_killed_process_leaves_nothing_unsettled(
         await populated(first, "a", "b")
         assert (await second.ask(LEADERBOARD))["totalCount"] == 2
         await vote(first.visitor())
-        tide = first.house.part(Standings).tide("main")
+        tide = first.services.get(BoardCache).tide("main")
         running = tide._running
         assert running is not None
         running.cancel()  # as kill -9 does: what was counted stays counted, what was to be done is not
         await asyncio.gather(running, return_exceptions=True)
         rows = await soon(second, 1)
         assert [row["score"] for row in rows] == [1, -1]
-        later = second.house.clock() + timedelta(hours=1)
-        second.house.clock = lambda: later
+        later = second.services.clock() + timedelta(hours=1)
+        second.services.clock = lambda: later
         assert (await second.ask(LEADERBOARD))["nodes"] == rows
         now = await voting.board_now(one_table, "main", consistent=True)
         assert now is not None
@@ -102,7 +102,7 @@ async def test_a_settling_that_met_a_change_reads_anew(one_client: Client, monke
     ids = await populated(one_client, "a", "b", "c")
     for number in range(4):
         await vote(one_client.member(f"v{number}"))
-    running = one_client.house.part(Standings).tide("main")._running
+    running = one_client.services.get(BoardCache).tide("main")._running
     assert running is not None
     running.cancel()  # this test settles by itself
     sums = settling.contender_sums
@@ -117,10 +117,10 @@ async def test_a_settling_that_met_a_change_reads_anew(one_client: Client, monke
         return await sums(table, board)
 
     monkeypatch.setattr(settling, "contender_sums", slow_sums)
-    first = await voting.settle(one_client.house.table, "main", one_client.house.clock())
+    first = await voting.settle(one_client.services.table, "main", one_client.services.clock())
     assert first is not None
     assert not first.complete
-    second = await voting.settle(one_client.house.table, "main", one_client.house.clock(), first)
+    second = await voting.settle(one_client.services.table, "main", one_client.services.clock(), first)
     assert second is not None
     assert second.complete
     assert await sound(one_client)
@@ -137,15 +137,15 @@ async def planted(table: Table, size: int) -> None:
 async def test_a_leaderboard_of_two_thousand_costs_two_calls(one_client: Client, one_table: Table) -> None:
     """The first page: the board and one query. A later page reads the rows once to know the ranks above it."""
     await planted(one_table, 2000)
-    house = one_client.house
+    services = one_client.services
     calls: list[str] = []
-    once = house.table._once
+    once = services.table._once
 
     async def counted(method: str, **parameters: Any) -> Any:
         calls.append(method)
         return await once(method, **parameters)
 
-    house.table._once = counted  # type: ignore[method-assign]
+    services.table._once = counted  # type: ignore[method-assign]
     page = await one_client.ask(LEADERBOARD.replace("rank score }", "score }"), first=100)
     assert calls == ["query", "query"]
     assert (page["totalCount"], page["nodes"][0]["rank"], page["nodes"][21]["rank"]) == (2000, 1, 21)
@@ -161,11 +161,11 @@ async def test_a_leaderboard_of_two_thousand_costs_two_calls(one_client: Client,
 async def test_a_board_is_resharded_while_people_vote(one_client: Client) -> None:
     """More shards, then fewer: every reader sums them all."""
     await populated(one_client, "a", "b", "c")
-    table = one_client.house.table
+    table = one_client.services.table
     for number, rate in enumerate((1, 2000, 1)):
         await voting.raise_spread(table, "main", voting.shards_for(3, rate))
         await voting.set_rate(table, "main", rate)
-        one_client.house.part(Standings).changed("main")
+        one_client.services.get(BoardCache).changed("main")
         await asyncio.gather(*(vote(one_client.member(f"v{number}-{n}")) for n in range(8)))
     found = await voting.board_now(table, "main", consistent=True)
     assert found is not None
@@ -244,16 +244,16 @@ async def test_votes_are_exported(one_client: Client) -> None:
     await populated(one_client, "a", "b", "c")
     ada = one_client.member("ada")
     cast = [await vote(ada, verdict) for verdict in ("LEFT", "TIE", "SKIP")]
-    lines = [line async for line in commands._lines(one_client.house.table, "main")]
+    lines = [line async for line in commands._lines(one_client.services.table, "main")]
     lines.sort(key=lambda line: line["number"])
     assert [line["verdict"] for line in lines] == ["win", "tie", "skip"]
     assert lines[0]["winner"] == cast[0]["winner"]["name"]
     assert {line["voter"] for line in lines} == {"ada"}
-    assert [line async for line in commands._lines(one_client.house.table, "other")] == []
+    assert [line async for line in commands._lines(one_client.services.table, "other")] == []
 
 
 async def test_a_house_without_votes_closes(one_table: Table) -> None:
     """Nothing to settle, nothing to wait for."""
-    house = House(one_table, Seal([SECRET]))
-    assert await house.part(Standings).board("main") is None
-    await house.close()
+    services = Services(one_table, Seal([SECRET]))
+    assert await services.get(BoardCache).board("main") is None
+    await services.close()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from datastore.dynamo import Unavailable
+from datastore.dynamo import EngineUnavailable
 from datastore.ids import Ids
 from datastore.refusals import Overloaded
 from resolvers.live import feed as arrivals
@@ -44,7 +44,7 @@ class Shelf:
         self.looks += 1
         if self.gone:
             message = "gone"
-            raise Unavailable(message)
+            raise EngineUnavailable(message)
         found = sorted(id_ for id_ in self.committed if past < id_ <= up_to)[:3]
         return [Arrival(id_, id_) for id_ in found], found[-1] if len(found) == 3 else up_to
 

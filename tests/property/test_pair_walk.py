@@ -8,7 +8,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datastore.voting.pair_walk import Crowd, Step, Walk, number_of, pair_at
+from datastore.voting.pair_walk import EligibleContenders, Step, Walk, number_of, pair_at
 
 DRAWS = 16_000
 
@@ -19,7 +19,7 @@ class Life:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
         self.seed = b"voter %d" % seed
-        self.crowd = Crowd(self.chance.choice((2, 3, 5, 12, 30)))
+        self.crowd = EligibleContenders(self.chance.choice((2, 3, 5, 12, 30)))
         self.walk = Walk()
         self.met: set[tuple[int, int]] = set()
         self.cycle = 0
@@ -29,9 +29,11 @@ class Life:
         """Somebody may join or retire."""
         what = self.chance.random()
         if what < 0.02:
-            self.crowd = Crowd(self.crowd.size + self.chance.randint(1, 4), self.crowd.retired)
+            self.crowd = EligibleContenders(self.crowd.size + self.chance.randint(1, 4), self.crowd.retired)
         elif what < 0.03:
-            self.crowd = Crowd(self.crowd.size, self.crowd.retired | 1 << self.chance.randrange(self.crowd.size))
+            self.crowd = EligibleContenders(
+                self.crowd.size, self.crowd.retired | 1 << self.chance.randrange(self.crowd.size)
+            )
 
     def left(self) -> set[tuple[int, int]]:
         there = [ordinal for ordinal in range(self.crowd.size) if self.crowd.has(ordinal)]
@@ -80,7 +82,7 @@ def test_no_pair_comes_twice_and_none_is_missed() -> None:
 @given(st.integers(2, 14), st.sets(st.integers(0, 13)), st.binary(min_size=1, max_size=20))
 def test_a_cycle_meets_every_pair_once(size: int, retired: set[int], seed: bytes) -> None:
     """From the first ballot to the last, then it starts again with another order."""
-    crowd = Crowd(size, sum(1 << ordinal for ordinal in retired if ordinal < size))
+    crowd = EligibleContenders(size, sum(1 << ordinal for ordinal in retired if ordinal < size))
     there = [ordinal for ordinal in range(size) if crowd.has(ordinal)]
     walk, met = Walk(), []
     for _ in combinations(there, 2):
@@ -104,7 +106,7 @@ def test_a_number_names_one_pair(number: int) -> None:
 
 def test_first_pairs_are_spread_evenly() -> None:
     """Of 6,600 voters on a board of 12, every pair comes first for about a hundred; each stands left half the time."""
-    crowd, counts, left = Crowd(12), dict.fromkeys(combinations(range(12), 2), 0), 0
+    crowd, counts, left = EligibleContenders(12), dict.fromkeys(combinations(range(12), 2), 0), 0
     for voter in range(6600):
         step = Walk().draw(b"voter %d" % voter, crowd)
         assert step is not None
@@ -117,9 +119,9 @@ def test_first_pairs_are_spread_evenly() -> None:
 
 def test_joining_leaves_the_outstanding_pair_alone() -> None:
     """Who has voted once keeps the drawn pair whatever number of members join."""
-    first = Walk().draw(b"v", Crowd(5))
+    first = Walk().draw(b"v", EligibleContenders(5))
     assert first is not None
-    before, after = (first.after.draw(b"v", Crowd(size)) for size in (5, 50))
+    before, after = (first.after.draw(b"v", EligibleContenders(size)) for size in (5, 50))
     assert before is not None
     assert after is not None
     assert (before.low, before.high) == (after.low, after.high)
@@ -128,7 +130,7 @@ def test_joining_leaves_the_outstanding_pair_alone() -> None:
 def test_almost_everybody_gone_is_no_long_walk() -> None:
     """Three of 2,000 are left among 1,999,000 pairs: their pairs are found, each once."""
     there = (7, 900, 1999)
-    crowd = Crowd(2000, ((1 << 2000) - 1) ^ sum(1 << ordinal for ordinal in there))
+    crowd = EligibleContenders(2000, ((1 << 2000) - 1) ^ sum(1 << ordinal for ordinal in there))
     walk, met = Walk(), set()
     for _ in range(3):
         step = walk.draw(b"v", crowd)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from datastore.dynamo import Unavailable
+from datastore.dynamo import EngineUnavailable
 from resolvers.loading.loader import Kept
 
 
@@ -24,7 +24,7 @@ class Shelf:
         self.reads.append(list(keys))
         await self.go.wait()
         if self.broken:
-            raise Unavailable
+            raise EngineUnavailable
         return {key: key.upper() for key in keys if key != "nobody"}
 
 
@@ -70,7 +70,7 @@ async def test_a_failed_read_is_tried_again_by_the_next() -> None:
     shelf = Shelf()
     shelf.broken = True
     kept = Kept(shelf.read, seconds=60)
-    with pytest.raises(Unavailable):
+    with pytest.raises(EngineUnavailable):
         await kept.load("a")
     shelf.broken = False
     assert await kept.load("a") == "A"
