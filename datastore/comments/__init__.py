@@ -341,7 +341,7 @@ async def remember(table: Table, once: Once, answer: Any) -> None:
 
 
 async def report(table: Table, once: Once, reported: Comment, reporter: str, reason: str) -> None:
-    """Adds a member's reason; again by the same member, it replaces the first. VersionConflict if it changed meanwhile."""
+    """Adds a member's reason, or replaces it. VersionConflict if the comment changed meanwhile."""
     place = REPORTS.at(product=reported.product, ulid=reported.ulid)
     known = await table.get(place, consistent=True)
     if known is not None and reporter not in known.reasons and len(known.reasons) >= MOST_REPORTERS:
