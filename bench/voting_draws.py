@@ -8,19 +8,19 @@ from __future__ import annotations
 import time
 from random import Random
 
-from datastore.voting.pair_walk import EligibleContenders, Walk
+from datastore.voting.pair_walk import EligibleContenders, PairWalk
 
 DRAWS = 5000
 
 
-def microseconds(crowd: EligibleContenders) -> tuple[float, int]:
+def microseconds(eligible: EligibleContenders) -> tuple[float, int]:
     """Processor time of a draw, and the bytes of state behind the last one."""
-    walk, began = Walk(), time.process_time()
+    walk, began = PairWalk(), time.process_time()
     for _ in range(DRAWS):
-        step = walk.draw(b"a voter", crowd)
+        step = walk.draw(b"a voter", eligible)
         if step is None:
             break
-        walk = Walk.unpacked(step.after.packed())
+        walk = PairWalk.unpacked(step.after.packed())
     return (time.process_time() - began) / DRAWS * 1e6, len(walk.packed())
 
 
@@ -31,8 +31,8 @@ def main() -> None:
     for size in (10, 100, 2000):
         for share in (0, 25, 90):
             gone = chance.sample(range(size), size * share // 100)
-            crowd = EligibleContenders(size, sum(1 << ordinal for ordinal in gone))
-            cost, state = microseconds(crowd)
+            eligible = EligibleContenders(size, sum(1 << ordinal for ordinal in gone))
+            cost, state = microseconds(eligible)
             print(f"| {size} | {size * (size - 1) // 2:,} | {share} % | {cost:.0f} | {state} |")
 
 

@@ -33,7 +33,7 @@ from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.seal import Seal
 from datastore.voting import BOARD, CONTENDER, VOTE, Board, Contender, Outcome, Vote
-from datastore.voting.pair_walk import Walk
+from datastore.voting.pair_walk import PairWalk
 from datastore.voting.votes import counting
 from resolvers.context import Services, utc_now
 from server.audit.voting import breaches
@@ -165,7 +165,7 @@ async def path(engine: str, contenders: int, votes: int, hold: float | None, lab
             low, high = sorted(chance.sample(range(contenders), 2))
             voter = f"voter-{number}"
             shard = voting.shard_of(voter, shards)
-            vote = Vote(voter, "main", 1, low, high, Outcome.LOW, utc_now(), Walk().packed(), shard)
+            vote = Vote(voter, "main", 1, low, high, Outcome.LOW, utc_now(), PairWalk().packed(), shard)
             await DESIGNS[label](table, vote)
 
         before = time.process_time()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed, Entity, Key, Page, Partition, absent
 from datastore.refusals import Conflict
-from datastore.voting.pair_walk import EligibleContenders, pairs_of
+from datastore.voting.pair_walk import EligibleContenders, pair_count_of
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table, Window
@@ -53,16 +53,16 @@ class Board:
         return self.slug
 
     @property
-    def crowd(self) -> EligibleContenders:
+    def eligible(self) -> EligibleContenders:
         return EligibleContenders(self.size, int(self.retired or "0", 16))
 
     @property
     def contender_count(self) -> int:
-        return len(self.crowd)
+        return len(self.eligible)
 
     @property
     def pair_count(self) -> int:
-        return pairs_of(len(self.crowd))
+        return pair_count_of(len(self.eligible))
 
     @property
     def stamp(self) -> tuple[int, int]:

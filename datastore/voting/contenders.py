@@ -257,7 +257,7 @@ async def retire_contender(table: Table, place: tuple[str, int], *, once: Once) 
 
 
 def _without(board: Board, ordinal: int) -> Write:
-    retired = f"{board.crowd.retired | 1 << ordinal:x}"
+    retired = f"{board.eligible.retired | 1 << ordinal:x}"
     return BOARD.change(
         BOARD.place_of(board), set={"retired": retired}, add={"revision": 1}, when=where(revision=board.revision)
     )

@@ -1,16 +1,16 @@
-"""A walk through all pairs of a growing crowd: random order, no pair twice, none missed, in a few bytes of state.
+"""A walk through all pairs of a board's contenders: random order, no repeats, none missed, a few bytes of state.
 
-Law: while a cycle lasts, `Walk.draw` names pairs of the crowd as it is, each at most once, and it names none only
-when no pair of two who are still there is left. It answers the same until the walk `after` it is taken up. Members
+Law: within a cycle, `PairWalk.draw` returns each pair of eligible contenders at most once, and starts a new cycle only
+when no such pair is left. It returns the same pair until the walk continues from `DrawnPair.after`. Contenders may
 join (ordinals only grow) and retire (for good) at any time.
 
-The pair of i < j is number j(j-1)/2 + i, so a pair keeps its number when others join. A stretch is a range of
-ordinals: all pairs whose later member is in it. Each stretch is walked in the order of a keyed permutation of its
-numbers (a Feistel network of 6 rounds; numbers beyond the range are walked over, fewer than one in two), so its state
-is one position. Those who join open a new stretch; which of the open ones is drawn from is chosen by lot, weighted by
-what is left in each, so newcomers are met at once. Pairs of somebody retired are passed over.
+The pair of ordinals i < j has the number j(j-1)/2 + i, so a pair keeps its number when others join. A `PairRange`
+holds all pairs whose higher ordinal lies in a range. Each range is walked in the order of a keyed permutation of its
+numbers (a Feistel network of 6 rounds; numbers outside the range are skipped, fewer than one in two), so its state is
+one position. Newcomers open a new range. Each draw picks one of the open ranges at random, weighted by what is left
+in each, so newcomers appear at once. Pairs with a retired contender are skipped.
 
-Cost: at 2,000 members about 25 µs a draw. With almost everybody retired, no more than √(pairs) steps: see `_ahead`.
+Cost: about 25 µs a draw at 2,000 contenders. With nearly all retired, at most √(pairs) steps: see `_next_shown`.
 """
 
 from __future__ import annotations
@@ -24,26 +24,25 @@ from math import isqrt
 from datastore.permutation import Permutation
 
 MAX_RANGES = 12
-"""Open at a time. Beyond, those who join wait until the shortest open stretch has been walked to its end."""
+"""Open at a time. Further newcomers wait until the shortest open range is finished."""
 
 
-def pairs_of(members: int) -> int:
-    """How many pairs so many members make."""
-    return members * (members - 1) // 2
+def pair_count_of(contenders: int) -> int:
+    return contenders * (contenders - 1) // 2
 
 
-def number_of(low: int, high: int) -> int:
-    return pairs_of(high) + low
+def pair_number(low: int, high: int) -> int:
+    return pair_count_of(high) + low
 
 
-def pair_at(number: int) -> tuple[int, int]:
+def pair_with_number(number: int) -> tuple[int, int]:
     high = (1 + isqrt(1 + 8 * number)) // 2
-    return number - pairs_of(high), high
+    return number - pair_count_of(high), high
 
 
 @dataclass(frozen=True, slots=True)
 class EligibleContenders:
-    """Who could be drawn: ordinals below `size` whose bit in `retired` is not set."""
+    """The contenders that can be drawn: ordinals below `size` whose bit in `retired` is not set."""
 
     size: int
     retired: int = 0
@@ -55,13 +54,13 @@ class EligibleContenders:
         return self.size - self.retired.bit_count()
 
     @property
-    def departures(self) -> int:
-        """Nobody comes back, so this number stands for the whole set of those who retired."""
+    def retired_count(self) -> int:
+        """Retirement is final, so the number identifies the set of retired contenders."""
         return self.retired.bit_count()
 
     def pairs(self, start: int, end: int) -> int:
-        """Pairs of two who are there whose later member has an ordinal from `start` to `end - 1`."""
-        return pairs_of(self._below(end)) - pairs_of(self._below(start))
+        """The number of eligible pairs whose higher ordinal is from `start` to `end - 1`."""
+        return pair_count_of(self._below(end)) - pair_count_of(self._below(start))
 
     def _below(self, ordinal: int) -> int:
         return ordinal - (self.retired & ((1 << ordinal) - 1)).bit_count()
@@ -72,9 +71,9 @@ _keyed = lru_cache(maxsize=10_000)(Permutation.keyed)
 
 @dataclass(frozen=True, slots=True)
 class PairRange:
-    """Pairs whose later member has an ordinal from `start` to `end - 1`, walked up to `position`.
+    """The pairs whose higher ordinal is from `start` to `end - 1`, walked up to `position`.
 
-    `shown` of those walked were pairs of two who are still there.
+    `shown` counts the walked pairs whose two contenders are still eligible.
     """
 
     start: int
@@ -84,11 +83,11 @@ class PairRange:
 
     @property
     def first(self) -> int:
-        return pairs_of(self.start)
+        return pair_count_of(self.start)
 
     @property
     def length(self) -> int:
-        return pairs_of(self.end) - self.first
+        return pair_count_of(self.end) - self.first
 
     @property
     def unwalked(self) -> int:
@@ -96,8 +95,8 @@ class PairRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One drawn pair: who, which of them stands left, and the walk that goes on behind it."""
+class DrawnPair:
+    """A pair, its sides, and the walk that continues after it."""
 
     low: int
     high: int
@@ -105,137 +104,139 @@ class Step:
     cycle: int
     seen: int
     remaining: int
-    after: Walk
+    after: PairWalk
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
-    """Where somebody stands on their way through the pairs: `seen` in this cycle, and the open stretches.
+class PairWalk:
+    """A voter's state: the pairs `seen` in this cycle and the open ranges.
 
-    `known` ordinals have a stretch or are walked; `departures` says for which crowd the stretches' `shown` counts.
+    Ordinals below `covered` belong to an open or a finished range. `retired_count` identifies the eligible contenders
+    for which `PairRange.shown` was counted.
     """
 
     cycle: int = 1
     seen: int = 0
-    known: int = 0
-    departures: int = 0
-    stretches: tuple[PairRange, ...] = ()
+    covered: int = 0
+    retired_count: int = 0
+    ranges: tuple[PairRange, ...] = ()
 
-    def draw(self, seed: bytes, crowd: EligibleContenders) -> Step | None:
-        """The next pair, or None if there are not two to draw from. `seed` is the walker's own, the same every time."""
-        if len(crowd) < 2:  # noqa: PLR2004 - a pair
+    def draw(self, seed: bytes, eligible: EligibleContenders) -> DrawnPair | None:
+        """The next pair, or None with fewer than two contenders. `seed` is constant for each voter and board."""
+        if len(eligible) < 2:  # noqa: PLR2004 - a pair
             return None
-        walk = self.counted(seed, crowd)
-        if not any(_left(stretch, crowd) for stretch in walk.stretches):
-            walk = walk.opened(crowd)
-        if not any(_left(stretch, crowd) for stretch in walk.stretches):
-            walk = Walk(cycle=self.cycle + 1, departures=crowd.departures).opened(crowd)
-        return walk.step(seed, crowd)
+        walk = self.recounted(seed, eligible)
+        if not any(_left_in(pair_range, eligible) for pair_range in walk.ranges):
+            walk = walk.with_newcomers(eligible)
+        if not any(_left_in(pair_range, eligible) for pair_range in walk.ranges):
+            walk = PairWalk(cycle=self.cycle + 1, retired_count=eligible.retired_count).with_newcomers(eligible)
+        return walk.next_pair(seed, eligible)
 
-    def remaining(self, crowd: EligibleContenders) -> int:
-        """Pairs of two who are there that are left in this cycle; the walk must be `counted` for the crowd."""
-        return sum(_left(stretch, crowd) for stretch in self.stretches) + crowd.pairs(self.known, crowd.size)
+    def remaining(self, eligible: EligibleContenders) -> int:
+        """The eligible pairs left in this cycle. The walk must be `recounted` for these contenders."""
+        left = sum(_left_in(pair_range, eligible) for pair_range in self.ranges)
+        return left + eligible.pairs(self.covered, eligible.size)
 
-    def counted(self, seed: bytes, crowd: EligibleContenders) -> Walk:
-        """The same walk with `shown` as of this crowd: counted anew only when somebody retired since."""
-        if self.departures == crowd.departures:
+    def recounted(self, seed: bytes, eligible: EligibleContenders) -> PairWalk:
+        """The same walk with `shown` counted for these contenders; it is counted again only after a retirement."""
+        if self.retired_count == eligible.retired_count:
             return self
         recounted = tuple(
-            replace(stretch, shown=sum(1 for _ in self._walked(seed, stretch, crowd))) for stretch in self.stretches
+            replace(pair_range, shown=sum(1 for _ in self._shown_positions(seed, pair_range, eligible)))
+            for pair_range in self.ranges
         )
-        return replace(self, departures=crowd.departures, stretches=recounted)
+        return replace(self, retired_count=eligible.retired_count, ranges=recounted)
 
-    def _walked(self, seed: bytes, stretch: PairRange, crowd: EligibleContenders) -> Iterator[int]:
-        order = self._order(seed, stretch)
-        for position in range(stretch.position):
-            low, high = pair_at(stretch.first + order.at(position))
-            if crowd.has(low) and crowd.has(high):
+    def _shown_positions(self, seed: bytes, pair_range: PairRange, eligible: EligibleContenders) -> Iterator[int]:
+        order = self._order(seed, pair_range)
+        for position in range(pair_range.position):
+            low, high = pair_with_number(pair_range.first + order.at(position))
+            if eligible.has(low) and eligible.has(high):
                 yield position
 
-    def opened(self, crowd: EligibleContenders) -> Walk:
-        """With a stretch for those who joined since, if there is room for one more."""
-        if self.known >= crowd.size or len(self.stretches) >= MAX_RANGES:
+    def with_newcomers(self, eligible: EligibleContenders) -> PairWalk:
+        """The walk with a range for new contenders, if another one may be opened."""
+        if self.covered >= eligible.size or len(self.ranges) >= MAX_RANGES:
             return self
-        start = 0 if self.known < 2 else self.known  # noqa: PLR2004 - one member alone makes no pair
-        return replace(self, known=crowd.size, stretches=(*self.stretches, PairRange(start, crowd.size)))
+        start = 0 if self.covered < 2 else self.covered  # noqa: PLR2004 - one contender makes no pair
+        return replace(self, covered=eligible.size, ranges=(*self.ranges, PairRange(start, eligible.size)))
 
-    def step(self, seed: bytes, crowd: EligibleContenders) -> Step:
-        """The next pair of the open stretches; one of them has some left."""
+    def next_pair(self, seed: bytes, eligible: EligibleContenders) -> DrawnPair:
+        """The next pair of the open ranges, at least one of which has some left."""
         lot = int.from_bytes(blake2b(b"%d.%d" % (self.cycle, self.seen), key=seed[:64], digest_size=8).digest())
-        place = self._chosen(lot >> 1, crowd)
-        stretch = self.stretches[place]
-        position, number = self._ahead(seed, stretch, crowd)
-        low, high = pair_at(stretch.first + number)
-        moved = replace(stretch, position=position + 1, shown=stretch.shown + 1)
-        others = (*self.stretches[:place], moved, *self.stretches[place + 1 :])
-        onward = tuple(other for other in others if _left(other, crowd))
-        after = replace(self, seen=self.seen + 1, stretches=onward).opened(crowd)
-        return Step(low, high, bool(lot & 1), self.cycle, self.seen, self.remaining(crowd), after)
+        index = self._chosen_range(lot >> 1, eligible)
+        pair_range = self.ranges[index]
+        position, number = self._next_shown(seed, pair_range, eligible)
+        low, high = pair_with_number(pair_range.first + number)
+        moved = replace(pair_range, position=position + 1, shown=pair_range.shown + 1)
+        others = (*self.ranges[:index], moved, *self.ranges[index + 1 :])
+        onward = tuple(other for other in others if _left_in(other, eligible))
+        after = replace(self, seen=self.seen + 1, ranges=onward).with_newcomers(eligible)
+        return DrawnPair(low, high, bool(lot & 1), self.cycle, self.seen, self.remaining(eligible), after)
 
-    def _chosen(self, lot: int, crowd: EligibleContenders) -> int:
-        """The place of the stretch to draw from."""
-        open_places = [place for place, stretch in enumerate(self.stretches) if _left(stretch, crowd)]
-        if len(self.stretches) >= MAX_RANGES:
-            return min(open_places, key=lambda place: self.stretches[place].unwalked)
-        lot %= sum(self.stretches[place].unwalked for place in open_places)
-        for place in open_places:
-            lot -= self.stretches[place].unwalked
+    def _chosen_range(self, lot: int, eligible: EligibleContenders) -> int:
+        """The index of the range to draw from."""
+        open_indexes = [index for index, pair_range in enumerate(self.ranges) if _left_in(pair_range, eligible)]
+        if len(self.ranges) >= MAX_RANGES:
+            return min(open_indexes, key=lambda index: self.ranges[index].unwalked)
+        lot %= sum(self.ranges[index].unwalked for index in open_indexes)
+        for index in open_indexes:
+            lot -= self.ranges[index].unwalked
             if lot < 0:
                 break
-        return place
+        return index
 
-    def _ahead(self, seed: bytes, stretch: PairRange, crowd: EligibleContenders) -> tuple[int, int]:
-        """Position and number of the stretch's next pair of two who are there; there is one.
+    def _next_shown(self, seed: bytes, pair_range: PairRange, eligible: EligibleContenders) -> tuple[int, int]:
+        """The position and number of the range's next eligible pair, which exists.
 
-        Where those pairs are rarer than one in the square root of all, it is quicker to look where each of them
-        stands in the order than to walk until one comes.
+        If fewer than √(pairs) of the range are eligible, looking up the position of each is quicker than walking.
         """
-        order = self._order(seed, stretch)
-        if crowd.pairs(stretch.start, stretch.end) ** 2 < stretch.length:
+        order = self._order(seed, pair_range)
+        if eligible.pairs(pair_range.start, pair_range.end) ** 2 < pair_range.length:
             return min(
                 (position, number)
-                for number in _numbers(stretch, crowd)
-                if (position := order.position_of(number)) >= stretch.position
+                for number in _pair_numbers(pair_range, eligible)
+                if (position := order.position_of(number)) >= pair_range.position
             )
-        position = stretch.position
+        position = pair_range.position
         while True:
             number = order.at(position)
-            low, high = pair_at(stretch.first + number)
-            if crowd.has(low) and crowd.has(high):
+            low, high = pair_with_number(pair_range.first + number)
+            if eligible.has(low) and eligible.has(high):
                 return position, number
             position += 1
 
-    def _order(self, seed: bytes, stretch: PairRange) -> Permutation:
-        return _keyed(b"%b.%d.%d" % (seed, self.cycle, stretch.start), stretch.length)
+    def _order(self, seed: bytes, pair_range: PairRange) -> Permutation:
+        return _keyed(b"%b.%d.%d" % (seed, self.cycle, pair_range.start), pair_range.length)
 
-    # ── as bytes ──
+    # ── encoding ──
 
     def packed(self) -> bytes:
-        """Whole numbers of seven bits a byte: some 20 bytes for one stretch at 2,000 members."""
-        numbers = [self.cycle, self.seen, self.known, self.departures]
-        for stretch in self.stretches:
-            numbers += (stretch.start, stretch.end, stretch.position, stretch.shown)
+        """Variable-length integers, seven bits a byte: about 20 bytes for one range at 2,000 contenders."""
+        numbers = [self.cycle, self.seen, self.covered, self.retired_count]
+        for pair_range in self.ranges:
+            numbers += (pair_range.start, pair_range.end, pair_range.position, pair_range.shown)
         return b"".join(map(_packed, numbers))
 
     @classmethod
-    def unpacked(cls, data: bytes) -> Walk:
+    def unpacked(cls, data: bytes) -> PairWalk:
         numbers = list(_unpacked(data))
-        stretches = tuple(PairRange(*numbers[place : place + 4]) for place in range(4, len(numbers), 4))
-        cycle, seen, known, departures = numbers[:4]
-        return cls(cycle, seen, known, departures, stretches)
+        ranges = tuple(PairRange(*numbers[index : index + 4]) for index in range(4, len(numbers), 4))
+        cycle, seen, covered, retired_count = numbers[:4]
+        return cls(cycle, seen, covered, retired_count, ranges)
 
 
-def _left(stretch: PairRange, crowd: EligibleContenders) -> int:
-    return crowd.pairs(stretch.start, stretch.end) - stretch.shown
+def _left_in(pair_range: PairRange, eligible: EligibleContenders) -> int:
+    return eligible.pairs(pair_range.start, pair_range.end) - pair_range.shown
 
 
-def _numbers(stretch: PairRange, crowd: EligibleContenders) -> Iterator[int]:
-    """Of all pairs of two who are there, the number within the stretch."""
-    there = [ordinal for ordinal in range(stretch.end) if crowd.has(ordinal)]
-    for place, high in enumerate(there):
-        if high >= stretch.start:
-            for low in there[:place]:
-                yield number_of(low, high) - stretch.first
+def _pair_numbers(pair_range: PairRange, eligible: EligibleContenders) -> Iterator[int]:
+    """The numbers, within the range, of all eligible pairs."""
+    ordinals = [ordinal for ordinal in range(pair_range.end) if eligible.has(ordinal)]
+    for index, high in enumerate(ordinals):
+        if high >= pair_range.start:
+            for low in ordinals[:index]:
+                yield pair_number(low, high) - pair_range.first
 
 
 def _packed(number: int) -> bytes:

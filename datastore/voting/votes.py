@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed, Entity, Key, absent, present, where
-from datastore.voting.pair_walk import Walk
+from datastore.voting.pair_walk import PairWalk
 from datastore.voting.tallies import PAIR, TALLY
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ class Vote:
     def counts(self) -> bool:
         return self.verdict is not Outcome.SKIP and not self.void
 
-    def way(self) -> Walk:
-        return Walk.unpacked(self.walk)
+    def pair_walk(self) -> PairWalk:
+        return PairWalk.unpacked(self.walk)
 
 
 VOTE = Entity(Vote, Key("VOTER#{voter}#{board}", "VOTE#{number:010d}"))

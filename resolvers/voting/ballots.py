@@ -14,7 +14,7 @@ from datastore import voting
 from datastore.dynamo import BadKey, key_text
 from datastore.refusals import InvalidInput, NotFound, Refusal
 from datastore.voting import MAIN, Ballot, Contender, Outcome, TokenExpired, TokenSpent, TokenUnknown, Vote
-from datastore.voting.pair_walk import EligibleContenders, Step, Walk
+from datastore.voting.pair_walk import DrawnPair, EligibleContenders, PairWalk
 from resolvers.context import AnyId, Context
 from resolvers.node_ids import read_node_id
 from resolvers.viewer import Role
@@ -107,33 +107,33 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     if now is None:
         raise _no_board(board)
     number = latest.number + 1 if latest else 1
-    walk = latest.way() if latest else Walk()
-    step, crowd = _drawn(ctx, walk, now.board.crowd, (voter, board, number))
+    walk = latest.pair_walk() if latest else PairWalk()
+    drawn_pair, eligible = _drawn(ctx, walk, now.board.eligible, (voter, board, number))
     ballot = Ballot(
-        voter, board, number, step.low, step.high, step.low_is_left,
-        ctx.now() + timedelta(seconds=ctx.services.policy.ballot_seconds), step.after.packed(),
+        voter, board, number, drawn_pair.low, drawn_pair.high, drawn_pair.low_is_left,
+        ctx.now() + timedelta(seconds=ctx.services.policy.ballot_seconds), drawn_pair.after.packed(),
     )  # fmt: skip
     # Who joined behind a remembered beginning is still to come.
-    remaining = step.remaining + now.board.crowd.pairs(crowd.size, now.board.size)
-    return DrawnBallot(ballot, ballot.sealed(ctx.services.seal), Progress(step.seen, remaining))
+    remaining = drawn_pair.remaining + now.board.eligible.pairs(eligible.size, now.board.size)
+    return DrawnBallot(ballot, ballot.sealed(ctx.services.seal), Progress(drawn_pair.seen, remaining))
 
 
 def _drawn(
-    ctx: Context, walk: Walk, crowd: EligibleContenders, place: tuple[str, str, int]
-) -> tuple[Step, EligibleContenders]:
-    """The next step, and the crowd it was drawn from."""
+    ctx: Context, walk: PairWalk, eligible: EligibleContenders, place: tuple[str, str, int]
+) -> tuple[DrawnPair, EligibleContenders]:
+    """The next drawn_pair, and the contenders it was drawn from."""
     voter, board, number = place
     seed = seed_of(voter, board)
-    step = walk.draw(seed, crowd)
-    if step is None:
+    drawn_pair = walk.draw(seed, eligible)
+    if drawn_pair is None:
         raise Exhausted
-    if walk.known == 0 or step.cycle != walk.cycle:
-        size = ctx.services.get(FirstDrawSizes).size(voter, board, number, crowd.size)
-        begun = EligibleContenders(size, crowd.retired & ((1 << size) - 1))
-        earlier = walk.draw(seed, begun) if size < crowd.size else None
+    if walk.covered == 0 or drawn_pair.cycle != walk.cycle:
+        size = ctx.services.get(FirstDrawSizes).size(voter, board, number, eligible.size)
+        begun = EligibleContenders(size, eligible.retired & ((1 << size) - 1))
+        earlier = walk.draw(seed, begun) if size < eligible.size else None
         if earlier is not None:
             return earlier, begun
-    return step, crowd
+    return drawn_pair, eligible
 
 
 async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteCast:
@@ -157,7 +157,7 @@ async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteC
             counted = await voting.cast(ctx.table, vote)
     if (counted.low, counted.high, counted.verdict) != (vote.low, vote.high, vote.verdict):
         raise TokenSpent(path=("input", "token"))
-    return VoteCast(counted, ballot.low_is_left, _progress(counted, board.crowd))
+    return VoteCast(counted, ballot.low_is_left, _progress(counted, board.eligible))
 
 
 async def _board_with_room(ctx: Context, ballot: Ballot) -> Board:
@@ -227,15 +227,15 @@ async def matchup_of_cast(ctx: Context, cast: VoteCast, /) -> Matchup:
 async def progress(ctx: Context, board: Board, /) -> Progress:
     """How far the viewer is through this board's pairs."""
     latest = await voting.latest_vote(ctx.table, ctx.viewer.id, board.slug)
-    return _progress(latest, board.crowd) if latest else Progress(0, board.pair_count)
+    return _progress(latest, board.eligible) if latest else Progress(0, board.pair_count)
 
 
-def _progress(vote: Vote, crowd: EligibleContenders) -> Progress:
-    walk = vote.way()
+def _progress(vote: Vote, eligible: EligibleContenders) -> Progress:
+    walk = vote.pair_walk()
     # The walk may know of somebody who joined a moment ago, when the board at hand does not yet.
-    crowd = EligibleContenders(max(crowd.size, walk.known), crowd.retired)
-    walk = walk.counted(seed_of(vote.voter, vote.board), crowd)
-    return Progress(walk.seen, walk.remaining(crowd))
+    eligible = EligibleContenders(max(eligible.size, walk.covered), eligible.retired)
+    walk = walk.recounted(seed_of(vote.voter, vote.board), eligible)
+    return Progress(walk.seen, walk.remaining(eligible))
 
 
 # ── editors ──

@@ -60,7 +60,7 @@ def _note(seen: _Seen, record: Board | Contender | Name | Tally | PairTally | Vo
             for name in ("lo", "hi", "t"):
                 seen.tallied_pairs[record.low, record.high, name] += getattr(record, name)
         case Vote():
-            seen.votes[record.voter].append((record.number, (record.way().cycle, record.low, record.high)))
+            seen.votes[record.voter].append((record.number, (record.pair_walk().cycle, record.low, record.high)))
             if record.counts:
                 of_low, of_high = _COUNTER[record.verdict.value]
                 seen.voted[record.low, of_low] += 1
@@ -75,7 +75,7 @@ def _roll(board: Board, seen: _Seen) -> Iterator[str]:
     for ordinal, row in seen.rows.items():
         if seen.names.get(row.sort_name) != ordinal:
             yield f"the name {row.name!r} does not lead to its contender {ordinal}"
-        if row.retired == board.crowd.has(ordinal):
+        if row.retired == board.eligible.has(ordinal):
             yield f"{row.name!r} is {'' if row.retired else 'not '}retired, and the board says otherwise"
     if len(seen.names) != len(seen.rows):
         yield f"{len(seen.names)} names for {len(seen.rows)} contenders"

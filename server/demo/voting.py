@@ -29,7 +29,7 @@ from datastore.voting import (
     Tally,
     Vote,
 )
-from datastore.voting.pair_walk import EligibleContenders, Walk
+from datastore.voting.pair_walk import EligibleContenders, PairWalk
 from resolvers.context import Services
 from resolvers.voting.ballots import seed_of
 from server.demo.masks import MASKS, drawing
@@ -70,13 +70,13 @@ def _votes(now: datetime) -> Iterator[Vote]:
     """Every member has a taste of their own around a common one."""
     chance = Random("masks")
     common = [chance.gauss(0, 0.9) for _ in MASKS]
-    crowd = EligibleContenders(len(MASKS))
+    eligible = EligibleContenders(len(MASKS))
     shards = voting.shards_for(len(MASKS), Board(MAIN, "", now).rate)
     for voter, _ in MEMBERS[:VOTERS]:
         taste = [liked + chance.gauss(0, 0.5) for liked in common]
-        walk = Walk()
+        walk = PairWalk()
         for number in range(1, VOTES_EACH + 1):
-            step = walk.draw(seed_of(voter, MAIN), crowd)
+            step = walk.draw(seed_of(voter, MAIN), eligible)
             if step is None:
                 return
             outcome = _verdict(chance, taste[step.low] - taste[step.high])

@@ -8,7 +8,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datastore.voting.pair_walk import EligibleContenders, Step, Walk, number_of, pair_at
+from datastore.voting.pair_walk import DrawnPair, EligibleContenders, PairWalk, pair_number, pair_with_number
 
 DRAWS = 16_000
 
@@ -19,8 +19,8 @@ class Life:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
         self.seed = b"voter %d" % seed
-        self.crowd = EligibleContenders(self.chance.choice((2, 3, 5, 12, 30)))
-        self.walk = Walk()
+        self.eligible = EligibleContenders(self.chance.choice((2, 3, 5, 12, 30)))
+        self.walk = PairWalk()
         self.met: set[tuple[int, int]] = set()
         self.cycle = 0
         self.draws = self.repeats = self.missed = 0
@@ -29,21 +29,21 @@ class Life:
         """Somebody may join or retire."""
         what = self.chance.random()
         if what < 0.02:
-            self.crowd = EligibleContenders(self.crowd.size + self.chance.randint(1, 4), self.crowd.retired)
+            self.eligible = EligibleContenders(self.eligible.size + self.chance.randint(1, 4), self.eligible.retired)
         elif what < 0.03:
-            self.crowd = EligibleContenders(
-                self.crowd.size, self.crowd.retired | 1 << self.chance.randrange(self.crowd.size)
+            self.eligible = EligibleContenders(
+                self.eligible.size, self.eligible.retired | 1 << self.chance.randrange(self.eligible.size)
             )
 
     def left(self) -> set[tuple[int, int]]:
-        there = [ordinal for ordinal in range(self.crowd.size) if self.crowd.has(ordinal)]
+        there = [ordinal for ordinal in range(self.eligible.size) if self.eligible.has(ordinal)]
         return set(combinations(there, 2)) - self.met
 
-    def draw(self) -> Step | None:
-        step = self.walk.draw(self.seed, self.crowd)
-        assert step == self.walk.draw(self.seed, self.crowd)
+    def draw(self) -> DrawnPair | None:
+        step = self.walk.draw(self.seed, self.eligible)
+        assert step == self.walk.draw(self.seed, self.eligible)
         if step is None:
-            assert len(self.crowd) < 2
+            assert len(self.eligible) < 2
             return None
         if step.cycle != self.cycle:
             self.missed += len(self.left()) if self.cycle else 0
@@ -51,12 +51,12 @@ class Life:
         pair = (step.low, step.high)
         self.draws += 1
         self.repeats += pair in self.met
-        assert step.low < step.high < self.crowd.size
-        assert self.crowd.has(step.low)
-        assert self.crowd.has(step.high)
+        assert step.low < step.high < self.eligible.size
+        assert self.eligible.has(step.low)
+        assert self.eligible.has(step.high)
         assert (step.seen, step.remaining) == (len(self.met), len(self.left()))
         self.met.add(pair)
-        self.walk = Walk.unpacked(step.after.packed())
+        self.walk = PairWalk.unpacked(step.after.packed())
         assert self.walk == step.after
         return step
 
@@ -82,33 +82,33 @@ def test_no_pair_comes_twice_and_none_is_missed() -> None:
 @given(st.integers(2, 14), st.sets(st.integers(0, 13)), st.binary(min_size=1, max_size=20))
 def test_a_cycle_meets_every_pair_once(size: int, retired: set[int], seed: bytes) -> None:
     """From the first ballot to the last, then it starts again with another order."""
-    crowd = EligibleContenders(size, sum(1 << ordinal for ordinal in retired if ordinal < size))
-    there = [ordinal for ordinal in range(size) if crowd.has(ordinal)]
-    walk, met = Walk(), []
+    eligible = EligibleContenders(size, sum(1 << ordinal for ordinal in retired if ordinal < size))
+    there = [ordinal for ordinal in range(size) if eligible.has(ordinal)]
+    walk, met = PairWalk(), []
     for _ in combinations(there, 2):
-        step = walk.draw(seed, crowd)
+        step = walk.draw(seed, eligible)
         assert step is not None
         assert step.cycle == 1
         met.append((step.low, step.high))
         walk = step.after
     assert sorted(met) == sorted(combinations(there, 2), key=lambda pair: pair)
-    again = walk.draw(seed, crowd)
+    again = walk.draw(seed, eligible)
     assert again is None if len(there) < 2 else again is not None and (again.cycle, again.seen) == (2, 0)
 
 
 @given(st.integers(0, 10**12))
 def test_a_number_names_one_pair(number: int) -> None:
     """And the pair its number."""
-    low, high = pair_at(number)
+    low, high = pair_with_number(number)
     assert 0 <= low < high
-    assert number_of(low, high) == number
+    assert pair_number(low, high) == number
 
 
 def test_first_pairs_are_spread_evenly() -> None:
     """Of 6,600 voters on a board of 12, every pair comes first for about a hundred; each stands left half the time."""
-    crowd, counts, left = EligibleContenders(12), dict.fromkeys(combinations(range(12), 2), 0), 0
+    eligible, counts, left = EligibleContenders(12), dict.fromkeys(combinations(range(12), 2), 0), 0
     for voter in range(6600):
-        step = Walk().draw(b"voter %d" % voter, crowd)
+        step = PairWalk().draw(b"voter %d" % voter, eligible)
         assert step is not None
         counts[step.low, step.high] += 1
         left += step.low_is_left
@@ -119,7 +119,7 @@ def test_first_pairs_are_spread_evenly() -> None:
 
 def test_joining_leaves_the_outstanding_pair_alone() -> None:
     """Who has voted once keeps the drawn pair whatever number of members join."""
-    first = Walk().draw(b"v", EligibleContenders(5))
+    first = PairWalk().draw(b"v", EligibleContenders(5))
     assert first is not None
     before, after = (first.after.draw(b"v", EligibleContenders(size)) for size in (5, 50))
     assert before is not None
@@ -130,10 +130,10 @@ def test_joining_leaves_the_outstanding_pair_alone() -> None:
 def test_almost_everybody_gone_is_no_long_walk() -> None:
     """Three of 2,000 are left among 1,999,000 pairs: their pairs are found, each once."""
     there = (7, 900, 1999)
-    crowd = EligibleContenders(2000, ((1 << 2000) - 1) ^ sum(1 << ordinal for ordinal in there))
-    walk, met = Walk(), set()
+    eligible = EligibleContenders(2000, ((1 << 2000) - 1) ^ sum(1 << ordinal for ordinal in there))
+    walk, met = PairWalk(), set()
     for _ in range(3):
-        step = walk.draw(b"v", crowd)
+        step = walk.draw(b"v", eligible)
         assert step is not None
         assert step.cycle == 1
         met.add((step.low, step.high))
