@@ -85,7 +85,7 @@ from datastore.vocabulary.subscriptions import (
     subscriptions,
     unsubscribe,
 )
-from datastore.vocabulary.word_order import Step, Walk, next_step
+from datastore.vocabulary.word_order import DrawnWord, WordOrder, next_word
 
 __all__ = [
     "DAILY",
@@ -106,6 +106,7 @@ __all__ = [
     "CharacterSet",
     "DailyWord",
     "Days",
+    "DrawnWord",
     "ListBroken",
     "Mail",
     "QuizResult",
@@ -113,14 +114,13 @@ __all__ = [
     "Screen",
     "Sentence",
     "Span",
-    "Step",
     "Subscribers",
     "Subscription",
     "TooManyLists",
     "TooManyWords",
-    "Walk",
     "Word",
     "WordList",
+    "WordOrder",
     "add_words",
     "added_words",
     "amend",
@@ -135,7 +135,7 @@ __all__ = [
     "marks",
     "move_in",
     "move_in_day",
-    "next_step",
+    "next_word",
     "on_date",
     "profile_and_days",
     "quiz_page",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from datastore.dynamo import ConditionFailed, Entity, Key, absent, where
 from datastore.refusals import Conflict
 from datastore.vocabulary.lists import LIST, WORD, Word, WordList, shelf_of
-from datastore.vocabulary.word_order import next_step
+from datastore.vocabulary.word_order import next_word
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -62,7 +62,7 @@ async def draw(table: Table, list_id: str, on: date) -> DailyWord | None:
 
 async def _drawn(table: Table, found: WordList, on: date) -> DailyWord | None:
     """One attempt at a step of the list's walk; None when somebody else took it for another date."""
-    step = next_step(found.list, found.walk, found.word_count)
+    step = next_word(found.list, found.walk, found.word_count)
     word = await table.get(WORD.at(list=found.list, ordinal=step.ordinal), consistent=True)
     if word is None:
         message = f"the list {found.name} ({found.list}) has {found.word_count} words, but none at {step.ordinal}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from datastore.dynamo import ConditionFailed, Entity, Key, absent, less, where
 from datastore.receipts import AlreadyAnswered
 from datastore.refusals import Conflict
-from datastore.vocabulary.word_order import Walk
+from datastore.vocabulary.word_order import WordOrder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ class WordList:
     owner: str | None = None
     level: int | None = None
     word_count: int = 0
-    walk: Walk | None = None
+    walk: WordOrder | None = None
     drawn: int = 0
     claim: str | None = None
     claimed_at: datetime | None = None

@@ -1,8 +1,8 @@
-"""The order in which a list's words have their days: a rule without a table.
+"""The order of a list's daily words, computed without storing it.
 
-Law: within a cycle no word comes twice, and a cycle does not end before every word that was there at its last step has
-come. Words added meanwhile come in the same cycle, behind those that were there. The first word of a cycle is not the
-last one of the cycle before, unless the list has only one.
+Law: within a cycle no word appears twice, and a cycle does not end before every word present at its last draw has
+appeared. Words added during a cycle appear in that cycle, after the others. A cycle never starts with the last word of
+the previous cycle, unless the list has only one word.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from datastore.permutation import Permutation
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
-    """Where a list stands: the next step takes `position` of the permuted words `start` … `end` - 1."""
+class WordOrder:
+    """A list's state: the next draw takes `position` of the permuted words `start` … `end` - 1."""
 
     cycle: int = 0
     start: int = 0
@@ -23,34 +23,34 @@ class Walk:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """The word of one day, the cycle it belongs to, and where the list stands afterwards."""
+class DrawnWord:
+    """One day's word, its cycle, and the list's state after the draw."""
 
     ordinal: int
     cycle: int
-    after: Walk
+    after: WordOrder
 
 
-def next_step(list_id: str, walk: Walk | None, words: int) -> Step:
-    """The next word of a list of so many words, of which there is at least one."""
-    if walk is None:
-        return _step(list_id, Walk(0, 0, words, 0))
-    if walk.position < walk.end - walk.start:
-        return _step(list_id, walk)
-    if words > walk.end:
-        return _step(list_id, Walk(walk.cycle, walk.end, words, 0))
-    last = _ordinal(list_id, Walk(walk.cycle, walk.start, walk.end, walk.position - 1))
-    fresh = Walk(walk.cycle + 1, 0, words, 0)
+def next_word(list_id: str, order: WordOrder | None, words: int) -> DrawnWord:
+    """The next word of a list with at least one word."""
+    if order is None:
+        return _drawn(list_id, WordOrder(0, 0, words, 0))
+    if order.position < order.end - order.start:
+        return _drawn(list_id, order)
+    if words > order.end:
+        return _drawn(list_id, WordOrder(order.cycle, order.end, words, 0))
+    last = _ordinal(list_id, WordOrder(order.cycle, order.start, order.end, order.position - 1))
+    fresh = WordOrder(order.cycle + 1, 0, words, 0)
     while words > 1 and _ordinal(list_id, fresh) == last:
-        fresh = Walk(fresh.cycle + 1, 0, words, 0)
-    return _step(list_id, fresh)
+        fresh = WordOrder(fresh.cycle + 1, 0, words, 0)
+    return _drawn(list_id, fresh)
 
 
-def _step(list_id: str, walk: Walk) -> Step:
-    after = Walk(walk.cycle, walk.start, walk.end, walk.position + 1)
-    return Step(_ordinal(list_id, walk), walk.cycle, after)
+def _drawn(list_id: str, order: WordOrder) -> DrawnWord:
+    after = WordOrder(order.cycle, order.start, order.end, order.position + 1)
+    return DrawnWord(_ordinal(list_id, order), order.cycle, after)
 
 
-def _ordinal(list_id: str, walk: Walk) -> int:
-    key = f"{list_id} {walk.cycle} {walk.start}".encode()
-    return walk.start + Permutation.keyed(key, walk.end - walk.start).at(walk.position)
+def _ordinal(list_id: str, order: WordOrder) -> int:
+    key = f"{list_id} {order.cycle} {order.start}".encode()
+    return order.start + Permutation.keyed(key, order.end - order.start).at(order.position)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datastore.vocabulary import Walk, next_step
+from datastore.vocabulary import WordOrder, next_word
 
 EVENTS = st.lists(st.one_of(st.just("day"), st.integers(1, 5)), min_size=1, max_size=120)
 
@@ -14,32 +14,32 @@ EVENTS = st.lists(st.one_of(st.just("day"), st.integers(1, 5)), min_size=1, max_
 @given(first=st.integers(1, 12), events=EVENTS)
 def test_no_word_comes_twice_in_a_cycle_and_none_is_left_out(first: int, events: list[str | int]) -> None:
     """Days and additions in any order."""
-    walk: Walk | None = None
+    state: WordOrder | None = None
     words, seen, cycle, last = first, set(), 0, None
     for event in events:
         if isinstance(event, int):
             words += event
             continue
-        step = next_step("list", walk, words)
-        if step.cycle != cycle:
+        drawn = next_word("list", state, words)
+        if drawn.cycle != cycle:
             assert seen == set(range(words)), "the cycle ended before all words had come"
-            assert step.ordinal != last or words == 1
-            seen, cycle = set(), step.cycle
-        assert step.ordinal not in seen
-        assert step.ordinal < words
-        seen.add(step.ordinal)
-        walk, last = step.after, step.ordinal
+            assert drawn.ordinal != last or words == 1
+            seen, cycle = set(), drawn.cycle
+        assert drawn.ordinal not in seen
+        assert drawn.ordinal < words
+        seen.add(drawn.ordinal)
+        state, last = drawn.after, drawn.ordinal
 
 
 def test_two_lists_have_two_orders() -> None:
     """Fifty words of two lists do not come on the same days."""
     orders = []
     for listed in ("one", "two"):
-        walk, order = None, []
+        state, order = None, []
         for _ in range(50):
-            step = next_step(listed, walk, 50)
-            walk = step.after
-            order.append(step.ordinal)
+            drawn = next_word(listed, state, 50)
+            state = drawn.after
+            order.append(drawn.ordinal)
         orders.append(order)
     assert orders[0] != orders[1]
     assert sorted(orders[0]) == sorted(orders[1]) == list(range(50))
