@@ -79,6 +79,11 @@ async def welcome(table: Table, newcomer: Profile) -> bool:
     return True
 
 
+async def seed_profiles(table: Table, profiles: Iterable[Profile]) -> None:
+    """Writes profiles in bulk, over those of the same members."""
+    await table.write_many(PROFILE.put(profile) for profile in profiles)
+
+
 async def update_profile(table: Table, changed: Profile, names: Iterable[str], once: Once) -> None:
     """The named attributes of a profile that is there already."""
     values: dict[str, Any] = {name: getattr(changed, name) for name in names}

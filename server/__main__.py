@@ -78,7 +78,7 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the port.")] = 1,
-    demo: Annotated[bool, typer.Option("--demo/--no-demo", help="Plant the demo data, if it is not there.")] = False,
+    demo: Annotated[bool, typer.Option("--demo/--no-demo", help="Add the demo data, unless it is there.")] = False,
 ) -> None:
     """Starts the service. Without any settings: on an engine of its own, with its data in .ringside/."""
     settings = Settings.load()
@@ -103,10 +103,10 @@ async def _serve(settings: Settings, served: Settings, listening: socket.socket,
         await check(table)
         if served.demo:
             try:
-                await _plant(Services(table, settings.seal(), policy_of(settings)))
+                await _seed_demo(Services(table, settings.seal(), policy_of(settings)))
             except DynamoError as error:
                 # An engine too slow for it, such as the one of last resort, still makes a service.
-                message = f"Not all of the demo data is planted ({error}); `ringside demo` goes on with it."
+                message = f"The demo data is incomplete ({error}); `ringside demo` adds the rest."
                 err.print(message, style="yellow", markup=False)
         listening.listen()  # from now on who connects is waited for, not refused
         out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)")
@@ -198,14 +198,14 @@ def check_table() -> None:
 
 @app.command()
 def demo() -> None:
-    """Plants the demo data, once: what is there is left alone."""
-    with_house(_plant)
+    """Adds the demo data, except for the parts that are there already."""
+    with_house(_seed_demo)
 
 
-async def _plant(services: Services) -> None:
-    from server.demo import plant
+async def _seed_demo(services: Services) -> None:
+    from server.demo import seed
 
-    async for line in plant(services):
+    async for line in seed(services):
         out.print(line)
 
 

@@ -338,7 +338,7 @@ class Settings(BaseSettings):
         default=False,
     )
     demo: bool = _setting(
-        "Whether visitors find the voting page at `/`; `ringside serve --demo` plants what it shows.",
+        "Whether visitors find the voting page at `/`; `ringside serve --demo` adds what it shows.",
         write="true or false",
         default=False,
     )

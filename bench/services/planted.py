@@ -26,10 +26,10 @@ async def plant(url: str) -> str:
         await create(table)
         services = Services(table, Seal([SECRET]))
         for part in (people, comments, pickem):
-            await part.plant(services)
+            await part.seed(services)
         await table.write_many(_board())
         await services.close()
-    return node_id("Event", pickem._id("Autumn Conflict"))  # noqa: SLF001 - the demo's own, the same at every planting
+    return node_id("Event", pickem.event_id(pickem.SCORED_EVENT))
 
 
 def cookie() -> str:

@@ -274,7 +274,7 @@ async def gates_of(table: Table, event: str) -> Sequence[Gate]:
 
 async def create_event(table: Table, event: Event, matches: Sequence[Match], once: Once, *, new: bool = True) -> None:
     """An event, its gates and the first matches of its card. Conflict if the event is there already."""
-    gates = (Gate(event.id, number, _gate_state(event), event.starts_at) for number in range(SHARDS))
+    gates = (Gate(event.id, number, gate_state(event), event.starts_at) for number in range(SHARDS))
     writes: list[Write] = [GATE.put(gate) for gate in gates]
     writes += [MATCH.put(match) for match in matches]
     when = absent() if new else where(version=event.version)
@@ -305,13 +305,13 @@ async def _replace(table: Table, after: Event, once: Once, answer: Any, *writes:
         raise VersionConflict from None
 
 
-def _gate_state(event: Event) -> GateState:
+def gate_state(event: Event) -> GateState:
     return GateState.OPEN if event.state is EventState.UPCOMING else GateState.CLOSED
 
 
 def _gates_as(event: Event) -> list[Write]:
     """All gates as the event's state and start want them."""
-    values = {"state": _gate_state(event), "lock_at": event.starts_at}
+    values = {"state": gate_state(event), "lock_at": event.starts_at}
     return [GATE.change(GATE.at(event=event.id, number=number), set=values) for number in range(SHARDS)]
 
 

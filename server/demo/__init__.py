@@ -1,38 +1,28 @@
-"""Demo data: every part plants its own once, and says what it planted."""
+"""Demo data: a fan club's members, masks to vote on, a season to predict, comments and word lists.
+
+The texts and pictures are files in `data/`. Each part is added once and reports what it added.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
 
-from datastore.dynamo import Entity, Key
+from datastore import demo as demo_store
 from resolvers.context import Services
 from server.demo import comments, people, pickem, vocabulary, voting
 
-
-@dataclass(frozen=True, slots=True)
-class Planted:
-    """A part whose demo data is in the table."""
-
-    part: str
-    at: datetime
-
-
-PLANTED = Entity(Planted, Key("DEMO#{part}", "DEMO"))
-
 PARTS: Mapping[str, Callable[[Services], Awaitable[str]]] = {
-    "people": people.plant,
-    "voting": voting.plant,
-    "pickem": pickem.plant,
-    "comments": comments.plant,
-    "vocabulary": vocabulary.plant,
+    "people": people.seed,
+    "voting": voting.seed,
+    "pickem": pickem.seed,
+    "comments": comments.seed,
+    "vocabulary": vocabulary.seed,
 }
 
 
-async def plant(services: Services) -> AsyncIterator[str]:
-    """Plants what is not there yet. A part that was interrupted is planted again from its beginning."""
-    for part, planting in PARTS.items():
-        if await services.table.get(PLANTED.at(part=part), consistent=True) is None:
-            yield await planting(services)
-            await services.table.write(PLANTED.put(Planted(part, services.clock())))
+async def seed(services: Services) -> AsyncIterator[str]:
+    """Adds the parts that are missing. An interrupted part starts again from its beginning."""
+    for part, seed_part in PARTS.items():
+        if not await demo_store.is_seeded(services.table, part):
+            yield await seed_part(services)
+            await demo_store.mark_seeded(services.table, part, services.clock())

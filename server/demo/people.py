@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from datastore.people import PROFILE, Profile
+from datastore import people as people_store
+from datastore.people import Profile
 from resolvers.context import Services
+from server.demo.files import read_json
 
-_FIRST = (
-    "Ada", "Amara", "Anouk", "Bo", "Carmen", "Chidi", "Dara", "Elif", "Emil", "Farah", "Greta", "Hana", "Ines", "Ivo",
-    "Jia", "Kofi", "Lena", "Luca", "Mei", "Mira", "Nadia", "Noor", "Olu", "Pia", "Quinn",
-)  # fmt: skip
-_LAST = ("Abara", "Berg", "Castillo", "Dubois", "Ekman", "Fontana", "Grau", "Haddad")
+_NAMES = read_json("names.json")
 
-MEMBERS = tuple((f"{first}-{last}".lower(), f"{first} {last}") for last in _LAST for first in _FIRST)
+MEMBERS = tuple((f"{first}-{last}".lower(), f"{first} {last}") for last in _NAMES["last"] for first in _NAMES["first"])
+"""Id and name of each."""
 
 
-async def plant(services: Services) -> str:
+async def seed(services: Services) -> str:
     now = services.clock()
     profiles = (
         Profile(
             user=user,
             name=name,
-            joined_at=now - timedelta(days=400 - place),
+            joined_at=now - timedelta(days=400 - index),
             email=f"{user}@example.org",
             time_zone="Europe/Vienna",
         )
-        for place, (user, name) in enumerate(MEMBERS)
+        for index, (user, name) in enumerate(MEMBERS)
     )
-    await services.table.write_many(PROFILE.put(profile) for profile in profiles)
+    await people_store.seed_profiles(services.table, profiles)
     return f"{len(MEMBERS)} members"

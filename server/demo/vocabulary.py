@@ -2,83 +2,84 @@
 
 from __future__ import annotations
 
-import random
 from datetime import UTC, timedelta
 from hashlib import sha256
+from random import Random
 
 from ulid import ULID
 
-from datastore import vocabulary
+from datastore import vocabulary as vocabulary_store
 from datastore.receipts import Once
 from datastore.vocabulary import Batch, CharacterSet, QuizResult, Subscription, Word, WordList
 from resolvers.context import Services
+from server.demo.files import read_rows
 from server.demo.people import MEMBERS
-from server.demo.words import AT_THE_MATCH, AT_THE_TABLE, FIRST_WORDS
 
-LISTS = (("First words", 1, FIRST_WORDS), ("At the table", 2, AT_THE_TABLE), ("At the match", 3, AT_THE_MATCH))
+LISTS = (
+    ("First words", 1, "words/first_words.tsv"),
+    ("At the table", 2, "words/at_the_table.tsv"),
+    ("At the match", 3, "words/at_the_match.tsv"),
+)
+"""Name, level and file of each."""
 LEARNERS = 40
 DAYS = 14
-MOST_DAYS = 0.7
+_QUIZ_CHANCE = 0.7
 
 
-def words_of(list_id: str, text: str) -> list[Word]:
-    rows = [row.split("|") for row in text.strip().splitlines()]
+async def seed(services: Services) -> str:
+    count = 0
+    for name, level, file in LISTS:
+        word_list = await _ensure_list(services, name, level, file)
+        count += word_list.word_count
+        today = services.clock().astimezone(UTC).date()
+        for days_ago in reversed(range(DAYS)):
+            await vocabulary_store.draw(services.table, word_list.list, today - timedelta(days=days_ago))
+        await _add_learners(services, word_list, level)
+    return f"{len(LISTS)} word lists of {count} words, learned by {LEARNERS} members"
+
+
+async def _ensure_list(services: Services, name: str, level: int, file: str) -> WordList:
+    """The list with its words, of which an interrupted seeding may have left a part."""
+    now = services.clock()
+    once = Once("demo", None, "", now)
+    new = WordList(_id(name), name, public=True, created_at=now - timedelta(days=DAYS), level=level)
+    word_list = await vocabulary_store.word_list(services.table, new.list, consistent=True)
+    if word_list is None:
+        await vocabulary_store.create_list(services.table, new, once)
+        word_list = new
+    if word_list.word_count:
+        return word_list
+    batch = Batch(_id("words", name), _words(new.list, file), 1000)
+    return (await vocabulary_store.add_words(services.table, new.list, batch, once)).list
+
+
+def _words(list_id: str, file: str) -> list[Word]:
     return [
-        Word(list_id, 0, simplified, meaning, traditional or None, pinyin)
-        for simplified, traditional, pinyin, meaning in rows
+        Word(list_id, 0, row["simplified"], row["definition"], row["traditional"] or None, row["pinyin"])
+        for row in read_rows(file)
     ]
 
 
-def lasting_id(*named: object) -> str:
-    """The same id whenever this is planted: a part that was interrupted is planted again."""
-    return str(ULID(sha256(f"demo {named}".encode()).digest()[:16]))
-
-
-async def plant(services: Services) -> str:
-    planted = 0
-    for name, level, text in LISTS:
-        listed = await _list(services, name, level, text)
-        planted += listed.word_count
-        today = services.clock().astimezone(UTC).date()
-        for back in reversed(range(DAYS)):
-            await vocabulary.draw(services.table, listed.list, today - timedelta(days=back))
-        await _learners(services, listed, level)
-    return f"{len(LISTS)} word lists of {planted} words, learned by {LEARNERS} members"
-
-
-async def _list(services: Services, name: str, level: int, text: str) -> WordList:
-    now = services.clock()
-    once = Once("demo", None, "", now)
-    listed = WordList(lasting_id(name), name, public=True, created_at=now - timedelta(days=DAYS), level=level)
-    if await vocabulary.word_list(services.table, listed.list, consistent=True) is None:
-        await vocabulary.create_list(services.table, listed, once)
-    words = words_of(listed.list, text)
-    found = await vocabulary.word_list(services.table, listed.list, consistent=True) or listed
-    if found.word_count == 0:
-        found = (
-            await vocabulary.add_words(services.table, listed.list, Batch(lasting_id("words", name), words, 1000), once)
-        ).list
-    return found
-
-
-async def _learners(services: Services, listed: WordList, level: int) -> None:
-    """Subscriptions, and a quiz of most of the last days."""
-    drawn = random.Random(level)
+async def _add_learners(services: Services, word_list: WordList, level: int) -> None:
+    random = Random(level)
     now = services.clock()
     once = Once("demo", None, "", now)
     for user, _ in MEMBERS[:LEARNERS]:
-        characters = drawn.choice(tuple(CharacterSet))
-        wanted = Subscription(
-            user, listed.list, characters, active=True, since=now - timedelta(days=drawn.randrange(90))
-        )
-        await vocabulary.subscribe(services.table, wanted, once)
-        for back in range(DAYS // 2):
-            total = drawn.choice((5, 10, 20))
-            correct = drawn.randint(total // 2, total)
-            if drawn.random() < MOST_DAYS:
-                moment = now - timedelta(days=back)
-                result = QuizResult(
-                    user, moment.date(), lasting_id(user, level, back), listed.list, correct, total, moment
-                )
-                days = await vocabulary.days_of(services.table, user)
-                await vocabulary.record(services.table, result, days, lambda _: None, once)
+        characters = random.choice(tuple(CharacterSet))
+        since = now - timedelta(days=random.randrange(90))
+        subscription = Subscription(user, word_list.list, characters, active=True, since=since)
+        await vocabulary_store.subscribe(services.table, subscription, once)
+        for days_ago in range(DAYS // 2):
+            total = random.choice((5, 10, 20))
+            correct = random.randint(total // 2, total)
+            if random.random() < _QUIZ_CHANCE:
+                at = now - timedelta(days=days_ago)
+                quiz = _id(user, level, days_ago)
+                result = QuizResult(user, at.date(), quiz, word_list.list, correct, total, at)
+                days = await vocabulary_store.days_of(services.table, user)
+                await vocabulary_store.record(services.table, result, days, lambda _: None, once)
+
+
+def _id(*parts: object) -> str:
+    """The same id at every seeding, so that an interrupted one leaves nothing twice."""
+    return str(ULID(sha256(f"demo {parts}".encode()).digest()[:16]))

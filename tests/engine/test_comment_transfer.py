@@ -14,8 +14,6 @@ from server.audit.comments import breaches
 from server.commands import Failed
 from server.commands.comments import bring_all, comment_of, import_comments, write_all
 from server.demo import comments as demo
-from server.demo.comment_texts import VOICES
-from server.demo.comments import WAITING, drawn, plant
 from server.settings import Settings
 from tests.client import Client
 from tests.comments import DELETE, EDIT, MODERATE, PAGE, QUEUE, STATISTICS, post
@@ -111,16 +109,18 @@ async def test_the_commands_do_as_they_say(one_table: Table, settings: Settings,
         import_comments(tmp_path / "none.jsonl")
 
 
-async def test_the_demo_speaks_eight_languages(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted twice, counted once; some wait for a moderator."""
-    comments = list(drawn())
+async def test_the_demo_has_comments_in_eight_languages(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seeded twice, counted once; some wait for a moderator."""
+    comments = list(demo.generate())
     assert len(comments) == demo.NUMBER
-    assert {one.language for one in comments} == set(VOICES)
-    assert len({one.body for one in comments}) > demo.NUMBER // 3
+    assert {comment.language for comment in comments} == set(demo.LANGUAGES)
+    assert len({comment.body for comment in comments}) > demo.NUMBER // 3
     monkeypatch.setattr(demo, "NUMBER", 200)
-    assert [await plant(one_client.services) for _ in range(2)] == ["200 comments in 8 languages on 12 products"] * 2
-    comments = list(drawn())
+    for _ in range(2):
+        assert await demo.seed(one_client.services) == "200 comments in 8 languages on 12 products"
+    comments = list(demo.generate())
     statistics = await one_client.ask(STATISTICS, product="ringside-tee")
-    assert statistics["total"] == sum(one.product == "ringside-tee" and one.held is None for one in comments)
+    published = sum(comment.product == "ringside-tee" and comment.held is None for comment in comments)
+    assert statistics["total"] == published
     mod = one_client.member("mod", Role.MODERATOR)
-    assert len((await mod.ask(QUEUE, first=100))["nodes"]) == WAITING
+    assert len((await mod.ask(QUEUE, first=100))["nodes"]) == demo.PENDING

@@ -1,0 +1,33 @@
+"""Which parts of the demo data are in the table.
+
+| wanted                             | read or write                     | requests |
+|------------------------------------|-----------------------------------|----------|
+| whether a part's data is there     | GetItem DEMO#<part> DEMO          | 1        |
+| that it is                         | PutItem DEMO#<part> DEMO          | 1        |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from datastore.dynamo import Entity, Key, Table
+
+
+@dataclass(frozen=True, slots=True)
+class DemoPart:
+    """A part whose demo data is complete."""
+
+    part: str
+    at: datetime
+
+
+DEMO_PART = Entity(DemoPart, Key("DEMO#{part}", "DEMO"))
+
+
+async def is_seeded(table: Table, part: str) -> bool:
+    return await table.get(DEMO_PART.at(part=part), consistent=True) is not None
+
+
+async def mark_seeded(table: Table, part: str, now: datetime) -> None:
+    await table.write(DEMO_PART.put(DemoPart(part, now)))
