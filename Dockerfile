@@ -1,5 +1,5 @@
-# The explorer and the wheel are built here; the image that runs has Python, the locked packages and Ringside.
-# `.ci/container.py` goes through these steps without a container engine and starts the result.
+# The first stage builds the explorer and the wheel. The final image has Python, the locked packages and Ringside.
+# `.ci/container.py` runs these steps without a container engine and starts the result.
 FROM python:3.13-slim AS build
 WORKDIR /src
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
@@ -24,7 +24,7 @@ RUN /opt/build/bin/pip wheel -qq --no-deps --no-build-isolation --no-index -w /s
 FROM python:3.13-slim
 COPY --from=build /opt/ringside /opt/ringside
 ENV PATH="/opt/ringside/bin:$PATH" PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
-# A container has no table of its own: without an address the service refuses to start, and says so.
+# A container has no table of its own. `required` makes the service stop with a clear message if no address is given.
 ENV RINGSIDE_DYNAMODB_URL=required RINGSIDE_DATA=/data
 USER 10001:10001
 EXPOSE 8000

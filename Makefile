@@ -1,5 +1,5 @@
-# Python 3.11 or later and make are all that is needed: node comes with the Python packages.
-# `make run PYTHON=python3.12` names another interpreter, `make test ARGS="-k people"` hands on arguments.
+# You need Python 3.11 or later and make; node comes with the Python packages.
+# `make run PYTHON=python3.12` uses another interpreter, `make test ARGS="-k people"` passes arguments on.
 
 PYTHON ?= python3
 ARGS ?=
@@ -8,7 +8,7 @@ NPM := NODE_USE_SYSTEM_CA=1 PATH="$(CURDIR)/$(BIN):$$PATH" npm --loglevel=error 
 COMPILE := $(BIN)/uv pip compile -q --python-version 3.11 --universal --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate $(ARGS)
 
-# What is installed or built leaves one of these behind; a step runs when it is missing or older than what it is made of.
+# Each installation or build step touches one of these files. It runs again when the file is missing or out of date.
 LOCAL := .venv/.installed-local
 DEV := .venv/.installed-dev
 ENGINE := deploy/engine/node_modules/.installed
@@ -23,51 +23,51 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .NOTPARALLEL:
 .PHONY: help run test check format bench bench-faults coverage oracle differential explorer generated lock clean
 
-help: ## Lists these targets
+help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
-run: $(LOCAL) $(ENGINE) $(PAGE) ## Starts the service with demo data on http://127.0.0.1:8000/graphql
-	@echo "Starting Ringside; Ctrl-C ends it, and its data stay in .ringside/"
+run: $(LOCAL) $(ENGINE) $(PAGE) ## Start the service with demo data on http://127.0.0.1:8000/graphql
+	@echo "Starting Ringside. Ctrl-C stops it; its data stays in .ringside/"
 	@exec $(BIN)/ringside serve --demo $(ARGS)
 
-test: $(DEV) $(ENGINE) $(NODE) $(PAGE) ## Runs the whole suite
+test: $(DEV) $(ENGINE) $(NODE) $(PAGE) ## Run the whole test suite
 	@echo "Running the tests"
 	@$(BIN)/python -m pytest $(ARGS)
 
-check: $(DEV) ## Lints, checks types, floors, and that generated files are up to date
+check: $(DEV) ## Run the linters, the type checker, the import contracts and the check of generated files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/unit/test_generated.py tests/unit/test_locks.py
 
-format: $(DEV) ## Formats the code, and mends what can be mended
+format: $(DEV) ## Format the code and apply the linter's automatic fixes
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-coverage: $(DEV) $(ENGINE) $(NODE) $(PAGE) ## Runs the suite and says which lines no test runs
+coverage: $(DEV) $(ENGINE) $(NODE) $(PAGE) ## Run the test suite and list the lines no test reaches
 	@$(BIN)/coverage run -m pytest $(ARGS)
 	@$(BIN)/coverage report --skip-covered --show-missing
 
-bench: $(DEV) $(ENGINE) ## Measures everything, for an hour; BENCH=name for one of bench/, ARGS for its options
+bench: $(DEV) $(ENGINE) ## Run every benchmark (about an hour); BENCH=name runs one from bench/, ARGS passes its options
 	@for one in $(or $(BENCH),$$(grep -l '^if __name__' bench/*.py | sed 's,bench/,,; s,\.py,,')); do \
 		echo "bench/$$one"; $(BIN)/python -m bench.$$one $(ARGS) || exit 1; done
 
-bench-faults: $(DEV) $(ENGINE) ## Lives through twenty of the worst days, looking for anything lost or doubled
+bench-faults: $(DEV) $(ENGINE) ## Run twenty fault-injection rounds and check that nothing is lost or counted twice
 	@$(BIN)/python -m bench.faults $(ARGS)
 
-oracle: $(DEV) $(ENGINE) ## Pages through 50,000 pages of comments that change meanwhile, looking for a wrong one
+oracle: $(DEV) $(ENGINE) ## Read 50,000 pages of comments while they change, and check each page
 	@RINGSIDE_ORACLE_PAGES=50000 $(BIN)/python -m pytest -q tests/property/test_comment_pages.py
 
-differential: $(DEV) ## Compares 40,000 random operations, compiled and by graphql-core
+differential: $(DEV) ## Compare compiled execution with graphql-core on 40,000 random operations
 	@$(BIN)/python -W ignore -m tests.property.test_compiled 200
 
-explorer: $(PAGE) ## Builds the explorer into server/http/pages/explorer/
+explorer: $(PAGE) ## Build the explorer into server/http/pages/explorer/
 
-generated: $(DEV) ## Writes the SDL, the table's templates and the texts' tables from the code
+generated: $(DEV) ## Write the SDL, the table templates and the documentation's tables from the code
 	@$(BIN)/python -m tests.generated
 
-lock: $(DEV) ## Resolves the locks anew; ARGS=--upgrade takes newer versions
+lock: $(DEV) ## Resolve the lock files again; ARGS=--upgrade takes newer versions
 	@echo "Locking the Python packages"
 	@$(COMPILE) pyproject.toml -o requirements.lock
 	@$(COMPILE) pyproject.toml --extra moto --group build -o requirements-local.lock
@@ -77,16 +77,16 @@ lock: $(DEV) ## Resolves the locks anew; ARGS=--upgrade takes newer versions
 	@for folder in deploy/engine explorer tests/node bench/peers; do \
 		$(NPM) install --prefix $$folder --package-lock-only --omit-lockfile-registry-resolved > /dev/null || exit 1; done
 
-clean: ## Removes what was installed and built; the data in .ringside/ stay
+clean: ## Remove everything installed or built; the data in .ringside/ stays
 	rm -rf .venv explorer/node_modules tests/node/node_modules deploy/engine/node_modules server/http/pages/explorer dist
 
 $(BIN)/pip:
-	@$(PYTHON) -c '' 2> /dev/null || { echo "There is no $(PYTHON). Install Python 3.11 or later, or name it: make PYTHON=…"; exit 1; }
+	@$(PYTHON) -c '' 2> /dev/null || { echo "$(PYTHON) was not found. Install Python 3.11 or later, or choose an interpreter: make PYTHON=…"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo "Python 3.11 or later is needed, and $(PYTHON) is older. Name another: make PYTHON=python3.12 …"; exit 1; }
+		echo "Python 3.11 or later is needed, and $(PYTHON) is older. Choose another: make PYTHON=python3.12 …"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { \
-		echo "$(PYTHON) cannot make a virtual environment. On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
-	@echo "Making .venv"
+		echo "$(PYTHON) cannot create a virtual environment. On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+	@echo "Creating .venv"
 	@$(PYTHON) -m venv --clear .venv
 
 $(LOCAL): requirements-local.lock pyproject.toml | $(BIN)/pip
@@ -101,13 +101,13 @@ $(DEV): requirements-dev.lock pyproject.toml | $(BIN)/pip
 	@$(BIN)/pip install -qq --no-deps --no-build-isolation --no-index -e .
 	@touch $@ $(LOCAL)
 
-# The lock knows the program for Linux on x64 alone; npm's `dynoxide` brings those of other machines.
+# The lock file has the binary for Linux on x64 only; npm's `dynoxide` package brings those for other platforms.
 $(ENGINE): deploy/engine/package-lock.json | $(BIN)/npm
 	@echo "Fetching the embedded engine"
 	@$(NPM) ci --prefix deploy/engine > /dev/null; $(HAS_ENGINE) || \
 		$(NPM) install --prefix deploy/engine --no-save --ignore-scripts dynoxide@1.2.1 > /dev/null 2>&1; \
 	if $(HAS_ENGINE); then touch $@; else \
-		echo "npm has no engine for this machine: moto stands in, which is slow and forgets everything at its end"; fi
+		echo "npm has no engine for this machine. moto is used instead: it is slow and loses its data when it stops"; fi
 
 $(NODE): tests/node/package-lock.json | $(BIN)/npm
 	@echo "Fetching the npm packages of the tests"

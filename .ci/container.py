@@ -1,8 +1,8 @@
-"""Goes through the Dockerfile without a container engine, and starts what comes of it.
+"""Runs the Dockerfile's steps without a container engine, then starts and checks the result.
 
-Each COPY and RUN is done in order, with the image's folders below a temporary one. The result is started as the
-image's user, who may write to a folder of its own for temporary files and to nothing else; it serves a table on an
-engine elsewhere, and is asked what an orchestrator, a program and a browser would ask.
+Each COPY and RUN is executed in order, with the image's folders inside a temporary one. The service is started as the
+image's user, who may write only to a folder for temporary files. It uses an engine in another process, and gets the
+requests that an orchestrator, an API client and a browser would send.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SECRET: Final = "a secret for one rehearsal and nothing else"
 
 
 class Image:
-    """An image's folders below another one, and what the Dockerfile says of its environment, user and commands."""
+    """An image whose folders are inside `below`, with the environment, user and commands from its Dockerfile."""
 
     def __init__(self, below: Path) -> None:
         self.below = below
@@ -46,9 +46,9 @@ class Image:
         self.said: dict[str, list[str]] = {}
 
     def do(self, instruction: str, rest: str) -> None:
-        """One instruction of a Dockerfile."""
+        """Execute one instruction of a Dockerfile."""
         match instruction:
-            case "FROM":  # a stage has its own environment; what it built is in the same place for the next one
+            case "FROM":  # a stage has its own environment; its files stay in place for the next stage
                 base = self.below / "base"
                 self.environment = {
                     "PATH": f"{base}/bin:{os.environ['PATH']}",
@@ -73,11 +73,11 @@ class Image:
                 self.said[instruction] = json.loads(rest.partition("CMD ")[2])
 
     def here(self, text: str) -> str:
-        """Text with the image's folders where they are now."""
+        """Replace the image's folders in a text by their real paths."""
         return re.sub(rf"(?<![\w.])({'|'.join(FOLDERS)})(?=[/\s\":]|$)", rf"{self.below}\1", text)
 
     def _building(self) -> dict[str, str]:
-        """What building may know besides: how this machine reaches its registries."""
+        """Return the build environment, including how this machine reaches its package registries."""
         known = ("PIP_", "NPM_", "NODE_", "SSL_", "HTTP_", "HTTPS_", "NO_PROXY")
         return {
             **{name: value for name, value in os.environ.items() if name.upper().startswith(known)},
@@ -87,7 +87,7 @@ class Image:
         }
 
     def start(self, command: Sequence[str], scratch: Path, **settings: str) -> subprocess.Popen[str]:
-        """Starts a command as a container would: in the image's environment, as its user, with nothing else."""
+        """Start a command as a container would: as the image's user and with only the image's environment."""
         another = {"user": self.user, "group": self.user, "extra_groups": []} if os.geteuid() == 0 else {}
         if another:
             os.chown(scratch, self.user, self.user)
@@ -103,7 +103,7 @@ class Image:
 
 
 def _lay(base: Path) -> None:
-    """The base image's `python`: this machine's, or a copy of it where other users may not go, as in a home folder."""
+    """Provide the base image's `python`: this machine's, or a copy if other users cannot read it (in a home folder)."""
     interpreter = Path(sys._base_executable).resolve()  # type: ignore[attr-defined]  # noqa: SLF001
     if not all(folder.stat().st_mode & stat.S_IXOTH for folder in interpreter.parents):
         library = Path(sysconfig.get_path("stdlib", vars={"installed_base": sys.base_prefix}))
@@ -122,7 +122,7 @@ def _lay(base: Path) -> None:
 
 
 def _copy(names: Sequence[str], work: Path) -> None:
-    """The sources, into the last of the names."""
+    """Copy the sources into the last of the names."""
     *sources, target = names
     for source in sources:
         if (ROOT / source).is_dir():
@@ -132,14 +132,14 @@ def _copy(names: Sequence[str], work: Path) -> None:
 
 
 def _ignored(folder: str, names: Sequence[str]) -> set[str]:
-    """Names in a folder that .dockerignore keeps out, by path or, behind `**/`, wherever they are."""
+    """Return the names in a folder that .dockerignore excludes, by path or, after `**/`, anywhere."""
     patterns = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
     here = Path(folder).relative_to(ROOT)
     return {name for name in names if f"**/{name}" in patterns or str(here / name) in patterns}
 
 
 def instructions(dockerfile: str) -> Iterator[tuple[str, str]]:
-    """Each instruction with the rest of its line, continued lines joined."""
+    """Yield each instruction and the rest of its line, with continued lines joined."""
     text = re.sub(r"^#.*\n", "", dockerfile, flags=re.MULTILINE).replace("\\\n", " ")
     for line in filter(None, map(str.strip, text.splitlines())):
         instruction, _, rest = line.partition(" ")
@@ -154,7 +154,7 @@ def free_port() -> int:
 
 
 def answer(url: str, body: Mapping[str, object] | None = None, accept: str = "application/json") -> str:
-    """The body of a good answer; anything else is an error."""
+    """Return the body of a successful response; raise for any other."""
     data = json.dumps(body).encode() if body else None
     headers = {"accept": accept, "content-type": "application/json"}
     with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=10) as response:
@@ -178,7 +178,7 @@ def until_it_answers(url: str) -> None:
 
 @contextmanager
 def engine(folder: Path) -> Iterator[str]:
-    """An engine outside the container; its address."""
+    """Run an engine outside the container and yield its address."""
     port = free_port()
     command = (DYNOXIDE, "serve", "--host", "127.0.0.1", "--port", str(port), "--db-path", folder / "table.db")
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -191,14 +191,14 @@ def engine(folder: Path) -> Iterator[str]:
 
 
 def ended(process: subprocess.Popen[str], code: int) -> str:
-    """What a process said until its end, which must have this code."""
+    """Wait for a process to exit with this code and return its output."""
     said, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == code, f"exit code {process.returncode}, not {code}:\n{said}"
     return said
 
 
 def rehearse(image: Image, scratch: Path, url: str) -> None:
-    """A container's life: refused without an address, then its table made, served, asked, and told to end."""
+    """Check a container's life: refused without an address, table created, served, queried, stopped."""
     entry, serve = image.said["ENTRYPOINT"], image.said["CMD"]
     refused = ended(image.start([*entry, *serve], scratch), 1)
     assert REFUSED in refused, refused
@@ -227,7 +227,7 @@ def rehearse(image: Image, scratch: Path, url: str) -> None:
         ended(image.start(health, scratch), 0)
         service.send_signal(signal.SIGTERM)
         ended(service, 0)
-        print(f"Served as user {image.user if os.geteuid() == 0 else os.geteuid()}, and ended when told to")
+        print(f"Served as user {image.user if os.geteuid() == 0 else os.geteuid()} and stopped on SIGTERM")
     finally:
         service.kill()
         service.wait()

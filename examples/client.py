@@ -1,4 +1,4 @@
-"""A client in Python: reads all pages of a list, and writes so that a repeat does no harm.
+"""A client in Python: reads all pages of a list, and retries a write safely.
 
     python examples/client.py [http://127.0.0.1:8000/graphql] [TOKEN]
 
@@ -35,7 +35,7 @@ mutation Post($input: PostCommentInput!) {
 
 
 class Ringside:
-    """The API at an address, asked as a visitor or, with a token, as a member."""
+    """The API at an address, used as a visitor or, with a token, as a member."""
 
     def __init__(self, address: str, token: str | None = None) -> None:
         headers = {"authorization": f"Bearer {token}"} if token else {}
@@ -43,7 +43,7 @@ class Ringside:
         self._address = address
 
     def ask(self, document: str, **variables: Any) -> dict[str, Any]:
-        """The data of an answer; what went wrong, in the service's own words, otherwise."""
+        """Return the data of a response, or exit with the service's error messages."""
         answer = self._http.post(self._address, json={"query": document, "variables": variables}).json()
         if "errors" in answer:
             raise SystemExit("\n".join(error["message"] for error in answer["errors"]))
@@ -51,7 +51,7 @@ class Ringside:
         return data
 
     def comments(self, product: str) -> Iterator[dict[str, Any]]:
-        """All comments of a product, page by page: a cursor stays good while others write."""
+        """Yield all comments of a product, page by page. Cursors stay valid while others write."""
         after = None
         while True:
             page = self.ask(COMMENTS, product=product, after=after)["comments"]
@@ -61,7 +61,7 @@ class Ringside:
             after = page["pageInfo"]["endCursor"]
 
     def post(self, **comment: Any) -> str:
-        """The new comment's id. Its key is chosen once: sent again after a lost answer, it is still one comment."""
+        """Return the new comment's id. All attempts share one idempotency key, so a retry posts no second comment."""
         asked = {**comment, "idempotencyKey": str(uuid4())}
         for pause in (1, 2, 4, None):
             try:

@@ -2,20 +2,20 @@ import { defineConfig } from 'vite';
 
 export default defineConfig({
   base: '/explorer/',
-  // The server writes a fresh nonce in this word's place with each page.
+  // The server replaces this placeholder with a fresh nonce for each page.
   html: { cspNonce: '{nonce}' },
   build: {
     outDir: '../server/http/pages/explorer',
     emptyOutDir: true,
-    // The notices of everything bundled travel with it.
+    // The license notices of all bundled packages.
     license: { fileName: 'licenses.md' },
     target: 'es2022',
-    // Fonts stay files: inlined ones would need `font-src data:` in the policy.
+    // Keep fonts as files: inlined fonts would need `font-src data:` in the policy.
     assetsInlineLimit: 0,
-    // Monaco is one chunk of 2.8 MB, asked for after the page is there.
+    // Monaco is one chunk of 2.8 MB, loaded after the page.
     chunkSizeWarningLimit: 3000,
     rolldownOptions: {
-      // React's "use client" means nothing to a page without server components.
+      // React's "use client" has no effect on a page without server components.
       checks: { moduleLevelDirective: false },
     },
   },

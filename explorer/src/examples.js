@@ -1,9 +1,9 @@
-// One tab for each file in examples/, in the order in which a newcomer meets the parts.
+// One tab for each file in examples/, in the order a newcomer should read them.
 const order = ['people', 'voting', 'pickem', 'comments', 'vocabulary'];
 
 const files = import.meta.glob('../../examples/*.graphql', { query: '?raw', import: 'default', eager: true });
 
-// The headers editor takes comments, so nothing is sent until somebody takes the two slashes away.
+// The headers editor accepts comments, so no header is sent until you remove the two slashes.
 export const headersHint = `{
   // ringside token --user ada-abara   prints a token
   // "Authorization": "Bearer <token>"

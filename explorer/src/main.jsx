@@ -12,7 +12,7 @@ const endpoint = new URL('/graphql', window.location.href);
 const socket = new URL(endpoint);
 socket.protocol = endpoint.protocol.replace('http', 'ws');
 
-// Each subscription opens a socket of its own, so that the headers of its tab travel in its first message.
+// Each subscription opens its own socket, so that its first message carries the headers of its tab.
 const fetcher = createGraphiQLFetcher({
   url: endpoint.href,
   subscriptionUrl: socket.href,

@@ -1,5 +1,5 @@
-// Monaco and GraphiQL write style elements while they run. The content security policy wants the page's nonce on
-// each of them, and neither has a setting for it, so elements get it as they are made.
+// Monaco and GraphiQL create style elements at run time. The content security policy requires the page's nonce on each
+// of them, and neither library has a setting for it, so this adds the nonce to every style element on creation.
 const { nonce } = document.querySelector('meta[property="csp-nonce"]');
 const createElement = document.createElement.bind(document);
 

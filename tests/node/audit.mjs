@@ -1,4 +1,4 @@
-// The public audit of GraphQL over HTTP: `node audit.mjs http://127.0.0.1:8000/graphql` prints one JSON line per check.
+// Runs graphql-http's public audit: `node audit.mjs http://127.0.0.1:8000/graphql` prints one JSON line per check.
 import { auditServer } from "graphql-http";
 
 const results = await auditServer({ url: process.argv[2], fetchFn: fetch });

@@ -1,5 +1,5 @@
-// A voter's page on the GraphQL API: two requests for voting, one subscription for the leaderboard.
-// A vote that got no answer is sent again with the same token: it counts once, however often it arrives.
+// A voting page on the GraphQL API: two mutations for voting, one subscription for the leaderboard.
+// A vote without a response is sent again with the same token, so it counts once however often it arrives.
 
 const API = 'graphql';
 const board = new URLSearchParams(location.search).get('board') ?? 'main';
@@ -31,7 +31,7 @@ async function post(query, variables, accept = 'application/json') {
   return fetch(API, { method: 'POST', headers, body: JSON.stringify({ query, variables }) });
 }
 
-/** The one field of an answer; asked again, patiently, while the service cannot be reached. */
+/** Returns the operation's only field. Retries with increasing pauses while the service is unreachable. */
 async function ask(query, variables) {
   for (let wait = 0.5; ; wait = Math.min(wait * 2, 8)) {
     try {
@@ -49,7 +49,7 @@ async function ask(query, variables) {
 }
 
 const say = (text) => { $('status').textContent = text; };
-// As an image a drawing can neither act nor load anything.
+// Shown as an image, SVG can neither run scripts nor load anything.
 const image = (svg) => (svg ? `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}` : '');
 
 // ── voting ──
@@ -114,7 +114,7 @@ for (const [verdict, button] of Object.entries(buttons)) button.addEventListener
 addEventListener('keydown', (event) => {
   const verdict = keys[event.key];
   if (!verdict || event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-  if (event.target.closest?.('.board')) return; // there the arrows scroll
+  if (event.target.closest?.('.board')) return; // arrow keys scroll the leaderboard
   event.preventDefault();
   cast(verdict);
 });
@@ -178,7 +178,7 @@ function thumbnail(id) {
   return svg ? [element('img', { alt: '', src: image(svg) })] : [];
 }
 
-/** Each answer of the subscription, from the events of one stream. */
+/** Yields each result of the subscription from the response's event stream. */
 async function* events(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
@@ -205,13 +205,13 @@ async function watch() {
           if (data) render(data.leaderboardChanged);
         }
       }
-    } catch { /* the connection broke: begin again */ }
+    } catch { /* the connection broke: reconnect */ }
     $('live').classList.remove('on');
     await pause(2);
   }
 }
 
-// The first answer brings the visitor's cookie, so nothing else is asked before it.
+// The first response sets the visitor's cookie, so send nothing else before it.
 await draw();
 const found = await ask(BOARD, { board });
 if (found) {
