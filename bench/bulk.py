@@ -1,4 +1,4 @@
-"""Fills an embedded engine's table before it starts, from the files of an export: a million items in minutes."""
+"""Fills an embedded engine's table before it starts, through the engine's import: a million items in minutes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from server.engine import find_binary, table_file
 
 
 def load(data: Path, table: str, puts: Iterable[Put]) -> None:
-    """The table of a data folder that has none yet, with these items."""
+    """Create the table of an empty data folder, with these items."""
     binary = find_binary(data)
-    assert binary is not None, "dynoxide is not here: npm ci --prefix deploy/engine"
+    assert binary is not None, "dynoxide was not found; run npm ci --prefix deploy/engine"
     with tempfile.TemporaryDirectory() as name:
         source = Path(name)
         (source / table / "data").mkdir(parents=True)

@@ -1,8 +1,8 @@
-"""What pages of comments cost: `python -m bench.comments_pages [--comments 100000]`.
+"""The cost of pages of comments: `python -m bench.comments_pages [--comments 100000]`.
 
 On the embedded engine, in this process, without GraphQL: read units and rounds over all sets of ratings; a page at
-depth 50,000 against the first; a product of 100,000 comments against one of 1,000; write units of a post. Times are
-medians of interleaved runs and are given as ratios only.
+depth 50,000 compared with the first; a product of 100,000 comments compared with one of 1,000; write units of a post.
+Times are medians of interleaved runs, given as ratios only.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SETS = [chosen for size in range(1, 6) for chosen in itertools.combinations(RATI
 
 
 def drawn(product: str, number: int, body: int | None, whole: int | None = None) -> Iterator[Comment]:
-    """Comments with bodies of a mean length, or whose items have `whole` bytes, half of it more or less."""
+    """Yield comments whose bodies (or whole items, with `whole`) have this many bytes, give or take half."""
     source, ids = random.Random(7), Ids()
     for _ in range(number):
         (rating,) = source.choices(RATINGS, J_SHAPED)
@@ -66,7 +66,7 @@ async def walked(table: Table, wanted: Filter, census: CommentCounts, pages: int
 
 
 async def units(table: Table, product: str, census: CommentCounts, pages: int = 8) -> tuple[float, float, float]:
-    """Mean read units, rounds and queries of a page of 20, over all 31 sets of ratings."""
+    """Return the mean read units, rounds and queries of a page of 20, over all 31 sets of ratings."""
     costs, rounds, queries = [], [], []
     for ratings in SETS:
         with metered() as spent:
@@ -78,7 +78,7 @@ async def units(table: Table, product: str, census: CommentCounts, pages: int = 
 
 
 async def naive(table: Table, product: str) -> float:
-    """The read units when every rating's partition is asked for a whole page."""
+    """Return the read units of querying every rating's partition for a full page."""
     costs = []
     for ratings in SETS:
         partitions = [COMMENT.on("gsi2", product=product, rating=rating).newest_first() for rating in ratings]
@@ -100,7 +100,7 @@ async def ratio(
     other: tuple[Filter, CommentCounts, str | None],
     runs: int = 400,
 ) -> float:
-    """How much longer the second takes than the first, in medians of interleaved runs."""
+    """Return the second's time divided by the first's, as medians of interleaved runs."""
     first, second = [], []
     for _ in range(runs):
         first.append(await timed(table, *one))
@@ -109,7 +109,7 @@ async def ratio(
 
 
 async def measured(table: Table, number: int) -> None:
-    print("| comments of | read units | rounds | queries | a page from each |")
+    print("| comments of | read units | rounds | queries | full page per partition |")
     print("|---|---|---|---|---|")
     for name, body, whole in (("300 B, keys included", None, 300), ("300 B of text", 300, None), ("3 KB", None, 3072)):
         product = f"of {name}"
@@ -136,7 +136,7 @@ async def measured(table: Table, number: int) -> None:
 
 
 async def reached(table: Table, wanted: Filter, census: CommentCounts, depth: int) -> str:
-    """The cursor behind so many comments."""
+    """Return the cursor after this many comments."""
     cursor, gone = None, 0
     while gone < depth:
         found = await page(table, wanted, census, Window(100, SEAL, cursor=cursor))

@@ -1,7 +1,7 @@
-"""What one Query of 20 items costs, in CPU of the client: `python -m bench.datapath [--peers FOLDER] [--write]`.
+"""Client CPU time of one Query of 20 items: `python -m bench.datapath [--peers FOLDER] [--write]`.
 
-All ways ask the same query of the same embedded engine, in one process on uvloop, in turns; a figure is the median
-over the turns, and a share is the median of the turns' own shares, so a noisy machine moves all of them together.
+All clients send the same query to the same embedded engine, in one process on uvloop, in turns. A figure is the median
+over the turns. A share is the median of the shares within each turn, so a noisy machine affects all clients alike.
 aiodynamo is not among this project's packages: `--peers` names a folder that has it (`pip install --target`).
 """
 
@@ -42,7 +42,7 @@ Way = Callable[[], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """As large as a comment is, some 400 bytes in the table."""
+    """A record as large as a comment, some 400 bytes in the table."""
 
     product: str
     ulid: str
@@ -82,7 +82,7 @@ def remark(number: int) -> Remark:
 
 @asynccontextmanager
 async def ways(url: str) -> AsyncIterator[dict[str, Way]]:
-    """Every way to ask the same, by name; the first is what the others are compared with."""
+    """Yield every client by name."""
     async with AsyncExitStack() as stack:
         table = await stack.enter_async_context(open_table(NAME, url=url))
         slow = await stack.enter_async_context(open_table(NAME, url=url, plain=True))
@@ -155,10 +155,10 @@ async def aiodynamo(http: aiohttp.ClientSession, url: str) -> Way:
 
 
 async def measured(url: str, turns: int, calls: int) -> dict[str, list[float]]:
-    """Microseconds of CPU a call, by way, one figure a turn."""
+    """Return the microseconds of CPU per call, by client, one figure for each turn."""
     took: dict[str, list[float]] = {}
     async with ways(url) as all_ways:
-        for turn in range(-1, turns):  # the first is for warming up
+        for turn in range(-1, turns):  # the first turn warms up
             for name, ask in all_ways.items():
                 began = time.process_time()
                 for _ in range(calls):
@@ -169,7 +169,7 @@ async def measured(url: str, turns: int, calls: int) -> dict[str, list[float]]:
 
 
 def read_cost() -> tuple[float, float]:
-    """Microseconds for one record: by the function made for the entity, and field by field."""
+    """Return the microseconds to read one record: with the entity's generated function, and field by field."""
     item = REMARK.item(remark(3))
     figures = []
     for read in (REMARK.read, REMARK.plain_read):
@@ -195,12 +195,14 @@ def report(took: dict[str, list[float]]) -> str:
         "",
         "    python -m bench.datapath --peers FOLDER --write",
         "",
-        "| way | µs a call | share of the first |",
+        "| client | µs per call | share |",
         "|---|---|---|",
         *rows,
         "",
-        f"Of it, one item read as a record: {made:.1f} µs by its entity's own function, {plain:.1f} µs by field.",
-        "Medians over interleaved turns, one process on uvloop against the embedded engine; only shares travel.",
+        "Reading one item as a record:",
+        f"{made:.1f} µs with the entity's generated function, {plain:.1f} µs field by field.",
+        "Medians over interleaved turns, in one process on uvloop, with the embedded engine.",
+        "Only the shares carry over to other machines.",
         "With " + ", ".join(f"{name} {version(name)}" for name in PACKAGES if importlib.util.find_spec(name)) + ".",
         "",
     ])  # fmt: skip
@@ -208,7 +210,7 @@ def report(took: dict[str, list[float]]) -> str:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--peers", help="a folder of packages that has aiodynamo")
+    options.add_argument("--peers", help="a folder that contains aiodynamo")
     options.add_argument("--turns", type=int, default=15)
     options.add_argument("--calls", type=int, default=60)
     options.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")

@@ -1,8 +1,8 @@
-"""`make bench BENCH=execution`: answering from memory over HTTP, beside the servers people would choose otherwise.
+"""`make bench BENCH=execution`: answering from memory over HTTP, compared with other GraphQL servers.
 
-Each server answers the same two queries from the same data: 20 comments whose 20 authors come through a loader, and a
-leaderboard of 100 rows. Measured is the CPU its processes take per request. Written are bench/results/execution.md and
-execution.svg.
+Each server answers the same two queries from the same data: 20 comments whose 20 authors come from a loader, and a
+leaderboard of 100 rows. The result is the CPU time of its processes per request. It is written to
+bench/results/execution.md and execution.svg.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PEERS = here() / "bench" / "peers"
 NODE = str(Path(sys.executable).with_name("node"))
 OURS = "Ringside"
 CLIENTS = 8
-"""Enough that a quick server has always something to do; one that waits is woken for each request, at its own cost."""
+"""Enough to keep a fast server busy: an idle server is woken for each request, which costs it CPU."""
 
 
 def servers() -> list[Server]:
@@ -47,7 +47,7 @@ def servers() -> list[Server]:
 
 
 def _cookie() -> str:
-    """A visitor who has been here before, as all but the first request of each are."""
+    """Return the cookie of a returning visitor, as all requests but a visitor's first have one."""
     from datastore.seal import Seal  # noqa: PLC0415 - for this alone
 
     seal = Seal(["a secret for measuring, of length"])
@@ -55,7 +55,7 @@ def _cookie() -> str:
 
 
 def install() -> None:
-    """The peers, from their locks, where they are not there yet."""
+    """Install the other servers from their lock files if they are missing."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "NODE_USE_SYSTEM_CA": "1"}
     wanted = json.loads((PEERS / "package.json").read_text(encoding="utf-8"))["dependencies"]
@@ -74,8 +74,8 @@ def install() -> None:
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--rounds", type=int, default=9)
-    arguments.add_argument("--seconds", type=float, default=1.0, help="of CPU, for each server and page in each round")
-    arguments.add_argument("--only", help="the servers whose names contain this, and write nothing")
+    arguments.add_argument("--seconds", type=float, default=1.0, help="CPU seconds per server, page and round")
+    arguments.add_argument("--only", help="measure only servers whose names contain this, and write no files")
     given = arguments.parse_args()
     install()
     chosen = [
@@ -107,7 +107,7 @@ def main() -> None:
 
 
 def same(server: Server, bodies: dict[str, bytes], static: Path) -> None:
-    """Every server must answer the same; the first one's bytes are what the static one serves."""
+    """Check that every server returns the same data; the static server serves the first one's bytes."""
     for page, body in bodies.items():
         file = static / f"{page}.json"
         found: Any = answer(server, page, body)
@@ -124,14 +124,14 @@ def table(measured: list[Server]) -> str:
     lines = [
         "# Answering from memory",
         "",
-        "CPU per request over HTTP, in milliseconds, as the operating system counts it for the server's processes;",
-        "medians of interleaved rounds, everything in one run. `x` is how many times as much as Ringside it is.",
-        "Every server answers the same queries with the same data: 20 comments whose 20 authors come through a loader",
-        "(no cache across requests), and 100 rows of a leaderboard.",
-        f"They are asked by {CLIENTS} clients, each again as soon as it is answered, always in the same words; with 4",
-        "clients small answers cost a tenth more.",
+        "CPU time per request over HTTP, in milliseconds, as the operating system counts it for the server's",
+        "processes: medians of interleaved rounds, all in one run. `x` is the multiple of Ringside's time.",
+        "Every server answers the same queries with the same data: 20 comments whose 20 authors come from a loader",
+        "(without a cache across requests), and 100 rows of a leaderboard.",
+        f"{CLIENTS} clients send identical requests, each as soon as it has its previous response. With 4 clients,",
+        "small responses cost a tenth more.",
         "",
-        f"Repeat it with `make bench BENCH=execution`. Here: Python {platform.python_version()}, Node {_node()},",
+        f"Run it with `make bench BENCH=execution`. This run: Python {platform.python_version()}, Node {_node()},",
         f"{os.cpu_count()} cores, {len(ours.rounds[next(iter(PAGES))])} rounds.",
         "",
         f"| | {' | '.join(f'{page}, ms | x' for page in PAGES)} |",

@@ -1,9 +1,9 @@
-"""Twenty of the worst days: faults, conflicts and kill -9 while members use all four parts; and a naive control.
+"""Twenty fault-injection runs: faults, conflicts and kill -9 while members use all four parts; and a naive control.
 
     python -m bench.faults [--seeds 20] [--kills 4] [--write]
 
-tests/fault/everything.py says what a day is and what is checked. It ends with an error if anything is lost or doubled,
-if `ringside audit` finds something, or if the naive design gets through a day unnoticed.
+tests/fault/all_parts.py describes a run and what is checked. The benchmark fails if anything is lost or doubled, if
+`ringside audit` finds a violation, or if the checker misses the naive design's errors.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from tests.fault.all_parts import Aftermath, everything
 from tests.fault.naive import naively
 
 RESULTS = Path(__file__).parent / "results" / "faults.md"
-HEAD = """# The worst of days
+HEAD = """# Fault injection
 
     make bench-faults ARGS=--write
 
-Each row is a day of two service processes on one table (the embedded engine): a fifth of all engine calls throttled,
-answered with 500 or reset before or after they were applied, cancelled by another transaction, cut short or late;
-transactions hold their items and meet each other; the processes are killed with SIGKILL in turn, and both at the end.
-Seven members and an editor use all four parts, and repeat what got no answer with the same key. A new process is then
-asked over HTTP for everything, and what it shows is compared with what was acknowledged and with the numbers that
-follow from it (tests/fault/ledger.py); `ringside audit` looks at the table. The control is votes and comments written
-by separate updates in the same weather, before the same checker: on a fine day it is right.
+Each row is one run of two service processes on one table (the embedded engine). A fifth of all engine calls are
+throttled, answered with 500, reset before or after they were applied, cancelled by another transaction, cut short or
+delayed. Transactions lock their items and conflict with each other. The processes are killed in turn with SIGKILL, and
+both at the end. Seven members and an editor use all four parts, and repeat unanswered requests with the same key.
+Then a new process is queried over HTTP, and its answers are compared with the acknowledged writes and the totals that
+follow from them (tests/fault/ledger.py); `ringside audit` checks the table. The control writes votes and comments with
+separate updates under the same faults, and is checked the same way; without faults it passes.
 
-| seed | acknowledged | facts compared | faults | repeats by clients | kills | lost | doubled | audit | control: wrong |
+| seed | acknowledged | facts compared | faults | client retries | kills | lost | doubled | audit | control: wrong |
 |---|---|---|---|---|---|---|---|---|---|
 """
 
@@ -82,7 +82,7 @@ async def main() -> None:
         text = HEAD + "\n".join(rows) + f"\n\nFacts by kind: {kinds}.\n\nFaults by kind: {faults}.\n"
         RESULTS.write_text(text, encoding="utf-8")
     if whole.wrong or whole.breaches or not all(controls):
-        sys.exit("Something was lost, doubled or overlooked.")
+        sys.exit("Something was lost or doubled, or the checker missed the control's errors.")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""What the foundation promises: how soon it answers, what it holds when idle, how fast it refuses.
+"""Startup time, idle memory, and the cost of refusing malicious documents.
 
     python -m bench.foundation [--write]
 
-Start: the median of five starts on the embedded engine with its demo data there, from the process's birth to the first
-answer over HTTP. Memory: resident, of the service's process, two seconds later. Refusals: the slowest of ten runs of
-each of the suite's bombs, checked in this process.
+Startup: from the process's start to the first answer over HTTP, on the embedded engine with its demo data; the median
+of five starts. Memory: resident memory of the service's process two seconds later. Refusals: the slowest of ten runs of
+each malicious document of the test suite, checked in this process.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STARTS = 5
 
 
 def started(data: str) -> tuple[float, float]:
-    """Seconds to the first answer, and idle megabytes."""
+    """Return the seconds to the first answer, and the idle memory in megabytes."""
     began = time.perf_counter()
     with running_service({"RINGSIDE_DATA": data}, ["--demo"]) as service:
         httpx.post(f"{service.url}/graphql", json={"query": "{ __typename }"}).raise_for_status()
@@ -56,16 +56,16 @@ def main() -> None:
         runs = [started(data) for _ in range(STARTS)]
     name, slowest = slowest_refusal()
     lines = [
-        "# The foundation",
+        "# Startup, idle memory, refusals",
         "",
         "    python -m bench.foundation --write",
         "",
-        "| what | to reach | measured |",
+        "| figure | target | measured |",
         "|---|---|---|",
-        f"| start to first answer, median of {STARTS} | 1.5 s | {statistics.median(took for took, _ in runs):.2f} s |",
+        f"| startup, median of {STARTS} | 1.5 s | {statistics.median(took for took, _ in runs):.2f} s |",
         f"| idle memory of the service | 120 MB | {max(memory for _, memory in runs):.0f} MB |",
-        f"| slowest refusal of a bomb ({name}) | 50 ms | {slowest:.0f} ms |",
-        "| GraphQL over HTTP, `auditServer` of npm's graphql-http | 61 of 61 | 61 of 61 (a test of the suite) |",
+        f"| slowest refusal of a malicious document ({name}) | 50 ms | {slowest:.0f} ms |",
+        "| GraphQL over HTTP, `auditServer` of npm's graphql-http | 61 of 61 | 61 of 61 (part of the test suite) |",
         "",
     ]
     print("\n".join(lines))

@@ -1,9 +1,9 @@
-"""Whether memory stays flat: a million requests with ten thousand different documents, `make bench BENCH=memory`.
+"""Memory over a million requests with ten thousand different documents: `make bench BENCH=memory`.
 
-The real service runs in a process of its own, its engine in another. Most requests come from the two hundred documents
-that everybody sends; every fortieth is the next of all of them, so each is compiled two or three times: the cache holds
-a few hundred. Visitors come with cookies of their own or with none, operations have names of their own, some documents
-are faulty. Sampled is what the service's process holds in memory. Written, by a whole run, is bench/results/memory.md.
+The service runs in its own process, its engine in another. Most requests use one of two hundred popular documents.
+Every fortieth uses the next of all documents, so each is compiled two or three times, because the cache holds a few
+hundred. Visitors send cookies or none, operations have different names, and some documents are invalid. The benchmark
+samples the resident memory of the service's process. A full run writes bench/results/memory.md.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from server.engine import beside
 CLIENTS = 16
 POPULAR = 200
 RARE = 40
-"""Every so often a request is not one of the popular."""
+"""One request in this many is not for a popular document."""
 VISITORS = 20_000
 SAMPLES = 40
 RESULTS = here() / "bench" / "results"
@@ -42,7 +42,7 @@ DAYS = ("id", "name", "state", "startsAt", "season", "slug", "matches { name poi
 
 @dataclass
 class Run:
-    """What was asked and what the process held, sampled at even distances."""
+    """Requests answered and memory used, sampled at even intervals."""
 
     requests: list[int] = field(default_factory=list)
     megabytes: list[float] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Run:
 
 
 def documents(number: int) -> list[str]:
-    """Different documents that a site might send, some with a mistake."""
+    """Return different documents that a site might send, some of them invalid."""
     chance = random.Random(7)
     return list(dict.fromkeys(_document(chance, place) for place in range(2 * number)))[:number]
 
@@ -85,7 +85,7 @@ def _some(chance: random.Random, fields: Sequence[str]) -> str:
 
 
 def requests(number: int, texts: Sequence[str], port: int) -> Iterator[bytes]:
-    """All requests of a run, as bytes."""
+    """Yield all requests of a run, as bytes."""
     bodies = [orjson.dumps({"query": text}) for text in texts]
     seal, chance = Seal([planted.SECRET]), random.Random(11)
     cookies = [f"ringside_visitor={seal.sign_text('visitor', random.randbytes(16))}" for _ in range(VISITORS)]
@@ -122,7 +122,7 @@ async def asked(server: Server, number: int, texts: Sequence[str]) -> Run:
 
 
 def slope(run: Run) -> float:
-    """Megabytes gained per million requests over the second half, by least squares."""
+    """Return the megabytes gained per million requests over the second half, by least squares."""
     half = len(run.requests) // 2
     xs, ys = [one / 1e6 for one in run.requests[half:]], run.megabytes[half:]
     middle, level = mean(xs), mean(ys)
@@ -134,22 +134,22 @@ def report(run: Run, texts: Sequence[str]) -> str:
     sampled = list(zip(run.requests, run.megabytes, strict=True))
     rows = [f"| {number:,} | {held:.1f} |" for number, held in sampled if sampled.index((number, held)) % 4 == 0]
     answered, number = f"{run.answered:,} requests", f"{len(texts):,} different documents"
-    popular = f"One of {POPULAR} documents is sent, and every {RARE}th time the next of all;"
+    popular = f"Most requests send one of {POPULAR} documents, every {RARE}th the next of all."
     minutes = (time.perf_counter() - run.began) / 60
     return "\n".join([
         "# Memory over a long run",
         "",
         "    make bench BENCH=memory",
         "",
-        f"{answered} with {number} by {CLIENTS} clients in {minutes:.0f} minutes;",
-        f"{run.refused:,} were refused as faulty. {popular}",
-        f"visitors come with one of {VISITORS:,} cookies or with none. Resident memory of the service's process:",
+        f"{answered} with {number} from {CLIENTS} clients in {minutes:.0f} minutes.",
+        f"{run.refused:,} were refused as invalid. {popular}",
+        f"Visitors send one of {VISITORS:,} cookies or none. Resident memory of the service's process:",
         "",
         "| requests | MB |",
         "|---:|---:|",
         *rows,
         "",
-        f"In the second half it was between {min(half):.1f} and {max(half):.1f} MB, and changed by",
+        f"In the second half it stayed between {min(half):.1f} and {max(half):.1f} MB and changed by",
         f"{slope(run):+.1f} MB per million requests (least squares).",
         "",
     ])  # fmt: skip

@@ -1,13 +1,14 @@
-"""Ten times what the service can do, for ten seconds: how much of its capacity is left to those it serves.
+"""Ten times the service's capacity for ten seconds: how much of the capacity it still delivers.
 
     python -m bench.overload [--times 10] [--seconds 10] [--write]
 
-The page is 20 comments with their authors at one of 500 places of a product, so each needs the engine. Two services:
-one waits for a slow engine (each call takes up to 0.2 s longer) with room for 32 requests at once, the other has a
-quick engine, the room it has by default, and is held up by its own processor alone. Capacity is what a closed loop
-gets out of each; then an open loop, in a process of its own, asks ten times as often and waits for nobody; then one
-client asks every 50 ms until ten answers in a row took no longer than before (twice the median of quiet times).
-The second is also pressed with less. Then its engine is gone for ten seconds, while a client asks five times a second.
+The page is 20 comments with their authors, starting at one of 500 positions in a product, so each request needs the
+engine. There are two services: one has a slow engine (each call takes up to 0.2 s longer) and accepts 32 concurrent
+requests; the other has a fast engine and the default limit, and is bound by its own CPU. A closed loop measures each
+service's capacity. Then an open loop in another process sends ten times as many requests without waiting for responses.
+Afterwards one client sends a request every 50 ms until ten responses in a row are as fast as without load (at most
+twice the median). The CPU-bound service is also tested with less load. Finally the engine is down for ten seconds while
+a client sends five requests a second.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ PAGE = """query ($after: String) { comments(product: "p", first: 20, after: $aft
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """What one service made of it."""
+    """The figures of one service."""
 
     name: str
     capacity: float
@@ -85,7 +86,7 @@ async def plant(table: Table) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A service, and the bodies of requests to it, in memory and in a file."""
+    """A service, and the request bodies for it, in memory and in a file."""
 
     service: Service
     bodies: list[str]
@@ -106,7 +107,7 @@ class Target:
         return found
 
     async def asked(self, http: httpx.AsyncClient, number: int) -> tuple[float, bool, str]:
-        """Seconds, whether data came, and what was said."""
+        """Send one request; return the seconds it took, whether it returned data, and the response."""
         began = time.perf_counter()
         try:
             body = self.bodies[number % len(self.bodies)]
@@ -119,12 +120,12 @@ class Target:
         return httpx.AsyncClient(base_url=self.service.url, timeout=30)
 
     async def quiet(self) -> float:
-        """Seconds that a page takes when nobody else asks."""
+        """Return the median seconds for a page without other load."""
         async with self.client() as http:
             return median([(await self.asked(http, number))[0] for number in range(30)])
 
     async def normal_after(self, ended: float, longest: float) -> float:
-        """Seconds from the end of the trouble to the first of ten good answers in a row."""
+        """Return the seconds from the end of the load to the first of ten good responses in a row."""
         row, first = 0, 0.0
         async with self.client() as http:
             for number in range(600):
@@ -140,7 +141,7 @@ class Target:
 
 
 def target(service: Service, file: Path) -> Target:
-    """The page at every place but the last ones."""
+    """Return a target with requests for the page at every position but the last ones."""
     places: list[str] = []
     with httpx.Client(base_url=service.url, timeout=30) as http:
         while len(places) < COMMENTS - 100:
@@ -172,35 +173,35 @@ async def overloaded(name: str, one: Target, times: float, seconds: float) -> Ov
 
 
 async def refusal(one: Target) -> float:
-    """Seconds of CPU that telling somebody to come back takes: a room of one is taken, 16 others knock."""
+    """Return the seconds of CPU per 503 response, with a limit of one concurrent request and 16 clients."""
     before = one.cpu
     found = await one.pressed(0, 4, clients=16)
     return (one.cpu - before) / max(1, found["answers"].get("come back", 0))
 
 
 async def bereft(one: Target, proxy: Proxy, seconds: float) -> tuple[int, float, str, float]:
-    """While the engine is gone: answers, the slowest, what they said; and seconds until all is normal."""
+    """Stop the engine; return the responses, the slowest, their codes, and the seconds until service is normal."""
     quiet = await one.quiet()
     async with one.client() as http, proxy.gone():
-        ctx = []
+        requests = []
         for number in range(int(seconds * 5)):
-            ctx.append(asyncio.create_task(one.asked(http, number)))
+            requests.append(asyncio.create_task(one.asked(http, number)))
             await asyncio.sleep(0.2)
-        answers = await asyncio.gather(*ctx)
+        answers = await asyncio.gather(*requests)
     normal = await one.normal_after(time.perf_counter(), quiet * 2 + 0.05)
     said = {"UNAVAILABLE" if "UNAVAILABLE" in text else text[:100] for _, _, text in answers}
     return len(answers), max(took for took, _, _ in answers), ", ".join(sorted(said)), normal
 
 
-HEAD = """# Overload, and an engine that is gone
+HEAD = """# Overload, and an engine that is down
 
     python -m bench.overload --write
 
-{times:g} times the capacity for {seconds:g} s; bench/overload.py says how. To reach: goodput 80 % of capacity, the rest
-told to come back (503 with Retry-After), normal within 5 s.
+{times:g} times the capacity for {seconds:g} s; bench/overload.py describes the method. Target: goodput of at least 80 %
+of capacity, 503 with Retry-After for the rest, normal within 5 s.
 
-| service | times | capacity, pages/s | CPU ms/page | offered/s | goodput/s | of capacity | told to come back | others \
-| p50, p99 of pages, s | quiet, s | normal after, s |
+| service | load | capacity, pages/s | CPU ms/page | offered/s | goodput/s | of capacity | 503 | others \
+| p50, p99 of pages, s | page without load, s | normal after, s |
 |---|---|---|---|---|---|---|---|---|---|---|---|
 """
 
@@ -235,8 +236,8 @@ async def main() -> None:
         quick = {**common, "RINGSIDE_DYNAMODB_URL": engine.url}
         file = folder / "requests"
         for name, variables, presses in (
-            ("waits for its engine", {**late, "RINGSIDE_MAX_IN_FLIGHT": f"{ROOM}"}, (given.times,)),
-            ("waits for its processor", quick, (2.0, given.times)),
+            ("bound by its engine", {**late, "RINGSIDE_MAX_IN_FLIGHT": f"{ROOM}"}, (given.times,)),
+            ("bound by its CPU", quick, (2.0, given.times)),
         ):
             for times in presses:
                 with ExitStack() as processes:
@@ -247,14 +248,14 @@ async def main() -> None:
         with ExitStack() as processes:
             service = await started({**late, "RINGSIDE_MAX_IN_FLIGHT": "1"}, processes)
             one = await asyncio.to_thread(target, service, file)
-            text += f"\nTelling somebody to come back takes {await refusal(one) * 1000:.2f} ms of CPU.\n"
+            text += f"\nA 503 response takes {await refusal(one) * 1000:.2f} ms of CPU.\n"
         with ExitStack() as processes:
             slow.share = 0.0
             service = await started({**late, "RINGSIDE_REQUEST_TIMEOUT": f"{TIMEOUT}"}, processes)
             one = await asyncio.to_thread(target, service, file)
             number, slowest, said, normal = await bereft(one, slow, given.seconds)
             text += (
-                f"\nThe engine is gone for {given.seconds:g} s, RINGSIDE_REQUEST_TIMEOUT={TIMEOUT:g}: {number} answers,"
+                f"\nEngine down for {given.seconds:g} s, RINGSIDE_REQUEST_TIMEOUT={TIMEOUT:g}: {number} responses,"
                 f" all of them {said}, the slowest after {slowest:.2f} s; normal {normal:.1f} s after its return.\n"
             )
     print(text)

@@ -1,9 +1,9 @@
-"""Members at a deadline on several service processes, a fifth of all engine requests going wrong, 10,000 tries.
+"""10,000 attempts to submit a prediction around a deadline, on several processes, with a fifth of engine calls failing.
 
     python -m bench.pickem_deadline [--tries 10000] [--servers 2]
 
-Each round is an event that locks by itself a second after 300 tries were accepted; tests/fault/deadline.py says what is
-counted.
+Each round is an event that locks by itself a second after 300 attempts were accepted; tests/fault/deadline.py describes
+the figures.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SECRET = "b" * 48
 
 
 class Remote(Client):
-    """A client of a service in another process."""
+    """A client for a service in another process."""
 
     def __init__(self, url: str, settings: Settings, token: str | None = None) -> None:
         self.url = url

@@ -1,4 +1,4 @@
-"""Scores an event of many predictions, killed three times on its way, and says what it cost.
+"""Scores an event with many predictions, killed three times, and prints the cost.
 
 python -m bench.pickem_scoring [--size 100000]
 """
@@ -33,12 +33,12 @@ from tests.service import ROOT, environment
 TABLE = "ringside-bench"
 SECRET = "b" * 48
 AUDITED = 20_000
-"""Beyond this the audit's own reads would take longer than the scoring."""
+"""For larger sizes the audit's own reads would take longer than the scoring."""
 
 
 @dataclass
 class Cost:
-    """What one process of `ringside score` used."""
+    """Resources used by one `ringside score` process."""
 
     seconds: float = 0.0
     cpu: float = 0.0
@@ -46,7 +46,7 @@ class Cost:
 
 
 async def score(url: str, event: str, *, kill_after: float | None) -> Cost:
-    """Runs the command to its end, or kills it when it has used so many seconds of CPU."""
+    """Run the command to its end, or kill it after this many seconds of CPU."""
     variables = environment(RINGSIDE_DYNAMODB_URL=url, RINGSIDE_TABLE=TABLE, RINGSIDE_SECRETS=SECRET)
     began = time.monotonic()
     process = await asyncio.create_subprocess_exec(
@@ -79,7 +79,7 @@ async def run(table: Table, url: str, event: Event, matches: Sequence[Match], si
     costs.append(await score(url, event.id, kill_after=None))
     scored, wrong = await crowd.marked(table, event), await crowd.wrong(table, event, matches)
     standings = await crowd.wrong_standings(table, event, matches, size)
-    print(f"{scored} scored; otherwise than a fresh scoring: {wrong} predictions, {standings} standings", flush=True)
+    print(f"{scored} scored; different from a fresh scoring: {wrong} predictions, {standings} standings", flush=True)
     print(
         f"{sum(cost.seconds for cost in costs) / 60:.1f} minutes, "
         f"{sum(cost.cpu for cost in costs) / size * 1000:.2f} ms CPU per prediction, "

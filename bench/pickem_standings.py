@@ -1,4 +1,4 @@
-"""A million standings: the top page and one member's rank, and what they cost.
+"""A million standings: the cost of the top page and of one member's rank.
 
 python -m bench.pickem_standings [--size 1000000]
 """
@@ -42,7 +42,7 @@ query ($season: String!, $after: String) {
 
 
 def standings(size: int, points: Counter[int]) -> Iterator[Standing]:
-    """Points as of twelve events: a bell over some thousand different sums."""
+    """Yield standings with points as after twelve events: a normal distribution over some thousand totals."""
     random = Random(2026)
     for number in range(size):
         worth = max(0, int(random.gauss(2400, 600)))

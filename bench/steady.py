@@ -1,8 +1,8 @@
-"""What the engine sees of a crowd: `make bench BENCH=steady`. Written is bench/results/steady.md.
+"""Engine reads under load: `make bench BENCH=steady` writes bench/results/steady.md.
 
-Read units: pages of comments with their authors against the same pages without, asked of the real service at a steady
-rate, drawn from all products and sets of ratings; the units are those the service reports at /metrics. Reads at a time:
-two hundred clients ask for one page, again and again; a proxy before the engine holds each read for 20 ms and counts.
+Read units: pages of comments with and without their authors, requested at a steady rate, drawn from all products and
+sets of ratings. The figures are those the service reports at /metrics. Concurrent reads: two hundred clients request
+one page repeatedly, while a proxy in front of the engine delays each read by 20 ms and counts them.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from tests.fault.monitored import Watched
 RESULTS = here() / "bench" / "results"
 RATES = (10, 30, 100)
 MOST = 100
-"""Pages asked for at once where the machine cannot keep up with a rate."""
+"""Concurrent requests at most, if the machine cannot keep up with a rate."""
 CLIENTS = 200
 HELD = 0.02
 SETTLING = 6.0
-"""Seconds before anything counts; profiles are kept for five."""
+"""Seconds of warm-up before each measurement."""
 WITHOUT = "nodes { rating title body language createdAt }"
 WITH = "nodes { rating title body language createdAt author { name avatarUrl } }"
 FILTER = 'languages: ["en", "de"], ratings: [4, 5]'
@@ -50,7 +50,7 @@ PAGE = "query Page($product: ID!, $ratings: [Int!]) { comments(product: $product
 
 
 def bodies(inside: str) -> Iterator[bytes]:
-    """Pages as many people ask for them: of any product, the popular ones oftener, half of them filtered."""
+    """Yield typical page requests: popular products more often, half of the pages filtered."""
     chance = Random(3)
     popularity = [1 / (place + 1) for place in range(len(planted.PRODUCTS))]
     query = PAGE.replace("INSIDE", inside)
@@ -67,7 +67,7 @@ def units(server: Server) -> float:
 
 
 async def paced(server: Server, wanted: Iterator[bytes], rate: int, seconds: float) -> int:
-    """Asks at a steady rate for so long; how often."""
+    """Send requests at a steady rate; return how many were sent."""
     began, asked, room = time.perf_counter(), 0, asyncio.Semaphore(MOST)
 
     async def one(body: bytes) -> None:
@@ -84,7 +84,7 @@ async def paced(server: Server, wanted: Iterator[bytes], rate: int, seconds: flo
 
 
 async def unit_costs(server: Server, seconds: float) -> list[tuple[int, float, float]]:
-    """Read units of a page at each rate, without its authors and with them."""
+    """Return the read units of a page at each rate, without its authors and with them."""
     found = []
     for rate in RATES:
         bare, whole = [await _unit_cost(server, bodies(inside), rate, seconds) for inside in (WITHOUT, WITH)]
@@ -101,7 +101,7 @@ async def _unit_cost(server: Server, wanted: Iterator[bytes], rate: int, seconds
 
 @dataclass(frozen=True, slots=True)
 class Crowded:
-    """What the engine saw of a crowd."""
+    """The reads that the engine saw for one page."""
 
     page: str
     requests: int
@@ -139,21 +139,21 @@ async def _until(moment: float, port: int, request: bytes) -> int:
 
 def report(costs: list[tuple[int, float, float]], seen: list[Crowded]) -> str:
     return "\n".join([
-        "# What the engine sees of a crowd",
+        "# Engine reads under load",
         "",
         "    make bench BENCH=steady",
         "",
         "Read units of a page of 20 comments, drawn from twelve products and all sets of ratings, half of the pages",
-        "filtered; 200 members write on them. Profiles are kept for ten seconds, so their share falls with the load.",
+        "filtered; 200 members wrote them. Profiles are cached for ten seconds, so their share falls with the load.",
         "",
-        "| pages a second | comments alone | with their authors | share (to reach: 1.5) |",
+        "| pages per second | comments alone | with their authors | ratio (target: at most 1.5) |",
         "|---:|---:|---:|---:|",
         *(f"| {rate} | {bare:.2f} | {whole:.2f} | {whole / bare:.2f} |" for rate, bare, whole in costs),
         "",
-        f"Reads at a time, as a proxy before the engine saw them, when {CLIENTS} clients ask for the same at once and",
-        f"again as soon as they are answered; each read takes {HELD * 1000:.0f} ms more. To reach: one of a kind.",
+        f"Reads counted by a proxy in front of the engine while {CLIENTS} clients request one page, each again as",
+        f"soon as it has its response; the proxy delays reads by {HELD * 1000:.0f} ms. Target: 1 read per key.",
         "",
-        "| page | requests | reads | of one kind at a time | of all kinds at a time |",
+        "| page | requests | reads | concurrent reads of one key | concurrent reads of all keys |",
         "|---|---:|---:|---:|---:|",
         *(f"| {one.page} | {one.requests:,} | {one.reads:,} | {one.most_of_a_key} | {one.most} |" for one in seen),
         "",

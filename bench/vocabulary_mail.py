@@ -1,10 +1,10 @@
-"""The daily run over 100,000 members with 250,000 subscriptions, killed three times: memory, visits, doubles.
+"""The daily run for 100,000 members with 250,000 subscriptions, killed three times: memory, coverage, duplicates.
 
     python -m bench.vocabulary_mail [MEMBERS]
 
-The engine is the embedded one, in a folder of its own. Letters are written in full and handed to an outbox that adds
-a line to a file, which stands for the mail server's acceptance: so each letter is counted exactly. The run is a
-process of its own, killed by SIGKILL while letters are on their way, at a quarter, a half and three quarters.
+It uses the embedded engine in a temporary folder. Emails are rendered in full and passed to an outbox that appends a
+line to a file in place of the mail server's acceptance, so each email is counted exactly. The run is a separate
+process, killed by SIGKILL while emails are in flight, at a quarter, a half and three quarters.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ LISTS, AT_ONCE, HELD_FOR = 10, 16, timedelta(seconds=5)
 
 
 def peak() -> int:
-    """Megabytes of this process at its largest."""
+    """Return this process's peak memory in megabytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def cpu() -> float:
-    """Seconds of processor time that this process has used."""
+    """Return the seconds of CPU time this process has used."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
 class ToAFile:
-    """An outbox whose acceptance is a line in a file."""
+    """An outbox that accepts an email by writing a line to a file."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -64,7 +64,7 @@ class ToAFile:
 
 
 def members_of(members: int, lists: list[str]) -> Iterator[Put]:
-    """Members with one to four subscriptions each, two and a half on average."""
+    """Yield members with one to four subscriptions each, two and a half on average."""
     for number in range(members):
         user = f"member-{number}"
         yield PROFILE.put(Profile(user, f"Member {number}", NOW, email=f"{user}@example.org"))
@@ -82,7 +82,7 @@ def everything(members: int) -> Iterator[Put]:
 
 
 async def read(url: str) -> None:
-    """What the run reads, and nothing else."""
+    """Do the reads of the daily run and nothing else."""
     async with open_table("bench", url=url) as table:
         before, began, users, subscriptions = peak(), time.perf_counter(), Counter(), 0
         with metered() as spent:
@@ -94,7 +94,7 @@ async def read(url: str) -> None:
         print(
             f"reading: {len(users):,} members, each {max(users.values())} time, {subscriptions:,} subscriptions, "
             f"{spent.calls:,} requests, {spent.read_units:,.0f} read units, "
-            f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of processor time; "
+            f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of CPU; "
             f"peak {peak()} MB of which {before} MB before it began and the list of members that this check keeps"
         )
 
@@ -107,7 +107,7 @@ async def run(url: str, path: Path) -> None:
         summary = await Run(services, stationery, ToAFile(path), Pace(AT_ONCE, HELD_FOR)).carry_out()
         print(
             f"last run: {summary.sent:,} sent, {summary.already:,} had theirs, {summary.failed} failed, "
-            f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of processor time; peak {peak()} MB",
+            f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of CPU; peak {peak()} MB",
             flush=True,
         )
 
@@ -130,12 +130,12 @@ def main() -> None:
                 time.sleep(0.05)
             process.send_signal(signal.SIGKILL)
             process.wait()
-            print(f"killed after {lines(sent):,} letters", flush=True)
+            print(f"killed after {lines(sent):,} emails", flush=True)
         subprocess.run(command, check=True)
         counts = Counter(sent.read_text().split())
         print(
-            f"letters: {counts.total():,} to {len(counts):,} members; twice: "
-            f"{sum(count > 1 for count in counts.values())}, of at most {3 * AT_ONCE} on their way at the three kills"
+            f"emails: {counts.total():,} to {len(counts):,} members; twice: "
+            f"{sum(count > 1 for count in counts.values())}, of at most {3 * AT_ONCE} in flight at the three kills"
         )
 
 

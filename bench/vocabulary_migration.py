@@ -1,8 +1,8 @@
-"""The migration of 1,000 lists' history and 100,000 subscriptions: time, memory, and what a second run changes.
+"""Migrating 1,000 lists with their history and 100,000 subscriptions: time, memory, and the writes of a second run.
 
     python -m bench.vocabulary_migration [LISTS [DAYS [SUBSCRIPTIONS]]]
 
-Old tables and new table are in one embedded engine, in a folder of its own; each run is a process of its own.
+The old tables and the new one are in one embedded engine, in a temporary folder. Each run is a separate process.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ async def migrate(url: str, words: Path) -> None:
         with metered() as spent:
             moved = await Migration(Services(table, SEAL), legacy, words.with_suffix(".report")).carry_out()
         print(
-            f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of processor time, "
+            f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of CPU, "
             f"peak {peak()} MB ({before} MB before it began), "
             f"{spent.calls:,} requests, {spent.write_units:,.0f} write units"
         )

@@ -1,4 +1,4 @@
-"""A draw's own computation: the permutation walk at 10, 100 and 2,000 contenders, with and without retirements.
+"""CPU time of a draw: the pair walk at 10, 100 and 2,000 contenders, with and without retirements.
 
 python -m bench.voting_draws
 """
@@ -14,7 +14,7 @@ DRAWS = 5000
 
 
 def microseconds(eligible: EligibleContenders) -> tuple[float, int]:
-    """Processor time of a draw, and the bytes of state behind the last one."""
+    """Return the CPU time of a draw, and the bytes of state after the last one."""
     walk, began = PairWalk(), time.process_time()
     for _ in range(DRAWS):
         step = walk.draw(b"a voter", eligible)

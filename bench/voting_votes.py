@@ -1,11 +1,12 @@
-"""Votes: attempts under conflicts, votes a second and processor time per vote, beside two simpler designs.
+"""Votes: attempts under conflicts, votes per second and CPU time per vote, compared with two simpler designs.
 
     python -m bench.voting_votes [--votes 1500]
 
-Two kinds of table. The first is the whole service in a process of its own, 16 clients over HTTP, a new voter for each
-vote; a proxy in front of the engine holds a transaction's items for 8 ms and refuses whatever else wants them, as
-DynamoDB does. The second is the data path alone, 16 at a time, in this process: our transaction with the rule's
-shards, the same transaction with one shard, and separate updates without any transaction, which is what the seed did.
+It prints two kinds of table. The first measures the whole service in a separate process, with 16 clients over HTTP and
+a new voter for each vote; a proxy in front of the engine locks a transaction's items for 8 ms and refuses other
+requests for them, as DynamoDB does. The second measures the data path alone, 16 votes at a time, in this process: our
+transaction with the calculated number of shards, the same transaction with one shard, and separate updates without a
+transaction.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ async def board_of(table: Table, contenders: int) -> None:
 
 
 async def sixteen(votes: int, one: Callable[[int], Awaitable[None]]) -> float:
-    """Seconds for so many, 16 at a time."""
+    """Return the seconds for this many votes, 16 at a time."""
     left = iter(range(votes))
 
     async def client() -> None:
@@ -88,9 +89,9 @@ async def service(engine: str, contenders: int, votes: int) -> None:
                     said = await ask(voter, one.url, CAST, token=drawn["drawMatchup"]["token"])
                     answered[said["castVote"].get("code", "counted")] += 1
 
-            await asyncio.sleep(0.5)  # it says that it is ready a moment before it listens
+            await asyncio.sleep(0.5)  # it reports ready a moment before it listens
             await vote(0)
-            await asyncio.sleep(3)  # the shards are spread, and the board is settled
+            await asyncio.sleep(3)  # the board's shards are raised and the board is settled
             proxy.forget()
             own = psutil.Process(one.process.pid)
             before = own.cpu_times()
@@ -120,7 +121,7 @@ def _kept(manager: Any, one: Service) -> Iterator[Service]:
 
 
 def _entered(variables: dict[str, str]) -> Any:
-    """Started from a thread: the proxy it asks lives in this process's loop."""
+    """Start the service from a thread, because its proxy runs in this process's event loop."""
     manager = running_service(variables)
     return _kept(manager, manager.__enter__())
 
@@ -135,7 +136,7 @@ async def ask(voter: aiohttp.ClientSession, url: str, query: str, **variables: s
 
 
 async def separately(table: Table, vote: Vote) -> None:
-    """The vote, then each counter by itself: a crash between two of them loses the rest."""
+    """Write the vote, then each counter by itself: a crash in between loses the rest."""
     await table.write(VOTE.put(vote))
     for update in counting(replace(vote, shard=0)):
         await table.write(update)
@@ -149,12 +150,12 @@ async def in_shards(table: Table, vote: Vote) -> None:
     await voting.cast(table, vote)
 
 
-DESIGNS = {"separate updates": separately, "one shard": in_one_shard, "the rule's shards": in_shards}
+DESIGNS = {"separate updates": separately, "one shard": in_one_shard, "calculated shards": in_shards}
 
 
 async def path(engine: str, contenders: int, votes: int, hold: float | None, label: str) -> None:
     name = f"bench-{uuid4().hex[:8]}"
-    # Without conflicts to emulate there is no need of a proxy, whose own cost would be measured.
+    # Without emulated conflicts no proxy is needed, and its own cost would be measured too.
     async with Proxy(engine, hold=hold) as proxy, open_table(name, url=proxy.url if hold else engine) as table:
         await create(table)
         proxy.forget()
@@ -181,7 +182,7 @@ async def path(engine: str, contenders: int, votes: int, hold: float | None, lab
 
 async def main(votes: int, only: str) -> None:
     with TemporaryDirectory() as folder, running("dynoxide", Path(folder)) as engine:
-        print(f"{votes} votes, {CLIENTS} clients; {os.cpu_count()} processors, Python {sys.version.split()[0]}\n")
+        print(f"{votes} votes, {CLIENTS} clients; {os.cpu_count()} CPUs, Python {sys.version.split()[0]}\n")
         if only in ("", "service"):
             print(
                 "| contenders | shards | attempts per vote | conflicts | answers | votes/s | CPU ms/vote | breaches |"

@@ -1,7 +1,7 @@
-"""`make bench BENCH=whole`: the whole way of a request, from the socket to the table and back, beside Node's.
+"""`make bench BENCH=whole`: requests end to end, from the socket to the table and back, compared with Node servers.
 
-Each service answers the same four queries from the same table in the same embedded engine, a process of its own.
-Measured is the CPU of the service's process per request, and how often it asks the engine. Written are
+Each service answers the same queries from the same table in one embedded engine, which is a separate process. The
+figures are the CPU time of the service's process and its engine calls, both per request. They are written to
 bench/results/whole.md and whole.svg.
 """
 
@@ -33,7 +33,7 @@ from server.engine import DYNOXIDE, beside
 RESULTS = here() / "bench" / "results"
 RIVAL = "Mercurius with JIT"
 ALONE = "Ringside, one client"
-FORGETFUL = "Ringside, nothing kept"
+FORGETFUL = "Ringside, no caches"
 COMMENTS = """query Comments($product: ID!, $languages: [String!], $ratings: [Int!]) {
   comments(product: $product, languages: $languages, ratings: $ratings, first: 20) {%s
     edges { cursor node { id rating title body language createdAt editedAt author { id name avatarUrl } } }
@@ -52,7 +52,7 @@ EVENT = """query Screen($event: ID!) {
 }"""
 TO_REACH = {"filtered comments": 0.5, "comments": 0.5, "leaderboard": 0.5, "event screen": 0.8}
 OPAQUE = {"id", "cursor", "endCursor"}
-"""Each service makes its own."""
+"""Each service generates its own."""
 COUNTED = 240
 
 
@@ -83,7 +83,7 @@ def servers() -> list[Server]:
 
 
 def same(server: Server, bodies: dict[str, bytes], expected: dict[str, Any]) -> None:
-    """Every service must answer the same but for what is opaque."""
+    """Check that every service returns the same data, apart from opaque values."""
     for page, body in bodies.items():
         found: Any = answer(server, page, body)
         if found.get("errors") or bare(found["data"]) != expected.setdefault(page, bare(found["data"])):
@@ -92,14 +92,14 @@ def same(server: Server, bodies: dict[str, bytes], expected: dict[str, Any]) -> 
 
 
 def bare(value: Any) -> Any:
-    """An answer without what each service makes its own way."""
+    """Return a response without the opaque values."""
     if isinstance(value, dict):
         return {name: bare(inner) for name, inner in value.items() if name not in OPAQUE}
     return [bare(inner) for inner in value] if isinstance(value, list) else value
 
 
 def calls(server: Server, bodies: dict[str, bytes]) -> dict[str, float]:
-    """Requests to the engine per request, at full load."""
+    """Return the engine calls per request, at full load."""
     found = {}
     for page, body in bodies.items():
         before = _calls(server)
@@ -117,7 +117,7 @@ def _calls(server: Server) -> float:
 
 
 def run(chosen: list[Server], rounds: int, seconds: float) -> dict[str, dict[str, float]]:
-    """Measures, and returns the engine calls of each."""
+    """Measure all services and return the engine calls of each."""
     with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine:
         bodies = pages(asyncio.run(planted.plant(engine.url)))
         environment = {
@@ -143,15 +143,15 @@ def table(measured: list[Server], asked: dict[str, dict[str, float]]) -> str:
     sdk = json.loads((PEERS / "node_modules/@aws-sdk/client-dynamodb/package.json").read_text(encoding="utf-8"))
     given = f' ARGS="{" ".join(sys.argv[1:])}"' if sys.argv[1:] else ""
     lines = [
-        "# The whole way over the embedded engine",
+        "# End to end over the embedded engine",
         "",
         f"    make bench BENCH=whole{given}",
         "",
-        "CPU of the service per request over HTTP, in milliseconds, as the operating system counts it for its process,",
-        "the engine's not included; medians of interleaved rounds, everything in one run, all services on one table in",
-        f"one embedded engine. In brackets the share of {RIVAL}'s.",
+        "CPU time of the service per request over HTTP, in milliseconds, as the operating system counts it for its",
+        "process (the engine is a separate process): medians of interleaved rounds, all in one run, all services on",
+        f"one table in one embedded engine. In parentheses: relative to {RIVAL}. The target is Ringside's ratio.",
         "",
-        f"| | {' | '.join(server.name for server in measured)} | to reach |",
+        f"| | {' | '.join(server.name for server in measured)} | target |",
         f"|---|{'---:|' * (len(measured) + 1)}",
     ]
     rounds = len(rival.rounds["comments"])
@@ -161,7 +161,7 @@ def table(measured: list[Server], asked: dict[str, dict[str, float]]) -> str:
         lines.append(f"| {page} | {' | '.join(cells)} | {limit} |")
     lines += [
         "",
-        "What each asks of the engine per request at that load:",
+        "Engine calls per request at the same load:",
         "",
         f"| | {' | '.join(server.name for server in measured)} |",
         f"|---|{'---:|' * len(measured)}",
@@ -174,7 +174,7 @@ def table(measured: list[Server], asked: dict[str, dict[str, float]]) -> str:
         "",
         fill(_KEPT.strip(), 118),
         "",
-        f"Here: Python {platform.python_version()}, Node {_node()}, @aws-sdk/client-dynamodb {sdk['version']},",
+        f"This run: Python {platform.python_version()}, Node {_node()}, @aws-sdk/client-dynamodb {sdk['version']},",
         f"dynoxide {DYNOXIDE}, uvloop {version('uvloop')}, {os.cpu_count()} cores, {rounds} rounds.",
     ]
     return "\n".join(lines) + "\n"
@@ -182,18 +182,18 @@ def table(measured: list[Server], asked: dict[str, dict[str, float]]) -> str:
 
 _QUERIES = """
 The queries: 20 comments in English and German with four or five stars, or the newest 20, with their authors; a
-leaderboard of 100 rows; an event with its card, its results and the ten best predictions; and two of them as the README
-asks them, with the exact total and with the picks of each team. All services answer with the same data; ids and cursors
-are each one's own.
+leaderboard of 100 rows; an event with its card, its results and the ten best predictions; and two of these with the
+fields of the README's examples, the exact total and the picks per team. All services return the same data; each has its
+own ids and cursors.
 """
 _KEPT = f"""
-Ringside keeps some things in its process, which is a part of what it is: members' profiles for 10 seconds, a board and
-its rows for a quarter of a second (votes show within two seconds), the counts that a filtered page is planned by for
-45, and what cannot change, such as the card of an event at one version or the picks of a locked one. And who asks for
-the same at the same time shares one read. The services are asked by {CONNECTIONS} clients at once; “{ALONE}” by one, so
-that nothing is shared; “{FORGETFUL}” by one too, and with all the keeping switched off: what a page costs who asks once
-in a while. The services in Node keep nothing; they use the AWS SDK's document client as documented, which keeps
-connections open, ask all partitions of a page at once, and read authors in one batch. bench/peers has them.
+Ringside's caches are part of its design: members' profiles are cached for 10 seconds, a board and its rows for a
+quarter of a second (votes show within two seconds), the counts that plan a filtered page for 45 seconds, and immutable
+data, such as an event's card at one version or the picks of a locked event, without a time limit. Concurrent requests
+for the same data share one read. Each service has {CONNECTIONS} concurrent clients; “{ALONE}” has one, so that nothing
+is shared; “{FORGETFUL}” has one as well, with all caches disabled: the cost of an occasional request. The Node services
+cache nothing. They use the AWS SDK's document client as documented, which keeps connections open, query all partitions
+of a page at once, and read authors in one batch. They are in bench/peers.
 """
 
 
@@ -209,8 +209,8 @@ def _node() -> str:
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--rounds", type=int, default=9)
-    arguments.add_argument("--seconds", type=float, default=1.0, help="of CPU, for each service and page in each round")
-    arguments.add_argument("--only", help="the services whose names contain this, and write nothing")
+    arguments.add_argument("--seconds", type=float, default=1.0, help="CPU seconds per service, page and round")
+    arguments.add_argument("--only", help="measure only services whose names contain this, and write no files")
     given = arguments.parse_args()
     install()
     chosen = [one for one in servers() if not given.only or given.only.lower() in one.name.lower()]

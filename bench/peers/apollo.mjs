@@ -1,4 +1,4 @@
-// Apollo Server as its documentation starts it, with a DataLoader per request.
+// Apollo Server as documented, with a DataLoader per request.
 import { ApolloServer } from '@apollo/server'
 import { startStandaloneServer } from '@apollo/server/standalone'
 import { context, port, resolvers, typeDefs } from './data.mjs'

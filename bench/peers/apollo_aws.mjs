@@ -1,4 +1,4 @@
-// Apollo Server as its documentation starts it, over the table, with a DataLoader per request.
+// Apollo Server as documented, over the table, with a DataLoader per request.
 import { ApolloServer } from '@apollo/server'
 import { startStandaloneServer } from '@apollo/server/standalone'
 import DataLoader from 'dataloader'

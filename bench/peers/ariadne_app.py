@@ -1,4 +1,4 @@
-"""Ariadne on uvicorn, with a DataLoader of a few lines: it brings none. Runs in the peers' own environment."""
+"""Ariadne on uvicorn, with a minimal DataLoader because it has none. Runs in an environment of its own."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ query, comment = QueryType(), ObjectType("Comment")
 
 
 class Loader:
-    """All keys asked for in one turn of the event loop are looked up together."""
+    """Looks up all keys requested in one turn of the event loop together."""
 
     def __init__(self):
         self.asked = {}

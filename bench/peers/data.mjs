@@ -1,4 +1,4 @@
-// What every Node server here shares: the data, the schema and the resolvers.
+// Shared by the Node servers: the data, the schema and the resolvers.
 import { readFileSync } from 'node:fs'
 import DataLoader from 'dataloader'
 

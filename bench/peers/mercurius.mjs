@@ -1,4 +1,4 @@
-// Mercurius with its own batching loaders; `jit` as the second argument compiles operations.
+// Mercurius with its own batching loaders; the second argument `jit` compiles operations.
 import Fastify from 'fastify'
 import mercurius from 'mercurius'
 import { port, queries, typeDefs, usersOf } from './data.mjs'

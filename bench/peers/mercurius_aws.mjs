@@ -1,4 +1,4 @@
-// Mercurius with its own batching loaders over the table; `jit` as the second argument compiles operations.
+// Mercurius with its own batching loaders over the table; the second argument `jit` compiles operations.
 import Fastify from 'fastify'
 import mercurius from 'mercurius'
 import { port, resolvers, typeDefs, usersOf } from './table.mjs'

@@ -1,5 +1,5 @@
-// The same pages from the same table, as one would write them in Node: the AWS SDK's document client, which keeps its
-// connections open, one Query for each partition that is needed, all of a step at once, authors in one batch read.
+// The same pages from the same table, written as usual in Node: the AWS SDK's document client, which keeps connections
+// open; one Query per partition; all queries of a step at once; authors in one batch read.
 import { readFileSync } from 'node:fs'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { BatchGetCommand, DynamoDBDocumentClient, GetCommand, QueryCommand } from '@aws-sdk/lib-dynamodb'
@@ -18,10 +18,10 @@ const send = (command) => {
   return documents.send(command)
 }
 
-// Attributes that stand in the primary key are stored nowhere else.
+// Attributes that are part of the primary key are not stored separately.
 const last = (key) => key.slice(key.lastIndexOf('#') + 1)
 const id = (type, key) => Buffer.from(`${type}:${key}`).toString('base64url')
-// Ringside's ids end in a checksum of three bytes.
+// Ringside's ids end with a checksum of three bytes.
 const keyOf = (node) => Buffer.from(node, 'base64url').subarray(0, -3).toString().split(':')[1]
 
 async function query(partition, { index = '', sort = '', values = {}, ...rest } = {}) {
@@ -37,7 +37,7 @@ async function query(partition, { index = '', sort = '', values = {}, ...rest } 
   return found.Items
 }
 
-// What a list of ids means to people, each asked for once.
+// Loads the members for a list of ids, each member once.
 export async function usersOf(ids) {
   const distinct = [...new Set(ids)]
   const Keys = distinct.map((user) => ({ pk: `USER#${user}`, sk: 'PROFILE' }))
@@ -76,7 +76,7 @@ async function commentsOf(index, partition, after, wanted) {
     sort: `${index}sk BETWEEN :first AND :last`,
     values: { ':first': prefix || '0', ':last': end },
     ScanIndexForward: false,
-    Limit: wanted + (after ? 2 : 1), // the one at the cursor comes with it
+    Limit: wanted + (after ? 2 : 1), // includes the record at the cursor
   })
   return after ? found.filter((item) => item[`${index}sk`] !== end) : found
 }
@@ -150,7 +150,7 @@ async function event(_, { id: node }) {
   if (!found.Item) return null
   const { name, season, state, starts_at: startsAt, card, results, locked_at: locked } = found.Item
   const places = new Map(matches.map((item) => [last(item.sk), item]))
-  let gates // which counted the picks: read once, when somebody asks for them
+  let gates // the gates count picks; read once, when the counts are requested
   const gatesOf = () => (gates ??= allOf(`EVENT#${key}`, 'GATE#'))
   return {
     key,

@@ -1,4 +1,4 @@
-"""A picture of measurements: horizontal bars as SVG, readable on light and dark pages."""
+"""Draws horizontal bar charts as SVG, readable on light and dark pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OWN = ("#1f4f8b", "#c8710a", "#2c7a2c", "#7d4f73")
 
 
 def bars(title: str, rows: Sequence[tuple[str, Mapping[str, float]]], own: str) -> str:
-    """A group of bars for each row, one for each of its figures, in the order given. The scale's end is the largest."""
+    """Draw a group of bars for each row, one bar per figure, in the given order, scaled to the largest figure."""
     kinds = list(rows[0][1])
     most = max(max(figures.values()) for _, figures in rows)
     group = len(kinds) * (BAR + 2) + GAP

@@ -1,6 +1,6 @@
-"""`ringside serve` with nothing kept: what it would cost if every record were read anew for every request.
+"""`ringside serve` with all caches disabled: the cost of reading every record again for every request.
 
-Reads in flight are shared all the same, and counts for the planner are read for every page.
+Concurrent identical reads are still shared, and the planner's counts are read for every page.
 """
 
 from __future__ import annotations

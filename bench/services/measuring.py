@@ -1,7 +1,7 @@
-"""Measuring servers: CPU per request as the operating system counts it, for the server's processes alone.
+"""Measures servers: CPU time per request as the operating system counts it, for the server's processes alone.
 
-The machines are shared and noisy, so no time by the clock is used: each server is asked in short turns, all servers
-take turns in every round, and of the rounds the median counts. The asking side costs the servers nothing.
+The machines are shared and noisy, so elapsed time is not used. Servers are measured in short turns; every round has a
+turn of each server, and the result is the median of the rounds. The client's CPU time does not count.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ import uvloop
 
 CONNECTIONS = 4
 WARM_UP = 1.5
-"""Seconds of CPU before anything counts: Node compiles what it meets often, Python's interpreter specialises."""
+"""Seconds of CPU before measuring: Node compiles hot code, Python's interpreter specialises."""
 
 
 @dataclass
 class Server:
-    """A server under measurement: how it is started, what of its CPU each page took in each round."""
+    """A server under measurement: how it is started, and the CPU time of each page in each round."""
 
     name: str
     command: Sequence[str]
     paths: Mapping[str, str] = field(default_factory=dict)
-    """Where each page is asked for, if not at /graphql."""
+    """The path of each page, if it is not /graphql."""
     headers: Mapping[str, str] = field(default_factory=dict)
     connections: int = CONNECTIONS
-    """How many ask at once."""
+    """Concurrent clients."""
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
     rounds: dict[str, list[float]] = field(default_factory=dict)
@@ -63,14 +63,14 @@ class Server:
     def stop(self) -> None:
         if self.process is None or self.process.poll() is not None:
             return
-        # `node` may be a small program that starts the real one.
+        # `node` may be a launcher that starts the real process.
         for child in psutil.Process(self.process.pid).children(recursive=True):
             child.terminate()
         self.process.terminate()
         self.process.wait(10)
 
     def cpu(self) -> float:
-        """Seconds of CPU so far, of all its processes."""
+        """Return the seconds of CPU used so far by all its processes."""
         assert self.process is not None
         first = psutil.Process(self.process.pid)
         times = [one.cpu_times() for one in (first, *first.children(recursive=True))]
@@ -88,12 +88,12 @@ class Server:
         return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
     def figure(self, page: str) -> float:
-        """Milliseconds of CPU per request: the median of the rounds."""
+        """Return the milliseconds of CPU per request: the median of the rounds."""
         return median(self.rounds[page]) * 1000
 
 
 async def ask(server: Server, request: bytes, times: int) -> bytes:
-    """Asks so many times over a few connections that stay open; returns the last answer's body."""
+    """Send this many requests over a few open connections; return the last response's body."""
     share = times // server.connections
     loop = asyncio.get_running_loop()
     made = [
@@ -107,10 +107,10 @@ async def ask(server: Server, request: bytes, times: int) -> bytes:
 
 
 class _Asker(asyncio.Protocol):
-    """One connection that asks again as soon as it is answered.
+    """One connection that sends its next request as soon as it has a response.
 
-    It does next to nothing, so that the server and not the asking side decides how fast they go: a server that waits
-    for its clients wakes up for each request, which costs it more than small answers do.
+    It does as little as possible, so that the server and not the client limits the rate: a server that waits for its
+    clients is woken for each request, which costs more than a small response does.
     """
 
     def __init__(self, request: bytes, times: int) -> None:
@@ -147,7 +147,7 @@ _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 
 
 def _whole_body(got: bytes, end: int) -> bytes | None:
-    """The body behind the head, once all of it is there; its chunks, if it comes in chunks."""
+    """Return the body after the head, decoding chunks, or None while it is incomplete."""
     length = _LENGTH.search(got, 0, end)
     if length is not None:
         return got[end:] if len(got) - end >= int(length[1]) else None
@@ -172,16 +172,16 @@ async def body_of(reader: asyncio.StreamReader, head: str) -> bytes:
     return b"".join(parts)
 
 
-def _run(ctx: Coroutine[Any, Any, bytes]) -> bytes:
+def _run(coroutine: Coroutine[Any, Any, bytes]) -> bytes:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(ctx)
+        return runner.run(coroutine)
 
 
 def measure(servers: Sequence[Server], pages: Mapping[str, bytes], *, rounds: int, seconds: float) -> None:
-    """Turns of about so many seconds of CPU each, all servers and pages in every round."""
+    """Measure in turns of about this many seconds of CPU each; every round has all servers and pages."""
     times = {(s.name, page): _calibrated(s, page, body, seconds) for s in servers for page, body in pages.items()}
     for number in range(rounds):
-        # Every other round backwards, so that none is always the one after the same other.
+        # Every other round runs backwards, so that no server always follows the same one.
         for server in servers if number % 2 else list(reversed(servers)):
             for page, body in pages.items():
                 count = times[server.name, page]
@@ -192,7 +192,7 @@ def measure(servers: Sequence[Server], pages: Mapping[str, bytes], *, rounds: in
 
 
 def _calibrated(server: Server, page: str, body: bytes, seconds: float) -> int:
-    """How many requests take about so many seconds of CPU, asked after the server has warmed up."""
+    """Warm the server up and return how many requests take about this many seconds of CPU."""
     request = server.request(page, body)
     began = before = server.cpu()
     each, asked = 0.0, 0

@@ -1,4 +1,4 @@
-"""The two pages that every server answers from memory, and the data they come from."""
+"""The two pages that every server answers from memory, and their data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TEXT = "The third round was the one to watch: nobody expected the left hand, le
 
 
 def data() -> dict[str, Any]:
-    """Twenty comments by twenty people, a hundred contenders."""
+    """Return twenty comments by twenty people, and a hundred contenders."""
     return {
         "comments": [
             {

@@ -1,4 +1,4 @@
-"""Strawberry on FastAPI as its documentation shows it, with its DataLoader."""
+"""Strawberry on FastAPI as documented, with its DataLoader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table as a running service has it: the demo's members, comments and season, and a board of a hundred contenders."""
+"""Fills a table like a running service's: the demo's members, comments and season, and a board of 100 contenders."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONTENDERS = 100
 
 
 async def plant(url: str) -> str:
-    """The data in an engine's new table; the id of the event that was scored."""
+    """Fill an engine's new table; return the id of the scored event."""
     async with open_table(TABLE, url=url) as table:
         await create(table)
         services = Services(table, Seal([SECRET]))
@@ -33,12 +33,12 @@ async def plant(url: str) -> str:
 
 
 def cookie() -> str:
-    """A visitor who has been here before, as all but the first request of each are."""
+    """Return the cookie of a returning visitor, as all requests but a visitor's first have one."""
     return f"ringside_visitor={Seal([SECRET]).sign_text('visitor', bytes(16))}"
 
 
 def environment(url: str) -> dict[str, str]:
-    """The settings of a Ringside on that table, as quiet as its peers."""
+    """Return the settings of a Ringside on that table, with as little logging as the other servers."""
     return {
         "RINGSIDE_DYNAMODB_URL": url,
         "RINGSIDE_TABLE": TABLE,

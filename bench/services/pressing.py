@@ -1,9 +1,9 @@
-"""Requests over HTTP at a pace of their own: an open loop, which does not wait for answers, and a closed one.
+"""An HTTP load generator with an open loop, which does not wait for responses, and a closed loop.
 
     python -m bench.services.pressing PORT REQUESTS RATE SECONDS [CLIENTS]
 
-REQUESTS is a file of request bodies, one a line, asked in turn. RATE is requests a second; 0 asks with CLIENTS
-connections, each as soon as it was answered. One line of JSON tells what came back.
+REQUESTS is a file of request bodies, one per line, sent in turn. RATE is requests per second; with 0, CLIENTS
+connections each send a request as soon as they have a response. The result is printed as one line of JSON.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from statistics import quantiles
 MOST_CONNECTIONS = 4000
 TICK = 0.005
 PATIENCE = 15.0
-"""Seconds after the last request in which answers still count."""
+"""Seconds after the last request in which responses still count."""
 
 
 @dataclass
 class Tally:
-    """What came back, and how long data took."""
+    """Counts of responses by kind, and the seconds each data response took."""
 
     sent: int = 0
     unsent: int = 0
@@ -45,7 +45,7 @@ class Tally:
 
 
 class Connection(asyncio.Protocol):
-    """One request at a time."""
+    """A connection with one request at a time."""
 
     def __init__(self, idle: list[Connection], tally: Tally) -> None:
         self._idle = idle
@@ -89,7 +89,7 @@ def _length(head: bytes) -> int:
 
 
 async def closed_loop(port: int, requests: list[bytes], clients: int, seconds: float) -> Tally:
-    """As many at a time as there are clients."""
+    """Send one request at a time per client, each after the previous response."""
     tally, todo, until = Tally(), cycle(requests), time.perf_counter() + seconds
     loop = asyncio.get_running_loop()
 
@@ -105,7 +105,7 @@ async def closed_loop(port: int, requests: list[bytes], clients: int, seconds: f
 
 
 async def open_loop(port: int, requests: list[bytes], rate: float, seconds: float) -> Tally:
-    """At this rate, answered or not, over as many connections as it takes."""
+    """Send requests at this rate without waiting for responses, over as many connections as needed."""
     tally, todo, idle = Tally(), cycle(requests), list[Connection]()
     loop, began, asked, opened = asyncio.get_running_loop(), time.perf_counter(), 0, 0
     opening = set[asyncio.Task[None]]()

@@ -1,4 +1,4 @@
-"""The data as records, for the servers in Python that share this project's environment."""
+"""The data as records, for the Python servers that share this project's environment."""
 
 from __future__ import annotations
 

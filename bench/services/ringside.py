@@ -1,7 +1,7 @@
-"""Ringside's own way of a request, from the socket to the answer, over a schema of records in memory.
+"""Ringside's request pipeline, from socket to response, with a schema of records in memory.
 
-All that the service does with a request is done here too: who is asking (a visitor's cookie), limits, the deadline,
-metrics, the request's id. Only the schema is another one, and the log is as quiet as the peers'.
+It does everything the service does with a request: authentication (a visitor's cookie), limits, deadline, metrics, the
+request's id. Only the schema differs, and the log is as quiet as the other servers'.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def application() -> Any:
     configure_logging(settings.log)
     seal = settings.seal()
     services = Services(SimpleNamespace(), seal)  # type: ignore[arg-type] - nothing here asks the table
-    # Nobody is kept: every request loads its authors anew, as the peers do.
+    # No cache across requests: every request loads its authors again, as on the other servers.
     services.profiles = Kept(read_users, seconds=-1.0)  # type: ignore[assignment,arg-type]
     schema = strawberry.Schema(query=Query)._schema  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
     gate = Gate(

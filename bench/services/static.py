@@ -1,4 +1,4 @@
-"""The floor: the same bytes, ready-made, from Starlette. The address says which."""
+"""The lower bound: Starlette serves the prepared response bytes; the path selects the page."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ async def test_what_members_write_can_wait_for_a_moderator(one_client: Client) -
     assert (await mod.ask(QUEUE))["nodes"][0]["id"] == posted["id"]
     await mod.ask(MODERATE, input={"comment": posted["id"], "status": "PUBLISHED"})
     assert (await one_client.ask(PAGE, product="42"))["totalCount"] == 1
-    edited = await ada.ask(EDIT, input={"comment": posted["id"], "body": "VersionConflict my mind."})
+    edited = await ada.ask(EDIT, input={"comment": posted["id"], "body": "Changed my mind."})
     assert edited["comment"]["status"] == "PENDING"
     assert (await one_client.ask(STATISTICS, product="42"))["total"] == 0
     assert (await post(mod))["status"] == "PUBLISHED"

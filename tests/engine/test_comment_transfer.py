@@ -29,7 +29,7 @@ async def test_what_is_exported_comes_back_as_it_was(one_client: Client, tmp_pat
     """Edited, titled and held comments too; a second import brings nothing; what went since comes back and counts."""
     ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
     posted = [await post(ada, f"p{place % 2}", place % 5 + 1, ("en", "de")[place % 2], title="A") for place in range(9)]
-    await ada.ask(EDIT, input={"comment": posted[0]["id"], "body": "VersionConflict."})
+    await ada.ask(EDIT, input={"comment": posted[0]["id"], "body": "Changed."})
     await mod.ask(MODERATE, input={"comment": posted[1]["id"], "status": "REJECTED"})
     file = tmp_path / "comments.jsonl"
     assert await write_all(one_client.services, file, None) == 9

@@ -30,15 +30,15 @@ LONGEST_SHORT_PAGE: Final = 10
 class Fault(StrEnum):
     """What goes wrong."""
 
-    THROTTLED = "told to come back later"
-    FAILED_BEFORE = "500, and nothing was applied"
-    FAILED_AFTER = "500, but it was applied"
-    RESET_BEFORE = "connection reset, and nothing was applied"
-    RESET_AFTER = "connection reset, but it was applied"
-    CONFLICT = "cancelled by another transaction"
-    MIXED_CONFLICT = "cancelled by another transaction, beside a condition that does not hold"
-    SHORT = "a part of the batch, or of the page"
-    SLOW = "late"
+    THROTTLED = "throttled"
+    FAILED_BEFORE = "status 500 without applying the request"
+    FAILED_AFTER = "status 500 after applying the request"
+    RESET_BEFORE = "connection reset without applying the request"
+    RESET_AFTER = "connection reset after applying the request"
+    CONFLICT = "transaction conflict"
+    MIXED_CONFLICT = "transaction conflict together with a failed condition"
+    SHORT = "partial batch or page"
+    SLOW = "delayed"
 
 
 @dataclass(frozen=True, slots=True)
