@@ -117,11 +117,9 @@ def shard_of(ulid: str) -> int:
 
 
 def _added(tally: Tally, numbers: dict[str, int]) -> Update:
-    update = TALLY.change(TALLY.place_of(tally), add=numbers)
-    if "r5" not in numbers:
-        return update
-    mark = {"unsettled": TALLY.encode("unsettled", tally.unsettled)}
-    return replace(update, assigned={**mark, **TALLY.index_attributes(tally)})
+    if "r5" in numbers:
+        return TALLY.shift(tally, "unsettled", add=numbers)
+    return TALLY.change(TALLY.place_of(tally), add=numbers)
 
 
 async def census(table: Table, product: str, *, consistent: bool = True) -> CommentCounts:
@@ -170,13 +168,8 @@ async def settle(table: Table, product: str) -> None:
         try:
             await _lead(table, product, leader, five_stars)
             for tally in marked:
-                await table.write(
-                    TALLY.change(
-                        TALLY.place_of(tally),
-                        remove=("unsettled", "gsi1pk", "gsi1sk"),
-                        when=present() & where(r5=tally.r5),
-                    )
-                )
+                unmarked = replace(tally, unsettled=None)
+                await table.write(TALLY.shift(unmarked, "unsettled", when=present() & where(r5=tally.r5)))
         except ConditionFailed:
             continue
         return

@@ -1,5 +1,6 @@
 """Everything that knows DynamoDB, and the only place that imports aioboto3."""
 
+from datastore.dynamo.attributes import StoredAs
 from datastore.dynamo.budgets import Spent, budget, deadline, metered
 from datastore.dynamo.conditions import Condition, absent, among, less, more, present, where
 from datastore.dynamo.entity import Entity, ItemKey, Partition
@@ -46,6 +47,7 @@ __all__ = [
     "Slice",
     "Source",
     "Spent",
+    "StoredAs",
     "Table",
     "Throttled",
     "TransactionConflict",

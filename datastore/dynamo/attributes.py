@@ -11,6 +11,8 @@
 | dict[str, X]                  | M                                         |
 | a dataclass                   | M of its fields                           |
 | X or None                     | as X; None is not stored at all           |
+
+A field is stored under its own name, or under the one that `StoredAs` gives it.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import Enum
 from functools import cache
-from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 Attribute: TypeAlias = Mapping[str, Any]
 Item: TypeAlias = Mapping[str, Attribute]
@@ -35,6 +37,21 @@ class Codec:
     encode: Callable[[Any], Attribute]
     decode: Callable[[Attribute], Any]
     optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAs:
+    """The stored name of a field whose Python name has changed: `scope: Annotated[str, StoredAs("shelf")]`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """How a record's field is stored."""
+
+    stored_name: str
+    codec: Codec
 
 
 def iso(moment: datetime) -> str:
@@ -111,7 +128,7 @@ def _enum(kind: type[Enum]) -> Codec:
 
 
 def _record(kind: type) -> Codec:
-    fields: Mapping[str, Codec] = fields_of(kind)
+    fields = fields_of(kind)
 
     def encode(record: Any) -> Attribute:
         return {"M": encoded(fields, record)}
@@ -122,27 +139,42 @@ def _record(kind: type) -> Codec:
     return Codec(encode, decode)
 
 
-def fields_of(kind: Any) -> Mapping[str, Codec]:
-    """The codec of every field a record's constructor takes."""
-    hints = get_type_hints(kind)
-    return {field.name: codec_of(hints[field.name]) for field in dataclasses.fields(kind) if field.init}
+def fields_of(kind: Any) -> Mapping[str, Field]:
+    """Every field that a record's constructor takes, by its Python name."""
+    hints = get_type_hints(kind, include_extras=True)
+    fields = {field.name: _field(field.name, hints[field.name]) for field in dataclasses.fields(kind) if field.init}
+    if len({field.stored_name for field in fields.values()}) < len(fields):
+        raise TypeError(f"{kind.__name__} stores two fields under one name")
+    return fields
 
 
-def encoded(fields: Mapping[str, Codec], record: Any) -> dict[str, Attribute]:
+def _field(name: str, declared: Any) -> Field:
+    if get_origin(declared) is not Annotated:
+        return Field(name, codec_of(declared))
+    declared, *notes = get_args(declared)
+    stored_name = next((note.name for note in notes if isinstance(note, StoredAs)), name)
+    return Field(stored_name, codec_of(declared))
+
+
+def encoded(fields: Mapping[str, Field], record: Any) -> dict[str, Attribute]:
     """The attributes of a record; those that are None are left out."""
-    return {name: codec.encode(value) for name, codec in fields.items() if (value := getattr(record, name)) is not None}
+    return {
+        field.stored_name: field.codec.encode(value)
+        for name, field in fields.items()
+        if (value := getattr(record, name)) is not None
+    }
 
 
-def decoded(fields: Mapping[str, Codec], item: Item) -> dict[str, Any]:
-    """The constructor's arguments found in an item: absent ones are None if they may be, else the record's default."""
-    found: dict[str, Any] = {}
-    for name, codec in fields.items():
-        stored = item.get(name)
+def decoded(fields: Mapping[str, Field], item: Item) -> dict[str, Any]:
+    """The constructor's arguments in an item: absent ones are None if they may be, else the record's default."""
+    arguments: dict[str, Any] = {}
+    for name, field in fields.items():
+        stored = item.get(field.stored_name)
         if stored is not None:
-            found[name] = codec.decode(stored)
-        elif codec.optional:
-            found[name] = None
-    return found
+            arguments[name] = field.codec.decode(stored)
+        elif field.codec.optional:
+            arguments[name] = None
+    return arguments
 
 
 def size_of(item: Item) -> int:

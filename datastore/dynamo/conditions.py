@@ -13,23 +13,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from datastore.dynamo.attributes import Attribute
+    from datastore.dynamo.entity import Entity
 
 
 class Expression:
     """The placeholders of one request."""
 
-    def __init__(self, encode: Callable[[str, Any], Attribute]) -> None:
+    def __init__(self, entity: Entity[Any]) -> None:
         self.names: dict[str, str] = {}
         self.values: dict[str, Attribute] = {}
-        self._encode = encode
+        self._entity = entity
 
-    def name(self, name: str) -> str:
-        placeholder = f"#{name}"
-        self.names[placeholder] = name
+    def name(self, stored_name: str) -> str:
+        placeholder = f"#{stored_name}"
+        self.names[placeholder] = stored_name
         return placeholder
 
+    def field(self, name: str) -> str:
+        return self.name(self._entity.stored_name(name))
+
     def value(self, name: str, value: Any) -> str:
-        return self.attribute(self._encode(name, value))
+        return self.attribute(self._entity.encode(name, value))
 
     def attribute(self, attribute: Attribute) -> str:
         placeholder = f":{len(self.values)}"
@@ -74,12 +78,12 @@ def _joined(word: str, *conditions: Condition) -> Condition:
 
 def absent(name: str = "pk") -> Condition:
     """The item is not there, or has no such attribute."""
-    return Condition(lambda into: f"attribute_not_exists({into.name(name)})")
+    return Condition(lambda into: f"attribute_not_exists({into.field(name)})")
 
 
 def present(name: str = "pk") -> Condition:
     """The item is there, or has such an attribute."""
-    return Condition(lambda into: f"attribute_exists({into.name(name)})")
+    return Condition(lambda into: f"attribute_exists({into.field(name)})")
 
 
 def where(**equal: Any) -> Condition:
@@ -90,19 +94,19 @@ def where(**equal: Any) -> Condition:
 def _equal(name: str, value: Any) -> Condition:
     if value is None:
         return absent(name)
-    return Condition(lambda into: f"{into.name(name)} = {into.value(name, value)}")
+    return Condition(lambda into: f"{into.field(name)} = {into.value(name, value)}")
 
 
 def less(name: str, value: Any) -> Condition:
     """The attribute is there and less than the value."""
-    return Condition(lambda into: f"{into.name(name)} < {into.value(name, value)}")
+    return Condition(lambda into: f"{into.field(name)} < {into.value(name, value)}")
 
 
 def more(name: str, value: Any) -> Condition:
     """The attribute is there and greater than the value."""
-    return Condition(lambda into: f"{into.name(name)} > {into.value(name, value)}")
+    return Condition(lambda into: f"{into.field(name)} > {into.value(name, value)}")
 
 
 def among(name: str, *values: Any) -> Condition:
     """The attribute has one of these values (at most 100)."""
-    return Condition(lambda into: f"{into.name(name)} IN ({', '.join(into.value(name, value) for value in values)})")
+    return Condition(lambda into: f"{into.field(name)} IN ({', '.join(into.value(name, value) for value in values)})")

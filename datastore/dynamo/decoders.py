@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hin
 from datastore.dynamo.attributes import moment_from
 
 if TYPE_CHECKING:
-    from datastore.dynamo.attributes import Codec, Item
+    from datastore.dynamo.attributes import Field, Item
     from datastore.dynamo.keys import Key
 
 # What is written for a value `s` of each type; of other types, codecs are called.
@@ -36,7 +36,7 @@ _WRITTEN: Mapping[Any, str] = {
 def decoder(
     record: Any,
     key: Key,
-    stored: Mapping[str, Codec],
+    stored: Mapping[str, Field],
     from_key: Mapping[str, Callable[[str], Any]],
     plain: Callable[[Item], Any],
 ) -> Callable[[Item], Any]:
@@ -79,10 +79,10 @@ def _key_lines(key: Key, from_key: Mapping[str, Any], lines: list[str]) -> dict[
 
 
 def _value_lines(
-    field: dataclasses.Field[Any], declared: Any, codec: Codec, known: dict[str, Any], lines: list[str]
+    field: dataclasses.Field[Any], declared: Any, stored: Field, known: dict[str, Any], lines: list[str]
 ) -> None:
     name = field.name
-    if codec.optional:
+    if stored.codec.optional:
         absent = f"v_{name} = None"
     elif field.default is not dataclasses.MISSING:
         known[f"default_{name}"] = field.default
@@ -100,9 +100,9 @@ def _value_lines(
         text = _WRITTEN[type(next(iter(declared)).value)]
         present = f"members_{name}.get({text}) or kind_{name}({text})"
     else:
-        known[f"decode_{name}"] = codec.decode
+        known[f"decode_{name}"] = stored.codec.decode
         present = f"decode_{name}(s)"
-    lines += [f'    s = get("{name}")', "    if s is None:", f"        {absent}", "    else:"]
+    lines += [f'    s = get("{stored.stored_name}")', "    if s is None:", f"        {absent}", "    else:"]
     lines.append(f"        v_{name} = {present}")
 
 

@@ -13,7 +13,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 
-from datastore.dynamo.attributes import Attribute, Codec, Item, decoded, encoded, fields_of, moment_from
+from datastore.dynamo.attributes import Attribute, Field, Item, decoded, encoded, fields_of, moment_from
 from datastore.dynamo.conditions import ALWAYS, Condition
 from datastore.dynamo.decoders import decoder
 from datastore.dynamo.keys import HIGHEST, Key, just_above, just_below
@@ -108,8 +108,8 @@ class Entity(Generic[R]):
             for hole in named
             if hole.name in fields and hole.readable
         }
-        self._stored: Mapping[str, Codec] = {
-            name: codec for name, codec in fields.items() if name not in self._from_key
+        self._stored: Mapping[str, Field] = {
+            name: field for name, field in fields.items() if name not in self._from_key
         }
         REACH.add(key.partition.text, *(index.partition.text for index in indexes.values()))
 
@@ -187,8 +187,21 @@ class Entity(Generic[R]):
         """Whether a primary key is of this entity."""
         return self.key.partition.read(pk) is not None and self.key.sort.read(sk) is not None
 
+    def stored_name(self, name: str) -> str:
+        """The attribute that a condition or an update means by the name of a field, or by `pk`."""
+        return name if name == "pk" else self._stored[name].stored_name
+
     def encode(self, name: str, value: Any) -> Attribute:
-        return self._stored[name].encode(value)
+        return self._stored[name].codec.encode(value)
+
+    def _assigned(self, values: Mapping[str, Any]) -> dict[str, Attribute]:
+        return {self.stored_name(name): self.encode(name, value) for name, value in values.items() if value is not None}
+
+    def _removed(self, values: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(self.stored_name(name) for name, value in values.items() if value is None)
+
+    def _added(self, numbers: Mapping[str, int]) -> dict[str, Attribute]:
+        return {self.stored_name(name): {"N": str(number)} for name, number in numbers.items()}
 
     # ── writes ──
 
@@ -201,23 +214,20 @@ class Entity(Generic[R]):
         *,
         set: Mapping[str, Any] | None = None,  # noqa: A002 - DynamoDB's own word for it
         add: Mapping[str, int] | None = None,
-        remove: tuple[str, ...] = (),
         when: Condition = ALWAYS,
     ) -> Update:
         """Some attributes of an item. Attributes that an index key names may only be changed through `shift`."""
-        assigned = {name: self.encode(name, value) for name, value in (set or {}).items() if value is not None}
-        gone = tuple(name for name, value in (set or {}).items() if value is None)
-        added = {name: {"N": str(number)} for name, number in (add or {}).items()}
-        return Update(key, assigned, added, (*remove, *gone), when)
+        values = set or {}
+        return Update(key, self._assigned(values), self._added(add or {}), self._removed(values), when)
 
-    def shift(self, record: R, *names: str, when: Condition = ALWAYS) -> Update:
+    def shift(self, record: R, *names: str, add: Mapping[str, int] | None = None, when: Condition = ALWAYS) -> Update:
         """The named attributes as the record has them, and with them the record's place in every index."""
-        now = self.index_attributes(record)
+        index_attributes = self.index_attributes(record)
         every = {f"{name}{part}" for name in self.indexes for part in ("pk", "sk")}
         values = {name: getattr(record, name) for name in names}
-        assigned = {name: self.encode(name, value) for name, value in values.items() if value is not None}
-        gone = (*(name for name, value in values.items() if value is None), *sorted(every - set(now)))
-        return Update(self.place_of(record), {**assigned, **now}, {}, gone, when)
+        assigned = {**self._assigned(values), **index_attributes}
+        removed = (*self._removed(values), *sorted(every - index_attributes.keys()))
+        return Update(self.place_of(record), assigned, self._added(add or {}), removed, when)
 
     def delete(self, key: ItemKey[R], *, when: Condition = ALWAYS) -> Delete:
         return Delete(key, when)

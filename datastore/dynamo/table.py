@@ -198,7 +198,7 @@ class Table:
     async def _query(
         self, partition: Partition[Any], limit: int, start: Item | None, *, consistent: bool, show: str | None = None
     ) -> Any:
-        into = Expression(partition.entity.encode)
+        into = Expression(partition.entity)
         prefix = partition.index or ""
         condition = f"{into.name(prefix + 'pk')} = {into.attribute({'S': partition.pk})}"
         low, high = partition.low, partition.high

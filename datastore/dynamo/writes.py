@@ -38,7 +38,7 @@ class Put:
     when: Condition
 
     def parameters(self) -> dict[str, Any]:
-        return {"Item": self.item, **_with_condition(Expression(self.key.entity.encode), self.when)}
+        return {"Item": self.item, **_with_condition(Expression(self.key.entity), self.when)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Update:
     when: Condition
 
     def parameters(self) -> dict[str, Any]:
-        into = Expression(self.key.entity.encode)
+        into = Expression(self.key.entity)
         clauses = {
             "SET": [f"{into.name(name)} = {into.attribute(value)}" for name, value in self.assigned.items()],
             "ADD": [f"{into.name(name)} {into.attribute(value)}" for name, value in self.added.items()],
@@ -73,7 +73,7 @@ class Delete:
     when: Condition
 
     def parameters(self) -> dict[str, Any]:
-        return {"Key": self.key.attributes, **_with_condition(Expression(self.key.entity.encode), self.when)}
+        return {"Key": self.key.attributes, **_with_condition(Expression(self.key.entity), self.when)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Check:
     when: Condition
 
     def parameters(self) -> dict[str, Any]:
-        return {"Key": self.key.attributes, **_with_condition(Expression(self.key.entity.encode), self.when)}
+        return {"Key": self.key.attributes, **_with_condition(Expression(self.key.entity), self.when)}
 
 
 Write: TypeAlias = Put | Update | Delete | Check

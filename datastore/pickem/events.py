@@ -193,6 +193,9 @@ class _Gates(Entity[Gate]):
         picked = {name: int(stored["N"]) for name, stored in item.items() if name.startswith(PICKED)}
         return replace(super().read(item), picked=picked)
 
+    def stored_name(self, name: str) -> str:
+        return name if name.startswith(PICKED) else super().stored_name(name)
+
 
 PICKED = "picked_"
 GATE = _Gates(Gate, Key("EVENT#{event}", "GATE#{number:02d}"))
@@ -218,7 +221,7 @@ def unpicked(match: str, teams: Sequence[int]) -> Condition:
 
 def later(name: str, clock: Clock) -> Condition:
     """A moment lies ahead, by this process's clock at the time of each attempt."""
-    return Condition(lambda into: f"{into.name(name)} > {into.value(name, clock())}")
+    return Condition(lambda into: f"{into.field(name)} > {into.value(name, clock())}")
 
 
 _ACCENTS = re.compile("[\u0300-\u036f]")
