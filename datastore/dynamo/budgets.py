@@ -7,7 +7,7 @@ since to set a variable and to reset it costs a microsecond beside an answer of 
 from __future__ import annotations
 
 import asyncio
-from contextvars import ContextVar, Token
+from contextvars import Context, ContextVar, Token, copy_context
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -76,6 +76,14 @@ class deadline:  # noqa: N801
 
     def __exit__(self, *_: object) -> None:
         _current.reset(self._token)
+
+
+def shared_context() -> Context:
+    """A context for work that other requests may wait for too: charged to this request, but without its deadline."""
+    context, budget = copy_context(), _current.get()
+    if budget.ends is not None:
+        context.run(_current.set, Budget(None, budget.spent))
+    return context
 
 
 class unhurried:  # noqa: N801

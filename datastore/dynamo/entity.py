@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 from datastore.dynamo.attributes import Attribute, Field, Item, decoded, encoded, fields_of, moment_from
 from datastore.dynamo.conditions import ALWAYS, Condition
 from datastore.dynamo.decoders import decoder
+from datastore.dynamo.invalidation import INVALIDATION
 from datastore.dynamo.keys import HIGHEST, Key, just_above, just_below
-from datastore.dynamo.transport.single_flight import REACH
 from datastore.dynamo.writes import Check, Delete, Put, Update
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Entity(Generic[R]):
         self._stored: Mapping[str, Field] = {
             name: field for name, field in fields.items() if name not in self._from_key
         }
-        REACH.add(key.partition.text, *(index.partition.text for index in indexes.values()))
+        INVALIDATION.add(key.partition.text, *(index.partition.text for index in indexes.values()))
 
     def _refuse_unknown_names(self) -> None:
         known = {field.name for field in dataclasses.fields(self.record)} | set(dir(self.record))  # type: ignore[arg-type]

@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from datastore.dynamo import capacity
 from datastore.dynamo.conditions import Expression
 from datastore.dynamo.errors import Throttled
+from datastore.dynamo.invalidation import written_partitions
 from datastore.dynamo.paging import Page
 from datastore.dynamo.retries import persist
+from datastore.dynamo.shared_reads import SharedReads
 from datastore.dynamo.transport.signing import OPERATIONS, WRITES, request_body
-from datastore.dynamo.transport.single_flight import Flights, written
 from datastore.dynamo.writes import Check, Delete, Put, Update
 
 if TYPE_CHECKING:
@@ -62,17 +63,22 @@ class Table:
     def __init__(self, client: Any, name: str) -> None:
         self.client = client
         self.name = name
-        self._flights = Flights()
+        self._shared_reads = SharedReads()
+
+    async def aclose(self) -> None:
+        """End the reads that are under way."""
+        await self._shared_reads.close()
 
     # ── reading ──
 
     async def get(self, key: ItemKey[R], *, consistent: bool = False) -> R | None:
         if consistent:
-            return await self._get(key, consistent=True)
-        return await self._flights.share((key.entity, key.pk, key.sk), key.pk, lambda: self._get(key, consistent=False))
+            return await persist(lambda: self._get(key, consistent=True))
+        attempt = lambda: self._get(key, consistent=False)  # noqa: E731 - for one use
+        return await self._shared_reads.read((key.entity, key.pk, key.sk), key.pk, attempt)
 
     async def _get(self, key: ItemKey[R], *, consistent: bool) -> R | None:
-        answer = await self._call("get_item", TableName=self.name, Key=key.attributes, ConsistentRead=consistent)
+        answer = await self._once("get_item", TableName=self.name, Key=key.attributes, ConsistentRead=consistent)
         item = answer.get("Item")
         return key.entity.read(item) if item else None
 
@@ -223,8 +229,8 @@ class Table:
         request.update(TableName=self.name, KeyConditionExpression=condition, **into.parameters())
         if consistent or start is not None:
             return await self._call("query", **request)
-        call = lambda: self._call("query", **request)  # noqa: E731 - two words for one use
-        return await self._flights.share(request_body(request), partition.pk, call)
+        attempt = lambda: self._once("query", **request)  # noqa: E731 - for one use
+        return await self._shared_reads.read(request_body(request), partition.pk, attempt)
 
     async def scan(
         self, *entities: Entity[Any], by: int = 500, after: ItemKey[Any] | None = None
@@ -315,7 +321,7 @@ class Table:
             answer = await getattr(self.client, method)(**parameters)
         finally:
             if operation in WRITES:  # also when it failed: it may have been applied
-                self._flights.closed(written(parameters))
+                self._shared_reads.invalidate(written_partitions(parameters))
         capacity.record(operation, answer)
         return answer
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import ssl
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import aioboto3
@@ -52,10 +52,11 @@ async def open_table(
     session = aioboto3.Session(region_name=region or ("us-east-1" if url else None), **local)
     async with session.client("dynamodb", endpoint_url=url, config=config) as client:
         if plain:
-            yield Table(client, name)
+            async with aclosing(Table(client, name)) as table:
+                yield table
             return
-        async with _lean(session, client, name, given) as lean:
-            yield Table(lean, name)
+        async with _lean(session, client, name, given) as lean, aclosing(Table(lean, name)) as table:
+            yield table
 
 
 def _noting(given: dict[str, Any]) -> type[AIOHTTPSession]:
