@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from datastore.comments import COMMENT, Comment, CommentChange, CommentPage, page, rewrite
+from datastore.comments import COMMENT, Comment, CommentChange, CommentPage, page, page_request, rewrite
 from datastore.comments.planner import RATINGS, CommentCounts, Filter
 from datastore.dynamo import Table, Window, metered, open_table
 from datastore.dynamo.declaration import create
@@ -57,7 +57,7 @@ async def loaded(table: Table, comments: Iterator[Comment]) -> CommentCounts:
 async def walked(table: Table, wanted: Filter, census: CommentCounts, pages: int, size: int = 20) -> list[CommentPage]:
     found, cursor = [], None
     for _ in range(pages):
-        one = await page(table, wanted, census, Window(size, SEAL, cursor=cursor))
+        one = await page(table, wanted, census, page_request(wanted, Window(size, SEAL, cursor=cursor)))
         found.append(one)
         if not one.has_next_page:
             break
@@ -83,14 +83,14 @@ async def naive(table: Table, product: str) -> float:
     for ratings in SETS:
         partitions = [COMMENT.on("gsi2", product=product, rating=rating).newest_first() for rating in ratings]
         with metered() as spent:
-            await asyncio.gather(*(table.slice(partition, 21) for partition in partitions))
+            await asyncio.gather(*(table.query(partition, limit=21) for partition in partitions))
         costs.append(spent.read_units)
     return statistics.mean(costs)
 
 
 async def timed(table: Table, wanted: Filter, census: CommentCounts, cursor: str | None) -> float:
     began = time.perf_counter()
-    await page(table, wanted, census, Window(20, SEAL, cursor=cursor))
+    await page(table, wanted, census, page_request(wanted, Window(20, SEAL, cursor=cursor)))
     return time.perf_counter() - began
 
 
@@ -139,7 +139,7 @@ async def reached(table: Table, wanted: Filter, census: CommentCounts, depth: in
     """Return the cursor after this many comments."""
     cursor, gone = None, 0
     while gone < depth:
-        found = await page(table, wanted, census, Window(100, SEAL, cursor=cursor))
+        found = await page(table, wanted, census, page_request(wanted, Window(100, SEAL, cursor=cursor)))
         gone += len(found.nodes)
         cursor = found.edges[-1].cursor
         if not found.has_next_page:

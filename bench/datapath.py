@@ -106,7 +106,7 @@ async def ways(url: str) -> AsyncIterator[dict[str, Way]]:
 
 async def records(table: Table) -> int:
     partition = REMARK.on(product="one").between("COMMENT#", "COMMENT#~").newest_first()
-    return len((await table.slice(partition, ITEMS)).records)
+    return len((await table.query(partition, limit=ITEMS)).items)
 
 
 async def attribute_maps(table: Table) -> int:

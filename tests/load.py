@@ -24,8 +24,7 @@ from datastore.pickem.events import (
     Team,
     picked,
 )
-from datastore.pickem.lanes import LANES
-from datastore.pickem.predictions import PREDICTION, Prediction
+from datastore.pickem.predictions import PREDICTION, RANKING_SHARDS, Prediction
 from datastore.pickem.standings import STANDING
 from resolvers.pickem import rules
 from resolvers.pickem.season_files import id_made_of
@@ -90,7 +89,7 @@ async def plant(table: Table, event: Event, matches: Sequence[Match], size: int)
 
 async def stored(table: Table, event: Event) -> AsyncIterator[Prediction]:
     for shard in range(SHARDS):
-        async for one in table.walk(PREDICTION.on(event=event.id, shard=shard), consistent=True, by=500):
+        async for one in table.iterate(PREDICTION.on(event=event.id, shard=shard), consistent=True, at_once=500):
             yield one
 
 
@@ -115,7 +114,7 @@ async def wrong_standings(table: Table, event: Event, matches: Sequence[Match], 
     won = rules.winners(event, {match.id: match for match in matches})
     fresh = {one.user: rules.score(one.picks, won) for one in predictions(event, size)}
     right = 0
-    for lane in range(LANES):
-        async for one in table.walk(STANDING.on("gsi2", season=event.season, lane=lane), by=500):
+    for lane in range(RANKING_SHARDS):
+        async for one in table.iterate(STANDING.on("gsi2", season=event.season, lane=lane), at_once=500):
             right += fresh.get(one.user) == rules.Score(one.points, one.correct)
     return size - right

@@ -21,24 +21,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from datastore.comments.counts import counted
-from datastore.comments.planner import Path, Plan, plans
-from datastore.dynamo import ConditionFailed, Entity, Key, Page, Source, absent, merge, present, where
+from datastore.comments.planner import Plan, plans
+from datastore.dynamo import ConditionFailed, Entity, Key, Page, absent, merge, present, where
 from datastore.dynamo.attributes import size_of
 from datastore.ids import moment_of
 
 if TYPE_CHECKING:
     from datastore.comments.planner import CommentCounts, Filter, PartitionRead
-    from datastore.dynamo import Merged, Partition, Table, Window, Write
+    from datastore.dynamo import Merged, PageRequest, Partition, Table, Window, Write
     from datastore.receipts import Once
 
 ULID_LENGTH = 26
 ARRIVALS_KEPT = timedelta(days=30)
 MOST_REPORTERS = 50
-MAX_UNITS = 25.0
-"""Read units that a page is never given for the sake of steadiness."""
 
 
 class Status(StrEnum):
@@ -165,43 +163,31 @@ class CommentPage(Page[Comment]):
     account: ReadReport | None = field(default=None, compare=False)
 
 
-async def page(
-    table: Table, wanted: Filter, census: CommentCounts, window: Window, *, steady: bool = False
-) -> CommentPage:
-    """The comments that a filter takes, newest first, seen through a window.
+def page_request(wanted: Filter, window: Window) -> PageRequest:
+    return window.open(wanted.scope)
 
-    A `steady` page is read from the table itself, where no comment moves, unless that is beyond all proportion.
-    """
-    position = window.position(wanted.scope)
-    number = window.size + 1
-    considered = plans(wanted, census, number)
-    plan = _steady(considered) if steady else considered[0]
-    account = ReadReport(considered, plan)
-    found: list[Comment] = []
+
+async def page(table: Table, wanted: Filter, census: CommentCounts, request: PageRequest) -> CommentPage:
+    """The comments that a filter takes, newest first."""
+    considered = plans(wanted, census, request.wanted)
+    plan, position = considered[0], request.position
+    report = ReadReport(considered, plan)
+    found: list[tuple[str, Comment]] = []
     while True:
         merged = await merge(
             table,
-            [
-                Source(_partition(wanted, plan, one, position, forward=window.forward), one.limit)
-                for one in plan.readings
-            ],
-            number - len(found),
-            keep=lambda one: wanted.takes(one.language, one.rating),
-            rounds=None if plan.exact else 1,
+            [_partition(wanted, plan, one, position, forward=request.forward) for one in plan.readings],
+            [one.limit for one in plan.readings],
+            request.wanted - len(found),
+            combine=lambda seen: next((one for one in reversed(seen) if wanted.takes(one.language, one.rating)), None),
+            most_rounds=None if plan.exact else 1,
         )
-        account.add(merged)
-        found += merged.records
-        if len(found) >= number or merged.frontier is None:
-            break
+        report.add(merged)
+        found += [(comment.ulid, comment) for _, comment in merged.items]
+        if len(found) >= request.wanted or merged.frontier is None:
+            return replace(CommentPage.cut(found, request), filter=wanted, account=report)
         position = merged.frontier[-ULID_LENGTH:]
-        plan = plan.widened(2) if steady else _continuation(wanted, census, number - len(found), account.rounds)
-    cut = cast("CommentPage", CommentPage.cut(found, window, wanted.scope, lambda one: one.ulid))
-    return replace(cut, filter=wanted, account=account)
-
-
-def _steady(considered: Sequence[Plan]) -> Plan:
-    table_itself = (plan for plan in considered if plan.path is Path.PRODUCT and plan.cost < MAX_UNITS)
-    return next(table_itself, considered[0])
+        plan = _continuation(wanted, census, request.wanted - len(found), report.rounds)
 
 
 def _continuation(wanted: Filter, census: CommentCounts, missing: int, rounds: int) -> Plan:
@@ -227,20 +213,15 @@ def _partition(
 
 async def queue(table: Table, status: Status, window: Window) -> Page[Comment]:
     """What waits for a moderator, oldest first: held comments of a status, or published ones that were reported."""
-    scope = f"moderation\n{status}"
+    request = window.open(f"moderation\n{status}")
     if status is not Status.PUBLISHED:
-        return await table.page(HELD.on("gsi1", status=status), window, scope)
-    cases = await table.page(REPORTS.on("gsi1"), window, scope)
-    found = await table.get_many([COMMENT.at(product=case.product, ulid=case.ulid) for case in cases.nodes])
-    shown = [(one, place) for one, place in zip(found, cases.positions, strict=True) if one is not None]
-    return Page(
-        tuple(one for one, _ in shown),
-        tuple(place for _, place in shown),
-        cases.has_next_page,
-        cases.has_previous_page,
-        window,
-        scope,
-    )
+        return await table.page([HELD.on("gsi1", status=status)], request)
+    reported: Page[Reports] = await table.page([REPORTS.on("gsi1")], request)
+    found = await table.get_many([COMMENT.at(product=one.product, ulid=one.ulid) for one in reported.nodes])
+    shown = zip(reported.items, found, strict=True)
+    # A comment may have been deleted since it was reported.
+    items = tuple((position, comment) for (position, _), comment in shown if comment is not None)
+    return Page(items, reported.has_next_page, reported.has_previous_page, request)
 
 
 async def reports(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:
@@ -257,8 +238,8 @@ async def arrivals(
     At most `most` of either kind are read, so it may be less far than `up_to`.
     """
     posted, admitted = await asyncio.gather(
-        table.slice(COMMENT.on(product=product).past(f"COMMENT#{past}").between(None, f"COMMENT#{up_to}"), most),
-        table.slice(ADMITTED.on(product=product).past(f"ARRIVAL#{past}").between(None, f"ARRIVAL#{up_to}"), most),
+        table.query(COMMENT.on(product=product).past(f"COMMENT#{past}").between(None, f"COMMENT#{up_to}"), limit=most),
+        table.query(ADMITTED.on(product=product).past(f"ARRIVAL#{past}").between(None, f"ARRIVAL#{up_to}"), limit=most),
     )
     shown = await table.get_many([COMMENT.at(product=product, ulid=one.comment) for one in admitted.records])
     found = [(one.ulid, one) for one in posted.records if one.arrived is None]
@@ -267,7 +248,7 @@ async def arrivals(
         for at, one in zip(admitted.records, shown, strict=True)
         if one is not None and one.arrived == at.position
     ]
-    reached = min((part.last[-ULID_LENGTH:] for part in (posted, admitted) if part.more and part.last), default=up_to)
+    reached = min((part.last[-ULID_LENGTH:] for part in (posted, admitted) if part.last), default=up_to)
     return sorted((one for one in found if one[0] <= reached), key=lambda one: one[0]), reached
 
 

@@ -22,13 +22,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from datastore.comments.planner import RATINGS, CommentCounts
-from datastore.dynamo import ConditionFailed, Entity, Key, Page, absent, present, where
+from datastore.dynamo import ConditionFailed, Entity, Key, Page, PageRequest, absent, present, where
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table, Update, Window
 
 SHARDS = 4
-LEADERS_SCOPE = "topProducts"
 _ATTEMPTS = 20
 
 
@@ -124,7 +123,7 @@ def _added(tally: Tally, numbers: dict[str, int]) -> Update:
 
 async def census(table: Table, product: str, *, consistent: bool = True) -> CommentCounts:
     """A product's counts, summed over their shards."""
-    return summed([tally async for tally in table.walk(TALLY.on(product=product), consistent=consistent)])
+    return summed([tally async for tally in table.iterate(TALLY.on(product=product), consistent=consistent)])
 
 
 def summed(tallies: Sequence[Tally]) -> CommentCounts:
@@ -142,14 +141,18 @@ def summed(tallies: Sequence[Tally]) -> CommentCounts:
 # ── leaders ──
 
 
-async def leaders(table: Table, window: Window) -> Page[Leader]:
+def leaders_request(window: Window) -> PageRequest:
+    return window.open("topProducts")
+
+
+async def leaders(table: Table, request: PageRequest) -> Page[Leader]:
     """Products by five-star comments, best first; equal ones in the order of their ids."""
-    return await table.page(LEADER.on("gsi1"), window, LEADERS_SCOPE)
+    return await table.page([LEADER.on("gsi1")], request)
 
 
 async def unsettled(table: Table) -> list[str]:
     """Products whose LEADER item may be behind."""
-    return list(dict.fromkeys([tally.product async for tally in table.walk(TALLY.on("gsi1"))]))
+    return list(dict.fromkeys([tally.product async for tally in table.iterate(TALLY.on("gsi1"))]))
 
 
 async def settle(table: Table, product: str) -> None:
@@ -160,7 +163,7 @@ async def settle(table: Table, product: str) -> None:
     """
     for _ in range(_ATTEMPTS):
         leader = await table.get(LEADER.at(product=product), consistent=True)
-        tallies = [tally async for tally in table.walk(TALLY.on(product=product), consistent=True)]
+        tallies = [tally async for tally in table.iterate(TALLY.on(product=product), consistent=True)]
         marked = [tally for tally in tallies if tally.unsettled]
         five_stars = max(0, sum(tally.r5 for tally in tallies))
         if not marked and five_stars == (leader.five_stars if leader else 0):

@@ -15,15 +15,16 @@ from datastore.dynamo.errors import (
 )
 from datastore.dynamo.foreign import foreign_rows
 from datastore.dynamo.keys import HIGHEST, BadKey, Key, best_first, from_best_first, key_text
-from datastore.dynamo.merge import Merged, Source, merge
-from datastore.dynamo.paging import Edge, Page, PageInfo, Window
+from datastore.dynamo.merge import Merged, merge, share_of
+from datastore.dynamo.paging import Page, PageRequest, Window
 from datastore.dynamo.retries import persist, remaining
-from datastore.dynamo.table import Slice, Table
+from datastore.dynamo.table import BATCH_READ, Slice, Table
 from datastore.dynamo.transport.client import open_table
 from datastore.dynamo.transport.timeouts import Alarm, timeout_at
 from datastore.dynamo.writes import Check, Delete, Put, Update, Write
 
 __all__ = [
+    "BATCH_READ",
     "HIGHEST",
     "Alarm",
     "BadKey",
@@ -33,19 +34,17 @@ __all__ = [
     "DeadlineExceeded",
     "Delete",
     "DynamoError",
-    "Edge",
     "EngineUnavailable",
     "Entity",
     "ItemKey",
     "Key",
     "Merged",
     "Page",
-    "PageInfo",
+    "PageRequest",
     "Partition",
     "Put",
     "Rejected",
     "Slice",
-    "Source",
     "Spent",
     "StoredAs",
     "Table",
@@ -70,6 +69,7 @@ __all__ = [
     "persist",
     "present",
     "remaining",
+    "share_of",
     "timeout_at",
     "where",
 ]

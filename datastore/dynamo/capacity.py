@@ -9,19 +9,22 @@ from datastore.dynamo.budgets import current
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_READS = frozenset({"GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems"})
 
-
-def record(operation: str, answer: Mapping[str, Any]) -> None:
+def record_read(answer: Mapping[str, Any]) -> None:
     spent = current().spent
-    if spent is None:
-        return
-    spent.calls += 1
-    consumed = answer.get("ConsumedCapacity")
-    if not consumed:
-        return
-    units = sum(part.get("CapacityUnits", 0.0) for part in (consumed if isinstance(consumed, list) else [consumed]))
-    if operation in _READS:
-        spent.read_units += units
-    else:
-        spent.write_units += units
+    if spent is not None:
+        spent.calls += 1
+        spent.read_units += _units(answer)
+
+
+def record_write(answer: Mapping[str, Any]) -> None:
+    spent = current().spent
+    if spent is not None:
+        spent.calls += 1
+        spent.write_units += _units(answer)
+
+
+def _units(answer: Mapping[str, Any]) -> float:
+    consumed = answer.get("ConsumedCapacity") or ()
+    parts = consumed if isinstance(consumed, list) else [consumed]
+    return float(sum(part.get("CapacityUnits", 0.0) for part in parts if part))

@@ -81,11 +81,13 @@ class Partition(Generic[R_co]):
         return replace(self, only=condition)
 
     @property
+    def sort_attribute(self) -> str:
+        """The attribute that holds the sort key here."""
+        return f"{self.index or ''}sk"
+
+    @property
     def empty(self) -> bool:
         return self.low is not None and self.high is not None and self.low > self.high
-
-    def sort_of(self, record: Any) -> str:
-        return self.entity.sort_of(record, self.index)
 
 
 class Entity(Generic[R]):

@@ -12,17 +12,10 @@ if TYPE_CHECKING:
     from datastore.dynamo.table import Table
 
 
-async def foreign_rows(table: Table, *, by: int = 500) -> AsyncIterator[Mapping[str, Any]]:
+async def foreign_rows(table: Table) -> AsyncIterator[Mapping[str, Any]]:
     """Every item of a table of whatever keys, in flat memory, each attribute as text, number, bool, list or mapping."""
-    start: Mapping[str, Any] | None = None
-    while True:
-        more = {"ExclusiveStartKey": start} if start else {}
-        answer = await persist(lambda more=more: table.client.scan(TableName=table.name, Limit=by, **more))  # type: ignore[misc]
-        for item in answer["Items"]:
-            yield {name: _plain(attribute) for name, attribute in item.items()}
-        start = answer.get("LastEvaluatedKey")
-        if not start:
-            return
+    async for item in table.scan_items():
+        yield {name: _plain(attribute) for name, attribute in item.items()}
 
 
 def _plain(attribute: Mapping[str, Any]) -> Any:
@@ -56,5 +49,5 @@ async def write_foreign(table: Table, items: Iterable[Mapping[str, Any]]) -> Non
     while batch := [{"PutRequest": {"Item": item}} for item in islice(rest, 25)]:
         left: Mapping[str, Any] = {table.name: batch}
         while left:
-            answer = await persist(lambda left=left: table.client.batch_write_item(RequestItems=left))  # type: ignore[misc]
+            answer = await persist(table.client.batch_write_item, RequestItems=left)
             left = answer.get("UnprocessedItems") or {}

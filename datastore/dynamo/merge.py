@@ -1,16 +1,17 @@
 """One order out of several partitions: the k-way merge of sorted slices, in at most two rounds.
 
-Every source is read in parallel up to its own limit. A source that has more to give blocks the merge at its frontier,
-the last key it showed: a record beyond a frontier may still be preceded by one that was not read. When fewer than the
-wanted records lie before the nearest frontier, every blocking source is asked for exactly what is missing before its
-own frontier. After that each has shown enough by itself, so a third round happens only when records were dropped by
-`keep` (an index that lags, a filter).
+Every partition is read in parallel up to its own limit. A partition that has more to give blocks the merge at its
+frontier, the last key it showed: a record beyond a frontier may still be preceded by one that was not read. When fewer
+than the wanted records lie before the nearest frontier, every blocking partition is asked for exactly what is missing
+before its own frontier. After that each has shown enough by itself, so a third round happens only when records were
+left out: by a filter of the partition, or by `combine`. From then on every round reads twice as much.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from math import ceil, sqrt
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -21,114 +22,111 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+LARGEST_READ = 1000
+_DEVIATIONS = 4.0
+
+
+def share_of(wanted: int, shards: int) -> int:
+    """How many of the first `wanted` records one of so many even shards holds at most, but for four deviations."""
+    part = 1 / shards
+    return min(wanted, ceil(wanted * part + _DEVIATIONS * sqrt(wanted * part * (1 - part))))
+
+
+def last_read(records: Sequence[R]) -> R | None:
+    """Records with one sort key are one record, seen in several partitions while a write moves it."""
+    return records[-1]
+
 
 @dataclass(frozen=True, slots=True)
-class Source(Generic[R]):
-    """A partition and how many records to read from it in the first round."""
-
-    partition: Partition[R]
-    limit: int
-
-
-@dataclass(slots=True)
 class Merged(Generic[R]):
-    """The first records of the common order, and what it took to know them.
+    """The first sort keys and records of the common order, and what it took to know them.
 
-    `frontier` is the sort key up to which every source has been read; None when nothing was left unread.
+    `frontier` is the sort key up to which every partition was read; None when nothing was left unread.
     """
 
-    records: list[R]
-    more: bool
+    items: list[tuple[str, R]]
+    frontier: str | None
     rounds: int
     queries: int
     read: int
-    frontier: str | None = None
 
 
 @dataclass(slots=True)
 class _Run(Generic[R]):
-    """How far one source has been read."""
+    """How far one partition was read."""
 
-    partition: Partition[R]
-    records: list[R]
-    frontier: str | None  # None: nothing further
+    rest: Partition[R]
+    limit: int
+    items: list[tuple[str, R]]
+    read: int = 0
+    queries: int = 0
+    frontier: str | None = None
+    """None: nothing is left."""
+
+    async def advance(self, table: Table, *, consistent: bool) -> None:
+        found: Slice[R] = await table.query(self.rest, limit=self.limit, consistent=consistent)
+        self.items += found.items
+        self.read += found.read
+        self.queries += 1
+        self.frontier = found.last
+        self.rest = self.rest.past(found.last)
 
 
 async def merge(
     table: Table,
-    sources: Sequence[Source[R]],
+    partitions: Sequence[Partition[R]],
+    limits: Sequence[int],
     wanted: int,
     *,
-    keep: Callable[[R], bool] = lambda _: True,
-    rounds: int | None = None,
+    combine: Callable[[Sequence[R]], R | None] = last_read,
+    most_rounds: int | None = None,
     consistent: bool = False,
 ) -> Merged[R]:
-    """The first `wanted` distinct records of all sources, which must share one direction and one kind of sort key.
+    """The first `wanted` records of all partitions, which must share one direction and one kind of sort key.
 
-    After so many `rounds`, if a number is given, it may be fewer: those in front of the frontier.
-    Two records with the same sort key are the same record, seen in two partitions while an edit moves it: the one
-    that `keep` accepts is shown.
+    `combine` makes one record, or none, of those with the same sort key. After `most_rounds`, if given, there may be
+    fewer records: those before the frontier.
     """
-    runs = [_Run(source.partition, [], source.partition.low or "") for source in sources]
-    demands = [source.limit for source in sources]
-    outcome: Merged[R] = Merged([], more=False, rounds=0, queries=0, read=0)
+    descending = partitions[0].descending
+    runs = [_Run(partition, limit, []) for partition, limit in zip(partitions, limits, strict=True)]
+    unfinished, rounds = runs, 0
     while True:
-        await _advance(table, runs, demands, outcome, consistent=consistent)
-        ordered = _ordered(runs, keep)
-        edge = _nearest_frontier(runs)
-        settled = sum(1 for sort, _ in ordered if edge is None or not _beyond(runs, sort, edge))
-        if settled >= wanted or edge is None or outcome.rounds == rounds:
-            known = ordered[: min(settled, wanted)]
-            outcome.records = [record for _, record in known]
-            outcome.more = settled > wanted or edge is not None
-            outcome.frontier = edge
-            return outcome
-        demands = [_missing(run, runs, ordered, wanted) for run in runs]
+        await _advance(table, unfinished, consistent=consistent)
+        rounds += 1
+        unfinished = [run for run in runs if run.frontier is not None]
+        frontiers = [run.frontier for run in unfinished if run.frontier is not None]
+        frontier = (max if descending else min)(frontiers, default=None)
+        items = _combined(runs, combine, descending=descending)
+        settled = _count_up_to(items, frontier, descending=descending)
+        if settled >= wanted or frontier is None or rounds == most_rounds:
+            queries, read = sum(run.queries for run in runs), sum(run.read for run in runs)
+            return Merged(items[: min(settled, wanted)], frontier, rounds, queries, read)
+        for run in unfinished:
+            missing = max(0, wanted - _count_up_to(items, run.frontier, descending=descending))
+            run.limit = min(LARGEST_READ, missing << (rounds - 1))
 
 
-async def _advance(
-    table: Table, runs: Sequence[_Run[R]], demands: Sequence[int], outcome: Merged[R], *, consistent: bool
-) -> None:
-    asked = [(run, demand) for run, demand in zip(runs, demands, strict=True) if demand and run.frontier is not None]
-    first = outcome.rounds == 0
-    slices: list[Slice[R]] = await asyncio.gather(
-        *(
-            table.slice(run.partition if first else run.partition.past(run.frontier), demand, consistent=consistent)
-            for run, demand in asked
-        )
-    )
-    outcome.rounds += 1
-    outcome.queries += len(slices)
-    for (run, _), found in zip(asked, slices, strict=True):
-        run.records += found.records
-        run.frontier = found.last if found.more else None
-        outcome.read += found.read
+async def _advance(table: Table, runs: Sequence[_Run[R]], *, consistent: bool) -> None:
+    asked = [run for run in runs if run.limit]
+    if len(asked) == 1:  # spares a task
+        await asked[0].advance(table, consistent=consistent)
+    else:
+        await asyncio.gather(*(run.advance(table, consistent=consistent) for run in asked))
 
 
-def _beyond(runs: Sequence[_Run[R]], sort: str, edge: str) -> bool:
-    return sort < edge if runs[0].partition.descending else sort > edge
-
-
-def _nearest_frontier(runs: Sequence[_Run[R]]) -> str | None:
-    frontiers = [run.frontier for run in runs if run.frontier is not None]
-    if not frontiers:
-        return None
-    return max(frontiers) if runs[0].partition.descending else min(frontiers)
-
-
-def _ordered(runs: Sequence[_Run[R]], keep: Callable[[R], bool]) -> list[tuple[str, R]]:
-    seen: dict[str, R] = {}
+def _combined(
+    runs: Sequence[_Run[R]], combine: Callable[[Sequence[R]], R | None], *, descending: bool
+) -> list[tuple[str, R]]:
+    by_sort: dict[str, list[R]] = {}
     for run in runs:
-        for record in run.records:
-            if keep(record):
-                seen[run.partition.sort_of(record)] = record
-    return sorted(seen.items(), key=lambda pair: pair[0], reverse=runs[0].partition.descending)
+        for sort, record in run.items:
+            by_sort.setdefault(sort, []).append(record)
+    combined = ((sort, combine(by_sort[sort])) for sort in sorted(by_sort, reverse=descending))
+    return [(sort, record) for sort, record in combined if record is not None]
 
 
-def _missing(run: _Run[R], runs: Sequence[_Run[R]], ordered: Sequence[tuple[str, R]], wanted: int) -> int:
-    """What a source must still show so that its frontier lies behind the wanted record."""
-    frontier = run.frontier
-    if frontier is None:
-        return 0
-    before = sum(1 for sort, _ in ordered if not _beyond(runs, sort, frontier))
-    return max(0, wanted - before)
+def _count_up_to(items: Sequence[tuple[str, R]], edge: str | None, *, descending: bool) -> int:
+    """How many items stand before an edge or at it; without an edge, all of them."""
+    if edge is None:
+        return len(items)
+    return sum(1 for sort, _ in items if (sort >= edge if descending else sort <= edge))

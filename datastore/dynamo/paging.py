@@ -2,7 +2,8 @@
 
 A cursor is a signed position in an order: the sort key of one record, nothing about where it is stored. It goes into
 the key condition of the next query, never into a start key, so it still works when its record is gone. It is bound to
-its `scope`, the text that names the connection and all of its filters, and opened before the engine is asked.
+its `scope`, the text that names the connection and all of its filters. `Window.open` checks it, once for each page and
+before the engine is asked.
 
     base64url( key id 1 B · version 1 B · scope hash 6 B · position · HMAC-SHA256 cut to 8 B )
 
@@ -13,16 +14,15 @@ A page reads one record more than it shows: that one says whether there is a nex
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
 
 from datastore.refusals import InvalidCursor
 from datastore.seal import Forged, Seal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable, Sequence
 
 R = TypeVar("R")
 S = TypeVar("S")
@@ -42,21 +42,40 @@ class Window:
     forward: bool = True
     cursor: str | None = None
 
-    def position(self, scope: str) -> str | None:
-        """The position that the window begins past; InvalidCursor if its cursor is not of this scope."""
-        if self.cursor is None:
-            return None
-        try:
-            opened = self.seal.open_text(_PURPOSE, self.cursor, size=_MAC_BYTES)
-        except Forged:
-            raise InvalidCursor from None
-        if opened[:1] != _VERSION or opened[1 : 1 + _SCOPE_BYTES] != _scope_hash(scope):
-            raise InvalidCursor
-        return opened[1 + _SCOPE_BYTES :].decode()
+    def open(self, scope: str) -> PageRequest:
+        """The window on one connection; InvalidCursor if its cursor is of another one."""
+        position = None if self.cursor is None else _position(self.seal, self.cursor, scope)
+        return PageRequest(self.size, self.forward, position, scope, self.seal)
 
-    def cursor_at(self, scope: str, position: str) -> str:
-        payload = _VERSION + _scope_hash(scope) + position.encode()
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """A window whose cursor was opened: the page begins past `position`, or at the beginning if that is None."""
+
+    size: int
+    forward: bool
+    position: str | None
+    scope: str
+    seal: Seal = field(repr=False)
+
+    @property
+    def wanted(self) -> int:
+        """One record more than the page shows: it tells whether another page follows."""
+        return self.size + 1
+
+    def cursor(self, position: str) -> str:
+        payload = _VERSION + _scope_hash(self.scope) + position.encode()
         return self.seal.sign_text(_PURPOSE, payload, size=_MAC_BYTES)
+
+
+def _position(seal: Seal, cursor: str, scope: str) -> str:
+    try:
+        opened = seal.open_text(_PURPOSE, cursor, size=_MAC_BYTES)
+    except Forged:
+        raise InvalidCursor from None
+    if opened[:1] != _VERSION or opened[1 : 1 + _SCOPE_BYTES] != _scope_hash(scope):
+        raise InvalidCursor
+    return opened[1 + _SCOPE_BYTES :].decode()
 
 
 @lru_cache(maxsize=1024)  # the cursors of a page have one scope
@@ -64,113 +83,64 @@ def _scope_hash(scope: str) -> bytes:
     return hashlib.sha256(scope.encode()).digest()[:_SCOPE_BYTES]
 
 
-class Positions(Sequence[str]):
-    """The positions of records, spelled only when they are asked for: pages without cursors are frequent."""
-
-    __slots__ = ("_of", "_records")
-
-    def __init__(self, records: Sequence[R], of: Callable[[R], str]) -> None:
-        self._records = records
-        self._of = of
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[str]: ...
-    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
-        if isinstance(place, slice):
-            return tuple(self._of(record) for record in self._records[place])
-        return self._of(self._records[place])
-
-    def __iter__(self) -> Iterator[str]:
-        return map(self._of, self._records)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-
 class Edge(NamedTuple, Generic[R]):
-    """A record and its place in the page's order."""
+    """A record and its position in the page's order."""
 
-    node: R
     position: str
-    window: Window
-    scope: str
+    node: R
+    request: PageRequest
 
     @property
     def cursor(self) -> str:
-        """Signed only when it is asked for."""
-        return self.window.cursor_at(self.scope, self.position)
-
-
-class PageInfo(NamedTuple):
-    has_next_page: bool
-    has_previous_page: bool
-    first: Edge[Any] | None
-    last: Edge[Any] | None
-
-    @property
-    def start_cursor(self) -> str | None:
-        return self.first.cursor if self.first else None
-
-    @property
-    def end_cursor(self) -> str | None:
-        return self.last.cursor if self.last else None
+        """Signed only when a client selects it."""
+        return self.request.cursor(self.position)
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[R]):
-    """The records of one window, always in the connection's own order."""
+    """The records of one window with their positions, always in the connection's own order."""
 
-    nodes: tuple[R, ...]
-    positions: Sequence[str]
+    items: tuple[tuple[str, R], ...]
     has_next_page: bool
     has_previous_page: bool
-    window: Window
-    scope: str
+    request: PageRequest
     total_count: int | None = None
 
     @classmethod
-    def cut(cls, found: Sequence[R], window: Window, scope: str, position: Callable[[R], str]) -> Page[R]:
-        """From up to `window.size + 1` records in the order they were read."""
-        shown = list(found[: window.size])
-        further = len(found) > window.size
-        if not window.forward:
-            shown.reverse()
-        behind = window.cursor is not None
-        return cls(
-            tuple(shown),
-            Positions(shown, position),
-            has_next_page=further if window.forward else behind,
-            has_previous_page=behind if window.forward else further,
-            window=window,
-            scope=scope,
-        )
+    def cut(cls, found: Sequence[tuple[str, R]], request: PageRequest) -> Self:
+        """From up to `request.wanted` positions and records in the order they were read."""
+        shown = tuple(found[: request.size])
+        more = len(found) > request.size
+        began_past_cursor = request.position is not None
+        if request.forward:
+            return cls(shown, more, began_past_cursor, request)
+        return cls(shown[::-1], began_past_cursor, more, request)
+
+    @property
+    def nodes(self) -> list[R]:
+        return [node for _, node in self.items]
 
     @property
     def edges(self) -> list[Edge[R]]:
-        return [
-            Edge(node, position, self.window, self.scope)
-            for node, position in zip(self.nodes, self.positions, strict=True)
-        ]
+        return [Edge(position, node, self.request) for position, node in self.items]
 
     @property
-    def page_info(self) -> PageInfo:
-        first, last = (self._edge(0), self._edge(-1)) if self.nodes else (None, None)
-        return PageInfo(self.has_next_page, self.has_previous_page, first, last)
+    def page_info(self) -> Self:
+        """The page itself: it has the attributes that the schema shows as `PageInfo`."""
+        return self
 
-    def _edge(self, place: int) -> Edge[R]:
-        return Edge(self.nodes[place], self.positions[place], self.window, self.scope)
+    @property
+    def start_cursor(self) -> str | None:
+        return self.request.cursor(self.items[0][0]) if self.items else None
 
-    def map(self, nodes: Sequence[S]) -> Page[S]:
-        """The same page of other nodes, one for each."""
-        return replace(self, nodes=tuple(nodes))  # type: ignore[arg-type,return-value]
+    @property
+    def end_cursor(self) -> str | None:
+        return self.request.cursor(self.items[-1][0]) if self.items else None
+
+    def map(self, nodes: Iterable[S]) -> Page[S]:
+        """The same page with other nodes, one for each."""
+        items = tuple((position, node) for (position, _), node in zip(self.items, nodes, strict=True))
+        return replace(self, items=items)  # type: ignore[arg-type,return-value]
 
     def counted(self, total: int) -> Page[R]:
         return replace(self, total_count=total)

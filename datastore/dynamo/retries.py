@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from datastore.dynamo.budgets import current
 from datastore.dynamo.errors import (
@@ -46,14 +46,14 @@ def remaining() -> float:
     return ending() - asyncio.get_running_loop().time()
 
 
-async def persist(call: Callable[[], Awaitable[T]]) -> T:
+async def persist(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters: Any) -> T:
     """The answer of a call, repeated as the shared rule says."""
     ends = ending()
     pause, doubtful, last = _FIRST_PAUSE, False, None
     while True:
         try:
             with timeout_at(ends):
-                return await call()
+                return await call(*arguments, **parameters)
         except Exception as error:
             last = named(error) or error
             if isinstance(last, ConditionFailed):

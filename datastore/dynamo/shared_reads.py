@@ -34,7 +34,7 @@ class SharedReads:
     async def read(self, key: Hashable, partition: str, attempt: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """The answer to an attempt for this key, repeated until the deadline; equal keys mean equal reads."""
         place = (first_word(partition), key)
-        answer: T = await persist(lambda: self._attempts.run(place, attempt))
+        answer: T = await persist(self._attempts.run, place, attempt)
         return answer
 
     def invalidate(self, partitions: Iterator[str]) -> None:

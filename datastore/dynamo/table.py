@@ -1,64 +1,93 @@
 """The table: every read and write of the service goes through here.
 
-| method         | DynamoDB                | followed up here                                    |
-|----------------|-------------------------|-----------------------------------------------------|
-| get            | GetItem                 |                                                     |
-| get_many       | BatchGetItem, by 100    | UnprocessedKeys                                     |
-| slice          | Query                   | pages cut short at 1 MB                             |
-| walk           | Query                   | all of a partition, page by page, in flat memory    |
-| sorts          | Query                   | the sort keys alone, page by page                   |
-| collection     | Query                   | one item collection of several entities             |
-| stroll         | Query                   | the same, page by page, in flat memory              |
-| page           | Query                   | one connection page: the window, cursors            |
-| write          | Put/Update/DeleteItem   | conditions                                          |
-| transact       | TransactWriteItems      | conflicts, also mixed with failed conditions        |
-| write_many     | BatchWriteItem, by 25   | UnprocessedItems                                    |
-| scan           | Scan                    | the whole table, for audit and export               |
+| method         | DynamoDB                | what it adds                                          |
+|----------------|-------------------------|-------------------------------------------------------|
+| get            | GetItem                 |                                                       |
+| get_many       | BatchGetItem, by 100    | asks again for UnprocessedKeys                        |
+| query          | Query                   | up to a limit, also where an answer is cut at 1 MB    |
+| iterate        | Query                   | all of a partition, answer by answer, in flat memory  |
+| sort_keys      | Query                   | the same, but nothing of the records is read          |
+| page           | Query                   | a page of one or several partitions, with cursors     |
+| scan           | Scan                    | the whole table, for audits and exports               |
+| write          | Put/Update/DeleteItem   | conditions                                            |
+| write_back     | UpdateItem              | answers with the record after the update              |
+| transact       | TransactWriteItems      | conflicts, also mixed with failed conditions          |
+| write_many     | BatchWriteItem, by 25   | writes UnprocessedItems again                         |
+| describe       | DescribeTable           |                                                       |
+
+Every call is repeated as `retries` says. Eventually consistent reads are shared by those who want the same at once
+(see `shared_reads`); `_pages` is the one loop that follows `LastEvaluatedKey`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from datastore.dynamo import capacity
 from datastore.dynamo.conditions import Expression
 from datastore.dynamo.errors import Throttled
 from datastore.dynamo.invalidation import written_partitions
+from datastore.dynamo.merge import LARGEST_READ, last_read, merge
 from datastore.dynamo.paging import Page
 from datastore.dynamo.retries import persist
 from datastore.dynamo.shared_reads import SharedReads
-from datastore.dynamo.transport.signing import OPERATIONS, WRITES, request_body
 from datastore.dynamo.writes import Check, Delete, Put, Update
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from datastore.dynamo.attributes import Attribute, Item
     from datastore.dynamo.entity import Entity, ItemKey, Partition
-    from datastore.dynamo.paging import Window
+    from datastore.dynamo.paging import PageRequest
     from datastore.dynamo.writes import Write
 
 R = TypeVar("R")
 
 BATCH_READ = 100
 BATCH_WRITE = 25
-LARGEST_LIMIT = 1000
-_OPERATIONS = {Put: "put_item", Update: "update_item", Delete: "delete_item"}
+_METHODS = {Put: "put_item", Update: "update_item", Delete: "delete_item"}
 
 
 @dataclass(frozen=True, slots=True)
 class Slice(Generic[R]):
-    """Consecutive records of a partition; `more` says whether others may follow. `read` counts filtered ones too."""
+    """Consecutive sort keys and records of a partition.
 
-    records: tuple[R, ...]
-    more: bool
+    `last` is the last sort key that was read, or None if nothing follows. `read` counts filtered records too.
+    """
+
+    items: tuple[tuple[str, R], ...]
     last: str | None
     read: int
 
+    @property
+    def records(self) -> tuple[R, ...]:
+        return tuple(record for _, record in self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A Query or Scan. `decode` makes its answer of the items; reads with one `shared` key are made once for all."""
+
+    call: Callable[..., Awaitable[Mapping[str, Any]]]
+    request: Mapping[str, Any]
+    decode: Callable[[Sequence[Item]], Sequence[Any]]
+    partition: str = ""
+    shared: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """One answer of the engine: the decoded items, how many items were read, and the key to go on from."""
+
+    items: Sequence[Any]
+    read: int
+    start: Item | None
+
 
 class Table:
-    """One table behind a low-level client. Holds no state of its own but the reads that are under way."""
+    """One table, reached through a low-level client. Its only state are the reads that are under way."""
 
     def __init__(self, client: Any, name: str) -> None:
         self.client = client
@@ -72,13 +101,15 @@ class Table:
     # ── reading ──
 
     async def get(self, key: ItemKey[R], *, consistent: bool = False) -> R | None:
+        attempt = partial(self._get, key, consistent=consistent)
         if consistent:
-            return await persist(lambda: self._get(key, consistent=True))
-        attempt = lambda: self._get(key, consistent=False)  # noqa: E731 - for one use
+            return await persist(attempt)
         return await self._shared_reads.read((key.entity, key.pk, key.sk), key.pk, attempt)
 
     async def _get(self, key: ItemKey[R], *, consistent: bool) -> R | None:
-        answer = await self._once("get_item", TableName=self.name, Key=key.attributes, ConsistentRead=consistent)
+        request = {"TableName": self.name, "Key": key.attributes, "ConsistentRead": consistent}
+        answer = await self.client.get_item(ReturnConsumedCapacity="TOTAL", **request)
+        capacity.record_read(answer)
         item = answer.get("Item")
         return key.entity.read(item) if item else None
 
@@ -96,171 +127,144 @@ class Table:
 
     async def _batch_read(self, wanted: Sequence[Mapping[str, Attribute]], *, consistent: bool) -> AsyncIterator[Item]:
         request: Mapping[str, Any] = {self.name: {"Keys": wanted, "ConsistentRead": consistent}}
-
-        async def read() -> Any:
-            answer = await self._once("batch_get_item", RequestItems=request)
-            if not answer["Responses"].get(self.name) and answer.get("UnprocessedKeys"):
-                message = "no key of a batch was read"
-                raise Throttled(message)
-            return answer
-
         while request:
-            answer = await persist(read)
+            answer = await persist(self._batch_read_once, request=request)
             for item in answer["Responses"].get(self.name, ()):
                 yield item
             request = answer.get("UnprocessedKeys") or {}
 
-    async def slice(self, partition: Partition[R], limit: int, *, consistent: bool = False) -> Slice[R]:
-        """Up to `limit` records in the partition's order.
+    async def _batch_read_once(self, request: Mapping[str, Any]) -> Any:
+        answer = await self.client.batch_get_item(RequestItems=request, ReturnConsumedCapacity="TOTAL")
+        capacity.record_read(answer)
+        if not answer["Responses"].get(self.name) and answer.get("UnprocessedKeys"):
+            raise Throttled("no key of a batch was read")
+        return answer
 
-        `limit` bounds what is read: with a filter, fewer may come back while more follow. Answers that the engine
-        cuts short at 1 MB are followed up.
+    async def query(
+        self, partition: Partition[R], *entities: Entity[Any], limit: int, consistent: bool = False
+    ) -> Slice[R]:
+        """Up to `limit` records in the partition's order; of several entities, if they are given.
+
+        `limit` bounds what is read: with a filter, fewer may come back while more follow.
         """
-        records: list[R] = []
-        start: Item | None = None
-        read, last = 0, None
-        while not partition.empty:
-            answer = await self._query(partition, min(limit - read, LARGEST_LIMIT), start, consistent=consistent)
-            read += int(answer.get("ScannedCount", len(answer["Items"])))
-            records += _records(answer, partition.entity)
-            start = answer.get("LastEvaluatedKey")
-            last = start[f"{partition.index or ''}sk"]["S"] if start else None
-            if start is None or read >= limit:
-                break
-        return Slice(tuple(records), start is not None, last, read)
+        items: list[tuple[str, R]] = []
+        read, start = 0, None
+        async for answer in self._pages(self._query(partition, entities, consistent=consistent), limit=limit):
+            items += answer.items
+            read += answer.read
+            start = answer.start
+        return Slice(tuple(items), start[partition.sort_attribute]["S"] if start else None, read)
 
-    async def walk(self, partition: Partition[R], *, consistent: bool = False, by: int = 200) -> AsyncIterator[R]:
-        """Every record of a partition, in flat memory."""
-        start: Item | None = None
-        while not partition.empty:
-            answer = await self._query(partition, by, start, consistent=consistent)
-            for item in answer["Items"]:
-                yield partition.entity.read(item)
-            start = answer.get("LastEvaluatedKey")
-            if start is None:
-                return
+    async def iterate(
+        self, partition: Partition[R], *entities: Entity[Any], consistent: bool = False, at_once: int = 200
+    ) -> AsyncIterator[R]:
+        """Every record of a partition; of several entities, if they are given."""
+        async for answer in self._pages(self._query(partition, entities, consistent=consistent), at_once):
+            for _, record in answer.items:
+                yield record
 
-    async def sorts(self, partition: Partition[Any]) -> AsyncIterator[str]:
+    async def sort_keys(self, partition: Partition[Any]) -> AsyncIterator[str]:
         """Every sort key of a partition and nothing else of its records: a fifth of the work of reading them."""
-        start: Item | None = None
-        attribute = f"{partition.index or ''}sk"
-        while not partition.empty:
-            answer = await self._query(partition, LARGEST_LIMIT, start, consistent=False, show=attribute)
-            for item in answer["Items"]:
-                yield item[attribute]["S"]
-            start = answer.get("LastEvaluatedKey")
-            if start is None:
-                return
+        async for answer in self._pages(self._query(partition, (), consistent=False, keys_only=True)):
+            for sort in answer.items:
+                yield sort
 
-    async def collection(
-        self, partition: Partition[Any], *entities: Entity[Any], consistent: bool = False, limit: int | None = None
-    ) -> list[Any]:
-        """The records of one item collection, each read by the entity that recognises its key; others are left out.
+    async def page(
+        self,
+        partitions: Sequence[Partition[R]],
+        request: PageRequest,
+        *,
+        limit: int | None = None,
+        combine: Callable[[Sequence[R]], R | None] = last_read,
+        consistent: bool = False,
+    ) -> Page[R]:
+        """One page of a connection: of one partition, or of the common order of several (see `merge`).
 
-        `limit` bounds how many are read.
+        At first `limit` records are read of each partition, or as many as the page may need.
         """
-        items = self._items(partition, LARGEST_LIMIT, consistent=consistent, limit=limit)
-        return [record async for item in items for record in _recognised(item, entities)]
+        directed = partitions if request.forward else [partition.turned() for partition in partitions]
+        rest = [partition.past(request.position) for partition in directed]
+        limits = [limit or request.wanted] * len(rest)
+        merged = await merge(self, rest, limits, request.wanted, combine=combine, consistent=consistent)
+        return Page.cut(merged.items, request)
 
-    async def collection_up_to(
-        self, most: int, partition: Partition[Any], *entities: Entity[Any], consistent: bool = False
-    ) -> list[Any] | None:
-        """The same in one Query; None when there are more items than that, or more than an answer's 1 MB."""
-        answer = await self._query(partition, most, None, consistent=consistent)
-        if answer.get("LastEvaluatedKey"):
-            return None
-        return [record for item in answer["Items"] for record in _recognised(item, entities)]
-
-    async def stroll(
-        self, partition: Partition[Any], *entities: Entity[Any], consistent: bool = False, by: int = 200
+    async def scan(
+        self, *entities: Entity[Any], at_once: int = 500, after: ItemKey[Any] | None = None
     ) -> AsyncIterator[Any]:
-        """As `walk`, through a partition that several entities share; what none of them recognises is left out."""
-        async for item in self._items(partition, by, consistent=consistent):
+        """Every record of these entities in the whole table, in no order but always the same. For audits and exports.
+
+        `after` goes on past the key at which an earlier scan stopped; its item need not exist any more.
+        """
+        async for item in self.scan_items(at_once=at_once, after=after):
             for record in _recognised(item, entities):
                 yield record
 
-    async def _items(
-        self, partition: Partition[Any], by: int, *, consistent: bool, limit: int | None = None
-    ) -> AsyncIterator[Item]:
-        start: Item | None = None
-        left = limit
-        while True:
-            answer = await self._query(partition, by if left is None else min(by, left), start, consistent=consistent)
-            for item in answer["Items"]:
+    async def scan_items(self, *, at_once: int = 500, after: ItemKey[Any] | None = None) -> AsyncIterator[Item]:
+        """Every item of the whole table as it is stored."""
+        start = {"ExclusiveStartKey": after.attributes} if after is not None else {}
+        read = _Read(self.client.scan, {"TableName": self.name, **start}, list)
+        async for answer in self._pages(read, at_once):
+            for item in answer.items:
                 yield item
-            start = answer.get("LastEvaluatedKey")
-            if left is not None:
-                left -= len(answer["Items"])
-            if start is None or (left is not None and left <= 0):
-                return
 
-    async def page(self, partition: Partition[R], window: Window, scope: str, *, consistent: bool = False) -> Page[R]:
-        """One page of a connection: a partition seen through a window, its cursors bound to `scope`."""
-        position = window.position(scope)
-        seen = partition if window.forward else partition.turned()
-        found = await self.slice(seen.past(position), window.size + 1, consistent=consistent)
-        return Page.cut(found.records, window, scope, partition.sort_of)
-
-    async def _query(
-        self, partition: Partition[Any], limit: int, start: Item | None, *, consistent: bool, show: str | None = None
-    ) -> Any:
-        into = Expression(partition.entity)
-        prefix = partition.index or ""
-        condition = f"{into.name(prefix + 'pk')} = {into.attribute({'S': partition.pk})}"
-        low, high = partition.low, partition.high
-        if low is not None or high is not None:
-            sort = into.name(prefix + "sk")
-            bounds = [into.attribute({"S": bound}) for bound in (low, high) if bound is not None]
-            if low is None or high is None:
-                condition += f" AND {sort} {'<=' if low is None else '>='} {bounds[0]}"
+    async def _pages(
+        self, read: _Read | None, at_once: int = LARGEST_READ, *, limit: int | None = None
+    ) -> AsyncIterator[_Answer]:
+        """The answers to a read, until `limit` items were read or nothing is left."""
+        if read is None:
+            return
+        request, left = {**read.request, "ReturnConsumedCapacity": "TOTAL"}, limit
+        while True:
+            request["Limit"] = at_once if left is None else min(left, at_once)
+            attempt = partial(_fetch, read, dict(request))
+            if read.shared is None or "ExclusiveStartKey" in request:
+                answer = await persist(attempt)
             else:
-                condition += f" AND {sort} BETWEEN {bounds[0]} AND {bounds[1]}"
-        request: dict[str, Any] = {"Limit": limit, "ScanIndexForward": not partition.descending}
-        if only := partition.only.spell(into):
-            request["FilterExpression"] = only
-        if show is not None:
-            request["ProjectionExpression"] = into.name(show)
+                answer = await self._shared_reads.read((*read.shared, request["Limit"]), read.partition, attempt)
+            yield answer
+            if left is not None:
+                left -= answer.read
+            if answer.start is None or (left is not None and left <= 0):
+                return
+            request["ExclusiveStartKey"] = answer.start
+
+    def _query(
+        self, partition: Partition[Any], entities: Sequence[Entity[Any]], *, consistent: bool, keys_only: bool = False
+    ) -> _Read | None:
+        """The Query of a partition; None if no key lies between its bounds."""
+        if partition.empty:
+            return None
+        into = Expression(partition.entity)
+        request: dict[str, Any] = {"TableName": self.name, "KeyConditionExpression": _key_condition(partition, into)}
+        request["ScanIndexForward"] = not partition.descending
         if partition.index is not None:
             request["IndexName"] = partition.index
         elif consistent:
             request["ConsistentRead"] = True
-        if start is not None:
-            request["ExclusiveStartKey"] = start
-        request.update(TableName=self.name, KeyConditionExpression=condition, **into.parameters())
-        if consistent or start is not None:
-            return await self._call("query", **request)
-        attempt = lambda: self._once("query", **request)  # noqa: E731 - for one use
-        return await self._shared_reads.read(request_body(request), partition.pk, attempt)
-
-    async def scan(
-        self, *entities: Entity[Any], by: int = 500, after: ItemKey[Any] | None = None
-    ) -> AsyncIterator[Any]:
-        """Every record of these entities in the whole table, in no order but always the same. For audits and exports.
-
-        `after` goes on behind a place where a scan was before; its item need not be there any more.
-        """
-        start: Item | None = after.attributes if after is not None else None
-        while True:
-            request = {"ExclusiveStartKey": start} if start else {}
-            answer = await self._call("scan", TableName=self.name, Limit=by, **request)
-            for item in answer["Items"]:
-                for record in _recognised(item, entities):
-                    yield record
-            start = answer.get("LastEvaluatedKey")
-            if start is None:
-                return
+        if only := partition.only.spell(into):
+            request["FilterExpression"] = only
+        if keys_only:
+            request["ProjectionExpression"] = into.name(partition.sort_attribute)
+        request.update(into.parameters())
+        shared = None
+        if not consistent:
+            where = (partition.index, partition.pk, partition.low, partition.high, partition.descending)
+            shared = (*where, only and str(into.values), only, keys_only, partition.entity, *entities)
+        decode = _sort_keys(partition) if keys_only else _sorted_records(partition, entities)
+        return _Read(self.client.query, request, decode, partition.pk, shared)
 
     # ── writing ──
 
     async def write(self, write: Put | Update | Delete) -> None:
         """One write; ConditionFailed if its condition does not hold."""
-        method = _OPERATIONS[type(write)]
+        method = _METHODS[type(write)]
         # Encoded anew for each attempt: a condition on the time must hold when it is sent, not when it was first tried.
-        await persist(lambda: self._once(method, TableName=self.name, **write.parameters()))
+        await persist(lambda: self._write_once(method, TableName=self.name, **write.parameters()))
 
     async def write_back(self, write: Update, kind: Entity[R]) -> R:
         """One update, answered with the record as it is afterwards."""
-        answer = await self._call("update_item", TableName=self.name, ReturnValues="ALL_NEW", **write.parameters())
+        request = {"TableName": self.name, "ReturnValues": "ALL_NEW"}
+        answer = await persist(lambda: self._write_once("update_item", **request, **write.parameters()))
         return kind.read(answer["Attributes"])
 
     async def transact(self, *writes: Write) -> None:
@@ -271,7 +275,7 @@ class Table:
 
         async def attempt() -> None:
             items = [{write.operation: {"TableName": self.name, **write.parameters()}} for write in writes]
-            await self._once("transact_write_items", TransactItems=items)
+            await self._write_once("transact_write_items", TransactItems=items)
 
         await persist(attempt)
 
@@ -295,35 +299,59 @@ class Table:
 
         async def write() -> None:
             nonlocal left
-            answer = await self._once("batch_write_item", RequestItems=left)
+            answer = await self._write_once("batch_write_item", RequestItems=left)
             left = answer.get("UnprocessedItems") or {}
             if left:
-                message = "a part of a batch was not written"
-                raise Throttled(message)
+                raise Throttled("a part of a batch was not written")
 
         await persist(write)
+
+    async def _write_once(self, method: str, **parameters: Any) -> Any:
+        try:
+            answer = await getattr(self.client, method)(ReturnConsumedCapacity="TOTAL", **parameters)
+        finally:  # also after a failure: the write may have been applied
+            self._shared_reads.invalidate(written_partitions(parameters))
+        capacity.record_write(answer)
+        return answer
 
     # ── the table itself ──
 
     async def describe(self) -> Mapping[str, Any]:
-        answer = await self._call("describe_table", TableName=self.name)
+        answer = await persist(self.client.describe_table, TableName=self.name)
         return cast("Mapping[str, Any]", answer["Table"])
 
-    async def _call(self, method: str, **parameters: Any) -> Any:
-        return await persist(lambda: self._once(method, **parameters))
 
-    async def _once(self, method: str, **parameters: Any) -> Any:
-        operation = OPERATIONS.get(method)
-        if operation is None:
-            return await getattr(self.client, method)(**parameters)
-        parameters["ReturnConsumedCapacity"] = "TOTAL"
-        try:
-            answer = await getattr(self.client, method)(**parameters)
-        finally:
-            if operation in WRITES:  # also when it failed: it may have been applied
-                self._shared_reads.invalidate(written_partitions(parameters))
-        capacity.record(operation, answer)
-        return answer
+async def _fetch(read: _Read, request: Mapping[str, Any]) -> _Answer:
+    answer = await read.call(**request)
+    capacity.record_read(answer)
+    items = answer["Items"]
+    return _Answer(read.decode(items), int(answer.get("ScannedCount", len(items))), answer.get("LastEvaluatedKey"))
+
+
+def _key_condition(partition: Partition[Any], into: Expression) -> str:
+    prefix, low, high = partition.index or "", partition.low, partition.high
+    condition = f"{into.name(prefix + 'pk')} = {into.attribute({'S': partition.pk})}"
+    if low is None and high is None:
+        return condition
+    sort = into.name(partition.sort_attribute)
+    bounds = [into.attribute({"S": bound}) for bound in (low, high) if bound is not None]
+    if low is not None and high is not None:
+        return f"{condition} AND {sort} BETWEEN {bounds[0]} AND {bounds[1]}"
+    return f"{condition} AND {sort} {'<=' if low is None else '>='} {bounds[0]}"
+
+
+def _sorted_records(
+    partition: Partition[Any], entities: Sequence[Entity[Any]]
+) -> Callable[[Sequence[Item]], Sequence[Any]]:
+    attribute, read = partition.sort_attribute, partition.entity.read
+    if not entities:
+        return lambda items: [(item[attribute]["S"], read(item)) for item in items]
+    return lambda items: [(item[attribute]["S"], record) for item in items for record in _recognised(item, entities)]
+
+
+def _sort_keys(partition: Partition[Any]) -> Callable[[Sequence[Item]], Sequence[Any]]:
+    attribute = partition.sort_attribute
+    return lambda items: [item[attribute]["S"] for item in items]
 
 
 def _recognised(item: Item, entities: Sequence[Entity[Any]]) -> Iterator[Any]:
@@ -333,11 +361,3 @@ def _recognised(item: Item, entities: Sequence[Entity[Any]]) -> Iterator[Any]:
         if entity.recognises(pk, sk):
             yield entity.read(item)
             return
-
-
-def _records(answer: dict[Any, Any], entity: Entity[R]) -> list[R]:
-    """The records of an answer, made once however many share it."""
-    made: list[R] | None = answer.get(entity)
-    if made is None:
-        made = answer[entity] = [entity.read(item) for item in answer["Items"]]
-    return made

@@ -14,13 +14,13 @@
 | one prediction                         | GetItem EVENT#<id>#<shard> USER#<user>, consistent         | 1           |
 | a submission                           | transaction: gate (open, in time, card), prediction (version) | 1           |
 | predictions before scoring             | EVENT#<id>#<shard>, 16 shards merged                       | 16 a page   |
-| ranked predictions                     | gsi2 EVENT#<id>#RANKED#<lane>, 4 lanes merged              | 4 a page    |
+| ranked predictions                     | gsi2 EVENT#<id>#RANKED#<lane>, 4 shards merged             | 4 a page    |
 | what is left to score                  | EVENT#<id>#<shard>, consistent                             | 1 a hundred |
 | a scored prediction                    | standing (version), then prediction (generation)           | 2           |
-| standings of a season                  | gsi2 STANDINGS#<season>#<lane>, 4 lanes merged             | 4 a page    |
+| standings of a season                  | gsi2 STANDINGS#<season>#<lane>, 4 shards merged            | 4 a page    |
 | a rank among all                       | STANDINGS#<season> SEASON; its histogram, kept             | 1, then 1   |
 | a member's standings and predictions   | gsi1 USER#<user>                                           | 1 a page    |
 
-What is written by many at once lies in 16 shards (people.shard_of); what is read as one list in 4 lanes, because every
+What is written by many at once lies in 16 shards (people.shard_of); what is read as one list in 4, because every
 page asks each lane once.
 """

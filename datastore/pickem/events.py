@@ -27,13 +27,11 @@ from datastore.dynamo import (
     Key,
     Page,
     Partition,
-    Source,
     Table,
     Window,
     Write,
     absent,
     key_text,
-    merge,
     where,
 )
 from datastore.dynamo.attributes import Attribute, Item
@@ -243,33 +241,27 @@ async def events_by_id(table: Table, ids: Sequence[str]) -> Mapping[str, Event]:
 
 
 async def event_page(table: Table, state: EventState | None, window: Window, now: datetime, scope: str) -> Page[Event]:
-    """Newest first. Time alone makes an upcoming event a locked one, so both are read by their start."""
-    if state is None:
-        return await table.page(EVENT.on("gsi1").newest_first(), window, scope)
-    own = EVENT.on("gsi2", state=state).newest_first()
-    begun = f"{key_text(now)}#{HIGHEST}"
+    """Newest first."""
+    partitions = [EVENT.on("gsi1")] if state is None else _partitions_of(state, now)
+    return await table.page([partition.newest_first() for partition in partitions], window.open(scope))
+
+
+def _partitions_of(state: EventState, now: datetime) -> list[Partition[Event]]:
+    """Time alone makes an upcoming event a locked one, so both are read by their start."""
+    stored, begun = EVENT.on("gsi2", state=state), f"{key_text(now)}#{HIGHEST}"
     if state is EventState.UPCOMING:
-        return await table.page(own.between(begun, None), window, scope)
-    if state is not EventState.LOCKED:
-        return await table.page(own, window, scope)
-    due = EVENT.on("gsi2", state=EventState.UPCOMING).newest_first().between(None, begun)
-    return await _merged(table, (own, due), window, scope)
-
-
-async def _merged(table: Table, partitions: Sequence[Partition[Event]], window: Window, scope: str) -> Page[Event]:
-    position = window.position(scope)
-    seen = [partition if window.forward else partition.turned() for partition in partitions]
-    wanted = window.size + 1
-    found = await merge(table, [Source(partition.past(position), wanted) for partition in seen], wanted)
-    return Page.cut(found.records, window, scope, partitions[0].sort_of)
+        return [stored.between(begun, None)]
+    if state is EventState.LOCKED:
+        return [stored, EVENT.on("gsi2", state=EventState.UPCOMING).between(None, begun)]
+    return [stored]
 
 
 async def matches_of(table: Table, event: str) -> Mapping[str, Match]:
-    return {match.id: match async for match in table.walk(MATCH.on(event=event), consistent=True)}
+    return {match.id: match async for match in table.iterate(MATCH.on(event=event), consistent=True)}
 
 
 async def gates_of(table: Table, event: str) -> Sequence[Gate]:
-    return [gate async for gate in table.walk(GATE.on(event=event), consistent=True)]
+    return [gate async for gate in table.iterate(GATE.on(event=event), consistent=True)]
 
 
 # ── writing ──

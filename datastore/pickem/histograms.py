@@ -77,7 +77,7 @@ async def store(table: Table, scope: str, revision: int, histogram: Histogram) -
 
 async def stored(table: Table, scope: str, revision: int) -> Histogram | None:
     """A revision, or None when it is gone: a newer one counts by now."""
-    parts = [part async for part in table.walk(PART.on(scope=scope, revision=revision), consistent=True)]
+    parts = [part async for part in table.iterate(PART.on(scope=scope, revision=revision), consistent=True)]
     if not parts or len(parts) != parts[0].of:
         return None
     return Histogram.unpack(b"".join(part.data for part in parts))
@@ -85,5 +85,5 @@ async def stored(table: Table, scope: str, revision: int) -> Histogram | None:
 
 async def drop(table: Table, scope: str, below: int) -> None:
     """Removes the revisions below one."""
-    old = [part async for part in table.walk(PART.on(scope=scope), consistent=True) if part.revision < below]
+    old = [part async for part in table.iterate(PART.on(scope=scope), consistent=True) if part.revision < below]
     await table.write_many(PART.delete(PART.place_of(part)) for part in old)

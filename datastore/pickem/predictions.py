@@ -18,16 +18,21 @@ from datastore.dynamo import (
     Entity,
     Key,
     Page,
+    PageRequest,
     Table,
     Window,
     absent,
     less,
+    share_of,
     where,
 )
 from datastore.people import SHARDS, shard_of
 from datastore.pickem.events import GATE, Clock, Event, GateState, later, picked
-from datastore.pickem.lanes import LANES, page_of
 from datastore.receipts import Once
+
+RANKING_SHARDS = 4
+"""Partitions of a ranking. Every page reads each, so there are few: four take some 4,000 writes a second on DynamoDB,
+more than several scorers make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ class Prediction:
 
     @property
     def lane(self) -> int:
-        return self.shard % LANES
+        return self.shard % RANKING_SHARDS
 
     @property
     def is_scored(self) -> bool:
@@ -109,16 +114,18 @@ def _changes(old: Mapping[str, int], new: Mapping[str, int]) -> dict[str, int]:
 async def predictions_of_event(table: Table, event: Event, window: Window) -> Page[Prediction]:
     """Best first once they are scored; in the order of the members' ids until then."""
     if event.scored is not None:
-        lanes = [PREDICTION.on("gsi2", event=event.id, lane=lane) for lane in range(LANES)]
-        return await page_of(table, lanes, window, f"predictions:{event.id}:ranked")
+        ranked = [PREDICTION.on("gsi2", event=event.id, lane=lane) for lane in range(RANKING_SHARDS)]
+        request = window.open(f"predictions:{event.id}:ranked")
+        return await table.page(ranked, request, limit=share_of(request.wanted, RANKING_SHARDS))
     shards = [PREDICTION.on(event=event.id, shard=shard) for shard in range(SHARDS)]
-    return await page_of(table, shards, window, f"predictions:{event.id}", consistent=True)
+    request = window.open(f"predictions:{event.id}")
+    return await table.page(shards, request, limit=share_of(request.wanted, SHARDS), consistent=True)
 
 
-def scope_of_user(user: str) -> str:
-    return f"predictions of:{user}"
-
-
-async def predictions_of_user(table: Table, user: str, window: Window) -> Page[Prediction]:
+async def predictions_of_user(table: Table, user: str, request: PageRequest) -> Page[Prediction]:
     """Newest event first."""
-    return await table.page(PREDICTION.on("gsi1", user=user).newest_first(), window, scope_of_user(user))
+    return await table.page([PREDICTION.on("gsi1", user=user).newest_first()], request)
+
+
+def predictions_of_user_request(user: str, window: Window) -> PageRequest:
+    return window.open(f"predictions of:{user}")

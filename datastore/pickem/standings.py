@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from datastore.dynamo import (
     HIGHEST,
@@ -21,18 +22,19 @@ from datastore.dynamo import (
     Entity,
     Key,
     Page,
+    Partition,
     Table,
     Window,
     absent,
     from_best_first,
     less,
+    share_of,
     where,
 )
 from datastore.people import shard_of
 from datastore.pickem import histograms
 from datastore.pickem.histograms import Histogram
-from datastore.pickem.lanes import LANES, page_of
-from datastore.pickem.predictions import PREDICTION, Prediction
+from datastore.pickem.predictions import PREDICTION, RANKING_SHARDS, Prediction
 
 SEASONS_AT_ONCE = 16
 
@@ -60,7 +62,7 @@ class Standing:
 
     @property
     def lane(self) -> int:
-        return shard_of(self.user) % LANES
+        return shard_of(self.user) % RANKING_SHARDS
 
     @property
     def events_played(self) -> int:
@@ -101,8 +103,9 @@ SEASON = Entity(Season, Key("STANDINGS#{season}", "SEASON"))
 
 async def standings_page(table: Table, season: str, window: Window) -> Page[Standing]:
     """By points, then by correct picks, then who joined first."""
-    lanes = [STANDING.on("gsi2", season=season, lane=lane) for lane in range(LANES)]
-    return await page_of(table, lanes, window, f"standings:{season}")
+    shards = [STANDING.on("gsi2", season=season, lane=lane) for lane in range(RANKING_SHARDS)]
+    request = window.open(f"standings:{season}")
+    return await table.page(shards, request, limit=share_of(request.wanted, RANKING_SHARDS))
 
 
 async def standing(table: Table, user: str, season: str) -> Standing | None:
@@ -116,20 +119,30 @@ async def standings_by_user(table: Table, season: str, users: Sequence[str]) -> 
 
 async def standings_of_user(table: Table, user: str) -> list[Standing]:
     """All seasons, the last by name first."""
-    return [one async for one in table.walk(STANDING.on("gsi1", user=user).newest_first())]
+    return [one async for one in table.iterate(STANDING.on("gsi1", user=user).newest_first())]
 
 
-async def member_page(table: Table, user: str, size: int) -> tuple[list[Standing], list[Prediction]]:
+@dataclass(frozen=True, slots=True)
+class MemberPage:
+    """A member's standings, and the newest predictions with their positions."""
+
+    standings: Sequence[Standing]
+    predictions: Sequence[tuple[str, Prediction]]
+
+
+async def member_page(table: Table, user: str, size: int) -> MemberPage:
     """A member's standings and newest predictions, up to `size`, in one read of their item collection."""
-    whole = STANDING.on("gsi1", user=user).newest_first()
+    whole: Partition[Any] = STANDING.on("gsi1", user=user).newest_first()
     whole = replace(whole, low=PREDICTION.indexes["gsi1"].sort.start({}), high=f"STANDING#{HIGHEST}")
-    limit: int | None = size + SEASONS_AT_ONCE
-    found = await table.collection(whole, STANDING, PREDICTION, limit=limit)
-    seasons = [record for record in found if isinstance(record, Standing)]
-    if len(seasons) > SEASONS_AT_ONCE and len(found) == limit:  # more seasons than expected: read on
-        found = await table.collection(whole, STANDING, PREDICTION)
-        seasons = [record for record in found if isinstance(record, Standing)]
-    return seasons, [record for record in found if isinstance(record, Prediction)][:size]
+    standings: list[Standing] = []
+    predictions: list[tuple[str, Prediction]] = []
+    while True:
+        found = await table.query(whole, STANDING, PREDICTION, limit=size + SEASONS_AT_ONCE)
+        standings += [record for record in found.records if isinstance(record, Standing)]
+        predictions += [item for item in found.items if isinstance(item[1], Prediction)]
+        if found.last is None or len(predictions) >= size:
+            return MemberPage(standings, predictions[:size])
+        whole = whole.past(found.last)
 
 
 async def seasons_by_name(table: Table, names: Sequence[str]) -> Mapping[str, Season]:
@@ -178,8 +191,8 @@ async def recount(table: Table, season: str) -> Histogram:
     key = SEASON.at(season=season)
     ticket = (await table.write_back(SEASON.change(key, add={"tickets": 1}), SEASON)).tickets
     counts: Counter[int] = Counter()
-    for lane in range(LANES):
-        async for sort in table.sorts(STANDING.on("gsi2", season=season, lane=lane)):
+    for lane in range(RANKING_SHARDS):
+        async for sort in table.sort_keys(STANDING.on("gsi2", season=season, lane=lane)):
             counts[from_best_first(sort[:10])] += 1
     histogram = Histogram.of(counts)
     await histograms.store(table, _scope(season), ticket, histogram)

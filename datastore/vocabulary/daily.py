@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo import ConditionFailed, Entity, Key, absent, where
 from datastore.refusals import Conflict
-from datastore.vocabulary.lists import LIST, WORD, Word, WordList, shelf_of
+from datastore.vocabulary.lists import LIST, WORD, Word, WordList, owner_scope
 from datastore.vocabulary.word_order import next_word
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ async def move_in_day(table: Table, moved: DailyWord) -> None:
 
 def on_date(table: Table, on: date, owner: str | None) -> AsyncIterator[DailyWord]:
     """What was drawn for a date, of the public lists or of one member's private ones."""
-    return table.walk(DAILY.on("gsi1", date=on, shelf=shelf_of(owner)))
+    return table.iterate(DAILY.on("gsi1", date=on, shelf=owner_scope(owner)))
 
 
 async def review(table: Table, list_id: str, since: date | None, until: date | None, window: Window) -> Page[DailyWord]:
@@ -97,4 +97,4 @@ async def review(table: Table, list_id: str, since: date | None, until: date | N
     partition: Partition[DailyWord] = DAILY.on(None, list=list_id)
     bounds = [f"DAILY#{day}" if day else None for day in (since, until)]
     scope = f"review {list_id} {since or ''} {until or ''}"
-    return await table.page(partition.between(*bounds).newest_first(), window, scope, consistent=True)
+    return await table.page([partition.between(*bounds).newest_first()], window.open(scope), consistent=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from datastore.dynamo import ConditionFailed, Entity, Key, Page, Partition, absent, present, where
@@ -17,7 +18,7 @@ from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from datastore.dynamo import Table, Update, Window
+    from datastore.dynamo import PageRequest, Table, Update, Window
     from datastore.receipts import Once
 
 R = TypeVar("R", "QuizResult", "Sentence")
@@ -189,39 +190,30 @@ async def days_of(table: Table, user: str) -> Days | None:
     return await table.get(DAYS.at(user=user))
 
 
-async def quiz_page(table: Table, user: str, span: Span, window: Window, *, all_lists: bool) -> Page[QuizResult]:
-    """A member's results, newest day first; without those of private lists for anybody else."""
+def quiz_request(user: str, span: Span, window: Window, *, all_lists: bool) -> PageRequest:
+    return window.open(f"quizzes {user} {span} {all_lists}")
+
+
+async def quiz_page(table: Table, user: str, span: Span, request: PageRequest, *, all_lists: bool) -> Page[QuizResult]:
+    """A member's results, newest day first; without those of private lists unless `all_lists`."""
     only = present("correct") if all_lists else present("correct") & where(private=False)
     partition: Partition[QuizResult] = QUIZ.on(None, user=user)
-    return await _page(table, span.of(partition.where(only)), window, quiz_scope(user, span, all_lists=all_lists))
+    return await _page(table, span.of(partition.where(only)), request)
 
 
-def quiz_scope(user: str, span: Span, *, all_lists: bool) -> str:
-    """What the cursors of these pages are bound to."""
-    return f"quizzes {user} {span} {all_lists}"
+def sentence_request(user: str, span: Span, window: Window) -> PageRequest:
+    return window.open(f"sentences {user} {span}")
 
 
-def sentence_scope(user: str, span: Span) -> str:
-    return f"sentences {user} {span}"
-
-
-async def sentence_page(table: Table, user: str, span: Span, window: Window) -> Page[Sentence]:
+async def sentence_page(table: Table, user: str, span: Span, request: PageRequest) -> Page[Sentence]:
     """A member's sentences, newest day first."""
     partition: Partition[Sentence] = SENTENCE.on(None, user=user)
-    return await _page(table, span.of(partition.where(present("text"))), window, sentence_scope(user, span))
+    return await _page(table, span.of(partition.where(present("text"))), request)
 
 
-async def _page(table: Table, partition: Partition[R], window: Window, scope: str) -> Page[R]:
-    """A page of one of two kinds that share the days: what is read and left out is made up for by reading on."""
-    position = window.position(scope)
-    rest = partition.newest_first().past(position)
-    found: list[R] = []
-    while True:
-        part = await table.slice(rest, 2 * (window.size + 1), consistent=True)
-        found += part.records
-        if len(found) > window.size or not part.more:
-            return Page.cut(found[: window.size + 1], window, scope, partition.sort_of)
-        rest = rest.past(part.last)
+async def _page(table: Table, partition: Partition[R], request: PageRequest) -> Page[R]:
+    """A page of one of two kinds that share the days, so twice as much is read."""
+    return await table.page([partition.newest_first()], request, limit=2 * request.wanted, consistent=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +226,16 @@ class Screen:
     sentences: tuple[Sentence, ...]
     days: Days | None
 
+    def quiz_page(self, span: Span, request: PageRequest, *, all_lists: bool) -> Page[QuizResult]:
+        """What `quiz_page` reads, of the days that are here."""
+        shown = (one for one in reversed(self.quizzes) if one.date in span and (all_lists or not one.private))
+        return Page.cut([(QUIZ.sort_of(one), one) for one in islice(shown, request.wanted)], request)
+
+    def sentence_page(self, span: Span, request: PageRequest) -> Page[Sentence]:
+        """What `sentence_page` reads, of the days that are here."""
+        shown = (one for one in reversed(self.sentences) if one.date in span)
+        return Page.cut([(SENTENCE.sort_of(one), one) for one in islice(shown, request.wanted)], request)
+
 
 async def screen(table: Table, user: str, since: date) -> Screen | None:
     """Profile, subscriptions, active days and what was done since a day, in one query of one item collection.
@@ -245,20 +247,21 @@ async def screen(table: Table, user: str, since: date) -> Screen | None:
         PROFILE, None, PROFILE.at(user=user).pk, low=f"DAY#{since}", high="SUBSCRIPTION#\U0010ffff"
     )
     kinds = (QUIZ, SENTENCE, DAYS, PROFILE, SUBSCRIPTION)
-    found = await table.collection_up_to(COLLECTION, span, *kinds, consistent=True)
-    if found is None:
+    found = await table.query(span, *kinds, limit=COLLECTION, consistent=True)
+    if found.last is not None:
         return None
+    records = found.records
     return Screen(
-        next((one for one in found if isinstance(one, Profile)), None),
-        tuple(one for one in found if isinstance(one, Subscription)),
-        tuple(one for one in found if isinstance(one, QuizResult)),
-        tuple(one for one in found if isinstance(one, Sentence)),
-        next((one for one in found if isinstance(one, Days)), None),
+        next((one for one in records if isinstance(one, Profile)), None),
+        tuple(one for one in records if isinstance(one, Subscription)),
+        tuple(one for one in records if isinstance(one, QuizResult)),
+        tuple(one for one in records if isinstance(one, Sentence)),
+        next((one for one in records if isinstance(one, Days)), None),
     )
 
 
 async def everything_on(table: Table, day: date, shard: int) -> AsyncIterator[QuizResult | Sentence]:
     """All results and sentences of a sixteenth of the members on one day."""
     partition: Partition[Any] = QUIZ.on("gsi1", date=day, shard=shard)
-    async for found in table.stroll(partition, QUIZ, SENTENCE, by=1000):
+    async for found in table.iterate(partition, QUIZ, SENTENCE, at_once=1000):
         yield found

@@ -17,7 +17,7 @@ from datastore.refusals import Conflict
 from datastore.vocabulary.word_order import WordOrder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from datastore.dynamo import ItemKey, Page, Partition, Table, Window
     from datastore.receipts import Once
@@ -70,7 +70,7 @@ class WordList:
 
     @property
     def shelf(self) -> str:
-        return shelf_of(None if self.public else self.owner)
+        return owner_scope(None if self.public else self.owner)
 
     @property
     def alphabetical(self) -> str:
@@ -81,7 +81,7 @@ class WordList:
         return self.public or (member is not None and member == self.owner)
 
 
-def shelf_of(owner: str | None) -> str:
+def owner_scope(owner: str | None) -> str:
     """Where lists stand together in an index: the public ones, or one member's private ones."""
     return "PUBLIC" if owner is None else f"OF-{owner}"
 
@@ -137,9 +137,15 @@ async def word_lists(table: Table, ids: Sequence[str]) -> Mapping[str, WordList]
     return {record.list: record for record in found if record is not None}
 
 
-def shelf(owner: str | None) -> Partition[WordList]:
-    """All public lists, or one member's private ones, by name."""
-    return LIST.on("gsi1", shelf=shelf_of(owner))
+def lists_by_name(table: Table, owner: str | None) -> AsyncIterator[WordList]:
+    """All public lists, or one member's private ones."""
+    return table.iterate(LIST.on("gsi1", shelf=owner_scope(owner)))
+
+
+async def lists_page(table: Table, member: str | None, window: Window) -> Page[WordList]:
+    """Public lists and one member's private ones, together by name."""
+    scopes = [owner_scope(None), *([owner_scope(member)] if member is not None else [])]
+    return await table.page([LIST.on("gsi1", shelf=scope) for scope in scopes], window.open("word lists"))
 
 
 async def create_list(table: Table, new: WordList, once: Once) -> None:
@@ -159,18 +165,28 @@ async def create_list(table: Table, new: WordList, once: Once) -> None:
 # ── words ──
 
 
-def words(found: WordList) -> Partition[Word]:
-    """The list's words in their order."""
+def words(table: Table, found: WordList, *, consistent: bool = False) -> AsyncIterator[Word]:
+    """All words of a list in their order."""
+    return table.iterate(_words(found), consistent=consistent, at_once=1000)
+
+
+def _words(found: WordList) -> Partition[Word]:
     partition: Partition[Word] = WORD.on(None, list=found.list)
     return partition.between(None, f"WORD#{found.word_count - 1:06d}" if found.word_count else "WORD")
 
 
 async def word_page(table: Table, found: WordList, window: Window) -> Page[Word]:
-    return await table.page(words(found), window, f"words {found.list}", consistent=True)
+    return await table.page([_words(found)], window.open(f"words {found.list}"), consistent=True)
 
 
 async def word(table: Table, list_id: str, ordinal: int) -> Word | None:
     return await table.get(WORD.at(list=list_id, ordinal=ordinal))
+
+
+async def words_at(table: Table, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Word]:
+    """The words there are, by list and ordinal."""
+    found = await table.get_many([WORD.at(list=list_id, ordinal=ordinal) for list_id, ordinal in places])
+    return {(word.list, word.ordinal): word for word in found if word is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +199,8 @@ class AddedWords:
 
 
 async def added_words(table: Table, added: AddedWords) -> tuple[Word, ...]:
-    partition = words(added.list).between(f"WORD#{added.first:06d}", None)
-    return (await table.slice(partition, added.count, consistent=True)).records
+    partition = _words(added.list).between(f"WORD#{added.first:06d}", None)
+    return (await table.query(partition, limit=added.count, consistent=True)).records
 
 
 @dataclass(frozen=True, slots=True)

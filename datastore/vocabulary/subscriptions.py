@@ -71,12 +71,12 @@ SUBSCRIBERS = Entity(Subscribers, Key("LIST#{list}", "SUBSCRIBERS#{shard:02d}"))
 
 
 async def subscriber_count(table: Table, list_id: str) -> int:
-    found = await table.slice(SUBSCRIBERS.on(None, list=list_id), SHARDS, consistent=True)
+    found = await table.query(SUBSCRIBERS.on(None, list=list_id), limit=SHARDS, consistent=True)
     return sum(part.count for part in found.records)
 
 
 async def subscriptions(table: Table, user: str) -> list[Subscription]:
-    return [one async for one in table.walk(SUBSCRIPTION.on(None, user=user), consistent=True)]
+    return [one async for one in table.iterate(SUBSCRIPTION.on(None, user=user), consistent=True)]
 
 
 async def subscribe(table: Table, wanted: Subscription, once: Once) -> Subscription:
@@ -179,7 +179,7 @@ async def readers(table: Table, shard: int, *, by: int = 500) -> AsyncIterator[R
     held: dict[str, Profile] = {}
     current: Reader | None = None
     partition: Partition[Any] = PROFILE.on("gsi1", shard=shard)
-    async for record in table.stroll(partition, PROFILE, SUBSCRIPTION, by=by):
+    async for record in table.iterate(partition, PROFILE, SUBSCRIPTION, at_once=by):
         if isinstance(record, Subscription):
             if current is None or current.user != record.user:
                 if current is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo import ConditionFailed, Entity, Key, Page, Partition, absent
 from datastore.refusals import Conflict
@@ -102,8 +102,8 @@ async def board_now(table: Table, slug: str, *, consistent: bool = False) -> Boa
     if not is_slug(slug):
         return None
     place = BOARD.at(slug=slug)
-    beside: Partition[Board] = Partition(BOARD, None, place.pk, low=place.sk, high=f"{place.sk}#\U0010ffff")
-    found = await table.collection(beside, BOARD, STIRRING, consistent=consistent)
+    beside: Partition[Any] = Partition(BOARD, None, place.pk, low=place.sk, high=f"{place.sk}#\U0010ffff")
+    found = [record async for record in table.iterate(beside, BOARD, STIRRING, consistent=consistent)]
     board = next((record for record in found if isinstance(record, Board)), None)
     if board is None:
         return None
@@ -112,7 +112,7 @@ async def board_now(table: Table, slug: str, *, consistent: bool = False) -> Boa
 
 async def boards_page(table: Table, window: Window) -> Page[Board]:
     """By slug."""
-    return await table.page(BOARD.on("gsi1"), window, "boards")
+    return await table.page([BOARD.on("gsi1")], window.open("boards"))
 
 
 async def create_board(table: Table, board: Board, once: Once) -> Board:

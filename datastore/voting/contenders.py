@@ -15,7 +15,7 @@ from datastore.refusals import Conflict, NotFound, Unavailable
 from datastore.voting.boards import BOARD, MAIN, Board, board_now, ensure_main
 
 if TYPE_CHECKING:
-    from datastore.dynamo import Slice, Table, Window, Write
+    from datastore.dynamo import PageRequest, Slice, Table, Window, Write
     from datastore.receipts import Once
 
 _PAUSE = 0.03
@@ -113,19 +113,27 @@ async def contenders_at(table: Table, places: Sequence[tuple[str, int]]) -> Mapp
     return {(record.board, record.ordinal): record for record in found if record is not None}
 
 
-async def contenders_page(table: Table, board: str, window: Window) -> Page[Contender]:
+def contenders_request(board: str, window: Window) -> PageRequest:
+    return window.open(f"contenders {board}")
+
+
+async def contenders_page(table: Table, board: str, request: PageRequest) -> Page[Contender]:
     """In the order in which they joined, the retired ones among them."""
-    return await table.page(CONTENDER.on(board=board), window, f"contenders {board}")
+    return await table.page([CONTENDER.on(board=board)], request)
+
+
+def leaderboard_request(board: str, window: Window) -> PageRequest:
+    return window.open(f"leaderboard {board}")
 
 
 async def leaderboard_slice(table: Table, board: str, position: str | None, limit: int) -> Slice[Contender]:
-    """Best first, then by name, behind a position of that order."""
-    return await table.slice(CONTENDER.on("gsi1", board=board).past(position), limit)
+    """Best first, then by name, past a position in that order."""
+    return await table.query(CONTENDER.on("gsi1", board=board).past(position), limit=limit)
 
 
 async def roster(table: Table, board: str) -> AsyncIterator[Contender]:
     """Every contender of a board as it is now."""
-    async for record in table.walk(CONTENDER.on(board=board), consistent=True, by=1000):
+    async for record in table.iterate(CONTENDER.on(board=board), consistent=True, at_once=1000):
         yield record
 
 

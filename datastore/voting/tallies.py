@@ -12,15 +12,16 @@ import asyncio
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import ceil
 from typing import TYPE_CHECKING
 
-from datastore.dynamo import ConditionFailed, Entity, Key, less, present
+from datastore.dynamo import BATCH_READ, ConditionFailed, Entity, Key, Page, less, present
 from datastore.refusals import NotFound
 from datastore.voting.boards import BOARD
 
 if TYPE_CHECKING:
-    from datastore.dynamo import Table
+    from datastore.dynamo import PageRequest, Table, Window
     from datastore.voting.boards import Board
 
 _SECONDS = 0.008
@@ -93,7 +94,7 @@ async def contender_sums(table: Table, board: Board) -> Mapping[int, tuple[int, 
 
     async def add(shard: int) -> None:
         place = TALLY.on(board=board.slug, shard=shard)
-        async for tally in table.walk(place, consistent=True, by=1000):
+        async for tally in table.iterate(place, consistent=True, at_once=1000):
             wins, losses, ties = sums.get(tally.ordinal, (0, 0, 0))
             sums[tally.ordinal] = (wins + tally.w, losses + tally.l, ties + tally.t)
 
@@ -118,38 +119,47 @@ async def pair_records(
     return [by_pair[pair] for pair in pairs]
 
 
-async def pairs_page(table: Table, board: Board, position: str | None, limit: int) -> list[PairTally]:
-    """The records of pairs that were voted on, in the order of their ordinals, behind a position of that order.
+def pairs_request(board: str, window: Window) -> PageRequest:
+    return window.open(f"matchups {board}")
 
-    Every shard shows its first `limit` pairs. The first `limit` of them all lie before the last one that any
-    unfinished shard showed, so no record among them lacks a shard's share.
-    """
-    wanted = limit
-    while True:
-        slices = await asyncio.gather(
-            *(
-                table.slice(PAIR.on(board=board.slug, shard=shard).past(position), wanted)
-                for shard in range(board.spread)
-            )
-        )
-        sums: dict[str, PairTally] = {}
-        for found in slices:
-            for tally in found.records:
-                key = PAIR.sort_of(tally)
-                sums[key] = _sum(sums[key], tally) if key in sums else tally
-        edge = min((found.last for found in slices if found.more and found.last), default=None)
-        complete = [sums[key] for key in sorted(sums) if edge is None or key <= edge]
-        shown = [tally for tally in complete if tally.votes]
-        if len(shown) >= limit or edge is None:
-            return shown[:limit]
-        wanted *= 2  # so many pairs whose votes were all voided
+
+async def pairs_page(table: Table, board: Board, request: PageRequest) -> Page[PairTally]:
+    """The records of pairs that were voted on, in the order of their ordinals."""
+    shards = [PAIR.on(board=board.slug, shard=shard) for shard in range(board.spread)]
+    return await table.page(shards, request, combine=_voted)
+
+
+def _voted(shares: Sequence[PairTally]) -> PairTally | None:
+    """The record that shards hold together; None if all of its votes were voided."""
+    record = reduce(_sum, shares)
+    return record if record.votes else None
+
+
+def pairs_of_contender_request(board: str, ordinal: int, window: Window) -> PageRequest:
+    return window.open(f"matchups {board}/{ordinal}")
+
+
+async def pairs_of_contender(table: Table, board: Board, ordinal: int, request: PageRequest) -> Page[PairTally]:
+    """The records of one contender's pairs that were voted on, by the others' order of joining."""
+    first = 0 if request.position is None else int(request.position) + 1
+    others = [other for other in range(first, board.size) if other != ordinal]
+    found: list[tuple[str, PairTally]] = []
+    # As many as one batch read takes; the records of most opponents are in the first one or two.
+    step = max(1, BATCH_READ // board.spread)
+    for start in range(0, len(others), step):
+        batch = others[start : start + step]
+        records = await pair_records(table, board, [(min(other, ordinal), max(other, ordinal)) for other in batch])
+        found += [(str(other), record) for other, record in zip(batch, records, strict=True) if record.votes]
+        if len(found) >= request.wanted:
+            break
+    return Page.cut(found, request)
 
 
 async def all_pairs(table: Table, board: Board) -> list[PairTally]:
     """Every shard's share of every record, for the strengths."""
 
     async def of(shard: int) -> list[PairTally]:
-        return [tally async for tally in table.walk(PAIR.on(board=board.slug, shard=shard), by=1000)]
+        return [tally async for tally in table.iterate(PAIR.on(board=board.slug, shard=shard), at_once=1000)]
 
     shares = await asyncio.gather(*(of(shard) for shard in range(board.spread)))
     return [tally for share in shares for tally in share]

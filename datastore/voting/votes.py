@@ -55,7 +55,7 @@ VOTE = Entity(Vote, Key("VOTER#{voter}#{board}", "VOTE#{number:010d}"))
 
 
 async def latest_vote(table: Table, voter: str, board: str) -> Vote | None:
-    found = await table.slice(VOTE.on(voter=voter, board=board).newest_first(), 1, consistent=True)
+    found = await table.query(VOTE.on(voter=voter, board=board).newest_first(), limit=1, consistent=True)
     return found.records[0] if found.records else None
 
 
@@ -85,7 +85,7 @@ async def cast(table: Table, vote: Vote) -> Vote:
 async def void_votes(table: Table, voter: str, board: str) -> int:
     """Takes back every counted vote of a voter; how many this call took back."""
     taken, batch = 0, list[Vote]()
-    async for vote in table.walk(VOTE.on(voter=voter, board=board), consistent=True):
+    async for vote in table.iterate(VOTE.on(voter=voter, board=board), consistent=True):
         if vote.counts:
             batch.append(vote)
         if len(batch) == AT_ONCE:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import zlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -25,13 +23,10 @@ from resolvers.loading.loader import Kept
 if TYPE_CHECKING:
     from resolvers.context import Services
 
-P = TypeVar("P")
-
 KEPT_FOR = 45.0
 """Seconds for which the planner goes by counts it has read; they decide a page's price, not its comments."""
 SETTLED_EVERY = 2.0
 MOST_SETTLED_AT_ONCE = 100
-_HURRIED_READS = 2
 _log = structlog.get_logger("ringside.comments")
 
 
@@ -100,9 +95,9 @@ async def comment_statistics(ctx: Context, /, *, product: AnyId, language: str |
 
 async def top_products(ctx: Context, /, *, window: Window) -> Page[Leader]:
     """Best first; at most two seconds behind what was posted."""
-    window.position(counts.LEADERS_SCOPE)
+    request = counts.leaders_request(window)
     await ctx.services.get(Counts).settle_all()
-    return await counts.leaders(ctx.table, window)
+    return await counts.leaders(ctx.table, request)
 
 
 async def statistics_of(ctx: Context, leader: Leader, /) -> Statistics:
@@ -110,16 +105,12 @@ async def statistics_of(ctx: Context, leader: Leader, /) -> Statistics:
 
 
 class Counts:
-    """What one process knows and does about counts: recent ones, moves under way, leaders to settle."""
-
-    BUCKETS = 1024
+    """What one process knows and does about counts: recent ones, and leaders to settle."""
 
     def __init__(self, services: Services) -> None:
         self._house = services
         self._kept: Kept[str, CommentCounts] = Kept(self._read, seconds=KEPT_FOR)
         self._now: Together[str, CommentCounts] = Together(self._read_now)
-        self._moving = [0] * self.BUCKETS
-        self._moved = [0] * self.BUCKETS
         self._to_settle: set[str] = set()
         self._settling: dict[str, asyncio.Task[None]] = {}
         self._looked = float("-inf")
@@ -135,9 +126,7 @@ class Counts:
     async def _read_now(self, products: Sequence[str]) -> Mapping[str, CommentCounts]:
         found = await asyncio.gather(*(counts.census(self._house.table, product) for product in products))
         for product, census in zip(products, found, strict=True):
-            known = self._kept.at_hand(product)
-            # The same counts stay the same object, which has the plans that were made from them.
-            self._kept.put(product, known[0] if known and known[0] == census else census)
+            self._kept.put(product, census)
         return dict(zip(products, found, strict=True))
 
     async def recent(self, wanted: Filter) -> CommentCounts:
@@ -158,37 +147,6 @@ class Counts:
             self._kept.forget(product)
         if _five_stars(old) != _five_stars(new):
             self.settle_soon(product)
-
-    # ── moves ──
-
-    @contextmanager
-    def moving(self, old: Comment | None, new: Comment | None) -> Iterator[None]:
-        """Around a write that may take a comment from one partition of an index to another."""
-        if old is None or new is None or (old.language, old.rating) == (new.language, new.rating):
-            yield
-            return
-        bucket = zlib.crc32(new.product.encode()) % self.BUCKETS
-        self._moving[bucket] += 1
-        try:
-            yield
-        finally:
-            self._moving[bucket] -= 1
-            self._moved[bucket] += 1
-
-    async def undisturbed(self, product: str, read: Callable[[bool], Awaitable[P]]) -> P:
-        """What is read while no comment moves between partitions.
-
-        Queries of one page see different moments. A comment that moves in between can be missed by all of them: then
-        the page is read again, and when that is disturbed too, steadily, where nothing moves. Moves that other
-        processes make are not known here.
-        """
-        bucket = zlib.crc32(product.encode()) % self.BUCKETS
-        for _ in range(_HURRIED_READS):
-            before = self._moved[bucket]
-            found = await read(False)
-            if self._moved[bucket] == before and not self._moving[bucket]:
-                return found
-        return await read(True)
 
     # ── leaders ──
 

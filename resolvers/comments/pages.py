@@ -52,14 +52,11 @@ async def comments_page(
 ) -> CommentPage:
     """The page, and on request how it was read. A cursor of another filter is refused before anything is read."""
     wanted = filter_of(product, languages, ratings)
-    window.position(wanted.scope)
-    counts = ctx.services.get(Counts)
-    census = await counts.recent(wanted)
+    request = comments.page_request(wanted, window)
+    census = await ctx.services.get(Counts).recent(wanted)
     began = time.perf_counter()
     with metered() as spent:
-        found = await counts.undisturbed(
-            wanted.product, lambda steady: comments.page(ctx.table, wanted, census, window, steady=steady)
-        )
+        found = await comments.page(ctx.table, wanted, census, request)
     if ctx.explain and found.account is not None:
         milliseconds = round((time.perf_counter() - began) * 1000, 2)
         plan = _explained(wanted, found.account, units=spent.read_units, milliseconds=milliseconds)
@@ -284,10 +281,8 @@ async def _changed(ctx: Context, key: str, change: Callable[[Comment], Comment],
 
 
 async def _carried_out(ctx: Context, answer: Any, change: CommentChange) -> None:
-    counts = ctx.services.get(Counts)
-    with counts.moving(change.old, change.new):
-        await comments.rewrite(ctx.table, ctx.once, answer, change)
-    counts.written(change.old, change.new)
+    await comments.rewrite(ctx.table, ctx.once, answer, change)
+    ctx.services.get(Counts).written(change.old, change.new)
 
 
 def _revised(one: Comment, **changes: Any) -> Comment:

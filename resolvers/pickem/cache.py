@@ -16,8 +16,7 @@ from datastore.pickem import events as stored
 from datastore.pickem import histograms, standings
 from datastore.pickem.events import Event, Match, VersionConflict
 from datastore.pickem.histograms import Histogram
-from datastore.pickem.predictions import Prediction
-from datastore.pickem.standings import Season, Standing
+from datastore.pickem.standings import MemberPage, Season
 from datastore.receipts import Once
 from datastore.refusals import Unavailable
 from resolvers.context import Context, Services
@@ -38,9 +37,7 @@ class Pickem:
         self._house = services
         self.events: Together[str, Event] = Together(self.events_now)
         self.seasons: Together[str, Season] = Together(self._seasons)
-        self.members: Together[tuple[str, int | None], tuple[list[Standing], list[Prediction]]] = Together(
-            self._member_pages
-        )
+        self.members: Together[tuple[str, int | None], MemberPage] = Together(self._member_pages)
         self.cards: Kept[tuple[str, int], Mapping[str, Match]] = Kept(self._cards, seconds=_AN_HOUR, most=_CARDS)
         self.picked: Kept[str, Mapping[str, int]] = Kept(self._picked, seconds=_AN_HOUR, most=_CARDS)
         self._events_ranks: Kept[tuple[str, int], Histogram] = Kept(
@@ -147,7 +144,7 @@ class Pickem:
 
     async def _member_pages(
         self, keys: Sequence[tuple[str, int | None]]
-    ) -> Mapping[tuple[str, int | None], tuple[list[Standing], list[Prediction]]]:
+    ) -> Mapping[tuple[str, int | None], MemberPage]:
         """Standings (None) and first pages of predictions (how many) of members, one read a member."""
         wanted: dict[str, list[int | None]] = {}
         for user, size in keys:
@@ -156,10 +153,10 @@ class Pickem:
         by_user = dict(zip(wanted, pages, strict=True))
         return {(user, size): by_user[user] for user, size in keys}
 
-    async def _member_page(self, user: str, sizes: Sequence[int | None]) -> tuple[list[Standing], list[Prediction]]:
+    async def _member_page(self, user: str, sizes: Sequence[int | None]) -> MemberPage:
         largest = max((size for size in sizes if size is not None), default=None)
         if largest is None:
-            return await standings.standings_of_user(self._house.table, user), []
+            return MemberPage(await standings.standings_of_user(self._house.table, user), ())
         return await standings.member_page(self._house.table, user, largest)
 
 

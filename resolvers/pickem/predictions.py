@@ -62,17 +62,16 @@ async def predictions(ctx: Context, /, *, event: EventId, window: Window) -> Pag
 
 async def user_predictions(ctx: Context, profile: Profile, /, *, window: Window) -> Page[PredictionView]:
     """A member's predictions, newest event first; the first page shares its read with the member's standings."""
-    if window.forward and window.cursor is None:
-        loaded = await pickem_of(ctx).members.load((profile.user, window.size + 1))
-        found = loaded[1] if loaded else []
-        scope = stored.scope_of_user(profile.user)
-        page = Page.cut(found, window, scope, stored.PREDICTION.on("gsi1", user=profile.user).sort_of)
+    request = stored.predictions_of_user_request(profile.user, window)
+    if request.forward and request.position is None:
+        loaded = await pickem_of(ctx).members.load((profile.user, request.wanted))
+        page = Page.cut(loaded.predictions if loaded else (), request)
     else:
-        page = await stored.predictions_of_user(ctx.table, profile.user, window)
+        page = await stored.predictions_of_user(ctx.table, profile.user, request)
     return page.map(await _entries(ctx, page.nodes))
 
 
-async def _entries(ctx: Context, found: tuple[Prediction, ...]) -> list[PredictionView]:
+async def _entries(ctx: Context, found: Sequence[Prediction]) -> list[PredictionView]:
     ids = list({one.event for one in found})
     events = await pickem_of(ctx).events_now(ids) if ids else {}
     return [PredictionView(one, events[one.event]) for one in found]

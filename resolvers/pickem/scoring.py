@@ -170,7 +170,7 @@ class _Walk:
 
     async def through(self, shard: int) -> None:
         partition = PREDICTION.on(event=self.event.id, shard=shard)
-        async for some in _chunks(self.table.walk(partition, consistent=True, by=AT_ONCE), AT_ONCE):
+        async for some in _chunks(self.table.iterate(partition, consistent=True, at_once=AT_ONCE), AT_ONCE):
             todo = [self._scored(one) for one in some if one.generation < self.event.generation]
             await self._credit(todo)
             # What another scorer did has the same points, or those of a later generation; then this count is not used.

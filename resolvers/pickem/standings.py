@@ -33,7 +33,7 @@ async def user_standings(ctx: Context, profile: Profile, /) -> list[StandingView
     """One for each season the member has played in, the last by name first."""
     kept = pickem_of(ctx)
     loaded = await kept.members.load((profile.user, None))
-    found = loaded[0] if loaded else []
+    found = loaded.standings if loaded else ()
     seasons = await asyncio.gather(*(kept.ranks_of_season(one.season) for one in found))
     return [standing_view(one, histogram) for one, (_, histogram) in zip(found, seasons, strict=True)]
 

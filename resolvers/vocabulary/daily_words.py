@@ -11,7 +11,7 @@ from typing import Annotated
 import structlog
 
 from datastore import vocabulary
-from datastore.dynamo import Page, Source, Window, merge
+from datastore.dynamo import Page, Window
 from datastore.people import Profile
 from datastore.refusals import Conflict, InvalidInput
 from datastore.vocabulary import (
@@ -70,15 +70,10 @@ async def word_list(ctx: Context, /, *, id: ListId) -> WordList | None:  # noqa:
 
 async def word_lists(ctx: Context, /, *, window: Window) -> Page[WordList]:
     """Public lists and the viewer's own private ones, together by name."""
-    scope = "word lists"
-    position = window.position(scope)
-    member = reader(ctx)
-    shelves = [vocabulary.shelf(None), *([vocabulary.shelf(member)] if member is not None else [])]
-    sources = [Source(shelf.past(position), window.size + 1) for shelf in shelves]
-    merged = await merge(ctx.table, sources, window.size + 1)
-    for found in merged.records:
+    page = await vocabulary.lists_page(ctx.table, reader(ctx), window)
+    for found in page.nodes:
         ctx.services.get(Shelves).lists.put(found.list, found)
-    return Page.cut(merged.records, window, scope, shelves[0].sort_of)
+    return page
 
 
 async def owner(ctx: Context, found: WordList, /) -> Profile | None:
@@ -157,8 +152,8 @@ def checked(list_id: str, word: NewWord, path: tuple[str, ...]) -> Word:
 async def daily_words(ctx: Context, /, *, on: date | None = None) -> list[DailyWord]:
     """The words of all lists that the viewer may see, by the lists' names."""
     day = await _day(ctx, on)
-    shelves = [None, member] if (member := reader(ctx)) is not None else [None]
-    found = [drawn for shelf in shelves for drawn in await _shelf_on(ctx, shelf, day)]
+    owners = [None, member] if (member := reader(ctx)) is not None else [None]
+    found = [drawn for owner_id in owners for drawn in await _drawn_on(ctx, owner_id, day)]
     lists = await ctx.services.get(Shelves).lists.load_many([drawn.list for drawn in found])
     known = [(one.alphabetical, one.list, drawn) for one, drawn in zip(lists, found, strict=True) if one is not None]
     return [drawn for _, _, drawn in sorted(known, key=lambda row: row[:2])]
@@ -198,18 +193,18 @@ async def _day(ctx: Context, on: date | None) -> date:
     return on
 
 
-async def _shelf_on(ctx: Context, owner_id: str | None, day: date) -> list[DailyWord]:
-    """A shelf's words of a day. On the day itself, lists that have none yet get theirs."""
+async def _drawn_on(ctx: Context, owner_id: str | None, day: date) -> list[DailyWord]:
+    """The words of all lists of an owner on a day. On the day itself, lists that have none yet get theirs."""
     found = {drawn.list: drawn async for drawn in vocabulary.on_date(ctx.table, day, owner_id)}
-    shelves, shelf = ctx.services.get(Shelves), vocabulary.shelf_of(owner_id)
-    if day >= _today(ctx) and not shelves.complete(shelf, day):
-        lists = [one async for one in ctx.table.walk(vocabulary.shelf(owner_id)) if one.word_count]
+    shelves = ctx.services.get(Shelves)
+    if day >= _today(ctx) and not shelves.complete(owner_id, day):
+        lists = [one async for one in vocabulary.lists_by_name(ctx.table, owner_id) if one.word_count]
         room = asyncio.Semaphore(_DRAWS_AT_ONCE)
         missing = [one for one in lists if one.list not in found]
         drawn = await asyncio.gather(*(_drawn(ctx, one, day, room) for one in missing))
         found |= {one.list: one for one in drawn if one is not None}
         if not missing:  # what was drawn just now may not be in the index yet
-            shelves.completed(shelf, day)
+            shelves.completed(owner_id, day)
     return list(found.values())
 
 

@@ -12,11 +12,11 @@ from datetime import date, timedelta
 from typing import Annotated
 
 from datastore import vocabulary
-from datastore.dynamo import Page, Window
+from datastore.dynamo import Page, PageRequest, Window
 from datastore.ids import is_ulid
 from datastore.people import Profile
 from datastore.refusals import InvalidInput, NotAllowed, NotFound
-from datastore.vocabulary import QUIZ, SENTENCE, QuizResult, Screen, Sentence, Span, Word, WordList
+from datastore.vocabulary import QuizResult, Screen, Sentence, Span, Word, WordList
 from resolvers import people
 from resolvers.context import UNSET, Context, NodeOf, Unset
 from resolvers.loading.batched import together
@@ -178,12 +178,11 @@ async def quiz_results(
 ) -> Page[QuizResult]:
     """Newest day first; results of private lists are for their owner."""
     span, own = Span(from_, to), reader(ctx) == profile.user
-    screen = await _screen(ctx, profile, span, window)
+    request = vocabulary.quiz_request(profile.user, span, window, all_lists=own)
+    screen = await _screen(ctx, profile, span, request)
     if screen is None:
-        return await vocabulary.quiz_page(ctx.table, profile.user, span, window, all_lists=own)
-    shown = [one for one in reversed(screen.quizzes) if one.date in span and (own or not one.private)]
-    scope = vocabulary.quiz_scope(profile.user, span, all_lists=own)
-    return Page.cut(shown[: window.size + 1], window, scope, QUIZ.sort_of)
+        return await vocabulary.quiz_page(ctx.table, profile.user, span, request, all_lists=own)
+    return screen.quiz_page(span, request, all_lists=own)
 
 
 async def sentences(
@@ -191,16 +190,16 @@ async def sentences(
 ) -> Page[Sentence]:
     """Newest day first."""
     span = Span(from_, to)
-    screen = await _screen(ctx, profile, span, window)
+    request = vocabulary.sentence_request(profile.user, span, window)
+    screen = await _screen(ctx, profile, span, request)
     if screen is None:
-        return await vocabulary.sentence_page(ctx.table, profile.user, span, window)
-    shown = [one for one in reversed(screen.sentences) if one.date in span]
-    return Page.cut(shown[: window.size + 1], window, vocabulary.sentence_scope(profile.user, span), SENTENCE.sort_of)
+        return await vocabulary.sentence_page(ctx.table, profile.user, span, request)
+    return screen.sentence_page(span, request)
 
 
-async def _screen(ctx: Context, profile: Profile, span: Span, window: Window) -> Screen | None:
+async def _screen(ctx: Context, profile: Profile, span: Span, request: PageRequest) -> Screen | None:
     """The profile screen for a first page of recent days, which it reads with everything else."""
-    if span.since is None or window.cursor is not None or span.since < ctx.now().date() - SCREEN:
+    if span.since is None or request.position is not None or span.since < ctx.now().date() - SCREEN:
         return None
     return await ctx.services.get(Screens).load(profile.user, span.since)
 
@@ -244,12 +243,11 @@ async def quiz_leaderboard(
     window: Window,
 ) -> Page[QuizStanding]:
     """A day's members, best first. A list that the viewer may not see looks like one without quizzes."""
-    scope = f"quiz leaderboard {on} {list or ''}"
-    window.position(scope)  # a cursor of another list is refused before anything is read
+    request = window.open(f"quiz leaderboard {on} {list or ''}")
     if list is not None and await visible_list(ctx, list) is None:
-        return Page.cut((), window, scope, str)
+        return Page.cut((), request)
     day = await ctx.services.get(QuizDays).day(on)
-    return day.page(list, window, scope)
+    return day.page(list, request)
 
 
 @together

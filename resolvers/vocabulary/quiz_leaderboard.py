@@ -19,7 +19,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from datastore import vocabulary
-from datastore.dynamo import Page, Window, best_first
+from datastore.dynamo import Page, PageRequest, best_first
 from datastore.dynamo.budgets import unhurried
 from datastore.people import SHARDS
 from datastore.vocabulary import QuizResult, Sentence
@@ -82,14 +82,12 @@ class QuizDay:
                 counted.sentences += 1
             self._ranked.pop(listed, None)
 
-    def page(self, listed: str | None, window: Window, scope: str) -> Page[QuizStanding]:
-        """The rows behind a cursor's position, which need not be there any more."""
-        after = window.position(scope)
+    def page(self, listed: str | None, request: PageRequest) -> Page[QuizStanding]:
+        """The rows after a cursor's position, which need not be there any more."""
         positions, rows = self._rows(listed)
-        start = bisect_right(positions, after) if after is not None else 0
-        found = list(zip(rows, positions, strict=True))[start : start + window.size + 1]
-        page = Page.cut(found, window, scope, lambda pair: pair[1])
-        return page.map([row for row, _ in page.nodes])
+        start = bisect_right(positions, request.position) if request.position is not None else 0
+        shown = slice(start, start + request.wanted)
+        return Page.cut(list(zip(positions[shown], rows[shown], strict=True)), request)
 
     def _rows(self, listed: str | None) -> tuple[list[str], list[QuizStanding]]:
         if listed not in self._ranked:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from datastore import vocabulary
 from datastore.dynamo import key_text
 from datastore.refusals import InvalidInput, NotFound
-from datastore.vocabulary import WORD, Word, WordList
+from datastore.vocabulary import Word, WordList
 from resolvers.loading.loader import Kept
 
 if TYPE_CHECKING:
@@ -28,28 +28,27 @@ class Shelves:
         self._house = services
         self.lists: Kept[str, WordList] = Kept(self._read_lists, seconds=LISTS_KEPT)
         self.words: Kept[tuple[str, int], Word] = Kept(self._read_words, seconds=WORDS_KEPT)
-        self._complete: dict[tuple[str, date], float] = {}
+        self._complete: dict[tuple[str | None, date], float] = {}
 
     async def _read_lists(self, ids: Sequence[str]) -> Mapping[str, WordList]:
         return await vocabulary.word_lists(self._house.table, ids)
 
     async def _read_words(self, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Word]:
-        found = await self._house.table.get_many([WORD.at(list=one, ordinal=ordinal) for one, ordinal in places])
-        return {(word.list, word.ordinal): word for word in found if word is not None}
+        return await vocabulary.words_at(self._house.table, places)
 
     def changed(self, found: WordList) -> None:
         """A list as this process has just written it."""
         self.lists.put(found.list, found)
         self._complete.clear()
 
-    def complete(self, shelf: str, on: date) -> bool:
-        """Whether all lists of a shelf were seen to have their word of a date, a moment ago."""
-        return self._complete.get((shelf, on), 0.0) > asyncio.get_running_loop().time()
+    def complete(self, owner: str | None, on: date) -> bool:
+        """Whether all public lists, or all private ones of a member, had their word of a date a moment ago."""
+        return self._complete.get((owner, on), 0.0) > asyncio.get_running_loop().time()
 
-    def completed(self, shelf: str, on: date) -> None:
+    def completed(self, owner: str | None, on: date) -> None:
         if len(self._complete) >= 10_000:  # noqa: PLR2004 - a bound, nothing depends on it
             self._complete.clear()
-        self._complete[shelf, on] = asyncio.get_running_loop().time() + DRAWN_KEPT
+        self._complete[owner, on] = asyncio.get_running_loop().time() + DRAWN_KEPT
 
 
 def reader(ctx: Context) -> str | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from datastore import voting
-from datastore.dynamo import Page, Window
+from datastore.dynamo import Page, PageRequest, Window
 from datastore.refusals import InvalidInput, NotFound
 from datastore.voting import MAIN, Board, Contender, ContenderChange, PairTally
 from resolvers.context import UNSET, Context, NodeOf, Unset
@@ -124,14 +124,17 @@ async def contender(ctx: Context, /, *, id: ContenderId) -> Contender | None:  #
 
 
 async def contenders(ctx: Context, /, *, board: str = MAIN, window: Window) -> Page[Contender]:
+    request = voting.contenders_request(board, window)
     found = await standings(ctx).board(board) if voting.is_slug(board) else None
-    if found is None:
-        return _nothing(window, f"contenders {board}")
-    return await contenders_of_board(ctx, found, window=window)
+    return await _contenders(ctx, found, request) if found else Page.cut((), request).counted(0)
 
 
 async def contenders_of_board(ctx: Context, board: Board, /, *, window: Window) -> Page[Contender]:
-    page = await voting.contenders_page(ctx.table, board.slug, window)
+    return await _contenders(ctx, board, voting.contenders_request(board.slug, window))
+
+
+async def _contenders(ctx: Context, board: Board, request: PageRequest) -> Page[Contender]:
+    page = await voting.contenders_page(ctx.table, board.slug, request)
     return page.counted(board.size)
 
 
@@ -212,19 +215,20 @@ def line(text: str, name: str, longest: int) -> str:
 
 
 async def leaderboard(ctx: Context, /, *, board: str = MAIN, window: Window) -> Page[LeaderboardRow]:
+    request = voting.leaderboard_request(board, window)
     found = await standings(ctx).board(board) if voting.is_slug(board) else None
-    if found is None:
-        return _nothing(window, f"leaderboard {board}")
-    return await leaderboard_of_board(ctx, found, window=window)
+    return await _leaderboard(ctx, found, request) if found else Page.cut((), request).counted(0)
 
 
 async def leaderboard_of_board(ctx: Context, board: Board, /, *, window: Window) -> Page[LeaderboardRow]:
-    scope = f"leaderboard {board.slug}"
-    position = window.position(scope)
+    return await _leaderboard(ctx, board, voting.leaderboard_request(board.slug, window))
+
+
+async def _leaderboard(ctx: Context, board: Board, request: PageRequest) -> Page[LeaderboardRow]:
     known = standings(ctx)
-    found = await known.leaders(board, position, window.size + 1)
-    page = Page.cut(found.records, window, scope, lambda one: voting.CONTENDER.sort_of(one, "gsi1"))
-    if position is None:
+    found = await known.leaders(board, request.position, request.wanted)
+    page = Page.cut(found.items, request)
+    if request.position is None:
         rows = ranked(page.nodes)
     else:
         rows = [LeaderboardRow(await known.rank(board, one.score), one) for one in page.nodes]
@@ -295,40 +299,31 @@ async def matchups(
 ) -> Page[Matchup]:
     """Pairs that were voted on: the board's in the order of joining, or those of one contender, on its own board."""
     if contender is not None:
-        place = place_of(contender)
-        there = await standings(ctx).contenders.load(place) if place else None
-        if there is None:
-            return _nothing(window, f"matchups {contender}")
-        return await matchups_of_contender(ctx, there, window=window)
+        return await _matchups_of(ctx, place_of(contender), window)
+    request = voting.pairs_request(board, window)
     found = await standings(ctx).board(board) if voting.is_slug(board) else None
-    scope = f"matchups {board}"
     if found is None:
-        return _nothing(window, scope)
-    records = await voting.pairs_page(ctx.table, found, window.position(scope), window.size + 1)
-    page = Page.cut(records, window, scope, voting.PAIR.sort_of)
+        return Page.cut((), request).counted(0)
+    page = await voting.pairs_page(ctx.table, found, request)
     return page.map([Matchup.of(record, low_is_left=True) for record in page.nodes])
+
+
+async def _matchups_of(ctx: Context, place: tuple[str, int] | None, window: Window) -> Page[Matchup]:
+    request = voting.pairs_of_contender_request(*place or ("", 0), window)
+    there = await standings(ctx).contenders.load(place) if place else None
+    return await _matchups(ctx, there, request) if there else Page.cut((), request).counted(0)
 
 
 async def matchups_of_contender(ctx: Context, contender: Contender, /, *, window: Window) -> Page[Matchup]:
     """Those in which this contender stands left, by the others' order of joining."""
-    scope = f"matchups {contender.node_key}"
-    position = window.position(scope)
+    request = voting.pairs_of_contender_request(contender.board, contender.ordinal, window)
+    return await _matchups(ctx, contender, request)
+
+
+async def _matchups(ctx: Context, contender: Contender, request: PageRequest) -> Page[Matchup]:
     board = await board_of(ctx, contender)
-    others = [
-        other for other in range(0 if position is None else int(position) + 1, board.size) if other != contender.ordinal
-    ]
-    found: list[PairTally] = []
-    # As many as one batch read takes; the records of most opponents are in the first one or two.
-    step = max(1, 100 // board.spread)
-    for start in range(0, len(others), step):
-        pairs = [
-            (min(other, contender.ordinal), max(other, contender.ordinal)) for other in others[start : start + step]
-        ]
-        found += [record for record in await voting.pair_records(ctx.table, board, pairs) if record.votes]
-        if len(found) > window.size:
-            break
-    records = [Matchup.of(record, low_is_left=record.low == contender.ordinal) for record in found]
-    return Page.cut(records, window, scope, lambda one: str(one.right_ordinal))
+    page = await voting.pairs_of_contender(ctx.table, board, contender.ordinal, request)
+    return page.map([Matchup.of(record, low_is_left=record.low == contender.ordinal) for record in page.nodes])
 
 
 async def left_of(ctx: Context, matchup: Matchup, /) -> Contender:
@@ -347,9 +342,3 @@ async def contender_at(ctx: Context, board: str, ordinal: int) -> Contender:
     if found is None:
         raise NotFound
     return found
-
-
-def _nothing(window: Window, scope: str) -> Page[Any]:
-    """An empty page; a cursor of another list is refused all the same."""
-    window.position(scope)
-    return Page.cut((), window, scope, str).counted(0)

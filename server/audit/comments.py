@@ -91,7 +91,7 @@ async def _index_breaches(services: Services, product: str, found: Numbers) -> A
 
 async def _index_breach(services: Services, index: str, expected: int, **place: object) -> AsyncIterator[str]:
     listed = 0
-    async for _ in services.table.walk(COMMENT.on(index, **place)):
+    async for _ in services.table.iterate(COMMENT.on(index, **place)):
         listed += 1
     if listed != expected:
         yield f"comments: {index} lists {listed} of {place}, and there are {expected}"
@@ -100,7 +100,7 @@ async def _index_breach(services: Services, index: str, expected: int, **place: 
 async def _queue_breaches(services: Services, held: Counter[Status]) -> AsyncIterator[str]:
     for status in (Status.PENDING, Status.REJECTED):
         listed = 0
-        async for _ in services.table.walk(HELD.on("gsi1", status=status)):
+        async for _ in services.table.iterate(HELD.on("gsi1", status=status)):
             listed += 1
         if listed != held[status]:
             yield f"comments: the queue lists {listed} {status}, and there are {held[status]}"

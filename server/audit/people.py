@@ -13,7 +13,7 @@ async def breaches(services: Services) -> AsyncIterator[str]:
     async for _ in services.table.scan(PROFILE):
         profiles += 1
     for shard in range(SHARDS):
-        async for profile in services.table.stroll(PROFILE.on("gsi1", shard=shard), PROFILE):
+        async for profile in services.table.iterate(PROFILE.on("gsi1", shard=shard), PROFILE):
             listed += 1
             if profile.shard != shard:
                 yield f"people: {profile.user} is listed in shard {shard} and belongs into {profile.shard}"

@@ -12,8 +12,7 @@ from datetime import timedelta
 from datastore.people import SHARDS, shard_of
 from datastore.pickem import standings as stored
 from datastore.pickem.events import EVENT, Event, EventState, Gate, GateState, Match, gates_of, matches_of, picked
-from datastore.pickem.lanes import LANES
-from datastore.pickem.predictions import PREDICTION, Prediction
+from datastore.pickem.predictions import PREDICTION, RANKING_SHARDS, Prediction
 from datastore.pickem.standings import SEASON, STANDING, Share, Standing
 from resolvers.context import Services
 from resolvers.pickem import rules
@@ -24,7 +23,7 @@ SKEW = timedelta(seconds=5)
 
 async def breaches(services: Services) -> AsyncIterator[str]:
     shares: Counter[str] = Counter()
-    async for event in services.table.walk(EVENT.on("gsi1")):
+    async for event in services.table.iterate(EVENT.on("gsi1")):
         async for breach in _of_event(services, event, shares):
             yield f"pickem: {event.name} ({event.id}): {breach}"
     async for breach in _of_standings(services, shares):
@@ -40,7 +39,7 @@ async def _of_event(services: Services, event: Event, shares: Counter[str]) -> A
         yield f"the card and its matches differ: {', '.join(sorted(missing))}"
     for shard in range(SHARDS):
         counted: Counter[str] = Counter()
-        async for one in services.table.walk(PREDICTION.on(event=event.id, shard=shard), consistent=True):
+        async for one in services.table.iterate(PREDICTION.on(event=event.id, shard=shard), consistent=True):
             counted["predictions"] += 1
             counted.update(picked(match, team) for match, team in one.picks.items())
             shares[event.season] += one.is_scored
@@ -113,10 +112,10 @@ def _of_sums(one: Standing) -> str | None:
 
 async def _of_season(services: Services, season: str, counts: Counter[int]) -> AsyncIterator[str]:
     listed = 0
-    for lane in range(LANES):
-        async for one in services.table.walk(STANDING.on("gsi2", season=season, lane=lane)):
+    for lane in range(RANKING_SHARDS):
+        async for one in services.table.iterate(STANDING.on("gsi2", season=season, lane=lane)):
             listed += 1
-            if shard_of(one.user) % LANES != lane:
+            if shard_of(one.user) % RANKING_SHARDS != lane:
                 yield f"{one.user} is listed in lane {lane}"
     if listed != counts.total():
         yield f"{counts.total()} standings, {listed} listed"

@@ -28,7 +28,7 @@ async def _lists(services: Services) -> AsyncIterator[str]:
     async for found in services.table.scan(LIST):
         if not found.public:
             private[found.owner] += 1
-        ordinals = [word.ordinal async for word in services.table.walk(vocabulary.words(found))]
+        ordinals = [word.ordinal async for word in vocabulary.words(services.table, found)]
         if ordinals != list(range(found.word_count)):
             yield f"vocabulary: the list {found.list} counts {found.word_count} words and has {len(ordinals)}"
         async for breach in _daily_words(services, found):
@@ -43,7 +43,7 @@ async def _lists(services: Services) -> AsyncIterator[str]:
 async def _daily_words(services: Services, found: WordList) -> AsyncIterator[str]:
     seen: set[tuple[int, int]] = set()
     drawn = 0
-    async for daily in services.table.walk(DAILY.on(None, list=found.list)):
+    async for daily in services.table.iterate(DAILY.on(None, list=found.list)):
         if daily.word.ordinal >= found.word_count or daily.word.list != found.list:
             yield f"vocabulary: the word of {daily.date} is none of the list {found.list}"
         if daily.cycle is None:  # moved in from elsewhere

@@ -30,7 +30,7 @@ class _Seen:
 
 async def breaches(services: Services) -> AsyncIterator[str]:
     """As a reader finds the table: one who looks at a board settles what a killed process left."""
-    async for board in services.table.walk(BOARD.on("gsi1")):
+    async for board in services.table.iterate(BOARD.on("gsi1")):
         await services.get(BoardCache).board(board.slug)
     boards: dict[str, _Seen] = defaultdict(_Seen)
     async for record in services.table.scan(BOARD, CONTENDER, NAME, TALLY, PAIR, VOTE):

@@ -227,7 +227,7 @@ async def _following(table: Table, product: str | None, last: Comment | None) ->
             if last.held is not None and entity is COMMENT:
                 continue
             partition = partition.past(entity.sort_of(last))
-        async for one in table.walk(partition):
+        async for one in table.iterate(partition):
             yield one
 
 

@@ -111,7 +111,7 @@ def export_events(
 
 
 async def _cards(services: Services, season: str | None) -> AsyncIterator[Card]:
-    async for event in services.table.walk(EVENT.on("gsi1")):
+    async for event in services.table.iterate(EVENT.on("gsi1")):
         if season in (None, event.season):
             yield Card(event, await _matches(services, event))
 

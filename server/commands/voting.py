@@ -81,7 +81,7 @@ def export_votes(
 async def _lines(table: Table, only: str | None) -> AsyncIterator[dict[str, Any]]:
     names = {
         (row.board, row.ordinal): row.name
-        async for board in table.walk(BOARD.on("gsi1"))
+        async for board in table.iterate(BOARD.on("gsi1"))
         async for row in voting.roster(table, board.slug)
     }
     async for vote in table.scan(VOTE):

@@ -70,7 +70,7 @@ async def import_words(
     """Adds a file's words to the public list of this name, ninety at a time."""
     total = sum(1 for _ in rows_of(path))
     listed = await public_list(services, name, level)
-    known = {word.content async for word in services.table.walk(vocabulary.words(listed))}
+    known = {word.content async for word in vocabulary.words(services.table, listed)}
     done = Imported(listed.name)
     batch: list[Word] = []
     for place, (number, row) in enumerate(rows_of(path), 1):
@@ -110,7 +110,7 @@ async def add(services: Services, list_id: str, words: list[Word]) -> int:
 async def public_list(services: Services, name: str, level: int | None) -> WordList:
     """The public list of a name, made if there is none."""
     name = line(name, LONGEST_NAME, "A list's name", ("list",))
-    found = [one async for one in services.table.walk(vocabulary.shelf(None)) if one.name == name]
+    found = [one async for one in vocabulary.lists_by_name(services.table, None) if one.name == name]
     if len(found) > 1:
         message = f"{len(found)} public lists are called {name}. Give the new words a list of another name."
         raise Failed(message)

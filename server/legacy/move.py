@@ -185,7 +185,7 @@ class Migration:
 
     async def _contents(self, target: WordList) -> dict[tuple[Any, ...], int]:
         """The ordinal of each of a list's words."""
-        walked = self._house.table.walk(vocabulary.words(target), consistent=True, by=1000)
+        walked = vocabulary.words(self._house.table, target, consistent=True)
         return {word.content: word.ordinal async for word in walked}
 
     def _place_words(self, old: str, target: WordList, known: Mapping[tuple[Any, ...], int]) -> list[Word]:
@@ -288,7 +288,7 @@ class Migration:
             return Unreadable("this day has not begun")
         new, ordinal, simplified, traditional, pinyin, definition = found
         word = Word(new, ordinal, simplified, definition, traditional, pinyin)
-        return DailyWord(new, old.date, word, vocabulary.shelf_of(None))
+        return DailyWord(new, old.date, word, vocabulary.owner_scope(None))
 
     # ── subscriptions ──
 
@@ -296,7 +296,7 @@ class Migration:
         """Whose address is whose: as the operator's file says, else as the profiles do."""
         self._maps.executemany("INSERT OR IGNORE INTO members VALUES (?, ?)", _folded(self._users))
         for shard in range(SHARDS):
-            async for profile in self._house.table.stroll(PROFILE.on("gsi1", shard=shard), PROFILE, by=1000):
+            async for profile in self._house.table.iterate(PROFILE.on("gsi1", shard=shard), PROFILE, at_once=1000):
                 if profile.email and profile.email.casefold() not in self._users:
                     row = (profile.email.casefold(), profile.user)
                     self._maps.execute("INSERT OR IGNORE INTO members VALUES (?, ?)", row)

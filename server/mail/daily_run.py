@@ -148,7 +148,7 @@ class Run:
                     self.summary.lists += 1
 
         lists: list[WordList] = []
-        async for found in self._house.table.walk(vocabulary.shelf(None)):
+        async for found in vocabulary.lists_by_name(self._house.table, None):
             lists.append(found)
             if len(lists) == _BATCH:
                 await asyncio.gather(*map(draw, lists))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -48,13 +50,13 @@ BAD_INPUT = [
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The engine calls made since, in every request."""
     made: list[str] = []
-    record = capacity.record
 
-    def noted(operation: str, answer: Any) -> None:
-        made.append(operation)
-        record(operation, answer)
+    def noted(kind: str, record: Callable[[Any], None], answer: Any) -> None:
+        made.append(kind)
+        record(answer)
 
-    monkeypatch.setattr(capacity, "record", noted)
+    monkeypatch.setattr(capacity, "record_read", partial(noted, "read", capacity.record_read))
+    monkeypatch.setattr(capacity, "record_write", partial(noted, "write", capacity.record_write))
     return made
 
 

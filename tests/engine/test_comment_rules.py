@@ -10,7 +10,6 @@ from typing import Any
 
 from datastore.comments import COMMENT
 from datastore.comments import comment as comment_of
-from datastore.comments.planner import CommentCounts
 from resolvers.comments.counts import Counts
 from resolvers.comments.pages import comment_posted
 from resolvers.context import Context
@@ -122,29 +121,6 @@ async def test_wrong_counts_change_no_page(one_client: Client) -> None:
         for ratings, bodies in right.items():
             page = await one_client.ask(PAGE, product="42", ratings=list(ratings), languages=["en", "fr"], first=3)
             assert [edge["node"]["body"] for edge in page["edges"]] == bodies
-
-
-async def test_a_comment_that_moves_during_a_page_is_not_missed(one_client: Client) -> None:
-    """It leaves a partition before that one is read, and enters one that was read before: the page is read again."""
-    ada = one_client.member("ada")
-    posted = await post(ada, rating=1, body="moves")
-    await post(ada, rating=5, body="stays")
-    one_client.services.get(Counts)._kept.put("42", CommentCounts({"en": (5, 0, 9_000, 0, 5)}, {"en": 300 * 9_010}))
-    table, read, moved = one_client.services.table, one_client.services.table.slice, asyncio.Event()
-
-    async def disturbed(partition: Any, *rest: Any, **more: Any) -> Any:
-        if partition.pk.endswith("#5"):
-            found = await read(partition, *rest, **more)
-            if not moved.is_set():
-                await ada.ask(EDIT, input={"comment": posted["id"], "rating": 5})
-                moved.set()
-            return found
-        await moved.wait()
-        return await read(partition, *rest, **more)
-
-    table.slice = disturbed  # type: ignore[method-assign]
-    page = await one_client.ask(PAGE, product="42", ratings=[1, 5])
-    assert [edge["node"]["body"] for edge in page["edges"]] == ["stays", "moves"]
 
 
 async def test_a_crash_before_settling_is_made_up_for(one_client: Client) -> None:

@@ -166,7 +166,7 @@ async def test_a_stale_card_lets_no_prediction_through(one_client: Client) -> No
 
 @pytest.mark.parametrize("page", [1, 3])
 async def test_ranked_predictions_are_paged(one_client: Client, page: int) -> None:
-    """Best first over all lanes, each once, ranks shared across pages."""
+    """Best first over all shards, each once, ranks shared across pages."""
     editor = Editor(one_client)
     event, matches = await editor.card(10, 20)
     picks = {

@@ -32,7 +32,7 @@ async def test_a_renamed_field_is_written_changed_and_found_by_its_stored_name(t
     book = replace(book, title="Sanditon")
     await table.write(BOOK.shift(book, "title", when=where(title="Emma")))
     assert await table.get(place) == Book("1", "Sanditon", readers=2)
-    in_order = await table.slice(BOOK.on("gsi1").where(where(readers=2)), 10)
+    in_order = await table.query(BOOK.on("gsi1").where(where(readers=2)), limit=10)
     assert in_order.records == (Book("1", "Sanditon", readers=2),)
     item = (await table.client.get_item(TableName=table.name, Key=place.attributes))["Item"]
     assert item["name"] == {"S": "Sanditon"}

@@ -43,7 +43,7 @@ async def test_a_file_of_words_is_imported_once(one_table: Table, variables: dic
         assert [int(row["line"]) for row in csv.DictReader(opened)] == [202, 203]
     again = await asyncio.to_thread(ringside, "import", "words", str(file), **variables)
     assert "0 words added to Greetings, 202 were there." in again.stdout
-    lists = [one async for one in one_table.walk(vocabulary.shelf(None))]
+    lists = [one async for one in vocabulary.lists_by_name(one_table, None)]
     assert [(one.name, one.word_count) for one in lists] == [("Greetings", 201)]
 
 
@@ -62,7 +62,7 @@ async def test_a_file_that_is_none_is_said(
     file.write_bytes(content)
     refused = await asyncio.to_thread(ringside, "import", "words", str(file), **variables)
     assert (refused.returncode, said in refused.stderr, "Traceback" in refused.stderr) == (1, True, False)
-    assert [one async for one in one_table.walk(vocabulary.shelf(None))] == []
+    assert [one async for one in vocabulary.lists_by_name(one_table, None)] == []
 
 
 async def test_the_old_layout_is_migrated_and_mailed(

@@ -151,7 +151,7 @@ async def test_capacity_is_added_up_per_request(shaky: Table) -> None:
 async def test_an_unknown_engine_fault_is_not_repeated_forever(shaky: Table) -> None:
     """A request that the engine refuses is our mistake: once is enough."""
     with metered() as spent, pytest.raises(Rejected):
-        await shaky.slice(PROFILE.on("gsi1", shard=1), 0)
+        await shaky.query(PROFILE.on("gsi1", shard=1), limit=0)
     assert spent.calls <= 1
     assert not issubclass(Rejected, EngineUnavailable)
 

@@ -106,11 +106,7 @@ async def test_a_bad_day_loses_and_doubles_nothing(one_table: Table, default_eng
     services = Services(one_table, client.services.seal)
     assert [breach async for breach in breaches(services)] == []
     words = Counter(
-        [
-            one.simplified
-            async for listed in one_table.scan(LIST)
-            async for one in one_table.walk(vocabulary.words(listed))
-        ]
+        [one.simplified async for listed in one_table.scan(LIST) async for one in vocabulary.words(one_table, listed)]
     )
     texts = Counter([one.text async for one in one_table.scan(SENTENCE)])
     quizzes = Counter([one.user async for one in one_table.scan(QUIZ)])

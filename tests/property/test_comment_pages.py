@@ -14,7 +14,7 @@ from uuid import uuid4
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from datastore.comments import COMMENT, Comment, page
+from datastore.comments import COMMENT, Comment, page, page_request
 from datastore.comments.planner import RATINGS, CommentCounts, Filter
 from datastore.dynamo import Table, Window
 from datastore.ids import Ids
@@ -122,7 +122,7 @@ async def test_every_page_is_what_the_sorted_whole_says(
         while pages < PAGES_EACH:
             window = Window(random.choice((page_size, random.randint(1, 100))), SEAL, forward=forward, cursor=cursor)
             nodes, more = shop.expected(wanted, window, after)
-            found = await page(one_table, wanted, shop.census(), window)
+            found = await page(one_table, wanted, shop.census(), page_request(wanted, window))
             pages += 1
             assert list(found.nodes) == nodes
             assert (found.has_next_page if forward else found.has_previous_page) is more

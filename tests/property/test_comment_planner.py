@@ -36,7 +36,7 @@ def test_every_plan_reads_what_its_filter_takes_exactly_once(
 ) -> None:
     """True of all plans, so true of the cheapest: an index that is not read can hide nothing."""
     possible = plans(wanted, census, number)
-    assert possible == sorted(possible, key=lambda plan: plan.cost)
+    assert list(possible) == sorted(possible, key=lambda plan: plan.cost)
     for plan in possible:
         assert len(plan.readings) <= MOST_SOURCES
         assert all(1 <= one.limit <= LARGEST_READ for one in plan.readings)

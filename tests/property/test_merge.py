@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as some
 
-from datastore.dynamo import Entity, Key, Partition, Slice, Source, merge
+from datastore.dynamo import Entity, Key, Partition, Slice, merge
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Shelves:
         self._shelves = shelves
         self.queries = 0
 
-    async def slice(self, partition: Partition[Note], limit: int, *, consistent: bool = False) -> Slice[Note]:
+    async def query(self, partition: Partition[Note], *, limit: int, consistent: bool = False) -> Slice[Note]:
         del consistent
         self.queries += 1
         shelf = partition.pk.removeprefix("SHELF#")
@@ -38,9 +38,9 @@ class Shelves:
             for number, key in zip(numbers, keys, strict=True)
             if (partition.low is None or key >= partition.low) and (partition.high is None or key <= partition.high)
         ]
-        found = tuple(seen[:limit])
+        found = tuple((f"{note.number:06d}", note) for note in seen[:limit])
         more = len(found) == limit  # like DynamoDB, which cannot know that the end is just there
-        return Slice(found, more, f"{found[-1].number:06d}" if more else None, len(found))
+        return Slice(found, found[-1][0] if more else None, len(found))
 
 
 @given(
@@ -52,17 +52,14 @@ class Shelves:
 def test_the_merge_is_the_sorted_whole_cut(
     shelves: list[set[int]], limits: list[int], wanted: int, *, newest_first: bool
 ) -> None:
-    """Equal sort keys are one record; `more` says whether anything follows; two rounds are enough."""
+    """Equal sort keys are one record; two rounds are enough."""
     table = Shelves({str(place): sorted(numbers) for place, numbers in enumerate(shelves)})
     partitions = [NOTE.on(shelf=str(place)) for place in range(len(shelves))]
-    sources = [
-        Source(partition.newest_first() if newest_first else partition, limit)
-        for partition, limit in zip(partitions, limits, strict=False)
-    ]
-    merged = asyncio.run(merge(table, sources, wanted))  # type: ignore[arg-type]
+    directed = [partition.newest_first() if newest_first else partition for partition in partitions]
+    merged = asyncio.run(merge(table, directed, limits[: len(directed)], wanted))  # type: ignore[arg-type]
     whole = sorted(set().union(*shelves), reverse=newest_first)
-    assert [note.number for note in merged.records] == whole[:wanted]
-    if len(whole) > wanted:
-        assert merged.more
+    assert [note.number for _, note in merged.items] == whole[:wanted]
+    if merged.frontier is None:
+        assert len(merged.items) == min(len(whole), wanted)
     distinct = sum(len(numbers) for numbers in shelves) == len(whole)
     assert merged.rounds <= 2 or not distinct

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from datastore.dynamo import EngineUnavailable, metered
-from datastore.dynamo.capacity import record
+from datastore.dynamo.capacity import record_read
 from resolvers.loading.fresh import Together
 
 
@@ -25,7 +25,7 @@ class Counter:
     async def read(self, keys: Sequence[str]) -> Mapping[str, int]:
         self.reads.append(list(keys))
         number = len(self.reads)
-        record("Query", {"ConsumedCapacity": {"CapacityUnits": 1.0}})
+        record_read({"ConsumedCapacity": {"CapacityUnits": 1.0}})
         await self.go.wait()
         await asyncio.sleep(0)
         if self.broken:

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from datastore.dynamo import share_of
 from datastore.pickem.events import Event, Match, MatchOutcome, Result, Team, slug_of
 from datastore.pickem.histograms import Histogram
-from datastore.pickem.lanes import share_of
 from datastore.refusals import InvalidInput
 from resolvers.pickem import rules
 from resolvers.pickem.season_files import BadSeasonFile, cards_from, document_of

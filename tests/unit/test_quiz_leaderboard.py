@@ -45,11 +45,11 @@ def test_pages_are_the_ranking_cut_in_pieces(
     expected = [(1 + sum(better(other) < better(user) for other in sums), user) for user in sums]
     found, after = [], None
     while True:
-        page = day.page(listed, Window(size, SEAL, cursor=after), "board")
+        page = day.page(listed, Window(size, SEAL, cursor=after).open("board"))
         found += [(row.rank, row.user) for row in page.nodes]
         if not page.has_next_page:
             break
-        after = page.page_info.end_cursor
+        after = page.end_cursor
     assert found == sorted(expected)
 
 
@@ -59,5 +59,5 @@ def test_only_sentences_make_no_row() -> None:
     for number, user in enumerate(("ada", "bob", "ada")):
         day.add(Sentence(user, ON, f"S{number:025d}", "text", NOW))
     day.add(result(1, "ada", "x", 1, 0))
-    rows = day.page(None, Window(20, SEAL), "board").nodes
+    rows = day.page(None, Window(20, SEAL).open("board")).nodes
     assert [(row.user, row.sentences) for row in rows] == [("ada", 2)]
