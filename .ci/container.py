@@ -30,7 +30,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 DYNOXIDE: Final = ROOT / "deploy/engine/node_modules/@dynoxide/linux-x64/dynoxide"
 FOLDERS: Final = ("/src", "/opt")
 PATIENCE: Final = 30.0
-REFUSED: Final = "RINGSIDE_DYNAMODB_URL is wrong: it was not given"
+REFUSED: Final = "RINGSIDE_DYNAMODB_URL is invalid: it is not set"
 SECRET: Final = "a secret for one rehearsal and nothing else"
 
 

@@ -1,7 +1,7 @@
-"""What an operator may decide, read once from the environment and frozen.
+"""The operator's settings, read once from the environment and frozen.
 
-A setting is declared once: its type, its bounds, what it means and what to write when it is wrong. `--help`, the
-README's table and the refusals are all made from that declaration.
+A setting is declared once: its type, its bounds, its meaning and a correct example. `--help`, the README's table and
+the error messages are all generated from that declaration.
 """
 
 import os
@@ -27,17 +27,17 @@ PREFIX = "RINGSIDE_"
 EMBEDDED = "embedded"
 AWS = "aws"
 REQUIRED = "required"
-"""What an image's own environment says, so that a container which is told nothing does not start on an empty table."""
+"""The container image sets this, so that an unconfigured container fails instead of starting on an empty table."""
 
 REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
 
 class BadSettings(Exception):
-    """The service does not start like this: each line names a variable, what is wrong and what to write."""
+    """Invalid settings: each line names a variable, the problem and a correct value."""
 
 
 class Introspection(StrEnum):
-    """Who may ask for the schema."""
+    """Who may introspect the schema."""
 
     ON = "on"
     OFF = "off"
@@ -45,7 +45,7 @@ class Introspection(StrEnum):
 
 
 class Level(StrEnum):
-    """The least of what is logged."""
+    """The lowest level that is logged."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -54,14 +54,14 @@ class Level(StrEnum):
 
 
 class Format(StrEnum):
-    """How a line of the log looks: for machines or for people."""
+    """The format of a log line: for machines or for people."""
 
     JSON = "json"
     CONSOLE = "console"
 
 
 class Log(NamedTuple):
-    """How much is logged and in what shape; without a shape it depends on whether a person is looking."""
+    """The log's level and format; without a format, the output device decides."""
 
     level: Level = Level.INFO
     format: Format | None = None
@@ -94,27 +94,27 @@ def _log(value: object) -> object:
 
 
 def _address(text: str, *schemes: str) -> SplitResult:
-    """Return the address in its parts, if its scheme is allowed, it names a host, and its port exists."""
+    """Split an address; raise ValueError unless its scheme is allowed and it has a host and a valid port."""
     try:
         address = urlsplit(text)
         usable = address.scheme in schemes and bool(address.hostname) and address.port != 0
     except ValueError:
         usable = False
     if not usable:
-        raise ValueError(f"it is not an address that begins with {' or '.join(f'{scheme}://' for scheme in schemes)}")
+        raise ValueError(f"it is not an address that starts with {' or '.join(f'{scheme}://' for scheme in schemes)}")
     return address
 
 
 def _without_password(text: str) -> SplitResult:
     address = _address(text, "http", "https")
     if address.username is not None or address.password is not None:
-        raise ValueError("an address must not carry a password: it would be shown in logs")
+        raise ValueError("it must not carry a password, because logs would show it")
     return address
 
 
 def _engine(value: str) -> str:
     if value.lower() == REQUIRED:
-        raise ValueError("it was not given, and a container keeps no table of its own")
+        raise ValueError("it is not set, and a container has no table of its own")
     if value.lower() in (EMBEDDED, AWS):
         return value.lower()
     return _without_password(value).geturl().rstrip("/")
@@ -125,7 +125,7 @@ def _web(value: str) -> str:
 
 
 def _keys(value: str) -> str:
-    """Keys decide who somebody is: unencrypted, they may come from this machine or this network only."""
+    """Keys authenticate members, so plain HTTP is allowed only from this machine or its own network."""
     address = _without_password(value)
     if address.scheme == "http" and not near(address.hostname or ""):
         raise ValueError("keys from another network must come over https://")
@@ -133,11 +133,11 @@ def _keys(value: str) -> str:
 
 
 def near(host: str) -> bool:
-    """Whether a host is this machine or a neighbour in its own network."""
+    """Whether a host is this machine or in its own network."""
     try:
         return ip_address(host).is_private
     except ValueError:
-        return "." not in host  # `localhost`, or a neighbour's name in compose or a cluster
+        return "." not in host  # `localhost`, or a service name in compose or a cluster
 
 
 def _smtp(value: SecretStr) -> SecretStr:
@@ -146,7 +146,7 @@ def _smtp(value: SecretStr) -> SecretStr:
 
 
 def _sender(value: str) -> str:
-    """A sender stands in a header: nothing in it may begin a second one."""
+    """Validate a sender for use in a header: it must not be able to start a second header."""
     name, address = parseaddr(value)
     if not value.isprintable() or "@" not in address.strip("@") or any(character in address for character in " ,;<>"):
         raise ValueError("it is not an e-mail address")
@@ -156,7 +156,7 @@ def _sender(value: str) -> str:
 def _origins(values: tuple[str, ...]) -> tuple[str, ...]:
     for value in values:
         if value == "*":
-            raise ValueError("* would let every site ask in a visitor's name")
+            raise ValueError("* would let every site send requests in a visitor's name")
         address = _without_password(value)
         if f"{address.scheme}://{address.netloc}" != value:
             raise ValueError(f"{value!r} has more than a scheme, a host and a port")
@@ -182,7 +182,7 @@ def _program(path: Path) -> Path:
 
 
 def _setting(meaning: str, *, write: str, default: Any = None, shown: str = "", **more: Any) -> Any:
-    """Declare a setting: `write` completes "Write …" in a refusal, `shown` describes a default that is no constant."""
+    """Declare a setting: `write` completes "Write …" in an error, `shown` describes a default that is not constant."""
     if "default_factory" not in more:
         more["default"] = default
     return Field(description=meaning, json_schema_extra={"write": write, "shown": shown}, **more)
@@ -196,12 +196,12 @@ def _rate(value: str) -> str:
     try:
         parse(value)
     except ValueError:
-        raise ValueError("it is not a number and a time") from None
+        raise ValueError("it is not a rate") from None
     return value
 
 
 class Settings(BaseSettings):
-    """The whole of what the environment decides. Secrets do not show in its repr."""
+    """All settings. Secrets do not show in the repr."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
@@ -213,99 +213,99 @@ class Settings(BaseSettings):
     )
 
     dynamodb_url: Annotated[str, AfterValidator(_engine)] = _setting(
-        "Where the table lives: an engine's address, `embedded` to start one here, `aws` for DynamoDB itself.",
+        "The engine that holds the table: an address, `embedded` to start one here, `aws` for DynamoDB.",
         write="embedded, aws, or an address such as http://127.0.0.1:8001",
         default=EMBEDDED,
     )
     data: Path = _setting(
-        "Folder of the embedded engine's file and of the secret made for it.",
+        "Folder for the embedded engine's table and its generated secret.",
         write="a folder that this user may write to",
         default=Path(".ringside"),
     )
     table: str = _setting(
-        "Name of the table; created at start when the engine is embedded.",
+        "Name of the table. It is created at startup if the engine is embedded.",
         write="3 to 255 letters, digits, dots, dashes or underscores",
         default="ringside",
         pattern="^[A-Za-z0-9_.-]{3,255}$",
     )
     aws_region: str | None = _setting(
-        "Region of the table, when `AWS_REGION` and `AWS_DEFAULT_REGION` do not say it.",
+        "Region of the table; `AWS_REGION` and `AWS_DEFAULT_REGION` work too.",
         write="a region such as eu-central-1",
         shown="the AWS SDK's own",
         pattern="^[a-z0-9-]{3,40}$",
         validation_alias=AliasChoices(f"{PREFIX}AWS_REGION", *REGIONS),
     )
     secrets: Annotated[_Listed[SecretStr], AfterValidator(_long_enough)] = _setting(
-        "Sign cookies, ballots, cursors and development tokens: comma-separated, newest first, "
+        "Secrets that sign cookies, ballots, cursors and development tokens: comma-separated, newest first, "
         f"each of {SHORTEST_SECRET} characters or more.",
-        write="what `openssl rand -base64 48` prints, and keep the old one behind a comma until its seals have aged",
+        write="the output of `openssl rand -base64 48`; keep the old secret after a comma until all it signed expired",
         default=(),
-        shown="made once into `RINGSIDE_DATA` when embedded; otherwise required",
+        shown="generated once in `RINGSIDE_DATA` if embedded; otherwise required",
     )
     jwks_url: Annotated[str, AfterValidator(_keys)] | None = _setting(
-        "Keys of an OIDC provider. When set, its tokens are the only ones taken; `ringside token`'s are refused.",
+        "Keys of an OIDC provider. If set, only its tokens are accepted; those of `ringside token` are refused.",
         write="an address such as https://login.example.com/.well-known/jwks.json",
     )
     jwt_audience: str | None = _setting(
-        "The `aud` that a token must carry; set it with every OIDC provider, or its tokens for other services pass.",
+        "The `aud` that a token must have. Without it, the OIDC provider's tokens for other services are accepted.",
         write="the audience as your provider writes it",
     )
     jwt_issuer: str | None = _setting(
-        "The `iss` that a token must carry.",
+        "The `iss` that a token must have.",
         write="the issuer as your provider writes it",
     )
     introspection: Introspection = _setting(
-        "Who may ask for the schema: everybody (`on`), nobody (`off`), editors and admins (`role`).",
+        "Who may introspect the schema: everyone (`on`), no one (`off`), editors and admins (`role`).",
         write="on, off or role",
-        shown="`on` when embedded, else `role`",
+        shown="`on` if embedded, otherwise `role`",
         default_factory=_default_introspection,
     )
     trusted_documents: Annotated[Path, AfterValidator(_file)] | None = _setting(
-        "A manifest file of documents: when set, only these are run.",
+        "A manifest file of trusted documents. If set, no other documents are run.",
         write="the path of a manifest file",
     )
     smtp_url: Annotated[SecretStr, AfterValidator(_smtp)] | None = _setting(
-        "Where daily words are sent from: `smtp://user:password@host:587`, or `smtps://` for TLS from the first byte.",
+        "The mail server for daily words: `smtp://user:password@host:587`, or `smtps://` for implicit TLS.",
         write="an address such as smtp://user:password@mail.example.com:587",
     )
     mail_from: Annotated[str, AfterValidator(_sender)] | None = _setting(
-        "Who daily words come from: `Words <words@example.com>`.",
+        "The sender of daily words: `Words <words@example.com>`.",
         write="an address such as words@example.com, or a name with one: Words <words@example.com>",
-        shown="the user of `RINGSIDE_SMTP_URL` if that is an address, else ringside@ its host",
+        shown="the user of `RINGSIDE_SMTP_URL` if that is an address, otherwise ringside@ its host",
     )
     public_url: Annotated[str, AfterValidator(_web)] = _setting(
-        "Where this service is reached from outside; the links to unsubscribe in mails begin with it.",
+        "The service's public address. Unsubscribe links start with it.",
         write="an address such as https://api.example.com",
         default="http://127.0.0.1:8000",
     )
     day_begins_at: int = _setting(
-        "The hour at which a learner's day begins, in their own zone: at 4, a quiz at 3:59 is the evening before's.",
+        "The hour at which a member's day begins, in their time zone: with 4, a quiz at 3:59 is the previous day's.",
         write="an hour from 0 to 12",
         default=0,
         ge=0,
         le=12,
     )
     cors_origins: Annotated[_Listed[str], AfterValidator(_origins)] = _setting(
-        "Other sites whose pages may ask, comma-separated.",
-        write="origins such as https://www.example.com, without a path or a slash at the end",
+        "Origins of other sites whose pages may send requests, comma-separated.",
+        write="origins such as https://www.example.com, without a path or a trailing slash",
         default=(),
     )
     log: Annotated[Log, NoDecode, BeforeValidator(_log)] = _setting(
-        "How much is logged (`debug`, `info`, `warning`, `error`) and how (`json`, `console`): `debug`, `info,json`.",
+        "The log's level (`debug`, `info`, `warning`, `error`) and format (`json`, `console`): `debug`, `info,json`.",
         write="a level and, after a comma, a format, such as info,json",
         default=Log(),
-        shown="`info`, in `console` form on a terminal, else `json`",
+        shown="`info`, `console` on a terminal, otherwise `json`",
     )
     otlp_endpoint: Annotated[str, AfterValidator(_web)] | None = _setting(
-        "Where traces are sent, by OTLP over HTTP; nothing is traced without it.",
+        "The endpoint for traces (OTLP over HTTP). Without it, nothing is traced.",
         write="an address such as http://127.0.0.1:4318",
     )
     engine_binary: Annotated[Path, AfterValidator(_program)] | None = _setting(
-        "The embedded engine's program, when it is not found by itself.",
-        write="the path of the dynoxide program",
+        "The embedded engine's binary, if it is not found automatically.",
+        write="the path of the dynoxide binary",
     )
     request_timeout: float = _setting(
-        "Seconds that a request may take, its engine calls included.",
+        "Seconds a request may take, including its engine calls.",
         write="seconds from 0.1 to 300, such as 10",
         default=10.0,
         ge=0.1,
@@ -313,14 +313,14 @@ class Settings(BaseSettings):
         allow_inf_nan=False,
     )
     max_body_bytes: int = _setting(
-        "The largest request body taken.",
+        "The largest request body accepted, in bytes.",
         write="bytes from 1024 to 16777216, such as 1048576",
         default=1_048_576,
         ge=1024,
         le=16_777_216,
     )
     max_in_flight: int = _setting(
-        "Requests worked on at once, per process; those beyond are told to come back.",
+        "Concurrent requests per process; any more get 503 with `Retry-After`.",
         write="a whole number from 1 to 100000, such as 256",
         default=256,
         ge=1,
@@ -328,22 +328,22 @@ class Settings(BaseSettings):
     )
 
     comment_rate: str | None = _setting(
-        "How often one member may post, edit and report comments, each: `30/minute`. Without it there is no bound.",
+        "Limit per member for each of posting, editing and reporting comments: `30/minute`. Unlimited if not set.",
         write="a number per second, minute, hour or day, such as 30/minute",
         pattern="^[1-9][0-9]{0,5}/(second|minute|hour|day)$",
     )
     premoderation: bool = _setting(
-        "Whether what members write about products waits for a moderator before others see it.",
+        "Whether comments wait for a moderator before others see them.",
         write="true or false",
         default=False,
     )
     demo: bool = _setting(
-        "Whether visitors find the voting page at `/`; `ringside serve --demo` adds what it shows.",
+        "Whether `/` serves the voting page; `ringside serve --demo` also adds the demo data.",
         write="true or false",
         default=False,
     )
     ballot_hours: float = _setting(
-        "Hours that a drawn matchup may be voted on.",
+        "Hours until a drawn ballot expires.",
         write="hours from 0.0001 to 8760, such as 24",
         default=24.0,
         ge=0.0001,
@@ -351,19 +351,19 @@ class Settings(BaseSettings):
         allow_inf_nan=False,
     )
     votes_per_visitor: Annotated[str, AfterValidator(_rate)] = _setting(
-        "Draws, and votes, that one visitor or member may make, per process.",
-        write="a number and a time, such as 60/minute or 5/second",
+        "Draws, and votes, allowed per visitor or member, per process.",
+        write="a number per second, minute, hour or day, such as 60/minute",
         default="3000/minute",
     )
     votes_per_address: Annotated[str, AfterValidator(_rate)] = _setting(
-        "The same for all who come from one address, behind which a whole school may sit.",
-        write="a number and a time, such as 600/minute",
+        "The same per address, which may be shared by a whole school.",
+        write="a number per second, minute, hour or day, such as 600/minute",
         default="60000/minute",
     )
 
     @classmethod
     def load(cls) -> Self:
-        """Read the environment, make the embedded engine's secret if there is none, or raise BadSettings."""
+        """Read the environment and create the embedded engine's secret if there is none; may raise BadSettings."""
         problems = [*_typing_errors(os.environ)]
         try:
             settings = cls()
@@ -381,16 +381,16 @@ class Settings(BaseSettings):
 
     @property
     def embedded(self) -> bool:
-        """Whether the engine is ours to start."""
+        """Whether this process starts the engine."""
         return self.dynamodb_url == EMBEDDED
 
     def seal(self) -> Seal:
-        """Return what signs and opens with these secrets."""
+        """Return the seal for these secrets."""
         return Seal([secret.get_secret_value() for secret in self.secrets])
 
     def _with_standing_secret(self) -> Self:
         if not self.embedded:
-            raise UnreadableSecret(f"and this engine is not the embedded one. Write {_write('secrets')}.")
+            raise UnreadableSecret(f"and the engine is not the embedded one. Write {_write('secrets')}.")
         secrets = _long_enough(tuple(map(SecretStr, standing_secrets(self.data))))
         return self.model_copy(update={"secrets": secrets})
 
@@ -407,7 +407,7 @@ def settings_table() -> str:
 
 
 def settings_help() -> str:
-    """Return what `ringside serve --help` says about the environment: a paragraph for each variable."""
+    """Return the part of `ringside serve --help` about the environment: a paragraph for each variable."""
     return "\n\n".join(
         f"{name}: {meaning}" + (f" Default: {default}." if default else "")
         for name, meaning, default in ((name, m.replace("`", ""), d.replace("`", "")) for name, m, d in _described())
@@ -440,24 +440,24 @@ def _write(name: str) -> str:
 
 
 def _refused(refusal: ValidationError) -> Iterator[ErrorDetails]:
-    """Leave out the default that waits for another setting to be right."""
+    """Skip the error about a default that depends on another, invalid setting."""
     for error in refusal.errors(include_input=False, include_url=False):
         if error["type"] != "default_factory_not_called":
             yield error
 
 
 def _explained(error: ErrorDetails) -> str:
-    """Say which variable, what is wrong, what to write; the value itself is never shown, it may be a secret."""
+    """Name the variable, the problem and a correct value. The given value is never shown: it may be a secret."""
     name = str(error["loc"][0]).lower().removeprefix(PREFIX.lower())
     wrong = error["msg"].removeprefix("Value error, ").removeprefix("Input ").removeprefix("String ")
-    wrong = "it has other characters, too many or too few" if "pattern" in error["type"] else wrong
+    wrong = "it has invalid characters or the wrong length" if "pattern" in error["type"] else wrong
     wrong = f"it {wrong}" if wrong.startswith("should") else wrong
     also = f" (or {' or '.join(REGIONS)})" if name == "aws_region" else ""
-    return f"{variable(name)}{also} is wrong: {wrong}. Write {_write(name)}."
+    return f"{variable(name)}{also} is invalid: {wrong}. Write {_write(name)}."
 
 
 def _typing_errors(environment: Mapping[str, str]) -> Iterator[str]:
-    """Name variables that are almost one of ours. Others stay: a cluster sets RINGSIDE_SERVICE_HOST and its like."""
+    """Report misspelt variables. Unrelated ones are allowed: Kubernetes sets RINGSIDE_SERVICE_HOST and the like."""
     known = {name.upper() for name in Settings.model_fields}
     for name in sorted(environment):
         if name.upper().startswith(PREFIX):

@@ -1,13 +1,13 @@
-"""The embedded DynamoDB engine: found, started, kept alive, ended with the service.
+"""The embedded DynamoDB engine: found, started, kept alive, stopped with the service.
 
-| promise                                     | kept by                                                             |
-|---------------------------------------------|---------------------------------------------------------------------|
-| one service per data folder                 | a lock that the engine inherits: it is free when the engine is gone |
-| no engine outlives its service, kill -9 too | a pipe that nobody but the service holds open: `LIFELINE`           |
-| an engine that dies is back, same address   | `Engine._keep_alive`, on a port that stays reserved                 |
-| an acknowledged write is on the disk        | dynoxide syncs SQLite's log before it answers a write               |
+| guarantee                                          | mechanism                                                       |
+|----------------------------------------------------|-----------------------------------------------------------------|
+| one service per data folder                        | a lock the engine inherits, released only when the engine exits |
+| the engine stops with its service, even on kill -9 | a pipe that only the service holds open: `LIFELINE`             |
+| a dead engine restarts at the same address         | `Engine._keep_alive`, on a port that stays reserved             |
+| an acknowledged write is on disk                   | dynoxide syncs SQLite's log before it acknowledges a write      |
 
-docs/decisions/embedded-engine.md has what was weighed and measured.
+docs/decisions/embedded-engine.md has the alternatives and measurements.
 """
 
 from server.engine.folder import EngineInUse

@@ -1,6 +1,6 @@
 """The data folder and its lock: one service at a time.
 
-The engine inherits the lock, so it is free only when nobody is left who could write to the table.
+The engine inherits the lock, so it is released only when no process is left that could write to the table.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import Final
 from server.engine.programs import EngineRefused
 
 GLANCE: Final = 0.01
-# Longer than an engine may take to end after its service.
+# Longer than an engine may take to stop after its service.
 PATIENCE: Final = 6.0
 
 
@@ -29,7 +29,7 @@ class EngineInUse(EngineRefused):
 
 @asynccontextmanager
 async def owned(data: Path) -> AsyncIterator[int]:
-    """Make the data folder and take its lock. Nothing unlocks it: it is free once all who hold the file are gone."""
+    """Create the data folder and take its lock, which is released when every process that has the file open is gone."""
     lock = _lock_file(data)
     try:
         await _take(lock, data)
@@ -45,12 +45,12 @@ def _lock_file(data: Path) -> int:
         return os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as failure:
         raise EngineRefused(
-            f"The data folder {data} cannot be used: {failure.strerror}. Let RINGSIDE_DATA name one you can write to."
+            f"The data folder {data} cannot be used: {failure.strerror}. Set RINGSIDE_DATA to a writable folder."
         ) from failure
 
 
 async def _take(lock: int, data: Path) -> None:
-    """Take the lock, or say who has it. Whoever begins, ends or was killed has no name in it, and is waited for."""
+    """Take the lock, or report its holder. A holder that is starting, stopping or was killed is waited for."""
     last = time.monotonic() + PATIENCE
     while True:
         try:
@@ -59,14 +59,14 @@ async def _take(lock: int, data: Path) -> None:
             pid, url = _holder(lock)
             if _alive(pid):
                 raise EngineInUse(
-                    f"The data folder {data} is in use by process {pid}. Stop that one, or let RINGSIDE_DATA name a "
-                    f"folder for this one, or set RINGSIDE_DYNAMODB_URL={url} to share its engine.",
+                    f"The data folder {data} is in use by process {pid}. Stop that process, set RINGSIDE_DATA to "
+                    f"another folder, or set RINGSIDE_DYNAMODB_URL={url} to share its engine.",
                     url,
                 ) from None
             if time.monotonic() > last:
                 raise EngineRefused(
-                    f"The data folder {data} is held by a process that neither serves nor ends; `fuser {data}/lock` "
-                    "tells its number. End it, or let RINGSIDE_DATA name another folder."
+                    f"The data folder {data} is locked by a process that does not respond; `fuser {data}/lock` shows "
+                    "its PID. Stop it, or set RINGSIDE_DATA to another folder."
                 ) from None
             await asyncio.sleep(GLANCE)
         else:
@@ -74,7 +74,7 @@ async def _take(lock: int, data: Path) -> None:
 
 
 def note(lock: int, holder: str) -> None:
-    """Write down who has the lock and where its engine answers, for those who come in vain."""
+    """Record the lock's holder and its engine's address, for processes that find the lock taken."""
     os.ftruncate(lock, 0)
     os.pwrite(lock, holder.encode(), 0)
 

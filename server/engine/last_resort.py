@@ -1,6 +1,6 @@
-"""moto's DynamoDB as a server on loopback, one request at a time: the engine where dynoxide cannot be had.
+"""moto's DynamoDB as a server on loopback, one request at a time: the fallback engine where dynoxide is not available.
 
-Run by its path with a port: it needs nothing of ours, only `moto[server]`. Its tables live and die with it.
+Run as a script with a port. It imports nothing of Ringside, only `moto[server]`. Its tables are lost when it stops.
 """
 
 import sys
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class OneAtATime:
-    """A WSGI application behind a lock: with two requests inside, moto loses updates and answers 500."""
+    """A WSGI application behind a lock: with concurrent requests, moto loses updates and answers 500."""
 
     def __init__(self, application: "WSGIApplication") -> None:
         self._application = application
         self._turn = Lock()
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        """Answer in full before the next request gets its turn."""
+        """Finish one response before starting the next request."""
         with self._turn:
             answer = self._application(environ, start_response)
             try:
@@ -33,21 +33,21 @@ class OneAtATime:
 
 
 def _nothing() -> None:
-    """WSGI lets an answer be without a way to close it."""
+    """Stand in for `close`, which a WSGI response need not have."""
 
 
 class Quiet(WSGIRequestHandler):
-    """Connections are kept and requests are not logged. With Nagle's delay each answer would take 40 ms more."""
+    """Keeps connections open and logs no requests. With Nagle's algorithm each response would take 40 ms more."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Say nothing: the service logs what it asks."""
+        """Log nothing: the service logs its own requests."""
 
 
 def main() -> None:
-    """Serve until a signal."""
+    """Serve until the process gets a signal."""
     application = OneAtATime(DomainDispatcherApplication(create_backend_app))
     make_server("127.0.0.1", int(sys.argv[1]), application, threaded=True, request_handler=Quiet).serve_forever()
 

@@ -1,4 +1,4 @@
-"""An engine as a process: it begins, answers, comes back when it dies, and ends."""
+"""An engine as a process: started, probed, restarted when it dies, stopped."""
 
 import asyncio
 import os
@@ -21,12 +21,12 @@ LONGEST_ANSWER: Final = 5.0
 LONGEST_PAUSE: Final = 5.0
 STEADY: Final = 30.0
 
-# The shell that becomes the engine. The service keeps the other end of stdin and never writes, so the watcher's `read`
-# returns when the service closes it or dies, in whatever way; then the group is told to end, and made to after GRACE.
-# PR_SET_PDEATHSIG would be shorter, but it follows the thread that forked instead of the process, exists on Linux only
-# and needs code between fork and exec. The watcher stays in the engine's process group: as long as it lives, the
-# system gives the engine's number to nobody else, so no signal meets a stranger. The lock arrives as stdout, because
-# a shell can name descriptors up to 9 only; the engine keeps it, the watcher lets it go.
+# The shell that becomes the engine. The service holds the other end of stdin and never writes to it, so the watcher's
+# `read` returns when the service closes it or dies for any reason. Then the process group gets SIGTERM, and after GRACE
+# SIGKILL. PR_SET_PDEATHSIG would be shorter, but it follows the thread that forked instead of the process, exists only
+# on Linux and needs code between fork and exec. The watcher stays in the engine's process group: while it lives, the
+# system does not reuse the engine's PID, so no signal reaches an unrelated process. The lock is passed as stdout,
+# because a shell can only name descriptors up to 9; the engine keeps it open, the watcher closes it.
 LIFELINE: Final = f"""
 umask 077
 exec 3<&0 4>&1 </dev/null >/dev/null
@@ -34,7 +34,7 @@ exec 3<&0 4>&1 </dev/null >/dev/null
 exec "$@" 3<&-
 """
 
-# Answered by whatever speaks DynamoDB; no engine checks the signature.
+# Any DynamoDB server answers this; none of the local engines checks the signature.
 PROBE: Final = b"\r\n".join((
     b"POST / HTTP/1.1",
     b"Host: 127.0.0.1",
@@ -50,7 +50,7 @@ PROBE: Final = b"\r\n".join((
 
 
 class Engine:
-    """An engine in its own process; its address outlives it."""
+    """An engine in its own process. Its address stays the same when the process is restarted."""
 
     def __init__(self, program: Program, data: Path, lock: int, port: int) -> None:
         self.name = program.name
@@ -65,17 +65,17 @@ class Engine:
 
     @property
     def pid(self) -> int | None:
-        """The number of its process, which changes when it has to be started again."""
+        """The PID, which changes when the engine is restarted."""
         return self._process.pid if self._process else None
 
     async def start(self) -> None:
-        """Start it, and see that it answers."""
+        """Start the process and wait until it answers."""
         await self._spawn()
         folder.note(self._lock, f"{os.getpid()} {self.url}")
         self._keeper = asyncio.create_task(self._keep_alive())
 
     async def stop(self) -> None:
-        """Let go of the lifeline, as a dying service would, and wait until the process is gone."""
+        """Close the lifeline, as a dying service would, and wait until the process is gone."""
         folder.note(self._lock, "")
         if self._keeper:
             self._keeper.cancel()
@@ -89,16 +89,16 @@ class Engine:
             started = time.monotonic()
             if self._process:
                 code = await self._process.wait()
-                log.warning("engine died", engine=self.name, code=code, said=self._last_words())
+                log.warning("engine died", engine=self.name, code=code, output=self._last_output())
             await self._end()
             pause = 0.0 if time.monotonic() - started > STEADY else min(2 * pause + 0.1, LONGEST_PAUSE)
             await asyncio.sleep(pause)
             try:
                 await self._spawn()
             except EngineRefused as refusal:
-                log.error("engine does not come back", engine=self.name, reason=str(refusal))  # noqa: TRY400 - no trace
+                log.error("engine did not restart", engine=self.name, reason=str(refusal))  # noqa: TRY400 - no trace
             else:
-                log.warning("engine is back", engine=self.name, pid=self.pid)
+                log.warning("engine restarted", engine=self.name, pid=self.pid)
 
     async def _spawn(self) -> None:
         theirs, self._lifeline = os.pipe()
@@ -109,7 +109,7 @@ class Engine:
                     stdin=theirs,
                     stdout=self._lock,
                     stderr=words,
-                    # A Ctrl-C in the terminal is the service's to hear: it drains first and ends the engine last.
+                    # Only the service gets a terminal's Ctrl-C: it drains first and stops the engine last.
                     start_new_session=True,
                     env={name: value for name, value in os.environ.items() if not name.startswith("RINGSIDE_")},
                 )  # fmt: skip
@@ -125,15 +125,15 @@ class Engine:
         last = time.monotonic() + self._program.patience
         while not await _answers(self._port):
             if process.returncode is not None:
-                raise EngineRefused(f"{self.name} ended at its start ({process.returncode}): {self._last_words()}")
+                raise EngineRefused(f"{self.name} exited at startup ({process.returncode}): {self._last_output()}")
             if time.monotonic() > last:
                 raise EngineRefused(
-                    f"{self.name} does not answer within {self._program.patience:.0f} s: {self._last_words()}"
+                    f"{self.name} did not answer within {self._program.patience:.0f} s: {self._last_output()}"
                 )
             await asyncio.sleep(GLANCE)
 
     async def _end(self) -> None:
-        """End the process if it runs, and its watcher in any case."""
+        """Stop the process if it is running, and its watcher in any case."""
         process, self._process = self._process, None
         if self._lifeline >= 0:
             os.close(self._lifeline)
@@ -146,13 +146,13 @@ class Engine:
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
 
-    def _last_words(self) -> str:
+    def _last_output(self) -> str:
         lines = self._log.read_text(errors="replace").strip().splitlines()
-        return " / ".join(lines[-5:]) or "it left no word"
+        return " / ".join(lines[-5:]) or "it printed nothing"
 
 
 async def _answers(port: int) -> bool:
-    """Whether DynamoDB is spoken on the port."""
+    """Whether a DynamoDB server answers on the port."""
     try:
         async with asyncio.timeout(LONGEST_ANSWER):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)

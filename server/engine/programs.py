@@ -1,4 +1,4 @@
-"""The programs that can be the engine, where they are looked for, and which one is taken."""
+"""The programs that can serve as the engine, where they are searched for, and which one is chosen."""
 
 import importlib.util
 import os
@@ -20,12 +20,12 @@ LAST_RESORT: Final = Path(__file__).resolve().with_name("last_resort.py")
 
 
 class EngineRefused(Exception):
-    """There is no engine for this data folder: the message says why, and what to do."""
+    """No engine can be started for this data folder; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How to start an engine on a port, and how long it may take until it answers."""
+    """How to start an engine on a port, and how many seconds it may take to answer."""
 
     name: str
     command: Callable[[int], Sequence[str]]
@@ -33,29 +33,29 @@ class Program:
 
 
 def choose(data: Path, binary: Path | None = None) -> Program:
-    """Return dynoxide if its program is here, or else moto's server, which is slow and forgets."""
+    """Return dynoxide if its binary is found, otherwise moto's server, which is slow and keeps no data."""
     if found := find_binary(data, binary):
         return dynoxide(found, table_file(data))
     remedy = (
-        "To have it, run `npm ci --prefix deploy/engine` in a checkout or "
-        f"`npm install --prefix {data} dynoxide@{DYNOXIDE}` elsewhere, or let RINGSIDE_ENGINE_BINARY name its program."
+        "To install it, run `npm ci --prefix deploy/engine` in a checkout or "
+        f"`npm install --prefix {data} dynoxide@{DYNOXIDE}` elsewhere, or set RINGSIDE_ENGINE_BINARY to its path."
     )
     if table_file(data).exists():
-        raise EngineRefused(f"{table_file(data)} was written by dynoxide, whose program is not found. {remedy}")
+        raise EngineRefused(f"{table_file(data)} was written by dynoxide, which was not found. {remedy}")
     if not all(map(importlib.util.find_spec, ("moto", "flask", "flask_cors"))):
         raise EngineRefused(
-            f"The engine dynoxide is not found. {remedy} Or `pip install 'ringside[moto]'` for an engine that is slow "
-            "and forgets, or set RINGSIDE_DYNAMODB_URL to the address of any other."
+            f"The engine dynoxide was not found. {remedy} Or run `pip install 'ringside[moto]'` for an engine that is "
+            "slow and keeps no data, or set RINGSIDE_DYNAMODB_URL to the address of another engine."
         )
-    log.warning("moto stands in for dynoxide, which is not found: slow, and all is forgotten at the end", remedy=remedy)
+    log.warning("dynoxide not found, using moto: slow, and all data is lost when it stops", remedy=remedy)
     return moto()
 
 
 def find_binary(data: Path, given: Path | None = None) -> Path | None:
-    """Return dynoxide's program: the one given, npm's in the checkout or in the data folder, or the one on PATH."""
+    """Return dynoxide's binary: the given one, npm's in the checkout or in the data folder, or the one on PATH."""
     if given:
         if not (given.is_file() and os.access(given, os.X_OK)):
-            raise EngineRefused(f"RINGSIDE_ENGINE_BINARY is {given}, which cannot be run. Name dynoxide's program.")
+            raise EngineRefused(f"RINGSIDE_ENGINE_BINARY is {given}, which cannot be run. Set it to dynoxide's path.")
         return given
     machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(platform.machine().lower(), platform.machine())
     package = Path("node_modules", "@dynoxide", f"{sys.platform}-{machine}", "dynoxide")
@@ -70,12 +70,12 @@ def _on_path() -> Iterator[Path]:
 
 
 def table_file(data: Path) -> Path:
-    """Return the file that holds the table."""
+    """Return the path of the table's file."""
     return data / "table.db"
 
 
 def dynoxide(binary: Path, file: Path) -> Program:
-    """Return DynamoDB on SQLite: it answers some 20 ms after its start, and a kill -9 loses nothing acknowledged."""
+    """Return DynamoDB on SQLite. It answers some 20 ms after its start; kill -9 loses no acknowledged write."""
 
     def command(port: int) -> Sequence[str]:
         return str(binary), "serve", "--host", "127.0.0.1", "--port", str(port), "--db-path", str(file)
@@ -84,6 +84,6 @@ def dynoxide(binary: Path, file: Path) -> Program:
 
 
 def moto() -> Program:
-    """Return the last resort."""
-    # Without -P its folder would come first on the path, and its neighbours hide packages of the same names.
+    """Return the fallback engine."""
+    # Without -P its folder would come first on sys.path, where its modules could shadow packages of the same name.
     return Program("moto", lambda port: (sys.executable, "-P", str(LAST_RESORT), str(port)), patience=60.0)

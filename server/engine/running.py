@@ -1,4 +1,4 @@
-"""An engine for as long as a block runs."""
+"""Runs an engine for the duration of a block."""
 
 import socket
 import sys
@@ -15,7 +15,7 @@ from server.engine.programs import Program, choose
 
 @asynccontextmanager
 async def embedded(data: Path, binary: Path | None = None, program: Program | None = None) -> AsyncIterator[Engine]:
-    """Run the engine of a data folder as long as the block does."""
+    """Run the engine of a data folder while the block runs."""
     async with owned(data) as lock:
         with _reserved_port() as port:
             engine = Engine(program or choose(data, binary), data, lock, port)
@@ -28,7 +28,7 @@ async def embedded(data: Path, binary: Path | None = None, program: Program | No
 
 @contextmanager
 def beside(data: Path, binary: Path | None = None, program: Program | None = None) -> Iterator[Engine]:
-    """Do the same where no event loop runs, as in the supervisor of several workers: the engine gets a thread's."""
+    """Do the same without a running event loop, as in the parent of several workers: the engine gets a thread."""
     running = embedded(data, binary, program)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(running) as engine:
         yield engine
@@ -36,10 +36,10 @@ def beside(data: Path, binary: Path | None = None, program: Program | None = Non
 
 @contextmanager
 def _reserved_port() -> Iterator[int]:
-    """Yield a free port of loopback that stays free for the engine, also between its death and its return.
+    """Yield a free loopback port that stays reserved for the engine, even while the engine is down.
 
-    On Linux a socket that is bound but never listens keeps a port out of the system's lottery, and two that both allow
-    the reuse of the address may still share it. Elsewhere the port is only known to have been free a moment ago.
+    On Linux the system does not hand out a port to which a socket is bound, even if that socket never listens, and
+    sockets that allow address reuse may share it. On other systems the port was merely free a moment ago.
     """
     with socket.socket() as holder:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

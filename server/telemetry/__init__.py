@@ -1,4 +1,4 @@
-"""What the service tells of itself: logs, metrics, traces. None of them tells what was asked with which values."""
+"""Logs, metrics and traces. None of them contains variables or query values."""
 
 from server.telemetry.logs import configure_logging, request_id, tells, with_request_ids
 from server.telemetry.metrics import Metrics, Outcome, shared_metrics

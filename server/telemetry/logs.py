@@ -1,8 +1,8 @@
-"""The log: one line an event, JSON for machines or plain for people, the request's id on each.
+"""The log: one line per event, JSON for machines or plain text for people, each with the request's id.
 
-Ours and the libraries' go the same way to the same stream. Variables, tokens, cookies and query strings are never
-logged, which also means: no access log of uvicorn's, none of botocore's debugging (it prints items), no local variables
-in tracebacks, and none of Strawberry's own error log (it quotes the query).
+Our own events and those of libraries go to the same stream in the same format. Variables, tokens, cookies and query
+strings are never logged. This rules out uvicorn's access log, botocore's debug log (it prints items), local variables
+in tracebacks, and Strawberry's error log (it quotes the query).
 """
 
 import json
@@ -29,20 +29,20 @@ _AT_LEAST = {
     "aioboto3": logging.WARNING,
     "aiobotocore": logging.WARNING,
     "aiohttp": logging.WARNING,
-    "asgi_correlation_id": logging.ERROR,  # warns of every id it refuses: strangers could fill the disk
+    "asgi_correlation_id": logging.ERROR,  # warns about every id it refuses, so clients could fill the disk
     "boto3": logging.WARNING,
     "botocore": logging.WARNING,
     "httpcore": logging.WARNING,
     "httpx": logging.WARNING,
     "strawberry.execution": logging.CRITICAL,
     "urllib3": logging.WARNING,
-    "uvicorn.error": logging.INFO,  # below it, every header of a WebSocket's handshake: tokens and cookies
+    "uvicorn.error": logging.INFO,  # DEBUG has all headers of a WebSocket's handshake: tokens and cookies
     "websockets": logging.WARNING,
 }
 
 
 def configure_logging(log: Log, stream: TextIO | None = None) -> None:
-    """Send every log line of this process to the stream, standard error by default. May be called again."""
+    """Send all log lines of this process to the stream, standard error by default. May be called again."""
     stream = stream or sys.stderr
     level = logging.getLevelNamesMapping()[log.level.upper()]
     _least[0] = level
@@ -64,21 +64,21 @@ def configure_logging(log: Log, stream: TextIO | None = None) -> None:
 
 
 def tells(level: int) -> bool:
-    """Whether lines of this level are written at all: asking costs less than a line that is dropped."""
+    """Whether lines of this level are written; checking is cheaper than building a line that is dropped."""
     return level >= _least[0]
 
 
 def with_request_ids(app: ASGIApp) -> ASGIApp:
-    """Give each request an id: the caller's X-Request-ID if it is plain and short, else a new one; answer with it."""
+    """Give each request an id, the caller's X-Request-ID if it is plain and short, and return it in the response."""
     return CorrelationIdMiddleware(app, update_request_header=False, validator=_plain_id)
 
 
 def request_id(given: bytes | None) -> bytes:
-    """The same for a request that does not go through middleware: its id from now on, for logs and its answer."""
+    """Do the same for a request that bypasses middleware; return its id for the response."""
     if given is not None and _plain_id(text := given.decode("latin-1")):
         correlation_id.set(text)
         return given
-    made = f"{getrandbits(128):032x}"  # to be told apart, not to be kept secret
+    made = f"{getrandbits(128):032x}"  # has to be unique, not secret
     correlation_id.set(made)
     return made.encode()
 
@@ -98,7 +98,7 @@ def _for_machines() -> Sequence[Processor]:
 
 
 def _for_people(stream: TextIO) -> Sequence[Processor]:
-    # The default prints local variables when rich is installed, as it is.
+    # The default prints local variables if rich is installed, which it is.
     plain = structlog.dev.plain_traceback
     return [structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain)]
 
@@ -136,7 +136,7 @@ def _quieten_uvicorn() -> None:
 
 
 def _cut_query_strings(record: logging.LogRecord) -> bool:
-    """Uvicorn notes the address of each WebSocket, with what follows the question mark."""
+    """Uvicorn logs the URL of each WebSocket including its query string; cut that off."""
     if isinstance(record.args, tuple) and "WebSocket" in str(record.msg):
         record.args = tuple(part.partition("?")[0] if isinstance(part, str) else part for part in record.args)
     return True

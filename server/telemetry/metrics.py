@@ -1,10 +1,10 @@
-"""The figures at /metrics, counted by operation: one path serves them all, so paths would say nothing.
+"""The metrics at /metrics, labelled by operation, because one path serves all of them.
 
-Each application has a registry of its own. With several workers the figures stand in files of a shared folder, where
-prometheus_client puts them when PROMETHEUS_MULTIPROC_DIR is set before it is imported; `shared_metrics` sees to that.
+Each application has its own registry. With several workers, prometheus_client stores the figures in files of a shared
+folder if PROMETHEUS_MULTIPROC_DIR is set before it is imported; `shared_metrics` sets it.
 
-Names of operations come from strangers. Those of trusted documents count under their own name; of the others the first
-MOST_NAMES that succeed do, and the rest is "other", so that nobody can fill the memory with invented names.
+Clients choose the names of operations. Trusted documents count under their own names. Of the others, the first
+MOST_NAMES that succeed do, and the rest count as "other", so that invented names cannot fill the memory.
 """
 
 import os
@@ -23,36 +23,36 @@ FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 MOST_NAMES = 200
 LONGEST_NAME = 100
 AT_ONCE = 100
-"""Requests counted together: their counters are then at hand, where one by one each is fetched from far away."""
+"""Requests counted in one batch, which keeps their counters in the CPU's cache."""
 NAMELESS = "anonymous"
 OTHER = "other"
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
 class Outcome(StrEnum):
-    """How a request ended, as an operator sees it."""
+    """How a request ended, from the operator's point of view."""
 
     OK = "ok"
     ERRORS = "errors"
-    """Answered, with errors of fields among the data."""
+    """Answered, with errors of some fields."""
     INVALID = "invalid"
-    """Not a request, or not one of this schema or within its limits."""
+    """Not a valid request: malformed, not of this schema, or over a limit."""
     UNAUTHENTICATED = "unauthenticated"
     OVERLOADED = "overloaded"
     TIMED_OUT = "timed_out"
     UNAVAILABLE = "unavailable"
     FAILED = "failed"
-    """By a mistake of ours."""
+    """An unexpected error."""
 
 
 class Metrics:
-    """What one application counts."""
+    """The metrics of one application."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        """Count under their own names at once what is `known`: the operations of trusted documents."""
+        """Count operations in `known` (those of trusted documents) under their own names from the start."""
         self.registry = CollectorRegistry()
-        # The figures of one process are counted when somebody looks or there are many; those of several at once, since
-        # another may be asked for them.
+        # A single process counts in batches and before /metrics is rendered. With several workers each request is
+        # counted at once, because another worker may render the metrics.
         self._shared = FOLDER in os.environ
         self._recent: list[tuple[str | None, Outcome, float, float, float, int]] = []
         if not self._shared:
@@ -60,37 +60,39 @@ class Metrics:
         self.under_way = 0
         self._in_flight = Gauge(
             "ringside_requests_in_flight",
-            "Requests worked on now.",
+            "Requests in progress.",
             registry=self.registry,
             multiprocess_mode="livesum",
         )
         if not self._shared:
             self._in_flight.set_function(lambda: self.under_way)
         self.subscriptions = Gauge(
-            "ringside_subscriptions", "Subscriptions open now.", registry=self.registry, multiprocess_mode="livesum"
+            "ringside_subscriptions", "Open subscriptions.", registry=self.registry, multiprocess_mode="livesum"
         )
         self._requests = self._counter("ringside_requests", "Requests answered.", "operation", "outcome")
         self._seconds = Histogram(
             "ringside_request_seconds",
-            "From a request's arrival to its answer.",
+            "Seconds from a request's arrival to its response.",
             ["operation"],
             buckets=BUCKETS,
             registry=self.registry,
         )
-        self._units = self._counter("ringside_capacity_units", "Capacity the table says it took.", "operation", "kind")
-        self._calls = self._counter("ringside_engine_calls", "Requests made to the table.", "operation")
-        self._fallbacks = self._counter("ringside_fallbacks", "Operations left to graphql-core.", "reason")
+        self._units = self._counter(
+            "ringside_capacity_units", "Capacity units reported by the table.", "operation", "kind"
+        )
+        self._calls = self._counter("ringside_engine_calls", "Requests sent to the table.", "operation")
+        self._fallbacks = self._counter("ringside_fallbacks", "Operations executed by graphql-core.", "reason")
         self._rows: dict[str, _Row] = {}
         self._known = frozenset(known)
 
     def entered(self) -> None:
-        """Count a request that is worked on from now."""
+        """Count a request as in progress."""
         self.under_way += 1
         if self._shared:
             self._in_flight.set(self.under_way)
 
     def left(self) -> None:
-        """Count it no more."""
+        """Stop counting it as in progress."""
         self.under_way -= 1
         if self._shared:
             self._in_flight.set(self.under_way)
@@ -105,7 +107,7 @@ class Metrics:
         write_units: float = 0.0,
         engine_calls: int = 0,
     ) -> None:
-        """Count a request that has been answered."""
+        """Count an answered request."""
         self._recent.append((operation, outcome, seconds, read_units, write_units, engine_calls))
         if self._shared or len(self._recent) >= AT_ONCE:
             self._count()
@@ -122,11 +124,11 @@ class Metrics:
         self._recent.clear()
 
     def fell_back(self, reason: str) -> None:
-        """Count an operation that was not compiled; reasons are constants of the program."""
+        """Count an operation that was not compiled; the reasons are constants in the code."""
         self._fallbacks.labels(reason).inc()
 
     def render(self, accept: str = "") -> tuple[bytes, str]:
-        """Return what /metrics answers, of all workers, and its content type."""
+        """Return the response of /metrics for all workers, and its content type."""
         self._count()
         registry, folder = self.registry, os.environ.get(FOLDER)
         if folder:
@@ -158,7 +160,7 @@ class Metrics:
 
 
 class _Row:
-    """The counters of one operation, looked up once: 1 µs each is saved with every request."""
+    """The counters of one operation, looked up once: saves 1 µs each per request."""
 
     __slots__ = ("_counts", "_name", "_requests", "calls", "read", "seconds", "write")
 
@@ -178,9 +180,9 @@ class _Row:
 
 @contextmanager
 def shared_metrics() -> Iterator[Path]:
-    """Prepare the folder where workers put their figures, before they are started; remove it when they have ended.
+    """Create the folder for the workers' figures before they start, and remove it after they have stopped.
 
-    A folder named by PROMETHEUS_MULTIPROC_DIR is used, emptied of the figures of an earlier run, and kept.
+    A folder given by PROMETHEUS_MULTIPROC_DIR is cleared of an earlier run's figures, used, and kept.
     """
     if given := os.environ.get(FOLDER):
         folder = Path(given)
@@ -199,7 +201,7 @@ def shared_metrics() -> Iterator[Path]:
 
 
 def _forget_the_dead(folder: Path) -> None:
-    """Remove what a killed worker last said of its present; what it counted remains counted."""
+    """Remove the gauges of killed workers; their counters remain."""
     for file in folder.glob("gauge_live*.db"):
         pid = int(file.stem.rpartition("_")[2])
         try:

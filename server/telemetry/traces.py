@@ -1,7 +1,7 @@
-"""One span an operation, sent by OTLP when RINGSIDE_OTLP_ENDPOINT is set; else OpenTelemetry is not even imported.
+"""One span per operation, sent by OTLP if RINGSIDE_OTLP_ENDPOINT is set; otherwise OpenTelemetry is not imported.
 
-A span carries the operation's kind, name and hash and how it ended, never variables. The caller's `traceparent` is
-continued; OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER and OTEL_EXPORTER_OTLP_HEADERS work as OpenTelemetry describes them.
+A span has the operation's type, name, hash and outcome, never its variables. It continues the caller's `traceparent`.
+OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER and OTEL_EXPORTER_OTLP_HEADERS work as OpenTelemetry documents them.
 """
 
 import asyncio
@@ -14,26 +14,26 @@ import structlog
 from graphql import OperationType
 
 PATIENCE = 5
-"""Seconds for one delivery; it happens in a thread and holds nobody up, but for the end of the service."""
+"""Seconds for one export. It runs in a thread and can only delay the service's shutdown."""
 
 Ended = Callable[[str], None]
 Headers = Iterable[tuple[bytes, bytes]]
 
 
 class Traces(Protocol):
-    """Where operations are traced, or not."""
+    """Traces operations, or discards them."""
 
     def operation(
         self, kind: OperationType, name: str | None, digest: str, headers: Headers
     ) -> AbstractContextManager[Ended]:
-        """Trace what happens inside; call what `as` gives with the outcome."""
+        """Trace the block; its `as` value is called with the outcome."""
 
     async def close(self) -> None:
-        """Send what is left."""
+        """Export what is left."""
 
 
 class NoTraces:
-    """Nobody wants to know."""
+    """Tracing is off."""
 
     def operation(
         self,
@@ -46,7 +46,7 @@ class NoTraces:
         return _NOTHING
 
     async def close(self) -> None:
-        """Have nothing left."""
+        """Do nothing."""
 
 
 _NOTHING: AbstractContextManager[Ended] = nullcontext(lambda _outcome: None)
@@ -98,7 +98,7 @@ class _OpenTelemetry:
 
 
 def open_traces(endpoint: str | None) -> Traces:
-    """Return where to trace: to the endpoint, or nowhere."""
+    """Return traces that go to the endpoint, or nowhere."""
     return _OpenTelemetry(endpoint) if endpoint else NoTraces()
 
 

@@ -173,7 +173,7 @@ async def test_a_second_service_waits_while_the_first_one_ends(monkeypatch: pyte
         assert second.pid
 
 
-async def test_a_folder_that_is_held_by_nobody_knows_whom_is_refused_in_the_end(
+async def test_a_folder_locked_by_an_unknown_process_is_refused_in_the_end(
     monkeypatch: pytest.MonkeyPatch, data: Path
 ) -> None:
     """It may be an old engine that hangs, or somebody who plays with locks."""
@@ -181,7 +181,7 @@ async def test_a_folder_that_is_held_by_nobody_knows_whom_is_refused_in_the_end(
     data.mkdir()
     with (data / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(EngineRefused, match="held by a process that neither serves nor ends"):
+        with pytest.raises(EngineRefused, match="locked by a process that does not respond"):
             async with embedded(data):
                 pass
 
@@ -189,7 +189,7 @@ async def test_a_folder_that_is_held_by_nobody_knows_whom_is_refused_in_the_end(
 async def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     """The reason is the system's, the remedy ours."""
     (tmp_path / "data").touch()
-    with pytest.raises(EngineRefused, match=r"cannot be used: File exists\. Let RINGSIDE_DATA"):
+    with pytest.raises(EngineRefused, match=r"cannot be used: File exists\. Set RINGSIDE_DATA"):
         async with embedded(tmp_path / "data"):
             pass
 
@@ -252,11 +252,11 @@ async def test_a_killed_engine_comes_back_at_its_address_with_all_it_acknowledge
     with capture_logs() as logs:
         for death in range(1, deaths + 1):
             await kill()
-            await _until(lambda death=death: _told(logs).count("engine is back") == death)  # type: ignore[misc]
+            await _until(lambda death=death: _told(logs).count("engine restarted") == death)  # type: ignore[misc]
     done.set()
     await asyncio.gather(*writers)
     assert acknowledged <= await _keys(running.url)
-    assert _told(logs) == ["engine died", "engine is back"] * deaths
+    assert _told(logs) == ["engine died", "engine restarted"] * deaths
 
 
 async def test_an_engine_that_will_not_come_back_is_called_for_again(data: Path) -> None:
@@ -272,9 +272,9 @@ async def test_an_engine_that_will_not_come_back_is_called_for_again(data: Path)
             first = one.pid
             _kill(first)
             await _until(
-                lambda: one.pid not in (None, first) and any(line["event"] == "engine is back" for line in logs)
+                lambda: one.pid not in (None, first) and any(line["event"] == "engine restarted" for line in logs)
             )
-    failures = [line for line in logs if line["event"] == "engine does not come back"]
+    failures = [line for line in logs if line["event"] == "engine did not restart"]
     assert ["not yet" in line["reason"] for line in failures] == [True, True]
 
 

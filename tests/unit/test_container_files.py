@@ -55,7 +55,7 @@ def test_a_container_that_is_told_no_address_is_refused(monkeypatch: pytest.Monk
     """Not started on an engine of its own, whose data would go with it."""
     environment = dict(pair.split("=", 1) for line in FINAL if line.startswith("ENV ") for pair in line.split()[1:])
     monkeypatch.setenv("RINGSIDE_DYNAMODB_URL", environment["RINGSIDE_DYNAMODB_URL"])
-    with pytest.raises(BadSettings, match="RINGSIDE_DYNAMODB_URL is wrong: it was not given"):
+    with pytest.raises(BadSettings, match="RINGSIDE_DYNAMODB_URL is invalid: it is not set"):
         Settings.load()
 
 

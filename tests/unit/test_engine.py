@@ -88,14 +88,14 @@ def test_without_a_program_moto_stands_in_and_says_so(data: Path) -> None:
         assert choose(data).name == "moto"
     (warning,) = logs
     assert warning["log_level"] == "warning"
-    assert "all is forgotten" in warning["event"]
+    assert "all data is lost" in warning["event"]
     assert "npm ci --prefix deploy/engine" in warning["remedy"]
 
 
 def test_without_a_program_a_table_that_is_there_is_not_hidden_behind_an_empty_one(data: Path) -> None:
     """What moto was told would be lost, and yesterday's data seem so."""
     table_file(data).touch()
-    with pytest.raises(EngineRefused, match="was written by dynoxide, whose program is not found"):
+    with pytest.raises(EngineRefused, match="was written by dynoxide, which was not found"):
         choose(data)
 
 

@@ -143,9 +143,9 @@ def test_introspection_is_open_only_beside_an_embedded_engine(
         ("DYNAMODB_URL", "http://x:99999", "not an address", "http://127.0.0.1:8001"),
         ("DYNAMODB_URL", "http://[::1", "not an address", "http://127.0.0.1:8001"),
         ("DYNAMODB_URL", "http://me:pass@x:1", "must not carry a password", "http://127.0.0.1:8001"),
-        ("TABLE", "a b", "other characters", "3 to 255 letters"),
-        ("TABLE", "ab", "too few", "3 to 255 letters"),
-        ("AWS_REGION", "Frankfurt!", "other characters", "eu-central-1"),
+        ("TABLE", "a b", "invalid characters", "3 to 255 letters"),
+        ("TABLE", "ab", "wrong length", "3 to 255 letters"),
+        ("AWS_REGION", "Frankfurt!", "invalid characters", "eu-central-1"),
         ("SECRETS", "hush-hush", "fewer than 32 characters", "openssl rand -base64 48"),
         ("SECRETS", f"{SECRET},hush-hush", "fewer than 32 characters", "openssl rand -base64 48"),
         ("JWKS_URL", "login.example.com", "not an address", "https://login.example.com/"),
@@ -174,11 +174,11 @@ def test_introspection_is_open_only_beside_an_embedded_engine(
 def test_a_bad_setting_says_what_to_write(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str, wrong: str, write: str
 ) -> None:
-    """One line: the variable, what is wrong, what to write."""
+    """One line: the variable, the problem, a correct value."""
     monkeypatch.setenv(f"RINGSIDE_{name}", value)
     text = refusal()
     assert re.fullmatch(
-        rf"RINGSIDE_{name}.* is wrong: .*{re.escape(wrong)}.*\. Write .*{re.escape(write)}.*\.", text
+        rf"RINGSIDE_{name}.* is invalid: .*{re.escape(wrong)}.*\. Write .*{re.escape(write)}.*\.", text
     ), text
 
 
