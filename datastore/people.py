@@ -88,6 +88,6 @@ async def update_profile(table: Table, changed: Profile, names: Iterable[str], o
     """The named attributes of a profile that is there already."""
     values: dict[str, Any] = {name: getattr(changed, name) for name in names}
     try:
-        await once.transact(table, changed, PROFILE.change(PROFILE.place_of(changed), set=values, when=present()))
+        await once.transact(table, changed, PROFILE.change(PROFILE.place_of(changed), values=values, when=present()))
     except ConditionFailed:
         raise NotFound from None

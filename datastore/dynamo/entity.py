@@ -113,6 +113,7 @@ class Entity(Generic[R]):
         self._stored: Mapping[str, Field] = {
             name: field for name, field in fields.items() if name not in self._from_key
         }
+        self._in_index_keys = frozenset(name for index in indexes.values() for name in index.names)
         INVALIDATION.add(key.partition.text, *(index.partition.text for index in indexes.values()))
 
     def _refuse_unknown_names(self) -> None:
@@ -214,16 +215,21 @@ class Entity(Generic[R]):
         self,
         key: ItemKey[R],
         *,
-        set: Mapping[str, Any] | None = None,  # noqa: A002 - DynamoDB's own word for it
+        values: Mapping[str, Any] | None = None,
         add: Mapping[str, int] | None = None,
         when: Condition = ALWAYS,
     ) -> Update:
-        """Some attributes of an item. Attributes that an index key names may only be changed through `shift`."""
-        values = set or {}
-        return Update(key, self._assigned(values), self._added(add or {}), self._removed(values), when)
+        """Some fields of an item: `values` are assigned, None removes, `add` is added.
+
+        TypeError for a field that decides where the item stands in an index: `shift` changes those.
+        """
+        values, add = values or {}, add or {}
+        if in_keys := self._in_index_keys & (values.keys() | add.keys()):
+            raise TypeError(f"{self.record.__name__}: an index key names {sorted(in_keys)}; use shift")
+        return Update(key, self._assigned(values), self._added(add), self._removed(values), when)
 
     def shift(self, record: R, *names: str, add: Mapping[str, int] | None = None, when: Condition = ALWAYS) -> Update:
-        """The named attributes as the record has them, and with them the record's place in every index."""
+        """The named fields as the record has them, and with them the record's place in every index."""
         index_attributes = self.index_attributes(record)
         every = {f"{name}{part}" for name in self.indexes for part in ("pk", "sk")}
         values = {name: getattr(record, name) for name in names}

@@ -307,13 +307,13 @@ def gate_state(event: Event) -> GateState:
 def _gates_as(event: Event) -> list[Write]:
     """All gates as the event's state and start want them."""
     values = {"state": gate_state(event), "lock_at": event.starts_at}
-    return [GATE.change(GATE.at(event=event.id, number=number), set=values) for number in range(SHARDS)]
+    return [GATE.change(GATE.at(event=event.id, number=number), values=values) for number in range(SHARDS)]
 
 
 def gates_for_less(event: Event, match: str, teams: Sequence[int] = ()) -> list[Write]:
     """Lets no prediction pass that was made for more than the card now has, unless these teams were picked."""
     gone = unpicked(match, teams)
     return [
-        GATE.change(GATE.at(event=event.id, number=number), set={"card": event.version}, when=gone)
+        GATE.change(GATE.at(event=event.id, number=number), values={"card": event.version}, when=gone)
         for number in range(SHARDS)
     ]

@@ -199,7 +199,7 @@ async def recount(table: Table, season: str) -> Histogram:
     published = {"published": ticket, "members": histogram.total}
     older = less("published", ticket) | absent("published")
     try:
-        await table.write(SEASON.change(key, set=published, when=older))
+        await table.write(SEASON.change(key, values=published, when=older))
     except ConditionFailed as failed:
         if not failed.doubtful:
             return histogram

@@ -69,7 +69,7 @@ async def _drawn(table: Table, found: WordList, on: date) -> DailyWord | None:
         raise ListBroken(message)
     chosen = DailyWord(found.list, on, word, found.shelf, step.cycle)
     further = LIST.change(
-        LIST.place_of(found), set={"walk": step.after}, add={"drawn": 1}, when=where(drawn=found.drawn)
+        LIST.place_of(found), values={"walk": step.after}, add={"drawn": 1}, when=where(drawn=found.drawn)
     )
     try:
         await table.transact(DAILY.put(chosen, when=absent()), further)

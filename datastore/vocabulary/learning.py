@@ -168,7 +168,7 @@ def _marked(before: Days | None, after: Days) -> Any:
 async def amend(table: Table, changed: Sentence, once: Once) -> None:
     """Another text, and maybe another word, on the same item."""
     values = {"text": changed.text, "list": changed.list, "ordinal": changed.ordinal}
-    update: Update = SENTENCE.change(SENTENCE.place_of(changed), set=values, when=present())
+    update: Update = SENTENCE.change(SENTENCE.place_of(changed), values=values, when=present())
     try:
         await once.transact(table, changed, update)
     except ConditionFailed:

@@ -242,14 +242,14 @@ async def _add(table: Table, current: WordList, batch: Batch, once: Once) -> Add
     free = absent("claim") | less("claimed_at", once.now - _CLAIM)
     mine = where(word_count=current.word_count) & (free | where(claim=batch.id))
     if len(numbered) > _AT_ONCE:
-        await table.write(LIST.change(place, set={"claim": batch.id, "claimed_at": once.now}, when=mine))
+        await table.write(LIST.change(place, values={"claim": batch.id, "claimed_at": once.now}, when=mine))
         for start in range(0, len(numbered), _AT_ONCE):
             part = [WORD.put(one) for one in numbered[start : start + _AT_ONCE]]
             await table.transact(*part, LIST.check(place, where(claim=batch.id, word_count=current.word_count)))
         mine, numbered = where(claim=batch.id, word_count=current.word_count), []
     after = replace(current, word_count=current.word_count + len(new), claim=None, claimed_at=None)
     answer = AddedWords(after, current.word_count, len(new))
-    counted = LIST.change(place, set={"word_count": after.word_count, "claim": None, "claimed_at": None}, when=mine)
+    counted = LIST.change(place, values={"word_count": after.word_count, "claim": None, "claimed_at": None}, when=mine)
     try:
         await once.transact(table, answer, counted, *(WORD.put(one) for one in numbered))
     except ConditionFailed as failed:
@@ -265,7 +265,7 @@ async def _add(table: Table, current: WordList, batch: Batch, once: Once) -> Add
 async def _unclaim(table: Table, place: ItemKey[WordList], batch: Batch) -> None:
     """A repeat that came too late holds nobody up."""
     try:
-        await table.write(LIST.change(place, set={"claim": None, "claimed_at": None}, when=where(claim=batch.id)))
+        await table.write(LIST.change(place, values={"claim": None, "claimed_at": None}, when=where(claim=batch.id)))
     except ConditionFailed:
         return
 

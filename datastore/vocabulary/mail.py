@@ -84,7 +84,7 @@ async def claim(table: Table, wanted: Mail, held_for: timedelta = CLAIM) -> Mail
 async def mark_sent(table: Table, mine: Mail, now: datetime) -> bool:
     """Whether the mark is this run's still; another run may have taken a claim that lapsed."""
     try:
-        await table.write(MAIL.change(MAIL.place_of(mine), set={"sent": now}, when=where(run=mine.run)))
+        await table.write(MAIL.change(MAIL.place_of(mine), values={"sent": now}, when=where(run=mine.run)))
     except ConditionFailed:
         return False
     return True

@@ -174,7 +174,7 @@ async def add_contender(table: Table, board: str, change: ContenderChange, now: 
         writes: list[Write] = [
             BOARD.change(
                 BOARD.at(slug=board),
-                set={"size": joined.ordinal + 1},
+                values={"size": joined.ordinal + 1},
                 add={"revision": 1},
                 when=where(size=joined.ordinal),
             ),
@@ -267,5 +267,5 @@ async def retire_contender(table: Table, place: tuple[str, int], *, once: Once) 
 def _without(board: Board, ordinal: int) -> Write:
     retired = f"{board.eligible.retired | 1 << ordinal:x}"
     return BOARD.change(
-        BOARD.place_of(board), set={"retired": retired}, add={"revision": 1}, when=where(revision=board.revision)
+        BOARD.place_of(board), values={"retired": retired}, add={"revision": 1}, when=where(revision=board.revision)
     )

@@ -113,7 +113,7 @@ async def _sign(table: Table, board: Board, now: datetime, *, complete: bool) ->
     unless_later = absent("settled_at") | less("settled_at", now)
     change = BOARD.change(
         BOARD.place_of(board),
-        set={"votes": board.votes, "settled_at": at},
+        values={"votes": board.votes, "settled_at": at},
         add={"settled": 1},
         when=present() & unless_later,
     )

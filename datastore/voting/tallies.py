@@ -74,7 +74,7 @@ def shard_of(voter: str, shards: int) -> int:
 async def raise_spread(table: Table, slug: str, shards: int) -> None:
     """Readers sum so many shards from now on; to be done before the first vote goes to one of them."""
     try:
-        await table.write(BOARD.change(BOARD.at(slug=slug), set={"spread": shards}, when=less("spread", shards)))
+        await table.write(BOARD.change(BOARD.at(slug=slug), values={"spread": shards}, when=less("spread", shards)))
     except ConditionFailed:
         return
 
@@ -82,7 +82,7 @@ async def raise_spread(table: Table, slug: str, shards: int) -> None:
 async def set_rate(table: Table, slug: str, rate: int) -> None:
     """The votes a second that the board's shards are reckoned for."""
     try:
-        await table.write(BOARD.change(BOARD.at(slug=slug), set={"rate": rate}, when=present()))
+        await table.write(BOARD.change(BOARD.at(slug=slug), values={"rate": rate}, when=present()))
     except ConditionFailed:
         message = f"There is no board called {slug}."
         raise NotFound(message) from None

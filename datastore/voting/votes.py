@@ -98,7 +98,9 @@ async def _take_back(table: Table, votes: list[Vote]) -> int:
 
 
 async def _voided(table: Table, vote: Vote) -> int:
-    mark = VOTE.change(VOTE.place_of(vote), set={"void": True}, when=present() & (absent("void") | where(void=False)))
+    mark = VOTE.change(
+        VOTE.place_of(vote), values={"void": True}, when=present() & (absent("void") | where(void=False))
+    )
     try:
         await table.transact(mark, *counting(vote, by=-1))
     except ConditionFailed as failed:

@@ -167,7 +167,7 @@ async def test_one_failing_list_stops_nobody_else(one_table: Table, tmp_path: Pa
     services, mailbox = house_of(one_table), Mailbox()
     good, broken = await listed(services, "Good"), await listed(services, "Broken", words=0)
     empty = await listed(services, "Empty", words=0)
-    await services.table.write(LIST.change(LIST.at(list=broken), set={"word_count": 5}))
+    await services.table.write(LIST.change(LIST.at(list=broken), values={"word_count": 5}))
     await reader(services, "ada", good, broken)
     await reader(services, "bob", broken)
     await reader(services, "cleo", empty)

@@ -28,7 +28,7 @@ async def test_a_renamed_field_is_written_changed_and_found_by_its_stored_name(t
     await table.transact(BOOK.put(book), BOOK.put(Book("2", "Persuasion")))
     await table.write(BOOK.change(place, add={"readers": 2}, when=where(title="Emma") & less("readers", 1)))
     with pytest.raises(ConditionFailed):
-        await table.write(BOOK.change(place, set={"readers": 0}, when=where(readers=0)))
+        await table.write(BOOK.change(place, values={"readers": 0}, when=where(readers=0)))
     book = replace(book, title="Sanditon")
     await table.write(BOOK.shift(book, "title", when=where(title="Emma")))
     assert await table.get(place) == Book("1", "Sanditon", readers=2)

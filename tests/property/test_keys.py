@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -97,6 +98,13 @@ def test_a_template_that_names_an_unknown_attribute_is_refused() -> None:
     """When the entity is declared, not when the first item is written."""
     with pytest.raises(TypeError, match="pionts"):
         Entity(Score, Key("GAME#{game}", "{pionts:best_first}"))
+
+
+@pytest.mark.parametrize("change", [{"values": {"points": 1}}, {"add": {"points": 1}}, {"values": {"note": "late"}}])
+def test_a_change_that_would_leave_an_index_behind_is_refused(change: dict[str, Any]) -> None:
+    """An index key names the field, or depends on it: only `shift` knows the new place."""
+    with pytest.raises(TypeError, match="use shift"):
+        SCORE.change(SCORE.at(game="g", player="p", level=1), **change)
 
 
 def test_a_number_that_outgrows_its_padding_is_refused() -> None:
