@@ -18,7 +18,7 @@ from datastore.dynamo import ConditionFailed, Entity, Key, absent, present
 from datastore.refusals import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
     from datastore.dynamo import Table
     from datastore.receipts import Once
@@ -68,6 +68,12 @@ async def profiles(table: Table, users: Sequence[str]) -> Mapping[str, Profile]:
     """The profiles there are, by id."""
     found = await table.get_many([PROFILE.at(user=user) for user in users])
     return {record.user: record for record in found if record is not None}
+
+
+async def all_profiles(table: Table) -> AsyncIterator[Profile]:
+    for shard in range(SHARDS):
+        async for record in table.iterate(PROFILE.on("gsi1", shard=shard), PROFILE, at_once=1000):
+            yield record
 
 
 async def welcome(table: Table, newcomer: Profile) -> bool:

@@ -16,7 +16,7 @@ comments would cost 8.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -71,3 +71,20 @@ async def _missing(table: Table, distinct: dict[str, Comment]) -> tuple[str, ...
     found = await table.get_many(places, consistent=True)
     there = {one.node_key for one in found if one is not None}
     return tuple(key for key in distinct if key not in there)
+
+
+async def comments_after(table: Table, product: str | None, last: Comment | None) -> AsyncIterator[Comment]:
+    """Every comment after the last one: of a product, published ones first, or in the order of the table itself."""
+    if product is None:
+        place = None if last is None else (COMMENT if last.held is None else HELD).place_of(last)
+        async for comment in table.scan(COMMENT, HELD, after=place):
+            yield comment
+        return
+    partitions = [COMMENT.on(product=product), HELD.on(product=product)]
+    if last is not None and last.held is None:
+        partitions[0] = partitions[0].past(COMMENT.sort_of(last))
+    elif last is not None:
+        partitions = [partitions[1].past(HELD.sort_of(last))]
+    for partition in partitions:
+        async for comment in table.iterate(partition):
+            yield comment

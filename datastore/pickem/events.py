@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -240,6 +240,10 @@ async def events_by_id(table: Table, ids: Sequence[str]) -> Mapping[str, Event]:
     return {event.id: event for event in found if event is not None}
 
 
+def all_events(table: Table) -> AsyncIterator[Event]:
+    return table.iterate(EVENT.on("gsi1"))
+
+
 async def event_page(table: Table, state: EventState | None, window: Window, now: datetime, scope: str) -> Page[Event]:
     """Newest first."""
     partitions = [EVENT.on("gsi1")] if state is None else _partitions_of(state, now)
@@ -265,6 +269,17 @@ async def gates_of(table: Table, event: str) -> Sequence[Gate]:
 
 
 # ── writing ──
+
+
+@dataclass(frozen=True, slots=True)
+class CardChange:
+    """An event before and after a change of its card, which is made only before the event begins."""
+
+    before: Event
+    after: Event
+    once: Once
+    answer: Any
+    clock: Clock
 
 
 async def create_event(table: Table, event: Event, matches: Sequence[Match], once: Once, *, new: bool = True) -> None:
@@ -310,7 +325,36 @@ def _gates_as(event: Event) -> list[Write]:
     return [GATE.change(GATE.at(event=event.id, number=number), values=values) for number in range(SHARDS)]
 
 
-def gates_for_less(event: Event, match: str, teams: Sequence[int] = ()) -> list[Write]:
+async def put_match(table: Table, change: CardChange, match: Match) -> None:
+    """A match that is new on the card, or that keeps its teams' places."""
+    await _change_card(table, change, MATCH.put(match))
+
+
+async def put_match_with_fewer_teams(table: Table, change: CardChange, match: Match, gone: Sequence[int]) -> None:
+    """A match without some of its teams; Conflict if somebody picked one of them."""
+    try:
+        await _change_card(table, change, MATCH.put(match), *_gates_for_less(change.after, match.id, gone))
+    except ConditionFailed:
+        raise Conflict(
+            "Somebody has picked a team that would be gone. Keep its place, or remove the match.",
+            path=("input", "teams"),
+        ) from None
+
+
+async def remove_match(table: Table, change: CardChange, match: Match) -> None:
+    gates = _gates_for_less(change.after, match.id)
+    await _change_card(table, change, MATCH.delete(MATCH.place_of(match)), *gates)
+
+
+async def reorder_card(table: Table, change: CardChange) -> None:
+    await _change_card(table, change)
+
+
+async def _change_card(table: Table, change: CardChange, *writes: Write) -> None:
+    await change_event(table, change.before, change.after, change.once, change.answer, *writes, clock=change.clock)
+
+
+def _gates_for_less(event: Event, match: str, teams: Sequence[int] = ()) -> list[Write]:
     """Lets no prediction pass that was made for more than the card now has, unless these teams were picked."""
     gone = unpicked(match, teams)
     return [

@@ -8,9 +8,10 @@ no item of their own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from random import sample
 from typing import Any
 
 from datastore.dynamo import (
@@ -109,6 +110,22 @@ def _changes(old: Mapping[str, int], new: Mapping[str, int]) -> dict[str, int]:
     changes.update(picked(match, team) for match, team in new.items())
     changes.subtract(picked(match, team) for match, team in old.items())
     return {name: number for name, number in changes.items() if number}
+
+
+async def predictions_to_score(table: Table, event: str, by: int) -> AsyncIterator[list[Prediction]]:
+    """All predictions of an event, up to `by` at a time, as they are now.
+
+    Shards come in a random order, so that several scorers seldom meet.
+    """
+    for shard in sample(range(SHARDS), SHARDS):
+        rest = PREDICTION.on(event=event, shard=shard)
+        while True:
+            found = await table.query(rest, limit=by, consistent=True)
+            if found.items:
+                yield list(found.records)
+            if found.last is None:
+                break
+            rest = rest.past(found.last)
 
 
 async def predictions_of_event(table: Table, event: Event, window: Window) -> Page[Prediction]:

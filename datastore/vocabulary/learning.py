@@ -5,18 +5,19 @@ The day is the member's own when it is written, part of the key, and never compu
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from datastore.dynamo import ConditionFailed, Entity, Key, Page, Partition, absent, present, where
-from datastore.people import PROFILE, Profile, shard_of
+from datastore.people import PROFILE, SHARDS, Profile, shard_of
 from datastore.refusals import Conflict, NotFound
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
 
     from datastore.dynamo import PageRequest, Table, Update, Window
     from datastore.receipts import Once
@@ -260,8 +261,12 @@ async def screen(table: Table, user: str, since: date) -> Screen | None:
     )
 
 
-async def everything_on(table: Table, day: date, shard: int) -> AsyncIterator[QuizResult | Sentence]:
-    """All results and sentences of a sixteenth of the members on one day."""
-    partition: Partition[Any] = QUIZ.on("gsi1", date=day, shard=shard)
-    async for found in table.iterate(partition, QUIZ, SENTENCE, at_once=1000):
-        yield found
+async def read_day(table: Table, day: date, add: Callable[[QuizResult | Sentence], None]) -> None:
+    """Adds all results and sentences of a day, in no order."""
+
+    async def read(shard: int) -> None:
+        partition: Partition[Any] = QUIZ.on("gsi1", date=day, shard=shard)
+        async for record in table.iterate(partition, QUIZ, SENTENCE, at_once=1000):
+            add(record)
+
+    await asyncio.gather(*(read(shard) for shard in range(SHARDS)))

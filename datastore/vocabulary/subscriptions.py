@@ -170,6 +170,13 @@ class Reader:
     subscriptions: list[Subscription]
 
 
+async def all_readers(table: Table) -> AsyncIterator[Reader]:
+    """Every member who has an active subscription, once, in flat memory."""
+    for shard in range(SHARDS):
+        async for reader in readers(table, shard):
+            yield reader
+
+
 async def readers(table: Table, shard: int, *, by: int = 500) -> AsyncIterator[Reader]:
     """Every member of a shard of the index who has an active subscription, once, in flat memory.
 

@@ -26,6 +26,7 @@ from datastore.voting.boards import (
     USUAL_RATE,
     Board,
     BoardNow,
+    all_boards,
     board_now,
     boards_page,
     create_board,
@@ -59,17 +60,19 @@ from datastore.voting.tallies import (
     PairTally,
     Tally,
     all_pairs,
+    ensure_spread,
     pair_records,
     pairs_of_contender,
     pairs_of_contender_request,
     pairs_page,
     pairs_request,
     raise_spread,
+    reshard,
     set_rate,
     shard_of,
     shards_for,
 )
-from datastore.voting.votes import VOTE, Outcome, Vote, cast, latest_vote, void_votes
+from datastore.voting.votes import VOTE, Outcome, Vote, all_votes, cast, latest_vote, void_votes, vote_on
 
 __all__ = [
     "BOARD",
@@ -97,7 +100,9 @@ __all__ = [
     "TokenUnknown",
     "Vote",
     "add_contender",
+    "all_boards",
     "all_pairs",
+    "all_votes",
     "board_now",
     "boards_page",
     "cast",
@@ -108,6 +113,7 @@ __all__ = [
     "contenders_page",
     "contenders_request",
     "create_board",
+    "ensure_spread",
     "folded",
     "is_slug",
     "latest_vote",
@@ -122,6 +128,7 @@ __all__ = [
     "pictures",
     "raise_spread",
     "read_roster",
+    "reshard",
     "retire_contender",
     "roster",
     "set_rate",
@@ -129,4 +136,5 @@ __all__ = [
     "shard_of",
     "shards_for",
     "void_votes",
+    "vote_on",
 ]

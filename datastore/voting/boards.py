@@ -12,6 +12,8 @@ from datastore.refusals import Conflict
 from datastore.voting.pair_walk import EligibleContenders, pair_count_of
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from datastore.dynamo import Table, Window
     from datastore.receipts import Once
 
@@ -108,6 +110,10 @@ async def board_now(table: Table, slug: str, *, consistent: bool = False) -> Boa
     if board is None:
         return None
     return BoardNow(board, tuple(mark for mark in found if isinstance(mark, DirtyMark)))
+
+
+def all_boards(table: Table) -> AsyncIterator[Board]:
+    return table.iterate(BOARD.on("gsi1"))
 
 
 async def boards_page(table: Table, window: Window) -> Page[Board]:

@@ -71,6 +71,28 @@ def shard_of(voter: str, shards: int) -> int:
     return zlib.crc32(voter.encode()) % shards
 
 
+def shard_for(voter: str, board: Board) -> int:
+    """The shard that a voter's votes go to."""
+    return shard_of(voter, shards_for(board.contender_count, board.rate))
+
+
+async def ensure_spread(table: Table, board: Board) -> bool:
+    """Readers sum every shard that votes go to; whether more had to be added for that."""
+    shards = shards_for(board.contender_count, board.rate)
+    if shards > board.spread:
+        await raise_spread(table, board.slug, shards)
+    return shards > board.spread
+
+
+async def reshard(table: Table, board: Board, rate: int) -> int:
+    """Prepares a board for so many votes a second; NotFound if it is gone. The number of its shards."""
+    shards = shards_for(board.contender_count, rate)
+    # Readers first: no vote may go to a shard that nobody sums.
+    await raise_spread(table, board.slug, shards)
+    await set_rate(table, board.slug, rate)
+    return shards
+
+
 async def raise_spread(table: Table, slug: str, shards: int) -> None:
     """Readers sum so many shards from now on; to be done before the first vote goes to one of them."""
     try:

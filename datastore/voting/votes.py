@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed, Entity, Key, absent, present, where
 from datastore.voting.pair_walk import PairWalk
-from datastore.voting.tallies import PAIR, TALLY
+from datastore.voting.tallies import PAIR, TALLY, shard_for
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from datastore.dynamo import Table, Update
+    from datastore.voting.ballots import Ballot
+    from datastore.voting.boards import Board
 
 AT_ONCE = 4
 """Votes voided at a time: they share a shard, so more would only meet each other."""
@@ -52,6 +56,16 @@ class Vote:
 
 
 VOTE = Entity(Vote, Key("VOTER#{voter}#{board}", "VOTE#{number:010d}"))
+
+
+def vote_on(ballot: Ballot, board: Board, verdict: Outcome, now: datetime) -> Vote:
+    """The vote of a ballot's voter, to be counted in that voter's shard."""
+    shard = shard_for(ballot.voter, board)
+    return Vote(ballot.voter, ballot.board, ballot.number, ballot.low, ballot.high, verdict, now, ballot.walk, shard)
+
+
+def all_votes(table: Table) -> AsyncIterator[Vote]:
+    return table.scan(VOTE)
 
 
 async def latest_vote(table: Table, voter: str, board: str) -> Vote | None:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, TypeVar
 
-from datastore.dynamo import ConditionFailed, Page, Write
+from datastore.dynamo import Page
 from datastore.pickem import events as stored
-from datastore.pickem.events import MATCH, Event, EventState, Locked, Match, MatchOutcome, VersionConflict
+from datastore.pickem.events import Event, EventState, Locked, Match, MatchOutcome, VersionConflict
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from resolvers.context import BothWaysWindow, Context, NodeOf
 from resolvers.pickem import rules
@@ -218,7 +218,7 @@ async def add_match(
         matches = {**await pickem_of(ctx).card(before), match.id: match}
         after = before.changed(card=_ordered((*before.card, match.id), matches))
         answer = MatchAndEvent(match_view(after, match), after)
-        await _change_card(ctx, before, after, answer, MATCH.put(match))
+        await stored.put_match(ctx.table, _card_change(ctx, before, after, answer), match)
         return answer
 
     return await _decided(ctx, event, change)
@@ -252,14 +252,12 @@ async def update_match(
             preshow=old.preshow if preshow is None else preshow,
         )
         after = before.changed(card=_ordered(before.card, {**matches, match_id: new}))
-        gone = range(len(new.teams), len(old.teams))
-        gates = stored.gates_for_less(after, match_id, gone) if gone else []
         answer = match_view(after, new)
-        try:
-            await _change_card(ctx, before, after, answer, MATCH.put(new), *gates)
-        except ConditionFailed:
-            message = "Somebody has picked a team that would be gone. Keep its place, or remove the match."
-            raise Conflict(message, path=("input", "teams")) from None
+        card_change = _card_change(ctx, before, after, answer)
+        if gone := range(len(new.teams), len(old.teams)):
+            await stored.put_match_with_fewer_teams(ctx.table, card_change, new, gone)
+        else:
+            await stored.put_match(ctx.table, card_change, new)
         return answer
 
     return await _decided(ctx, event_id, change, "match")
@@ -275,8 +273,7 @@ async def remove_match(ctx: Context, /, *, match: MatchId) -> Event:
         old = _on_card(before, matches, match_id)
         _require_upcoming(before)
         after = before.changed(card=tuple(other for other in before.card if other != match_id))
-        gates = stored.gates_for_less(after, match_id)
-        await _change_card(ctx, before, after, after, MATCH.delete(MATCH.place_of(old)), *gates)
+        await stored.remove_match(ctx.table, _card_change(ctx, before, after, after), old)
         return after
 
     return await _decided(ctx, event_id, change, "match")
@@ -294,7 +291,7 @@ async def reorder_matches(ctx: Context, /, *, event: EventId, matches: list[Matc
             message = f"Name each of the card's {len(before.card)} matches exactly once."
             raise InvalidInput(message, path=("input", "matches"))
         after = before.changed(card=_ordered(tuple(ids), await pickem_of(ctx).card(before)))
-        await _change_card(ctx, before, after, after)
+        await stored.reorder_card(ctx.table, _card_change(ctx, before, after, after))
         return after
 
     return await _decided(ctx, event, change)
@@ -342,5 +339,5 @@ def _ordered(card: tuple[str, ...], matches: Mapping[str, Match]) -> tuple[str, 
     return rules.in_order(card, (match.id for match in matches.values() if match.preshow))
 
 
-async def _change_card(ctx: Context, before: Event, after: Event, answer: object, *writes: Write) -> None:
-    await stored.change_event(ctx.table, before, after, ctx.once, answer, *writes, clock=ctx.services.clock)
+def _card_change(ctx: Context, before: Event, after: Event, answer: object) -> stored.CardChange:
+    return stored.CardChange(before, after, ctx.once, answer, ctx.services.clock)

@@ -14,19 +14,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from random import sample
 from typing import Annotated
 
 from datastore.dynamo import Table, remaining
 from datastore.dynamo.budgets import unhurried
-from datastore.people import SHARDS
 from datastore.pickem import events as stored
 from datastore.pickem import histograms, standings
 from datastore.pickem.events import Event, EventState, VersionConflict
 from datastore.pickem.histograms import Histogram
-from datastore.pickem.predictions import PREDICTION, Prediction
+from datastore.pickem.predictions import Prediction, predictions_to_score
 from datastore.refusals import Conflict, NotFound, Unavailable
 from resolvers.context import Context, NodeOf, Services
 from resolvers.pickem import rules
@@ -132,9 +130,8 @@ async def _score_generation(services: Services, event: Event, progress: Progress
     gates = await stored.gates_of(table, event.id)
     progress.done, progress.total = 0, sum(gate.predictions for gate in gates)
     walk = _Walk(table, event, rules.winners(event, await stored.matches_of(table, event.id)), progress)
-    # In an order of its own, so that several scorers meet late.
-    for shard in sample(range(SHARDS), SHARDS):
-        await walk.through(shard)
+    async for some in predictions_to_score(table, event.id, AT_ONCE):
+        await walk.score(some)
     histogram = Histogram.of(walk.counts)
     await histograms.store(table, scope_of_event(event.id), event.generation, histogram)
     await standings.recount(table, event.season)
@@ -168,15 +165,13 @@ class _Walk:
     progress: Progress
     counts: Counter[int] = field(default_factory=Counter)
 
-    async def through(self, shard: int) -> None:
-        partition = PREDICTION.on(event=self.event.id, shard=shard)
-        async for some in _chunks(self.table.iterate(partition, consistent=True, at_once=AT_ONCE), AT_ONCE):
-            todo = [self._scored(one) for one in some if one.generation < self.event.generation]
-            await self._credit(todo)
-            # What another scorer did has the same points, or those of a later generation; then this count is not used.
-            self.counts.update(one.points or 0 for one in some if one.generation >= self.event.generation)
-            self.counts.update(one.points or 0 for one in todo)
-            self.progress.done += len(some)
+    async def score(self, some: Sequence[Prediction]) -> None:
+        todo = [self._scored(one) for one in some if one.generation < self.event.generation]
+        await self._credit(todo)
+        # What another scorer did has the same points, or those of a later generation; then this count is not used.
+        self.counts.update(one.points or 0 for one in some if one.generation >= self.event.generation)
+        self.counts.update(one.points or 0 for one in todo)
+        self.progress.done += len(some)
 
     def _scored(self, one: Prediction) -> Prediction:
         worth = rules.score(one.picks, self.won)
@@ -198,14 +193,3 @@ class _Walk:
             await standings.mark(self.table, one)
 
         await asyncio.gather(*(both_steps(one) for one in todo))
-
-
-async def _chunks(records: AsyncIterator[Prediction], size: int) -> AsyncIterator[list[Prediction]]:
-    chunk: list[Prediction] = []
-    async for record in records:
-        chunk.append(record)
-        if len(chunk) == size:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 from datastore import vocabulary
 from datastore.dynamo import Page, PageRequest, best_first
 from datastore.dynamo.budgets import unhurried
-from datastore.people import SHARDS
 from datastore.vocabulary import QuizResult, Sentence
 
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ class QuizDays:
         began = time.monotonic()
         made = QuizDay()
         with unhurried():
-            await asyncio.gather(*(self._read(made, on, shard) for shard in range(SHARDS)))
+            await vocabulary.read_day(self._house.table, on, made.add)
         for result in self._written.values():
             if result.date == on:
                 made.add(result)
@@ -152,7 +151,3 @@ class QuizDays:
         if len(self._made) > _DAYS_KEPT:
             self._made.popitem(last=False)
         return made
-
-    async def _read(self, made: QuizDay, on: date, shard: int) -> None:
-        async for result in vocabulary.everything_on(self._house.table, on, shard):
-            made.add(result)

@@ -146,10 +146,7 @@ async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteC
         raise TokenExpired(path=("input", "token"))
     board = await _board_with_room(ctx, ballot)
     outcome = _outcome(verdict, low_is_left=ballot.low_is_left)
-    vote = Vote(
-        ballot.voter, ballot.board, ballot.number, ballot.low, ballot.high, outcome, ctx.now(), ballot.walk,
-        voting.shard_of(ballot.voter, voting.shards_for(board.contender_count, board.rate)),
-    )  # fmt: skip
+    vote = voting.vote_on(ballot, board, outcome, ctx.now())
     if outcome is Outcome.SKIP:
         counted = await voting.cast(ctx.table, vote)
     else:
@@ -168,9 +165,7 @@ async def _board_with_room(ctx: Context, ballot: Ballot) -> Board:
         now = await voting.board_now(ctx.table, ballot.board, consistent=True)
     if now is None:
         raise TokenUnknown(path=("input", "token"))
-    shards = voting.shards_for(now.board.contender_count, now.board.rate)
-    if shards > now.board.spread:
-        await voting.raise_spread(ctx.table, ballot.board, shards)
+    if await voting.ensure_spread(ctx.table, now.board):
         known.changed(ballot.board)
     return now.board
 

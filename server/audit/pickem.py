@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from datastore.people import SHARDS, shard_of
 from datastore.pickem import standings as stored
-from datastore.pickem.events import EVENT, Event, EventState, Gate, GateState, Match, gates_of, matches_of, picked
+from datastore.pickem.events import Event, EventState, Gate, GateState, Match, all_events, gates_of, matches_of, picked
 from datastore.pickem.predictions import PREDICTION, RANKING_SHARDS, Prediction
 from datastore.pickem.standings import SEASON, STANDING, Share, Standing
 from resolvers.context import Services
@@ -23,7 +23,7 @@ SKEW = timedelta(seconds=5)
 
 async def breaches(services: Services) -> AsyncIterator[str]:
     shares: Counter[str] = Counter()
-    async for event in services.table.iterate(EVENT.on("gsi1")):
+    async for event in all_events(services.table):
         async for breach in _of_event(services, event, shares):
             yield f"pickem: {event.name} ({event.id}): {breach}"
     async for breach in _of_standings(services, shares):

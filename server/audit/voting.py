@@ -6,7 +6,21 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 
-from datastore.voting import BOARD, CONTENDER, NAME, PAIR, TALLY, VOTE, Board, Contender, Name, PairTally, Tally, Vote
+from datastore.voting import (
+    BOARD,
+    CONTENDER,
+    NAME,
+    PAIR,
+    TALLY,
+    VOTE,
+    Board,
+    Contender,
+    Name,
+    PairTally,
+    Tally,
+    Vote,
+    all_boards,
+)
 from resolvers.context import Services
 from resolvers.voting.board_cache import BoardCache
 
@@ -30,7 +44,7 @@ class _Seen:
 
 async def breaches(services: Services) -> AsyncIterator[str]:
     """As a reader finds the table: one who looks at a board settles what a killed process left."""
-    async for board in services.table.iterate(BOARD.on("gsi1")):
+    async for board in all_boards(services.table):
         await services.get(BoardCache).board(board.slug)
     boards: dict[str, _Seen] = defaultdict(_Seen)
     async for record in services.table.scan(BOARD, CONTENDER, NAME, TALLY, PAIR, VOTE):

@@ -22,10 +22,10 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from ulid import ULID
 
-from datastore.comments import COMMENT, HELD, Comment, Status
+from datastore.comments import Comment, Status
 from datastore.comments.counts import settle, unsettled
-from datastore.comments.transfer import BATCH, bring
-from datastore.dynamo import BadKey, Table, key_text
+from datastore.comments.transfer import BATCH, bring, comments_after
+from datastore.dynamo import BadKey, key_text
 from datastore.dynamo.attributes import iso
 from datastore.ids import is_ulid
 from datastore.refusals import InvalidInput
@@ -195,7 +195,7 @@ async def write_all(services: Services, file: Path, product: str | None) -> int:
         last, size = _last_line(file)
         with file.open("ab") as target:
             target.truncate(size)
-            return await _written(_following(services.table, product, last), target)
+            return await _written(comments_after(services.table, product, last), target)
     except OSError as error:
         message = f"{file} cannot be written: {error.strerror}."
         raise Failed(message) from None
@@ -212,23 +212,6 @@ def _last_line(file: Path) -> tuple[Comment | None, int]:
                 break
             last, size = line, size + len(line)
     return (comment_of(last, 1) if last else None), size
-
-
-async def _following(table: Table, product: str | None, last: Comment | None) -> AsyncIterator[Comment]:
-    """Every comment behind the last one: by product, or in the order of the table itself."""
-    if product is None:
-        place = None if last is None else (COMMENT if last.held is None else HELD).place_of(last)
-        async for one in table.scan(COMMENT, HELD, after=place):
-            yield one
-        return
-    for entity in (COMMENT, HELD):
-        partition = entity.on(product=product)
-        if last is not None and (entity is COMMENT or last.held is not None):
-            if last.held is not None and entity is COMMENT:
-                continue
-            partition = partition.past(entity.sort_of(last))
-        async for one in table.iterate(partition):
-            yield one
 
 
 async def _written(comments: AsyncIterator[Comment], target: BinaryIO) -> int:

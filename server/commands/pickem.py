@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from datastore.ids import is_ulid
 from datastore.pickem import events as stored
-from datastore.pickem.events import EVENT, Event, VersionConflict
+from datastore.pickem.events import Event, VersionConflict
 from datastore.refusals import InvalidInput, Refusal
 from resolvers.context import Services
 from resolvers.node_ids import key_of
@@ -111,7 +111,7 @@ def export_events(
 
 
 async def _cards(services: Services, season: str | None) -> AsyncIterator[Card]:
-    async for event in services.table.iterate(EVENT.on("gsi1")):
+    async for event in stored.all_events(services.table):
         if season in (None, event.season):
             yield Card(event, await _matches(services, event))
 

@@ -16,7 +16,7 @@ from datastore import voting
 from datastore.dynamo import Table
 from datastore.dynamo.attributes import iso
 from datastore.refusals import NotFound
-from datastore.voting import BOARD, MAIN, VOTE, Outcome, Vote
+from datastore.voting import MAIN, Outcome, Vote
 from resolvers.context import Services
 from server.commands import Failed, err, out, with_house
 
@@ -37,14 +37,10 @@ def reshard(
         if now is None:
             message = f"There is no board called {slug}."
             raise Failed(message)
-        shards = voting.shards_for(now.board.contender_count, votes_per_second)
         try:
-            # Readers first: no vote may go to a shard that nobody sums.
-            await voting.raise_spread(services.table, slug, shards)
-            await voting.set_rate(services.table, slug, votes_per_second)
+            return await voting.reshard(services.table, now.board, votes_per_second)
         except NotFound as gone:
             raise Failed(gone.message) from None
-        return shards
 
     shards = with_house(work)
     out.print(f"Votes on {slug} are counted in {shards} shard{'s' if shards > 1 else ''} from now on.")
@@ -81,10 +77,10 @@ def export_votes(
 async def _lines(table: Table, only: str | None) -> AsyncIterator[dict[str, Any]]:
     names = {
         (row.board, row.ordinal): row.name
-        async for board in table.iterate(BOARD.on("gsi1"))
+        async for board in voting.all_boards(table)
         async for row in voting.roster(table, board.slug)
     }
-    async for vote in table.scan(VOTE):
+    async for vote in voting.all_votes(table):
         if only in (None, vote.board):
             yield _line(vote, names)
 

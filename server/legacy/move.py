@@ -21,7 +21,7 @@ from typing import Any, Generic, TypeVar
 from ulid import ULID
 
 from datastore import people, vocabulary
-from datastore.people import PROFILE, SHARDS, Profile
+from datastore.people import Profile
 from datastore.receipts import Once
 from datastore.refusals import Refusal
 from datastore.vocabulary import DAILY, LONGEST_LIST, SUBSCRIPTION, Batch, DailyWord, Subscription, Word, WordList
@@ -295,11 +295,10 @@ class Migration:
     async def _map_members(self) -> None:
         """Whose address is whose: as the operator's file says, else as the profiles do."""
         self._maps.executemany("INSERT OR IGNORE INTO members VALUES (?, ?)", _folded(self._users))
-        for shard in range(SHARDS):
-            async for profile in self._house.table.iterate(PROFILE.on("gsi1", shard=shard), PROFILE, at_once=1000):
-                if profile.email and profile.email.casefold() not in self._users:
-                    row = (profile.email.casefold(), profile.user)
-                    self._maps.execute("INSERT OR IGNORE INTO members VALUES (?, ?)", row)
+        async for profile in people.all_profiles(self._house.table):
+            if profile.email and profile.email.casefold() not in self._users:
+                row = (profile.email.casefold(), profile.user)
+                self._maps.execute("INSERT OR IGNORE INTO members VALUES (?, ?)", row)
 
     async def _move_subscriptions(self, batch: list[tuple[Row, OldSubscription]]) -> None:
         wanted: dict[tuple[str, str, str], tuple[Row, Subscription]] = {}

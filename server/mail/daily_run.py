@@ -22,7 +22,6 @@ import structlog
 
 from datastore import people, vocabulary
 from datastore.dynamo import DynamoError
-from datastore.people import SHARDS
 from datastore.refusals import Refusal
 from datastore.vocabulary import ListBroken, Mail, Reader, WordList
 from datastore.vocabulary.mail import CLAIM, KEPT_FOR, LATEST
@@ -125,15 +124,14 @@ class Run:
             )
             raise LongPast(message)
         await self._draw_public_words()
-        for shard in range(SHARDS):
-            batch: list[Reader] = []
-            async for reader in vocabulary.readers(self._house.table, shard):
-                self.summary.readers += 1
-                batch.append(reader)
-                if len(batch) == _BATCH:
-                    await self._serve(batch)
-                    batch = []
-            await self._serve(batch)
+        batch: list[Reader] = []
+        async for reader in vocabulary.all_readers(self._house.table):
+            self.summary.readers += 1
+            batch.append(reader)
+            if len(batch) == _BATCH:
+                await self._serve(batch)
+                batch = []
+        await self._serve(batch)
         await self._serve_the_waiting()
         return self.summary
 
