@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hypothesis import given
@@ -63,3 +64,39 @@ def test_the_merge_is_the_sorted_whole_cut(
         assert len(merged.items) == min(len(whole), wanted)
     distinct = sum(len(numbers) for numbers in shelves) == len(whole)
     assert merged.rounds <= 2 or not distinct
+
+
+@given(
+    shelves=some.lists(some.sets(some.integers(0, 200), max_size=40), min_size=1, max_size=6),
+    limit=some.integers(1, 12),
+    wanted=some.integers(1, 30),
+    newest_first=some.booleans(),
+)
+def test_records_with_one_sort_key_are_combined_from_all_partitions(
+    shelves: list[set[int]], limit: int, wanted: int, *, newest_first: bool
+) -> None:
+    """No share is missing from a combined record, and what is left out is made up for by reading on."""
+
+    def shared(notes: Sequence[Note]) -> Note | None:
+        return Note(",".join(sorted(note.shelf for note in notes)), notes[0].number) if len(notes) > 1 else None
+
+    table = Shelves({str(place): sorted(numbers) for place, numbers in enumerate(shelves)})
+    partitions = [NOTE.on(shelf=str(place)) for place in range(len(shelves))]
+    directed = [partition.newest_first() if newest_first else partition for partition in partitions]
+    limits = [limit] * len(directed)
+    merged = asyncio.run(merge(table, directed, limits, wanted, combine=shared))  # type: ignore[arg-type]
+    holders = {number: [str(place) for place, held in enumerate(shelves) if number in held] for number in range(201)}
+    expected = [Note(",".join(places), number) for number, places in holders.items() if len(places) > 1]
+    assert [note for _, note in merged.items] == (expected[::-1] if newest_first else expected)[:wanted]
+
+
+def test_many_records_that_are_left_out_take_few_rounds() -> None:
+    """From the third round on, each reads twice as much as the one before."""
+    table = Shelves({"0": list(range(20_000))})
+
+    def last(notes: Sequence[Note]) -> Note | None:
+        return notes[0] if notes[0].number == 19_999 else None
+
+    merged = asyncio.run(merge(table, [NOTE.on(shelf="0")], [21], 21, combine=last))  # type: ignore[arg-type]
+    assert [note.number for _, note in merged.items] == [19_999]
+    assert merged.rounds < 30
