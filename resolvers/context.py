@@ -2,7 +2,7 @@
 
 A resolver is a plain function. Its first parameter is the `Context`; a field of a record has the record second, both
 positional-only; everything else is an argument by name. It returns records and raises refusals, and knows nothing of
-GraphQL. `schema/shapes.py` reads the annotations below to make arguments of a resolver's parameters.
+GraphQL. `schema/arguments.py` reads the annotations below to make arguments of a resolver's parameters.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class BothWays:
 class Unset(Enum):
     """What a parameter holds when the client did not give it, where that differs from giving null."""
 
-    UNSET = "unset"
+    UNSET = "\x00unset"  # in the hashes of receipts, where no text that was validated equals it
 
 
 UNSET = Unset.UNSET

@@ -102,26 +102,32 @@ def newcomer(ctx: Context) -> Profile:
     )
 
 
-class Guestbook:
-    """Whom this process has already seen write, so that a profile is looked for once per member, not per write."""
+class KnownMembers:
+    """Members who have a profile, as far as this process knows; it spares all their writes but the first a look."""
 
-    MOST = 100_000
+    MAX_MEMBERS = 100_000
 
-    def __init__(self, services: Services) -> None:
-        self._house = services
-        self._seen: dict[str, None] = {}
+    def __init__(self, _: Services) -> None:
+        self._ids: dict[str, None] = {}
 
-    async def sign(self, ctx: Context) -> None:
-        """Creates the member's profile at their first write."""
-        member = ctx.viewer
-        if not member.is_member or member.id in self._seen:
-            return
-        profile = newcomer(ctx)
-        if await people.welcome(self._house.table, profile):
-            self._house.profiles.put(member.id, profile)
-        if len(self._seen) >= self.MOST:
-            self._seen.pop(next(iter(self._seen)))
-        self._seen[member.id] = None
+    def __contains__(self, member: str) -> bool:
+        return member in self._ids
+
+    def add(self, member: str) -> None:
+        if len(self._ids) >= self.MAX_MEMBERS:
+            self._ids.pop(next(iter(self._ids)))
+        self._ids[member] = None
+
+
+async def ensure_profile(ctx: Context) -> None:
+    """Creates the member's profile at their first write."""
+    member, known = ctx.viewer, ctx.services.get(KnownMembers)
+    if not member.is_member or member.id in known:
+        return
+    profile = newcomer(ctx)
+    if await people.welcome(ctx.table, profile):
+        ctx.services.profiles.put(member.id, profile)
+    known.add(member.id)
 
 
 # ── rules for a profile's values ──

@@ -13,22 +13,25 @@ from __future__ import annotations
 import strawberry
 from strawberry.schema.config import StrawberryConfig
 
-from resolvers import node as nodes
+from resolvers import node as node_resolvers
 from schema.comments import CommentsMutation, CommentsQuery, CommentsSubscription
+from schema.fields import field
 from schema.people import PeopleMutation, PeopleQuery
-from schema.pickem import PickemQuery, PickemSubscription
-from schema.pickem_mutations import PickemMutation
+from schema.pickem import PickemMutation, PickemQuery, PickemSubscription
 from schema.scalars import SCALARS
-from schema.shapes import Node, field
+from schema.subscriptions import Schema
+from schema.types import Node
 from schema.vocabulary import VocabularyMutation, VocabularyQuery
 from schema.voting import VotingMutation, VotingQuery, VotingSubscription
 
 
 @strawberry.type(description="Everything that can be asked for.")
 class Query(PeopleQuery, VotingQuery, PickemQuery, CommentsQuery, VocabularyQuery):
-    node: Node | None = field(nodes.node, "Any object, by its id.", id="An id that an answer gave.")
+    node: Node | None = field(node_resolvers.node, "Any object, by its id.", id="An id that an answer gave.")
     nodes: list[Node | None] = field(
-        nodes.nodes, "Several objects in the order of their ids; null where there is none.", ids="At most 100 ids."
+        node_resolvers.nodes,
+        "Several objects in the order of their ids; null where there is none.",
+        ids="At most 100 ids.",
     )
 
 
@@ -42,18 +45,9 @@ class Subscription(VotingSubscription, PickemSubscription, CommentsSubscription)
     pass
 
 
-schema = strawberry.Schema(
+schema = Schema(
     query=Query,
     mutation=Mutation,
     subscription=Subscription,
     config=StrawberryConfig(auto_camel_case=True, scalar_map=SCALARS),
 )
-
-
-def _as_told(value: object, _: object, /, **__: object) -> object:
-    """What a subscription tells is its field's value. Strawberry's own resolver cannot have an argument `event`."""
-    return value
-
-
-for _watched in schema._schema.subscription_type.fields.values():  # type: ignore[union-attr]  # noqa: SLF001
-    _watched.resolve = _as_told

@@ -2,48 +2,58 @@
 
 A resolver's keyword-only parameters say what a field takes:
 
-| parameter                     | GraphQL argument                 | the resolver receives              |
-|-------------------------------|----------------------------------|------------------------------------|
-| `Annotated[str, NodeOf("X")]` | ID                               | the key inside an id of an X       |
-| `AnyId`                       | ID                               | its text                           |
-| `Window`                      | first, after                     | the checked window                 |
-| `BothWaysWindow`              | first, after, last, before       | the checked window                 |
-| anything else                 | its own type                     | the value; texts without NUL       |
+| parameter                       | GraphQL argument           | the resolver receives          |
+|---------------------------------|----------------------------|--------------------------------|
+| `Annotated[str, NodeOf("X")]`   | ID                         | the key inside an id of an X   |
+| `AnyId`                         | ID                         | its text                       |
+| `Window`                        | first, after               | the checked window             |
+| `BothWaysWindow`                | first, after, last, before | the checked window             |
+| a record that has an input type | that type                  | the record                     |
+| anything else                   | its own type               | the value; texts without NUL   |
 
-Everything is checked here, before a resolver runs and long before the table is asked.
+Everything is checked here, before a resolver runs and long before the table is read.
 """
 
 from __future__ import annotations
 
 import inspect
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from typing import Annotated, Any, get_args, get_origin
+from functools import reduce
+from operator import or_
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
 import strawberry
 
 from datastore.dynamo import Window
 from datastore.refusals import InvalidInput
 from datastore.seal import Seal
-from resolvers.context import BothWays, NodeOf
+from resolvers.context import UNSET, BothWays, NodeOf, Unset
 from resolvers.node_ids import key_of
+from schema.windows import BACKWARD, FORWARD, parse_window
 
-PAGE_SIZE = 20
-LARGEST_PAGE = 100
 
-_PAGE_ARGUMENTS: Mapping[str, tuple[Any, str]] = {
-    "first": (int | None, f"How many, from the start: 1 to {LARGEST_PAGE}, {PAGE_SIZE} unless given."),
-    "after": (str | None, "Begin behind this cursor."),
-    "last": (int | None, f"How many, from the end: 1 to {LARGEST_PAGE}. Not together with `first` or `after`."),
-    "before": (str | None, "End in front of this cursor. Not together with `first` or `after`."),
-}
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a field, or a field of an input type."""
+
+    name: str
+    annotation: Any
+    default: Any
+    description: str
+
+    @property
+    def annotated(self) -> Any:
+        """The annotation that describes it to Strawberry."""
+        # A parameter called `from_` is the argument `from`, which is no name in Python.
+        graphql_name = camel_case(self.name) if self.name.endswith("_") else None
+        return Annotated[self.annotation, strawberry.argument(description=self.description, name=graphql_name)]
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The arguments of one resolver, and how they are read."""
+    """The parameters of a resolver, or the fields of a record, and how their values are parsed."""
 
     plain: Mapping[str, Any]
     nodes: Mapping[str, tuple[str, bool]]
@@ -52,14 +62,13 @@ class Parameters:
     defaults: Mapping[str, Any]
 
     @classmethod
-    def of(cls, resolver: Callable[..., Any]) -> Parameters:
+    def of(cls, function: Callable[..., Any]) -> Parameters:
         plain: dict[str, Any] = {}
         nodes: dict[str, tuple[str, bool]] = {}
         defaults: dict[str, Any] = {}
         window, both_ways = None, False
-        for name, declared, default in _keywords(resolver):
-            marks = get_args(declared)[1:] if get_origin(declared) is Annotated else ()
-            bare = get_args(declared)[0] if marks else declared
+        for name, declared, default in _keywords(function):
+            bare, marks = _marks(declared)
             if bare is Window:
                 window, both_ways = name, any(isinstance(mark, BothWays) for mark in marks)
                 continue
@@ -75,125 +84,156 @@ class Parameters:
                 defaults[name] = default
         return cls(plain, nodes, window, both_ways, defaults)
 
-    @property
-    def page_arguments(self) -> tuple[str, ...]:
-        if self.window is None:
-            return ()
-        return tuple(_PAGE_ARGUMENTS) if self.both_ways else ("first", "after")
-
-    def declared(self, descriptions: Mapping[str, str]) -> Iterator[tuple[str, Any, Any]]:
-        """Name, annotation and default of each GraphQL argument."""
-        for name, kind in self.plain.items():
+    def arguments(self, descriptions: Mapping[str, str]) -> Iterator[Argument]:
+        """The GraphQL arguments, in the order of the parameters; those of a page come last."""
+        if descriptions.keys() != self.plain.keys():
+            raise TypeError(f"The parameters are {sorted(self.plain)}, but {sorted(descriptions)} are described.")
+        for name, declared in self.plain.items():
             default = self.defaults.get(name, inspect.Parameter.empty)
             # What is optional for the resolver is left out of the call when the client leaves it out.
-            shown = strawberry.UNSET if _absent(default) else default
-            # A parameter called `from_` is the argument `from`, which is no name in Python.
-            spelled = camel(name) if name.endswith("_") else None
-            argument = strawberry.argument(description=descriptions[name], name=spelled)
-            yield name, Annotated[_graphql(kind), argument], shown
-        for name in self.page_arguments:
-            kind, text = _PAGE_ARGUMENTS[name]
-            yield name, Annotated[kind, strawberry.argument(description=text)], strawberry.UNSET
-
-    def read(self, given: Mapping[str, Any], seal: Seal, path: tuple[str, ...] = ()) -> dict[str, Any]:
-        """The resolver's keyword arguments."""
-        values: dict[str, Any] = {}
-        page: dict[str, Any] = {}
-        for name, value in given.items():
-            if value is strawberry.UNSET:
-                continue
-            if name in self.plain:
-                values[name] = self._value(name, value, path)
-            else:
-                page[name] = value
+            shown = strawberry.UNSET if default is None or default is UNSET else default
+            yield Argument(name, _graphql(declared), shown, descriptions[name])
         if self.window is not None:
-            values[self.window] = window_of(page, seal)
+            page = {**FORWARD, **BACKWARD} if self.both_ways else FORWARD
+            for name, (declared, description) in page.items():
+                yield Argument(name, declared, strawberry.UNSET, description)
+
+    def parse(self, given: Mapping[str, Any], seal: Seal) -> dict[str, Any]:
+        """The resolver's keyword arguments, or InvalidInput."""
+        values = self.parse_plain(given)
+        if self.window is not None:
+            values[self.window] = parse_window(given, seal)
         return values
 
-    def _value(self, name: str, value: Any, path: tuple[str, ...]) -> Any:
+    def read(self, given: Mapping[str, Any], seal: Seal) -> dict[str, Any]:  # until the compiler calls `read_arguments`
+        return self.parse(given, seal)
+
+    def parse_plain(self, given: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:
+        """The keyword arguments without the window, or InvalidInput."""
+        return {
+            name: self._parse_value(name, value, path)
+            for name, value in given.items()
+            if name in self.plain and value is not strawberry.UNSET
+        }
+
+    def _parse_value(self, name: str, value: Any, path: tuple[str, ...]) -> Any:
         if value is None or isinstance(value, int | float):
             return value
-        path = (*path, camel(name))
+        path = (*path, camel_case(name))
         if name not in self.nodes:
-            return clean(value, path)
+            return _parse(value, path)
         type_name, many = self.nodes[name]
         try:
-            return tuple(key_of(type_name, one) for one in value) if many else key_of(type_name, value)
-        except InvalidInput as refused:
-            raise InvalidInput(refused.message, path=path) from None
+            return tuple(key_of(type_name, each) for each in value) if many else key_of(type_name, value)
+        except InvalidInput as refusal:
+            raise InvalidInput(refusal.message, path=path) from None
 
 
-def _keywords(resolver: Callable[..., Any]) -> Iterator[tuple[str, Any, Any]]:
-    names = vars(sys.modules[resolver.__module__])
-    for parameter in inspect.signature(resolver).parameters.values():
+def _keywords(function: Callable[..., Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Name, annotation and default of each keyword-only parameter."""
+    annotations = get_type_hints(function, include_extras=True)
+    for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY:
-            declared = parameter.annotation
-            if isinstance(declared, str):
-                declared = eval(declared, names)  # noqa: S307 - an annotation of our own code
-            yield parameter.name, declared, parameter.default
+            yield parameter.name, annotations[parameter.name], parameter.default
+
+
+def _marks(declared: Any) -> tuple[Any, tuple[Any, ...]]:
+    """An annotation without its marks, and the marks."""
+    if get_origin(declared) is not Annotated:
+        return declared, ()
+    bare, *marks = get_args(declared)
+    return bare, tuple(marks)
 
 
 def _node_mark(declared: Any) -> tuple[NodeOf | None, bool, bool]:
     """The mark of an id in an annotation, whether it may be null, and whether it is a list of ids."""
     optional, many = False, False
-    arguments = get_args(declared)
-    if type(None) in arguments:
+    members = get_args(declared)
+    if type(None) in members:
         optional = True
-        declared = next((argument for argument in arguments if get_origin(argument) is Annotated), declared)
+        declared = next((member for member in members if get_origin(member) is Annotated), declared)
     if get_origin(declared) in (list, tuple) and get_args(declared):
         many, declared = True, get_args(declared)[0]
-    marks = get_args(declared)[1:] if get_origin(declared) is Annotated else ()
-    node = next((mark for mark in marks if isinstance(mark, NodeOf)), None)
+    node = next((mark for mark in _marks(declared)[1] if isinstance(mark, NodeOf)), None)
     return node, optional, many
 
 
-def _absent(default: Any) -> bool:
-    return default is None or type(default).__name__ == "Unset"
+def _graphql(declared: Any) -> Any:
+    """The annotation as Strawberry takes it: input types in place of records, and without `Unset`."""
+    origin, arguments = get_origin(declared), get_args(declared)
+    if origin in (Union, UnionType):
+        return reduce(or_, (_graphql(member) for member in arguments if member is not Unset))
+    if origin in (list, Sequence):
+        item: Any = _graphql(arguments[0])
+        return list[item]
+    return _INPUT_TYPES.get(declared, declared)
 
 
-def _graphql(kind: Any) -> Any:
-    """The annotation as Strawberry takes it: without our own mark for `not given`."""
-    members = [member for member in get_args(kind) if getattr(member, "__name__", "") != "Unset"]
-    if len(members) != len(get_args(kind)):
-        united = members[0]
-        for member in members[1:]:
-            united = united | member
-        return united
-    return kind
+# ── input types ──
 
 
-def window_of(page: Mapping[str, Any], seal: Seal) -> Window:
-    """The window that first/after or last/before ask for; nothing is clamped, what is wrong is refused."""
-    first, after, last, before = (page.get(name) for name in ("first", "after", "last", "before"))
-    backward = last is not None or before is not None
-    if backward and (first is not None or after is not None):
-        message = "Ask for first and after, or for last and before; not for both directions at once."
-        raise InvalidInput(message, path=("first" if first is not None else "after",))
-    name, size = ("last", last) if backward else ("first", first)
-    if size is None:
-        size = PAGE_SIZE
-    if not 1 <= size <= LARGEST_PAGE:
-        message = f"`{name}` is 1 to {LARGEST_PAGE}."
-        raise InvalidInput(message, path=(name,))
-    return Window(size, seal, forward=not backward, cursor=before if backward else after)
+class Input:
+    """What all input types derive from."""
+
+    record: ClassVar[type]
+    """What a resolver receives in place of it."""
+    parameters: ClassVar[Parameters]
 
 
-def clean(value: Any, path: tuple[str, ...]) -> Any:
-    """The same value, once every text in it is known to be one: no NUL, no lone surrogate."""
-    if isinstance(value, str):
-        if "\x00" in value or not _encodable(value):
-            message = "A text may not contain NUL or half a character (a lone surrogate)."
-            raise InvalidInput(message, path=path)
-    elif isinstance(value, list | tuple):
-        for place, inner in enumerate(value):
-            clean(inner, (*path, str(place)))
-    elif hasattr(value, "__strawberry_definition__") and hasattr(value, "__dict__") and not isinstance(value, Enum):
-        for name, inner in vars(value).items():
-            clean(inner, (*path, camel(name)))
+_INPUT_TYPES: dict[type, type[Input]] = {}
+"""By their records."""
+
+
+def input_type(record: type, name: str, description: str, /, **fields: str) -> None:
+    """Makes the input type of a record whose fields are given by name. `fields` describe them."""
+    parameters = Parameters.of(record)
+    made = make_input(name, description, parameters.arguments(fields))
+    made.record, made.parameters = record, parameters
+    _INPUT_TYPES[record] = made
+
+
+def make_input(name: str, description: str, arguments: Iterable[Argument]) -> type[Input]:
+    """A class that Strawberry shows as an input type."""
+    members: dict[str, Any] = {"__annotations__": {}}
+    for argument in arguments:
+        members["__annotations__"][argument.name] = argument.annotation
+        default = {} if argument.default is inspect.Parameter.empty else {"default": argument.default}
+        members[argument.name] = strawberry.field(description=argument.description, **default)
+    return strawberry.input(type(name, (Input,), members), description=description)
+
+
+def as_given(value: Any) -> Any:
+    """An input as plain dictionaries, lists and leaves; what the client left out is UNSET."""
+    if value is strawberry.UNSET:
+        return UNSET
+    if isinstance(value, list):
+        return [as_given(item) for item in value]
+    if isinstance(value, Input):
+        return {name: as_given(item) for name, item in vars(value).items()}
     return value
 
 
-def _encodable(text: str) -> bool:
+# ── values ──
+
+
+def _parse(value: Any, path: tuple[str, ...]) -> Any:
+    """The value with records in place of inputs, every text in it validated."""
+    if isinstance(value, str):
+        validate_text(value, path)
+    elif isinstance(value, list):
+        return [_parse(item, (*path, str(index))) for index, item in enumerate(value)]
+    elif isinstance(value, Input):
+        return value.record(**value.parameters.parse_plain(vars(value), path))
+    return value
+
+
+def validate_text(text: str, path: tuple[str, ...]) -> None:
+    """Refuses NUL and lone surrogates, which neither a key nor JSON can hold."""
+    if "\x00" in text or not _is_encodable(text):
+        raise InvalidInput("A text may not contain NUL or half a character (a lone surrogate).", path=path)
+
+
+def _is_encodable(text: str) -> bool:
     if text.isascii():
         return True
     try:
@@ -203,6 +243,6 @@ def _encodable(text: str) -> bool:
     return True
 
 
-def camel(name: str) -> str:
+def camel_case(name: str) -> str:
     head, *rest = name.split("_")
     return head + "".join(word.capitalize() for word in rest)

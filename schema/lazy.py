@@ -1,4 +1,4 @@
-"""Types that parts refer to before they are made: every part names members, and the member's type names every part."""
+"""The member's type before it is made: every part refers to members, and a member has fields of several parts."""
 
 from __future__ import annotations
 

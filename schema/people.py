@@ -1,4 +1,4 @@
-"""Members: the type, and who is asking."""
+"""Members: the type, and the viewer's own profile."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from datetime import datetime
 
 import strawberry
 
-from datastore import people as records
+from datastore import people as people_store
 from resolvers import people
+from schema.fields import described, field
+from schema.mutations import mutation
 from schema.pickem import PickemOfUser
-from schema.shapes import IDEMPOTENCY_KEY, Node, answers, described, field, mutation, shape, unset
+from schema.types import Node, record_type
 from schema.vocabulary import VocabularyOfUser
 
 
-@shape(records.Profile, "A member of the community.")
+@record_type(people_store.Profile, "A member of the community.")
 class User(PickemOfUser, VocabularyOfUser, Node):
     name: str = described("The name shown to others.")
     avatar_url: str | None = described("A picture's address.")
@@ -30,25 +32,21 @@ class PeopleQuery:
     user: User | None = field(people.user, "A member.", id="The member's id.")
 
 
-@strawberry.input(description="Changes to one's own profile. What is left out stays; null clears what may be empty.")
-class UpdateProfileInput:
-    name: str | None = unset("The name shown to others, 1 to 80 characters.")
-    avatar_url: str | None = unset("A picture's address; it begins with https://.")
-    email: str | None = unset("Where the daily mail goes.")
-    time_zone: str | None = unset("An IANA time zone such as Europe/Vienna.")
-    idempotency_key: str | None = unset(IDEMPOTENCY_KEY)
-
-
 @strawberry.type(description="The profile was changed.")
 class ProfileUpdated:
     user: User = described("The member as they are now.")
 
 
-UpdateProfileResult = answers("UpdateProfileResult", ProfileUpdated, "The changed profile, or why it was not changed.")
-
-
 @strawberry.type
 class PeopleMutation:
-    update_profile: UpdateProfileResult = mutation(
-        people.update_profile, UpdateProfileInput, ProfileUpdated, "Changes one's own profile."
+    update_profile = mutation(
+        people.update_profile,
+        "Changes one's own profile.",
+        ProfileUpdated,
+        input_description="Changes to one's own profile. What is left out stays; null clears what may be empty.",
+        result_description="The changed profile, or why it was not changed.",
+        name="The name shown to others, 1 to 80 characters.",
+        avatar_url="A picture's address; it begins with https://.",
+        email="Where the daily mail goes.",
+        time_zone="An IANA time zone such as Europe/Vienna.",
     )

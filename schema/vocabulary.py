@@ -7,27 +7,17 @@ from typing import Annotated
 
 import strawberry
 
-from datastore import vocabulary as records
-from resolvers.vocabulary import daily_words as vocabulary
-from resolvers.vocabulary import learning, streaks
-from resolvers.vocabulary import quiz_leaderboard as quiz_days
+from datastore import vocabulary as vocabulary_store
+from resolvers.vocabulary import daily_words, learning, quiz_leaderboard, streaks
+from schema.arguments import input_type
+from schema.connections import connection
+from schema.fields import described, field
 from schema.lazy import LazyUser
-from schema.shapes import (
-    IDEMPOTENCY_KEY,
-    Connection,
-    Edge,
-    Node,
-    answers,
-    described,
-    enum,
-    field,
-    mutation,
-    shape,
-    unset,
-)
+from schema.mutations import mutation
+from schema.types import Node, enum, record_type
 
 enum(
-    records.CharacterSet,
+    vocabulary_store.CharacterSet,
     "Which of a word's two spellings somebody learns.",
     SIMPLIFIED="As written in mainland China and Singapore.",
     TRADITIONAL="As written in Taiwan, Hong Kong and Macau.",
@@ -40,7 +30,7 @@ _TO = "Not after this day."
 # ── lists and words ──
 
 
-@shape(records.Word, "A word to learn.")
+@record_type(vocabulary_store.Word, "A word to learn.")
 class Word(Node):
     simplified: str = described("In simplified characters.")
     traditional: str | None = described("In traditional characters, where they differ or were given.")
@@ -48,77 +38,64 @@ class Word(Node):
     definition: str = described("What it means.")
 
 
-@shape(records.DailyWord, "A list's word of one day: the same for everybody, none twice before all had their day.")
+@record_type(
+    vocabulary_store.DailyWord, "A list's word of one day: the same for everybody, none twice before all had their day."
+)
 class DailyWord:
     list: Annotated[WordList, strawberry.lazy("schema.vocabulary")] = field(
-        vocabulary.list_of_daily_word, "The list it was drawn from."
+        daily_words.list_of_daily_word, "The list it was drawn from."
     )
     date: date = described("The day.")
     word: Word = described("The word.")
 
 
-@strawberry.type(description="A word's place in a page.")
-class WordEdge(Edge[Word]):
-    pass
+WordConnection = connection(
+    Word, "A page of a list's words, in the order they were added.", edge="A word's place in a page."
+)
 
 
-@strawberry.type(description="A page of a list's words, in the order they were added.")
-class WordConnection(Connection[WordEdge, Word]):
-    pass
+DailyWordConnection = connection(
+    DailyWord, "A page of past daily words, newest first.", edge="A daily word's place in a page."
+)
 
 
-@strawberry.type(description="A daily word's place in a page.")
-class DailyWordEdge(Edge[DailyWord]):
-    pass
-
-
-@strawberry.type(description="A page of past daily words, newest first.")
-class DailyWordConnection(Connection[DailyWordEdge, DailyWord]):
-    pass
-
-
-@shape(records.WordList, "A list of words: public and kept by editors, or a member's own that nobody else sees.")
+@record_type(
+    vocabulary_store.WordList, "A list of words: public and kept by editors, or a member's own that nobody else sees."
+)
 class WordList(Node):
     name: str = described("What it is called.")
     level: int | None = described("How hard its words are, 0 to 100, on the community's own scale.")
     public: bool = described("Whether everybody may see it and subscribe to it.")
-    owner: LazyUser | None = field(vocabulary.owner, "Whose private list it is; null for a public one.")
+    owner: LazyUser | None = field(daily_words.owner, "Whose private list it is; null for a public one.")
     created_at: datetime = described("When it was made.")
     word_count: int = described("How many words it has.")
     subscriber_count: int = field(
-        vocabulary.subscriber_count, "Members who get its words by mail; in both character sets, they count once."
+        daily_words.subscriber_count, "Members who get its words by mail; in both character sets, they count once."
     )
-    words: WordConnection = field(vocabulary.words, "Its words, in the order they were added.")
+    words: WordConnection = field(daily_words.words, "Its words, in the order they were added.")
     daily_word: DailyWord | None = field(
-        vocabulary.daily_word,
+        daily_words.daily_word,
         "The word of a day; null for a list without words, and for a past day on which none was drawn.",
         on="The day; today in UTC unless given. A day that has not begun is refused.",
     )
-    review: DailyWordConnection = field(vocabulary.review, "Past daily words, newest first.", from_=_FROM, to=_TO)
+    review: DailyWordConnection = field(daily_words.review, "Past daily words, newest first.", from_=_FROM, to=_TO)
 
 
-@strawberry.type(description="A list's place in a page.")
-class WordListEdge(Edge[WordList]):
-    pass
-
-
-@strawberry.type(description="A page of lists, by name.")
-class WordListConnection(Connection[WordListEdge, WordList]):
-    pass
+WordListConnection = connection(WordList, "A page of lists, by name.", edge="A list's place in a page.")
 
 
 # ── learning ──
 
 
-@shape(records.Subscription, "A member's wish to get a list's words by mail.", name="ListSubscription")
+@record_type(vocabulary_store.Subscription, "A member's wish to get a list's words by mail.", name="ListSubscription")
 class ListSubscription:
-    list: WordList = field(vocabulary.list_of_subscription, "The list.")
-    character_set: records.CharacterSet = described("The spelling of its words in the mail.")
+    list: WordList = field(daily_words.list_of_subscription, "The list.")
+    character_set: vocabulary_store.CharacterSet = described("The spelling of its words in the mail.")
     active: bool = described("Whether it goes on; one that has ended stays in the member's history.")
     since: datetime = described("When it began.")
 
 
-@shape(records.QuizResult, "How one quiz went.")
+@record_type(vocabulary_store.QuizResult, "How one quiz went.")
 class QuizResult(Node):
     user: LazyUser = field(learning.users_of_results, "Who answered.")
     list: WordList = field(learning.list_of_result, "The list it was about.")
@@ -128,7 +105,7 @@ class QuizResult(Node):
     submitted_at: datetime = described("When it was submitted.")
 
 
-@shape(records.Sentence, "A practice sentence.")
+@record_type(vocabulary_store.Sentence, "A practice sentence.")
 class Sentence(Node):
     user: LazyUser = field(learning.users_of_sentences, "Its author.")
     word: Word | None = field(
@@ -139,14 +116,14 @@ class Sentence(Node):
     created_at: datetime = described("When it was first written.")
 
 
-@shape(streaks.Streak, "Runs of days with a quiz or a sentence, in the member's own time zone.")
+@record_type(streaks.Streak, "Runs of days with a quiz or a sentence, in the member's own time zone.")
 class Streak:
     current: int = described("Days up to today; not broken while yesterday was active. 0 when it is.")
     longest: int = described("The longest run so far.")
     last_active_on: date | None = described("The latest active day.")
 
 
-@shape(quiz_days.QuizStanding, "One member's row in a day's leaderboard.")
+@record_type(quiz_leaderboard.QuizStanding, "One member's row in a day's leaderboard.")
 class QuizStanding:
     user: LazyUser = field(learning.users_of_standings, "The member.")
     rank: int = described(
@@ -158,40 +135,23 @@ class QuizStanding:
     sentences: int = described("Practice sentences of the day.")
 
 
-@strawberry.type(description="A quiz's place in a page.")
-class QuizResultEdge(Edge[QuizResult]):
-    pass
+QuizResultConnection = connection(QuizResult, "A page of quizzes, newest day first.", edge="A quiz's place in a page.")
 
 
-@strawberry.type(description="A page of quizzes, newest day first.")
-class QuizResultConnection(Connection[QuizResultEdge, QuizResult]):
-    pass
+SentenceConnection = connection(
+    Sentence, "A page of sentences, newest day first.", edge="A sentence's place in a page."
+)
 
 
-@strawberry.type(description="A sentence's place in a page.")
-class SentenceEdge(Edge[Sentence]):
-    pass
-
-
-@strawberry.type(description="A page of sentences, newest day first.")
-class SentenceConnection(Connection[SentenceEdge, Sentence]):
-    pass
-
-
-@strawberry.type(description="A row's place in a page.")
-class QuizStandingEdge(Edge[QuizStanding]):
-    pass
-
-
-@strawberry.type(description="A page of a day's leaderboard, best first.")
-class QuizStandingConnection(Connection[QuizStandingEdge, QuizStanding]):
-    pass
+QuizStandingConnection = connection(
+    QuizStanding, "A page of a day's leaderboard, best first.", edge="A row's place in a page."
+)
 
 
 @strawberry.type
 class VocabularyOfUser:
     subscriptions: list[ListSubscription] = field(
-        vocabulary.subscriptions, "Lists the member gets by mail, ended ones too. Shown to the member only."
+        daily_words.subscriptions, "Lists the member gets by mail, ended ones too. Shown to the member only."
     )
     quiz_results: QuizResultConnection = field(
         learning.quiz_results,
@@ -205,19 +165,19 @@ class VocabularyOfUser:
     streak: Streak = field(learning.streak, "Runs of active days.")
 
 
-# ── asking ──
+# ── queries ──
 
 
 @strawberry.type
 class VocabularyQuery:
     word_list: WordList | None = field(
-        vocabulary.word_list, "A list; null for somebody else's private one.", id="The list's id."
+        daily_words.word_list, "A list; null for somebody else's private one.", id="The list's id."
     )
     word_lists: WordListConnection = field(
-        vocabulary.word_lists, "Public lists and, to a member, their own private ones, by name."
+        daily_words.word_lists, "Public lists and, to a member, their own private ones, by name."
     )
     daily_words: list[DailyWord] = field(
-        vocabulary.daily_words,
+        daily_words.daily_words,
         "The words of a day, of all lists that the viewer may see, by the lists' names.",
         on="The day; today in UTC unless given. A day that has not begun is refused.",
     )
@@ -229,66 +189,17 @@ class VocabularyQuery:
     )
 
 
-# ── doing ──
+# ── mutations ──
 
-
-@strawberry.input(description="A new list.")
-class CreateWordListInput:
-    name: str = described("What it is called, 1 to 100 characters.")
-    level: int | None = unset("How hard its words are, 0 to 100.")
-    public: bool = strawberry.field(description="Public lists are for editors to make.", default=False)
-    idempotency_key: str | None = unset(IDEMPOTENCY_KEY)
-
-
-@strawberry.input(description="A new word.")
-class WordInput:
-    simplified: str = described("In simplified characters, 1 to 100.")
-    traditional: str | None = unset("In traditional characters, up to 100.")
-    pinyin: str | None = unset("How it is pronounced, up to 200 characters.")
-    definition: str = described("What it means, 1 to 1,000 characters.")
-
-
-@strawberry.input(description="Words for a list.")
-class AddWordsInput:
-    list: strawberry.ID = described("The list.")
-    words: list[WordInput] = described("1 to 500 words; all are added or none.")
-    idempotency_key: str | None = unset(IDEMPOTENCY_KEY)
-
-
-@strawberry.input(description="A list to get by mail.")
-class SubscribeInput:
-    list: strawberry.ID = described("The list.")
-    character_set: records.CharacterSet = strawberry.field(
-        description="The spelling of its words.", default=records.CharacterSet.SIMPLIFIED
-    )
-    idempotency_key: str | None = unset(IDEMPOTENCY_KEY)
-
-
-@strawberry.input(description="A list to get no longer.")
-class UnsubscribeInput:
-    list: strawberry.ID = described("The list.")
-    character_set: records.CharacterSet = strawberry.field(
-        description="The spelling that was subscribed to.", default=records.CharacterSet.SIMPLIFIED
-    )
-    idempotency_key: str | None = unset(IDEMPOTENCY_KEY)
-
-
-@strawberry.input(description="A quiz that was taken.")
-class RecordQuizInput:
-    list: strawberry.ID = described("The list it was about.")
-    correct: int = described("Questions answered correctly, 0 to `total`.")
-    total: int = described("Questions asked, 1 to 1,000.")
-    on: date | None = unset("The day it was taken, up to 31 days ago; the member's own day now unless given.")
-    idempotency_key: str | None = unset(IDEMPOTENCY_KEY)
-
-
-@strawberry.input(description="A practice sentence, new or amended.")
-class WriteSentenceInput:
-    sentence: strawberry.ID | None = unset("One's own sentence to amend; a new one unless given.")
-    word: strawberry.ID | None = unset("The word it practises; null takes it away from an amended sentence.")
-    text: str = described("What it says, 1 to 2,000 characters.")
-    on: date | None = unset("The day of a new sentence, up to 31 days ago; an amended one keeps its day.")
-    idempotency_key: str | None = unset(IDEMPOTENCY_KEY)
+input_type(
+    daily_words.NewWord,
+    "WordInput",
+    "A new word.",
+    simplified="In simplified characters, 1 to 100.",
+    traditional="In traditional characters, up to 100.",
+    pinyin="How it is pronounced, up to 200 characters.",
+    definition="What it means, 1 to 1,000 characters.",
+)
 
 
 @strawberry.type(description="A list was made.")
@@ -296,10 +207,10 @@ class WordListCreated:
     list: WordList = described("The new list.")
 
 
-@shape(records.AddedWords, "Words were added.")
+@record_type(vocabulary_store.AddedWords, "Words were added.")
 class WordsAdded:
     list: WordList = described("The list as it is now.")
-    words: list[Word] = field(vocabulary.words_added, "The new words, in the order they were given.")
+    words: list[Word] = field(daily_words.words_added, "The new words, in the order they were given.")
 
 
 @strawberry.type(description="The list's words will come by mail.")
@@ -323,37 +234,64 @@ class SentenceWritten:
     sentence: Sentence = described("The sentence as it is now.")
 
 
-CreateWordListResult = answers("CreateWordListResult", WordListCreated, "The new list, or why there is none.")
-AddWordsResult = answers("AddWordsResult", WordsAdded, "The new words, or why none was added.")
-SubscribeResult = answers("SubscribeResult", Subscribed, "The subscription, or why there is none.")
-UnsubscribeResult = answers("UnsubscribeResult", Unsubscribed, "The ended subscription, or why it was not ended.")
-RecordQuizResult = answers("RecordQuizResult", QuizRecorded, "The result, or why it was not recorded.")
-WriteSentenceResult = answers("WriteSentenceResult", SentenceWritten, "The sentence, or why it was not written.")
-
-
 @strawberry.type
 class VocabularyMutation:
-    create_word_list: CreateWordListResult = mutation(
-        vocabulary.create_word_list,
-        CreateWordListInput,
-        WordListCreated,
+    create_word_list = mutation(
+        daily_words.create_word_list,
         "Makes a list: editors public ones, members up to ten private ones.",
+        WordListCreated,
+        input_description="A new list.",
+        result_description="The new list, or why there is none.",
+        name="What it is called, 1 to 100 characters.",
+        level="How hard its words are, 0 to 100.",
+        public="Public lists are for editors to make.",
     )
-    add_words: AddWordsResult = mutation(
-        vocabulary.add_words,
-        AddWordsInput,
-        WordsAdded,
+    add_words = mutation(
+        daily_words.add_words,
         "Adds words to a list; a private one holds up to 500.",
+        WordsAdded,
+        input_description="Words for a list.",
+        result_description="The new words, or why none was added.",
+        list="The list.",
+        words="1 to 500 words; all are added or none.",
     )
-    subscribe: SubscribeResult = mutation(
-        vocabulary.subscribe, SubscribeInput, Subscribed, "Asks for a list's word by mail, every day."
+    subscribe = mutation(
+        daily_words.subscribe,
+        "Asks for a list's word by mail, every day.",
+        Subscribed,
+        input_description="A list to get by mail.",
+        result_description="The subscription, or why there is none.",
+        list="The list.",
+        character_set="The spelling of its words.",
     )
-    unsubscribe: UnsubscribeResult = mutation(
-        vocabulary.unsubscribe, UnsubscribeInput, Unsubscribed, "Ends a subscription; ending it again changes nothing."
+    unsubscribe = mutation(
+        daily_words.unsubscribe,
+        "Ends a subscription; ending it again changes nothing.",
+        Unsubscribed,
+        input_description="A list to get no longer.",
+        result_description="The ended subscription, or why it was not ended.",
+        list="The list.",
+        character_set="The spelling that was subscribed to.",
     )
-    record_quiz: RecordQuizResult = mutation(
-        learning.record_quiz, RecordQuizInput, QuizRecorded, "Records how a quiz went."
+    record_quiz = mutation(
+        learning.record_quiz,
+        "Records how a quiz went.",
+        QuizRecorded,
+        input_description="A quiz that was taken.",
+        result_description="The result, or why it was not recorded.",
+        list="The list it was about.",
+        correct="Questions answered correctly, 0 to `total`.",
+        total="Questions asked, 1 to 1,000.",
+        on="The day it was taken, up to 31 days ago; the member's own day now unless given.",
     )
-    write_sentence: WriteSentenceResult = mutation(
-        learning.write_sentence, WriteSentenceInput, SentenceWritten, "Writes a practice sentence, or amends one."
+    write_sentence = mutation(
+        learning.write_sentence,
+        "Writes a practice sentence, or amends one.",
+        SentenceWritten,
+        input_description="A practice sentence, new or amended.",
+        result_description="The sentence, or why it was not written.",
+        sentence="One's own sentence to amend; a new one unless given.",
+        word="The word it practises; null takes it away from an amended sentence.",
+        text="What it says, 1 to 2,000 characters.",
+        on="The day of a new sentence, up to 31 days ago; an amended one keeps its day.",
     )

@@ -19,7 +19,8 @@ from bench.services import records
 from resolvers.context import Context, Services
 from resolvers.loading.batched import together
 from resolvers.loading.loader import Kept
-from schema.shapes import described, field, shape
+from schema.fields import described, field
+from schema.types import record_type
 from server.app import Ringside
 from server.auth.identification import Identification
 from server.execution.documents import Documents
@@ -48,14 +49,14 @@ async def authors(ctx: Context, comments: Sequence[records.Comment], /) -> Seque
     return await ctx.services.profiles.load_many([comment.author_id for comment in comments])
 
 
-@shape(records.User, "A member.")
+@record_type(records.User, "A member.")
 class User:
     id: strawberry.ID = described("The id.")
     name: str = described("The name.")
     avatar_url: str | None = described("A picture.")
 
 
-@shape(records.Comment, "A comment.")
+@record_type(records.Comment, "A comment.")
 class Comment:
     id: strawberry.ID = described("The id.")
     text: str = described("The text.")
@@ -65,14 +66,14 @@ class Comment:
     author: User = field(authors, "Who wrote it.")
 
 
-@shape(records.Contender, "A contender.")
+@record_type(records.Contender, "A contender.")
 class Contender:
     id: strawberry.ID = described("The id.")
     name: str = described("The name.")
     image_url: str | None = described("A picture.")
 
 
-@shape(records.Row, "A place on the leaderboard.")
+@record_type(records.Row, "A place on the leaderboard.")
 class Row:
     rank: int = described("The rank.")
     score: int = described("Wins minus losses.")

@@ -156,7 +156,7 @@ async def _event_mark(ctx: Context, text: str | None, product: str) -> str | Non
 
 
 async def post_comment(
-    ctx: Context, /, *, product: AnyId, language: str, rating: int, body: str, title: str | None = None
+    ctx: Context, /, *, product: AnyId, language: str, rating: int, title: str | None = None, body: str
 ) -> Comment:
     """A new comment; with premoderation it waits for a moderator, unless one wrote it."""
     member = ctx.member()

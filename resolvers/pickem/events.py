@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, TypeVar
@@ -193,8 +193,8 @@ async def add_match(
     name: str,
     points: int,
     teams: list[TeamGiven],
-    championships: list[str],
-    preshow: bool,
+    championships: Sequence[str] = (),
+    preshow: bool = False,
 ) -> MatchAndEvent:
     """A match at the end of the card, or of its pre-show."""
     ctx.with_role(Role.EDITOR)

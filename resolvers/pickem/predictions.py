@@ -6,8 +6,9 @@ What a prediction says is its owner's secret until the event's gates are closed;
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Protocol
+from typing import Annotated
 
 from datastore import people
 from datastore.dynamo import Page, Window
@@ -16,7 +17,7 @@ from datastore.pickem import predictions as stored
 from datastore.pickem.events import Event, EventState, Locked
 from datastore.pickem.predictions import Prediction
 from datastore.refusals import Conflict, InvalidInput, NotFound
-from resolvers.context import Context, NodeOf
+from resolvers.context import AnyId, Context, NodeOf
 from resolvers.loading.batched import together
 from resolvers.node_ids import key_of, node_id
 from resolvers.people import authors, newcomer
@@ -28,10 +29,11 @@ EventId = Annotated[str, NodeOf("Event")]
 ATTEMPTS = 8
 
 
-class PickGiven(Protocol):
-    """A pick as an input says it: a match's id and a team's place."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PickGiven:
+    """A pick as a client gives it: a match's id and a team's place."""
 
-    match: str
+    match: AnyId
     team: int
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
 from datastore.pickem.events import Event, Match, MatchOutcome, Result, Team
 from datastore.refusals import InvalidInput
@@ -22,15 +21,13 @@ MOST_POINTS = 1000
 _FIRST_YEAR, _LAST_YEAR = 1900, 2999
 
 
-class TeamGiven(Protocol):
-    """A team as an input says it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamGiven:
+    """A team as a client gives it."""
 
-    @property
-    def name(self) -> str | None: ...
-    @property
-    def members(self) -> list[str]: ...
-    @property
-    def champion(self) -> bool: ...
+    name: str | None = None
+    members: list[str]
+    champion: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,13 +38,6 @@ class Card:
     matches: tuple[Match, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Team:
-    name: str | None
-    members: list[str]
-    champion: bool
-
-
 def cards_from(document: Any, now: datetime) -> list[Card]:
     """The cards a file holds, all of them checked before any is written. Those of the past are locked."""
     events = document.get("events") if isinstance(document, Mapping) else None
@@ -102,7 +95,10 @@ def _card(given: Mapping[str, Any], now: datetime) -> Card:
 
 def _match(given: Mapping[str, Any], event: str, starts_at: datetime, place: int) -> tuple[Match, Result | None]:
     teams = [
-        _Team(team.get("name"), list(team["members"]), bool(team.get("champion", False))) for team in given["teams"]
+        rules.TeamGiven(
+            name=team.get("name"), members=list(team["members"]), champion=bool(team.get("champion", False))
+        )
+        for team in given["teams"]
     ]
     match = Match(
         event=event,

@@ -47,14 +47,14 @@ _DRAWS_AT_ONCE = 16
 _log = structlog.get_logger("ringside.vocabulary")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewWord:
     """A word as somebody gives it: every text is unchecked."""
 
     simplified: str
-    definition: str
     traditional: str | None = None
     pinyin: str | None = None
+    definition: str
 
 
 # ── lists ──

@@ -8,21 +8,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 from datastore import voting
 from datastore.dynamo import BadKey, key_text
 from datastore.refusals import InvalidInput, NotFound, Refusal
-from datastore.voting import MAIN, Ballot, Contender, Outcome, TokenExpired, TokenSpent, TokenUnknown, Vote
+from datastore.voting import MAIN, Ballot, Board, Contender, Outcome, TokenExpired, TokenSpent, TokenUnknown, Vote
 from datastore.voting.pair_walk import DrawnPair, EligibleContenders, PairWalk
-from resolvers.context import AnyId, Context
+from resolvers.context import AnyId, Context, Services
 from resolvers.node_ids import read_node_id
 from resolvers.viewer import Role
 from resolvers.voting.boards import Matchup, contender_at, record_of, standings
-
-if TYPE_CHECKING:
-    from datastore.voting import Board
-    from resolvers.context import Services
 
 
 class Exhausted(Refusal):

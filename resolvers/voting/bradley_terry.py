@@ -21,18 +21,15 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, log, sqrt
-from typing import TYPE_CHECKING
 
 import structlog
 
 from datastore import voting
 from datastore.dynamo import DynamoError
+from datastore.voting import Board
+from resolvers.context import Context, Services
 from resolvers.voting.board_cache import BoardCache
-
-if TYPE_CHECKING:
-    from datastore.voting import Board
-    from resolvers.context import Context, Services
-    from resolvers.voting.boards import LeaderboardRow
+from resolvers.voting.boards import LeaderboardRow
 
 WAIT = 0.5
 WAIT_FOR_THE_FIRST = 3.0

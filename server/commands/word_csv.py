@@ -95,7 +95,12 @@ async def import_words(
 
 def word_of(list_id: str, row: dict[str, str]) -> Word:
     """A row's word, or InvalidInput."""
-    new = NewWord(row.get("simplified", ""), row.get("definition", ""), row.get("traditional"), row.get("pinyin"))
+    new = NewWord(
+        simplified=row.get("simplified", ""),
+        traditional=row.get("traditional"),
+        pinyin=row.get("pinyin"),
+        definition=row.get("definition", ""),
+    )
     return checked(list_id, new, ("row",))
 
 

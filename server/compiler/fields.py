@@ -5,7 +5,7 @@
 | TYPENAME  | the name of the object's type                          | `__typename`                                    |
 | ATTRIBUTE | an attribute of the record                             | a Strawberry field, no resolver, no extensions  |
 | OF_TYPE   | a function of the record, made for the object's type   | `of_type` of the resolver (ids of nodes)        |
-| RESOLVER  | a resolver of ours: context, record, arguments         | `resolution` of the resolver (schema/shapes.py) |
+| RESOLVER  | a resolver of ours: context, record, arguments         | `resolution` of the resolver (schema/fields.py) |
 | ANYTHING  | the schema's resolver, with graphql-core's information | everything else                                 |
 
 Whatever Strawberry may put between a field and its resolver (extensions, permissions, handlers of exceptions, a default
@@ -22,7 +22,7 @@ from graphql import GraphQLField, GraphQLObjectType, GraphQLSchema, OperationTyp
 from strawberry.types.field import StrawberryField
 
 if TYPE_CHECKING:
-    from schema.shapes import Resolution
+    from schema.fields import Resolution
 
 TYPENAME, ATTRIBUTE, OF_TYPE, RESOLVER, ANYTHING = "typename", "attribute", "of_type", "resolver", "anything"
 

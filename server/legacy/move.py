@@ -359,7 +359,12 @@ def _folded(users: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 def _word(old: OldWord) -> Word:
     texts = old.texts
-    new = NewWord(texts["simplified"], texts["definition"], texts.get("traditional"), texts.get("pinyin"))
+    new = NewWord(
+        simplified=texts["simplified"],
+        traditional=texts.get("traditional"),
+        pinyin=texts.get("pinyin"),
+        definition=texts["definition"],
+    )
     return checked(list_id(old.list), new, ("row",))
 
 

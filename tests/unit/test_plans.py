@@ -14,7 +14,8 @@ from graphql import ExecutionResult
 from typer.testing import CliRunner
 
 from resolvers.loading.batched import together
-from schema.shapes import described, field, shape
+from schema.fields import described, field
+from schema.types import record_type
 from server.__main__ import app
 from server.compiler.plan import MOST_STEPS
 from server.compiler.plans import MOST_CHOICES, Ready
@@ -89,12 +90,12 @@ async def quick(_: Any, /) -> str:
     return "quick"
 
 
-@shape(Author, "Who wrote it.")
+@record_type(Author, "Who wrote it.")
 class AuthorShape:
     name: str = described("The name.")
 
 
-@shape(Comment, "What was written.")
+@record_type(Comment, "What was written.")
 class CommentShape:
     number: int = described("The number.")
     author: AuthorShape = field(authors, "Who wrote it.")

@@ -1,4 +1,4 @@
-"""Random schemas, made as the real one is made: types of Strawberry, `shape`, `field`, resolvers of every kind."""
+"""Random schemas, made as the real one is: types of Strawberry, `record_type`, `field`, resolvers of every kind."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ import strawberry
 from strawberry.schema.config import StrawberryConfig
 
 from resolvers.loading.batched import together
+from schema.arguments import Argument
+from schema.fields import declare_signature, field
 from schema.scalars import SCALARS
-from schema.shapes import _sign, field, shape
+from schema.types import record_type
 from tests.property.differential.values import Values, hash_of
 
 LEAVES = ["str", "int", "float", "bool", "ID", "Kind", "datetime", "Odd"]
@@ -80,7 +82,7 @@ class World:
         # The union asks its members' own checks, so only types with none of their own may go without one.
         if number < len(self._objects) - 1 or self._drawn.random() < 0.5:
             record = type(f"{name}Kind", (), {})
-            made: type = shape(record, "A type.")(cls)
+            made: type = record_type(record, "A type.")(cls)
         else:
             made = strawberry.type(cls)
         setattr(self._names, name, made)
@@ -123,6 +125,7 @@ class World:
             for name, kind, default in taken
         ]
         resolver.__signature__ = inspect.Signature([*positional, *keywords])
+        resolver.__annotations__ = {name: kind for name, kind, _ in taken}
         resolver.__name__ = place
         return field(resolver, "A field.", **dict.fromkeys(names, "An argument."))
 
@@ -176,7 +179,7 @@ class World:
             return self.answer(owner, place, seed_of(root), given)
 
         answer = awaited if later else at_once
-        _sign(answer, place, [(name, kind, None if default is None else default) for name, kind, default in taken])
+        declare_signature(answer, place, [Argument(*argument, "An argument.") for argument in taken])
         return answer
 
     def _subscription(self) -> type:
@@ -184,7 +187,7 @@ class World:
             for number in range(3):
                 yield self.values.of(self.schema.type_map["Subscription"].fields["events"].type, "event", number)  # type: ignore[union-attr]
 
-        _sign(events, "events", [], root=False)
+        declare_signature(events, "events", [], root=False)
         members = {
             "__module__": self._names.__name__,
             "__annotations__": {"events": self._drawn.choice(["T0", "T0 | None", "list[T0 | None] | None", "I0"])},

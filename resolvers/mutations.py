@@ -1,0 +1,83 @@
+"""How mutations are carried out: once for each idempotency key, and for members who have a profile."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from typing import Any, TypeVar, get_type_hints
+
+import orjson
+
+from datastore.dynamo import BadKey, DynamoError, Rejected, key_text
+from datastore.receipts import LONGEST_KEY, AlreadyAnswered, Once
+from datastore.refusals import InvalidInput, Unavailable
+from resolvers.context import Context
+from resolvers.people import ensure_profile
+
+A = TypeVar("A")
+
+
+async def carry_out(
+    ctx: Context,
+    resolver: Callable[..., Awaitable[A]],
+    values: Mapping[str, Any],
+    given: Mapping[str, Any],
+    key: str | None,
+) -> A:
+    """The resolver's answer, or the stored one if a request with this idempotency key was carried out before.
+
+    `given` is the input as the client sent it. All failures of the table except faults of this program are refusals.
+    """
+    try:
+        ctx.once = _claim(ctx, key, resolver.__name__, given)
+        return await _carry_out_once(ctx, resolver, values)
+    except BadKey as error:
+        raise InvalidInput(str(error), path=("input",)) from error
+    except Rejected:
+        raise  # the engine takes no request of this form, so this program is at fault and a repeat would not help
+    except DynamoError as error:
+        raise Unavailable(retry_after=1.0) from error
+
+
+async def _carry_out_once(ctx: Context, resolver: Callable[..., Awaitable[A]], values: Mapping[str, Any]) -> A:
+    stored = await _stored_answer(ctx, resolver)
+    if stored is not None:
+        return stored
+    await ensure_profile(ctx)
+    try:
+        return await resolver(ctx, **values)
+    except AlreadyAnswered:
+        stored = await _stored_answer(ctx, resolver)
+        if stored is None:
+            raise Unavailable(retry_after=1.0) from None
+        return stored
+
+
+async def _stored_answer(ctx: Context, resolver: Callable[..., Awaitable[A]]) -> A | None:
+    if ctx.once.key is None:
+        return None
+    stored: A | None = await ctx.once.answer(ctx.table, _answer_type(resolver))
+    return stored
+
+
+@cache
+def _answer_type(resolver: Callable[..., Any]) -> Any:
+    return get_type_hints(resolver)["return"]
+
+
+def _claim(ctx: Context, key: str | None, name: str, given: Mapping[str, Any]) -> Once:
+    if key is None:
+        return Once(ctx.viewer.id, None, "", ctx.now())
+    try:
+        key_text(key)
+    except BadKey:
+        key = ""
+    if not 1 <= len(key) <= LONGEST_KEY:
+        raise InvalidInput(
+            f"An idempotencyKey has 1 to {LONGEST_KEY} characters, none of them '#' or a control character.",
+            path=("input", "idempotencyKey"),
+        )
+    # Receipts hold this hash for days: a change of the names, of their order or of UNSET's value refuses their repeats.
+    text = orjson.dumps([name, dict(sorted(given.items()))])
+    return Once(ctx.viewer.id, key, hashlib.sha256(text).hexdigest(), ctx.now())

@@ -1,0 +1,53 @@
+"""Connections: pages of a list, and the cursors to go on from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import strawberry
+
+from schema.fields import described
+
+
+@strawberry.type(description="Where a page stands in its list.")
+class PageInfo:
+    has_next_page: bool = described(
+        "Whether something follows this page. Paging backwards: whether `before` was given."
+    )
+    has_previous_page: bool = described("Paging forwards: whether `after` was given. Paging backwards: exact.")
+    start_cursor: str | None = described("The cursor of the page's first edge.")
+    end_cursor: str | None = described("The cursor of the page's last edge.")
+
+
+def connection(node: type, description: str, *, edge: str, name: str | None = None, total_count: Any = None) -> Any:
+    """The connection type of a list; `edge` describes its edges, and `total_count` is a field if the list is counted.
+
+    Both types are named after the type of the nodes unless a `name` is given.
+    """
+    name = name or node.__name__
+    edge_type = _type(
+        f"{name}Edge",
+        edge,
+        cursor=(str, described("This edge's position, for `after` or `before`. It outlives the object itself.")),
+        node=(node, described("What stands here.")),
+    )
+    counted_fields = {} if total_count is None else {"total_count": (int, total_count)}
+    return _type(
+        f"{name}Connection",
+        description,
+        edges=(list[edge_type], described("The page's objects with their cursors.")),
+        nodes=(list[node], described("The page's objects alone.")),
+        page_info=(PageInfo, described("Whether more follows, and the cursors to go on from.")),
+        **counted_fields,
+    )
+
+
+def counted() -> Any:
+    """The total count of a list whose pages hold it."""
+    return described("How many there are in the whole list.")
+
+
+def _type(name: str, description: str, /, **fields: tuple[Any, Any]) -> Any:
+    members = {field: value for field, (_, value) in fields.items()}
+    annotations = {field: annotation for field, (annotation, _) in fields.items()}
+    return strawberry.type(type(name, (), {**members, "__annotations__": annotations}), description=description)

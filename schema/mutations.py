@@ -1,0 +1,81 @@
+"""Mutations: fields whose input is made of a resolver's parameters."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Union
+
+import strawberry
+from strawberry.types import Info
+
+from datastore.refusals import Refusal
+from resolvers.context import Context
+from resolvers.mutations import carry_out
+from schema.arguments import Argument, Parameters, as_given, make_input
+from schema.refusals import Refused, refused
+
+_IDEMPOTENCY_KEY = Argument(
+    "idempotency_key",
+    str | None,
+    strawberry.UNSET,
+    "Choose one per request. A repeat with the same key and input answers as the first did and changes nothing.",
+)
+
+
+def mutation(
+    resolver: Callable[..., Awaitable[Any]],
+    description: str,
+    payload: type,
+    /,
+    *,
+    input_description: str,
+    result_description: str,
+    takes_key: bool = True,
+    **descriptions: str,
+) -> Any:
+    """A mutation that a resolver carries out.
+
+    The fields of its input are the resolver's parameters and, unless repeats are harmless anyway, an idempotency key.
+    Its result is the payload or `Refused`. Both types are named after the resolver; `descriptions` are those of the
+    parameters.
+    """
+    name = "".join(word.capitalize() for word in resolver.__name__.split("_"))
+    parameters = Parameters.of(resolver)
+    arguments = [*parameters.arguments(descriptions), *([_IDEMPOTENCY_KEY] if takes_key else [])]
+    input_type = make_input(f"{name}Input", input_description, arguments)
+    result = strawberry.union(f"{name}Result", description=result_description)
+    make_payload = _payload_maker(payload)
+
+    async def resolve(info: Info, input: Any) -> Any:  # noqa: A002 - the argument's public name
+        ctx: Context = info.context
+        try:
+            fields = dict(vars(input))
+            key = fields.pop("idempotency_key", None) or None
+            values = parameters.parse_plain(fields, path=("input",))
+            given = {name: as_given(value) for name, value in fields.items()}
+            return make_payload(await carry_out(ctx, resolver, values, given, key))
+        except Refusal as refusal:
+            return refused(refusal)
+
+    resolve.__name__ = resolver.__name__
+    resolve.__annotations__ = {
+        "info": Info,
+        "input": Annotated[input_type, strawberry.argument(description="What to do, and with what.")],
+        "return": Annotated[Union[payload, Refused], result],  # noqa: UP007 - of a value
+    }
+    return strawberry.mutation(resolver=resolve, description=description)
+
+
+def _payload_maker(payload: type) -> Callable[[Any], Any]:
+    """A function from a resolver's answer to the payload.
+
+    The answer is the payload if that is the type of a record. If not, it is the payload's only field, or has the
+    payload's fields as attributes.
+    """
+    if hasattr(payload, "is_type_of"):
+        return lambda answer: answer
+    names = list(inspect.get_annotations(payload))
+    if len(names) == 1:
+        return lambda answer: payload(**{names[0]: answer})
+    return lambda answer: payload(**{name: getattr(answer, name) for name in names})

@@ -1,0 +1,186 @@
+"""Idempotent requests: how their input is hashed, and which keys are taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from datastore.seal import Seal
+from resolvers.context import Context, Services
+from resolvers.node_ids import node_id
+from resolvers.viewer import Kind, Viewer
+from schema import schema
+
+CONTENDER = node_id("Contender", "main/3")
+COMMENT = node_id("Comment", "p1:01ARZ3NDEKTSV4RRFFQ69G5FAV")
+EVENT = node_id("Event", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+MATCHES = [node_id("Match", f"01ARZ3NDEKTSV4RRFFQ69G5FAV:{n}") for n in "ab"]
+LIST = node_id("WordList", "hsk-1")
+WORD = node_id("Word", "hsk-1:7")
+SENTENCE = node_id("Sentence", "2026-11-20:u:1")
+TEAMS = [
+    {"members": ["Ann", "Bö"]},
+    {"name": None, "members": ["Cy"], "champion": True},
+    {"name": "D", "members": ["Di"]},
+]
+HASHES: list[tuple[str, dict[str, Any], str]] = [
+    ("updateProfile", {}, "3ed3f2b62ce5e4ff"),
+    (
+        "updateProfile",
+        {"name": "Ada", "avatarUrl": None, "timeZone": "Europe/Vienna"},
+        "0a73734c09133b7e",
+    ),
+    (
+        "createBoard",
+        {"slug": "b", "title": "Title"},
+        "466e1983ca123ca9",
+    ),
+    ("addContender", {"name": "Ann"}, "570e87c9b9e0150b"),
+    (
+        "addContender",
+        {"board": "b", "name": "Ann", "svg": None},
+        "f7dd8fd87e352089",
+    ),
+    (
+        "updateContender",
+        {"contender": CONTENDER, "svg": None},
+        "8c3f094cc9d5d8c0",
+    ),
+    ("retireContender", {"contender": CONTENDER}, "b8563f49a81f318c"),
+    ("voidVoter", {"voter": "somebody"}, "8ee4a0abf60b8da5"),
+    (
+        "postComment",
+        {"product": "p1", "language": "pt-BR", "rating": 5, "body": "Good 🙂"},
+        "6b22ed89bf23087a",
+    ),
+    (
+        "editComment",
+        {"comment": COMMENT, "title": None, "rating": 4},
+        "a6a89db4a85cd47d",
+    ),
+    ("deleteComment", {"comment": COMMENT}, "090a8ae6b4587374"),
+    (
+        "reportComment",
+        {"comment": COMMENT, "reason": "Spam"},
+        "278f3143a810a749",
+    ),
+    (
+        "moderateComment",
+        {"comment": COMMENT, "status": "REJECTED", "note": "No"},
+        "af2f2ef11d08c1cb",
+    ),
+    (
+        "createEvent",
+        {"name": "E", "season": "2026", "startsAt": "2026-11-20T20:00:00.123Z"},
+        "f62bc574c8f2c737",
+    ),
+    (
+        "updateEvent",
+        {"event": EVENT, "cancelled": False},
+        "b5fa1b9b781c97d3",
+    ),
+    ("lockEvent", {"event": EVENT}, "837d97eab1522de4"),
+    (
+        "addMatch",
+        {"event": EVENT, "name": "M", "points": 10, "teams": TEAMS},
+        "6c098961e44f0d74",
+    ),
+    (
+        "addMatch",
+        {"event": EVENT, "name": "M", "points": 10, "teams": TEAMS, "championships": ["T"], "preshow": True},
+        "a9c6b823a01c5268",
+    ),
+    (
+        "updateMatch",
+        {"match": MATCHES[0], "teams": TEAMS},
+        "2dad1e9f24f1d5cb",
+    ),
+    ("removeMatch", {"match": MATCHES[0]}, "33ba6835d2d85772"),
+    (
+        "reorderMatches",
+        {"event": EVENT, "matches": MATCHES},
+        "247e97e21ed275a3",
+    ),
+    (
+        "submitPrediction",
+        {"event": EVENT, "picks": [{"match": MATCHES[1], "team": 1}, {"team": 0, "match": MATCHES[0]}]},
+        "dffaddfa1ea3ef49",
+    ),
+    (
+        "recordResult",
+        {"match": MATCHES[0], "outcome": "WON", "winner": 0},
+        "2e46a770f817b004",
+    ),
+    ("scoreEvent", {"event": EVENT}, "eeb072174121c539"),
+    (
+        "createWordList",
+        {"name": "L", "level": None},
+        "ff009d0370816cb5",
+    ),
+    (
+        "addWords",
+        {
+            "list": LIST,
+            "words": [
+                {"simplified": "好", "definition": "good", "pinyin": "hǎo"},
+                {"definition": "ten", "traditional": None, "simplified": "十"},
+            ],
+        },
+        "7e81eaf458f05599",
+    ),
+    ("subscribe", {"list": LIST}, "9101b6faceca633c"),
+    (
+        "unsubscribe",
+        {"list": LIST, "characterSet": "TRADITIONAL"},
+        "118287b9b5ad3907",
+    ),
+    (
+        "recordQuiz",
+        {"list": LIST, "correct": 1, "total": 2, "on": "2026-11-20"},
+        "7df656300a2b266b",
+    ),
+    ("writeSentence", {"text": "One."}, "d0de097627d94958"),
+    (
+        "writeSentence",
+        {"sentence": SENTENCE, "word": None, "text": "Two."},
+        "9694619d1904d12c",
+    ),
+    (
+        "writeSentence",
+        {"word": WORD, "text": "Three.", "on": None},
+        "e0d466515d40480f",
+    ),
+]
+"""Mutations, their inputs, and how the hashes begin that version 0.1.0 stored in receipts."""
+
+
+async def context_of(name: str, given: dict[str, Any]) -> tuple[Context, Any]:
+    """The context of a request that came as far as the table, which is not there."""
+    ctx = Context(Services(None, Seal(["a secret for the tests, long enough"])), Viewer("ada", Kind.MEMBER))  # type: ignore[arg-type]
+    input_type = name[0].upper() + name[1:] + "Input"
+    document = f"mutation M($input: {input_type}!) {{ {name}(input: $input) {{ ... on Refused {{ code path }} }} }}"
+    answer = await schema.execute(document, {"input": given}, context_value=ctx)
+    return ctx, answer.data
+
+
+@pytest.mark.parametrize(("name", "given", "expected"), HASHES)
+async def test_an_input_has_the_hash_that_stored_receipts_hold(name: str, given: dict[str, Any], expected: str) -> None:
+    """Otherwise a repeat of a request that an earlier version answered would be refused as another input."""
+    ctx, _ = await context_of(name, {**given, "idempotencyKey": "k"})
+    assert ctx.once.key == "k"
+    assert ctx.once.input_hash[:16] == expected
+
+
+@pytest.mark.parametrize("key", ["a#b", "a\nb", "k" * 129, "\x00"])
+async def test_an_idempotency_key_that_cannot_be_stored_is_refused(key: str) -> None:
+    """At its place in the input, before anything is read."""
+    _, data = await context_of("lockEvent", {"event": EVENT, "idempotencyKey": key})
+    assert data["lockEvent"] == {"code": "INVALID_INPUT", "path": ["input", "idempotencyKey"]}
+
+
+@pytest.mark.parametrize("key", [{}, {"idempotencyKey": None}, {"idempotencyKey": ""}])
+async def test_a_request_without_an_idempotency_key_claims_nothing(key: dict[str, str | None]) -> None:
+    """An empty one is none."""
+    ctx, _ = await context_of("lockEvent", {"event": EVENT, **key})
+    assert ctx.once.key is None
