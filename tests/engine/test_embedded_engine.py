@@ -197,7 +197,7 @@ async def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> Non
 async def test_an_engine_that_ends_at_once_is_refused_with_its_last_words(data: Path) -> None:
     """And the folder is free for the next attempt."""
     unlucky = Program("unlucky", lambda _: ("/bin/sh", "-c", "echo no luck today >&2; exit 3"))
-    with pytest.raises(EngineRefused, match=r"unlucky ended at its start \(3\): no luck today"):
+    with pytest.raises(EngineRefused, match=r"unlucky exited at startup \(3\): no luck today"):
         async with embedded(data, program=unlucky):
             pass
     async with embedded(data) as one:
@@ -208,7 +208,7 @@ async def test_an_engine_that_never_answers_is_refused_and_ended(data: Path, tmp
     """Its patience is over, and nothing of it is left."""
     pid = tmp_path / "pid"
     mute = Program("mute", lambda _: ("/bin/sh", "-c", f"echo $$ >{pid}; exec sleep 600"), patience=0.2)
-    with pytest.raises(EngineRefused, match="mute does not answer within"):
+    with pytest.raises(EngineRefused, match="mute did not answer within"):
         async with embedded(data, program=mute):
             pass
     assert _gone(int(pid.read_text()))
@@ -218,7 +218,7 @@ async def test_a_file_that_is_no_table_is_refused_with_the_engines_words(data: P
     """It is neither overwritten nor passed over."""
     data.mkdir()
     table_file(data).write_text("dear diary, " * 1000)
-    with pytest.raises(EngineRefused, match=r"dynoxide ended at its start .*not a"):
+    with pytest.raises(EngineRefused, match=r"dynoxide exited at startup .*not a"):
         async with embedded(data):
             pass
     assert table_file(data).read_text().startswith("dear diary")
