@@ -1,0 +1,288 @@
+"""What the first round wrote is read, answered and written on by this code: a table of commit e795371.
+
+`tests/fixtures/first_round/write.py` says how the fixture was made. The clock stands where the old service stopped.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import pkgutil
+from asyncio import gather
+from base64 import b64decode
+from collections.abc import AsyncIterator, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+import pytest
+from graphql import build_schema, get_named_type, is_input_object_type, is_object_type
+
+import datastore
+from datastore import vocabulary as vocabulary_store
+from datastore.dynamo import Entity, Table
+from resolvers.viewer import Role
+from server.audit import breaches
+from server.auth.identification import COOKIE
+from server.settings import Settings
+from tests.client import Client, serving
+from tests.engines import Running
+from tests.service import ROOT
+
+FIXTURE_FOLDER = ROOT / "tests" / "fixtures" / "first_round"
+COUNTED = {"Tally", "PairTally"}
+"""Counters that begin with an addition: their items lack the numbers that nothing was added to."""
+
+NEVER_STORED = {("Gate", "picked")}
+"""Its counts are attributes of their own."""
+
+
+def _item(line: bytes) -> dict[str, dict[str, Any]]:
+    return {name: _with_bytes(attribute) for name, attribute in orjson.loads(line).items()}
+
+
+def _with_bytes(attribute: dict[str, Any]) -> dict[str, Any]:
+    """An attribute as the client hands it over; the fixture holds bytes as base64."""
+    ((kind, value),) = attribute.items()
+    if kind == "B":
+        return {kind: b64decode(value)}
+    if kind == "M":
+        return {kind: {name: _with_bytes(inner) for name, inner in value.items()}}
+    return {kind: [_with_bytes(inner) for inner in value]} if kind == "L" else attribute
+
+
+ITEMS = [_item(line) for line in gzip.decompress((FIXTURE_FOLDER / "items.jsonl.gz").read_bytes()).splitlines()]
+FIXTURE = orjson.loads(gzip.decompress((FIXTURE_FOLDER / "answers.json.gz").read_bytes()))
+CAST = """
+mutation ($token: ID!, $verdict: Verdict!) { castVote(input: { token: $token, verdict: $verdict }) {
+  ... on VoteCast { winner { id } progress { seen } } ... on Refused { code } } }
+"""
+PROGRESS = "query ($board: String!) { board(slug: $board) { progress { seen } } }"
+NOW = datetime.fromisoformat(FIXTURE["now"])
+IDS: Mapping[str, str] = FIXTURE["ids"]
+SEALED: Mapping[str, str] = FIXTURE["sealed"]
+
+
+@pytest.fixture
+async def visitor(one_table: Table, default_engine: Running) -> AsyncIterator[Client]:
+    """Somebody who asks this code about the old table."""
+    requests = [{"PutRequest": {"Item": item}} for item in ITEMS]
+    batches = [requests[start : start + 25] for start in range(0, len(requests), 25)]
+    await gather(*(one_table.client.batch_write_item(RequestItems={one_table.name: batch}) for batch in batches))
+    settings = Settings(
+        dynamodb_url=default_engine.url, table=one_table.name, secrets=(FIXTURE["secret"],), introspection="on"
+    )
+    async with serving(settings) as client:
+        client.services.clock = lambda: NOW
+        yield client
+
+
+def asker(visitor: Client, exchange: Mapping[str, Any]) -> Client:
+    """Who asked in the fixture, asking again."""
+    if exchange["user"] is not None:
+        roles = map(Role, exchange["roles"])
+        return visitor.member(exchange["user"], *roles, email=f"{exchange['user']}@example.org")
+    return with_cookie(visitor, exchange["cookie"])
+
+
+def with_cookie(visitor: Client, cookie: str | None) -> Client:
+    client = visitor.visitor()
+    if cookie is not None:
+        client.http.cookies.set(COOKIE, cookie)
+    return client
+
+
+def entities() -> set[Entity[Any]]:
+    """Every entity that the datastore declares."""
+    modules = [importlib.import_module(found.name) for found in pkgutil.walk_packages(datastore.__path__, "datastore.")]
+    return {value for module in modules for value in vars(module).values() if isinstance(value, Entity)}
+
+
+def items_by_entity() -> Iterator[tuple[Entity[Any], dict[str, dict[str, Any]]]]:
+    every = entities()
+    for item in ITEMS:
+        (entity,) = (one for one in every if one.recognises(item["pk"]["S"], item["sk"]["S"]))
+        yield entity, item
+
+
+def stored_names(entity: Entity[Any]) -> set[str]:
+    """The attributes that an entity's items may have."""
+    index_keys = {f"{index}{part}" for index in entity.indexes for part in ("pk", "sk")}
+    return {field.stored_name for field in entity._stored.values()} | index_keys
+
+
+async def replay(visitor: Client, exchange: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to what was asked in the fixture, as the fixture has it."""
+    answer = await asker(visitor, exchange).answer(exchange["query"], **exchange["variables"])
+    answer.pop("extensions", None)
+    return answer
+
+
+async def mutate(client: Client, name: str, /, **given: Any) -> Any:
+    """Carries a mutation out, and expects that it is not refused."""
+    kind = f"{name[0].upper()}{name[1:]}Input"
+    shown = "... on Ballot { token }" if name == "drawMatchup" else "__typename"
+    refused = "... on Refused { code message path }"
+    query = f"mutation ($input: {kind}!) {{ {name}(input: $input) {{ {shown} {refused} }} }}"
+    answer = await client.ask(query, input=given)
+    assert "code" not in answer, answer
+    return answer
+
+
+async def items_of(table: Table) -> list[Any]:
+    items: list[Any] = []
+    start: dict[str, Any] = {}
+    while True:
+        answer = await table.client.scan(TableName=table.name, **start)
+        items += answer["Items"]
+        if not answer.get("LastEvaluatedKey"):
+            return items
+        start = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
+
+
+async def assert_sound(visitor: Client) -> None:
+    """`ringside audit` finds nothing, once this process has settled what it counted."""
+    await visitor.services.close()
+    assert [breach async for breach in breaches(visitor.services)] == []
+
+
+# ── items ──
+
+
+def test_every_item_is_written_again_as_it_was() -> None:
+    """Attribute by attribute, by the one entity that recognises its key."""
+    for entity, item in items_by_entity():
+        record = entity.read(item)
+        again = entity.item(record)
+        if entity.record.__name__ in COUNTED:
+            assert entity.read(again) == record
+            again = {name: attribute for name, attribute in again.items() if name in item}
+        assert again == item
+
+
+def test_every_field_of_every_entity_is_in_some_item() -> None:
+    """What no item has could be renamed without another test noticing."""
+    missing = {(entity.record.__name__, name) for entity in entities() for name in stored_names(entity)}
+    for entity, item in items_by_entity():
+        missing -= {(entity.record.__name__, name) for name in item}
+    assert missing == NEVER_STORED
+
+
+# ── answers ──
+
+
+def test_the_fixture_has_every_list_and_every_receipt() -> None:
+    """Every field that answers with a connection, and every mutation that takes an idempotency key."""
+    definitions = build_schema((ROOT / "schema" / "schema.graphql").read_text(encoding="utf-8")).type_map
+    connections = {
+        name
+        for kind in definitions.values()
+        if is_object_type(kind)
+        for name, field in kind.fields.items()
+        if str(get_named_type(field.type)).endswith("Connection")
+    }
+    repeatable = {
+        f"{name[0].lower()}{name.removesuffix('Input')[1:]}"
+        for name, kind in definitions.items()
+        if is_input_object_type(kind) and "idempotencyKey" in kind.fields
+    }
+    assert connections == {name for name in connections if _asked("queries", name)}
+    assert repeatable == {name for name in repeatable if _asked("repeats", name)}
+
+
+def _asked(kind: str, field: str) -> bool:
+    return any(f" {field}(" in exchange["query"] for exchange in FIXTURE[kind])
+
+
+async def test_queries_answer_what_they_answered(visitor: Client) -> None:
+    """Every list page by page, with the cursors of the old service; as members, moderators, visitors and strangers."""
+    for exchange in FIXTURE["queries"]:
+        assert await replay(visitor, exchange) == exchange["answer"], exchange
+    await assert_sound(visitor)
+
+
+async def test_mutations_with_a_known_key_answer_from_their_receipts(visitor: Client) -> None:
+    """Each kind of mutation, and nothing is carried out again; another input under the same key is refused."""
+    for exchange in FIXTURE["repeats"]:
+        assert await replay(visitor, exchange) == exchange["answer"], exchange
+    assert len(await items_of(visitor.services.table)) == len(ITEMS)
+    exchange = next(one for one in FIXTURE["repeats"] if "postComment" in one["query"])
+    other = {"input": {**exchange["variables"]["input"], "body": "Something else."}}
+    assert await asker(visitor, exchange).code(exchange["query"], **other) == "IDEMPOTENCY_MISMATCH"
+
+
+# ── what was sealed ──
+
+
+async def test_old_ballots_and_cookies_are_good(visitor: Client) -> None:
+    """A ballot drawn before counts for the visitor of the old cookie, once; a spent one answers as it did."""
+    voter = with_cookie(visitor, SEALED["cookie"])
+    for ballot, board, seen in (("ballot", "pets", 3), ("ballot on main", "main", 2)):
+        assert await visitor.visitor().code(CAST, token=SEALED[ballot], verdict="TIE") == "TOKEN_UNKNOWN"
+        for _ in range(2):
+            cast = await voter.ask(CAST, token=SEALED[ballot], verdict="TIE")
+            assert cast == {"winner": None, "progress": {"seen": seen}}
+        assert (await voter.ask(PROGRESS, board=board))["progress"] == {"seen": seen}
+    assert (await voter.ask(CAST, token=SEALED["spent ballot"], verdict="RIGHT"))["winner"] is not None
+    assert await voter.code(CAST, token=SEALED["spent ballot"], verdict="LEFT") == "TOKEN_SPENT"
+    await assert_sound(visitor)
+
+
+async def test_old_links_unsubscribe(visitor: Client) -> None:
+    """Of one list, and of everything."""
+    table = visitor.services.table
+    for token, user, left in (("unsubscribe one", "ada", 2), ("unsubscribe all", "amara-abara", 0)):
+        answer = await visitor.http.post("/unsubscribe", params={"token": SEALED[token]})
+        assert answer.status_code == 200
+        subscriptions = await vocabulary_store.subscriptions(table, user)
+        assert sum(one.active for one in subscriptions) == left
+    await assert_sound(visitor)
+
+
+# ── new writes ──
+
+
+async def test_old_boards_events_and_comments_are_written_on(visitor: Client) -> None:
+    """Votes, contenders, predictions, results, scorings, edits, reports and decisions; the audit finds all in order."""
+    ada, bob = visitor.member("ada"), visitor.member("bob")
+    editor, moderator = visitor.member("editor", Role.EDITOR), visitor.member("mod", Role.MODERATOR)
+    for board in ("main", "pets"):
+        ballot = await mutate(ada, "drawMatchup", board=board)
+        await mutate(ada, "castVote", token=ballot["token"], verdict="LEFT")
+        await mutate(editor, "addContender", board=board, name="Newcomer")
+    await mutate(editor, "updateContender", contender=IDS["other contender"], name="Wolf", svg=None)
+    await mutate(editor, "retireContender", contender=IDS["contender"])
+
+    picks = [{"match": IDS["upcoming match"], "team": 0}]
+    await mutate(ada, "submitPrediction", event=IDS["upcoming"], picks=picks)
+    await mutate(bob, "submitPrediction", event=IDS["upcoming"], picks=picks)
+    await mutate(editor, "removeMatch", match=IDS["upcoming match"])
+    for match, event in (("locked match", "locked"), ("match", "scored")):
+        await mutate(editor, "recordResult", match=IDS[match], outcome="WON", winner=1)
+        await mutate(editor, "scoreEvent", event=IDS[event])
+
+    await mutate(ada, "editComment", comment=IDS["comment"], rating=5, language="de")
+    await mutate(bob, "reportComment", comment=IDS["comment"], reason="Again.")
+    await mutate(moderator, "moderateComment", comment=IDS["rejected"], status="PUBLISHED")
+    await mutate(moderator, "moderateComment", comment=IDS["reported"], status="REJECTED", note="Rude.")
+    await mutate(ada, "deleteComment", comment=IDS["reported"])
+    await assert_sound(visitor)
+
+
+async def test_old_lists_and_members_are_written_on(visitor: Client) -> None:
+    """Words, the next daily words, subscriptions, quizzes, sentences and profiles."""
+    ada, bob, editor = visitor.member("ada"), visitor.member("bob"), visitor.member("editor", Role.EDITOR)
+    words = [{"simplified": "新", "definition": "new"}]
+    for client, listed in ((editor, IDS["public list"]), (ada, IDS["private list"])):
+        await mutate(client, "addWords", list=listed, words=words)
+    await mutate(bob, "subscribe", list=IDS["public list"])
+    await mutate(ada, "unsubscribe", list=IDS["public list"], characterSet="TRADITIONAL")
+    await mutate(ada, "createWordList", name="Another")
+    visitor.services.clock = lambda: NOW + timedelta(days=1)
+    drawn = await ada.ask("{ wordLists(first: 50) { nodes { name dailyWord { date } } } }")
+    assert all(one["dailyWord"]["date"] == "2050-03-08" for one in drawn["nodes"] if one["name"] != "Another")
+    await mutate(ada, "recordQuiz", list=IDS["public list"], correct=1, total=1)
+    assert (await ada.ask("{ viewer { streak { current } } }"))["streak"] == {"current": 3}
+    await mutate(ada, "writeSentence", sentence=IDS["sentence"], text="新。", word=None)
+    await mutate(ada, "updateProfile", name="Ada", avatarUrl=None)
+    await assert_sound(visitor)
