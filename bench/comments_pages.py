@@ -72,8 +72,8 @@ async def units(table: Table, product: str, census: CommentCounts, pages: int = 
         with metered() as spent:
             found = await walked(table, Filter.of(product, None, ratings), census, pages)
         costs.append(spent.read_units / len(found))
-        rounds += [one.account.rounds for one in found if one.account]
-        queries += [one.account.queries for one in found if one.account]
+        rounds += [one.report.rounds for one in found]
+        queries += [one.report.queries for one in found]
     return statistics.mean(costs), statistics.mean(rounds), statistics.mean(queries)
 
 

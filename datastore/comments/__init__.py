@@ -157,10 +157,10 @@ class ReadReport:
 
 @dataclass(frozen=True, slots=True)
 class CommentPage(Page[Comment]):
-    """A page that still knows what was asked for, so that the whole can be counted."""
+    """A page with its filter, so that all comments of the filter can be counted, and with how it was read."""
 
-    filter: Filter | None = None
-    account: ReadReport | None = field(default=None, compare=False)
+    filter: Filter = field(kw_only=True)
+    report: ReadReport = field(kw_only=True, compare=False)
 
 
 def page_request(wanted: Filter, window: Window) -> PageRequest:
@@ -185,7 +185,7 @@ async def page(table: Table, wanted: Filter, census: CommentCounts, request: Pag
         report.add(merged)
         found += [(comment.ulid, comment) for _, comment in merged.items]
         if len(found) >= request.wanted or merged.frontier is None:
-            return replace(CommentPage.cut(found, request), filter=wanted, account=report)
+            return CommentPage.cut(found, request, filter=wanted, report=report)
         position = merged.frontier[-ULID_LENGTH:]
         plan = _continuation(wanted, census, request.wanted - len(found), report.rounds)
 

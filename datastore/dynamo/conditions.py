@@ -56,7 +56,7 @@ class Condition:
     spell: Callable[[Expression], str]
 
     def __and__(self, other: Condition) -> Condition:
-        return _joined(" AND ", self, other)
+        return other if self is ALWAYS else _joined(" AND ", self, other)
 
     def __or__(self, other: Condition) -> Condition:
         return _joined(" OR ", self, other)

@@ -169,12 +169,9 @@ class Entity(Generic[R]):
                 attributes[f"{name}sk"] = {"S": key.sort.of(record)}
         return attributes
 
-    def read(self, item: Item) -> R:
-        """The record of an item."""
-        return self._decode(item)
-
     @cached_property
-    def _decode(self) -> Callable[[Item], R]:
+    def read(self) -> Callable[[Item], R]:
+        """The record of an item."""
         return decoder(self.record, self.key, self._stored, self._from_key, self.plain_read)
 
     def plain_read(self, item: Item) -> R:

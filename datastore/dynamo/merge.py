@@ -63,14 +63,6 @@ class _Run(Generic[R]):
     frontier: str | None = None
     """None: nothing is left."""
 
-    async def advance(self, table: Table, *, consistent: bool) -> None:
-        found: Slice[R] = await table.query(self.rest, limit=self.limit, consistent=consistent)
-        self.items += found.items
-        self.read += found.read
-        self.queries += 1
-        self.frontier = found.last
-        self.rest = self.rest.past(found.last)
-
 
 async def merge(
     table: Table,
@@ -108,10 +100,15 @@ async def merge(
 
 async def _advance(table: Table, runs: Sequence[_Run[R]], *, consistent: bool) -> None:
     asked = [run for run in runs if run.limit]
-    if len(asked) == 1:  # spares a task
-        await asked[0].advance(table, consistent=consistent)
-    else:
-        await asyncio.gather(*(run.advance(table, consistent=consistent) for run in asked))
+    reads = [table.query(run.rest, limit=run.limit, consistent=consistent) for run in asked]
+    # A single read needs no task.
+    slices: list[Slice[R]] = [await reads[0]] if len(reads) == 1 else await asyncio.gather(*reads)
+    for run, found in zip(asked, slices, strict=True):
+        run.items += found.items
+        run.read += found.read
+        run.queries += 1
+        run.frontier = found.last
+        run.rest = run.rest.past(found.last)
 
 
 def _combined(

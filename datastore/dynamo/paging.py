@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 from datastore.refusals import InvalidCursor
 from datastore.seal import Forged, Seal
@@ -107,14 +107,14 @@ class Page(Generic[R]):
     total_count: int | None = None
 
     @classmethod
-    def cut(cls, found: Sequence[tuple[str, R]], request: PageRequest) -> Self:
-        """From up to `request.wanted` positions and records in the order they were read."""
+    def cut(cls, found: Sequence[tuple[str, R]], request: PageRequest, **more: Any) -> Self:
+        """From up to `request.wanted` positions and records in the order they were read; `more` is a subclass's own."""
         shown = tuple(found[: request.size])
-        more = len(found) > request.size
+        follows = len(found) > request.size
         began_past_cursor = request.position is not None
         if request.forward:
-            return cls(shown, more, began_past_cursor, request)
-        return cls(shown[::-1], began_past_cursor, more, request)
+            return cls(shown, follows, began_past_cursor, request, **more)
+        return cls(shown[::-1], began_past_cursor, follows, request, **more)
 
     @property
     def nodes(self) -> list[R]:

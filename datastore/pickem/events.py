@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from datastore.dynamo import (
@@ -187,9 +188,15 @@ class _Gates(Entity[Gate]):
         item.pop("picked", None)
         return {**item, **{name: {"N": str(number)} for name, number in record.picked.items()}}
 
-    def read(self, item: Item) -> Gate:
-        picked = {name: int(stored["N"]) for name, stored in item.items() if name.startswith(PICKED)}
-        return replace(super().read(item), picked=picked)
+    @cached_property
+    def read(self) -> Callable[[Item], Gate]:
+        read = super().read
+
+        def with_picks(item: Item) -> Gate:
+            picked = {name: int(stored["N"]) for name, stored in item.items() if name.startswith(PICKED)}
+            return replace(read(item), picked=picked)
+
+        return with_picks
 
     def stored_name(self, name: str) -> str:
         return name if name.startswith(PICKED) else super().stored_name(name)

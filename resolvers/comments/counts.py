@@ -81,8 +81,6 @@ class Statistics:
 
 async def total_count(ctx: Context, page: CommentPage, /) -> int:
     """How many comments the page's filter takes, now."""
-    if page.filter is None:
-        return 0
     census = await ctx.services.get(Counts).exact(page.filter.product)
     return census.count(page.filter.languages, page.filter.ratings)
 

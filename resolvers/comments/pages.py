@@ -54,14 +54,15 @@ async def comments_page(
     wanted = filter_of(product, languages, ratings)
     request = comments.page_request(wanted, window)
     census = await ctx.services.get(Counts).recent(wanted)
+    if not ctx.explain:
+        return await comments.page(ctx.table, wanted, census, request)
     began = time.perf_counter()
     with metered() as spent:
-        found = await comments.page(ctx.table, wanted, census, request)
-    if ctx.explain and found.account is not None:
-        milliseconds = round((time.perf_counter() - began) * 1000, 2)
-        plan = _explained(wanted, found.account, units=spent.read_units, milliseconds=milliseconds)
-        ctx.notes.setdefault("plan", []).append(plan)
-    return found
+        page = await comments.page(ctx.table, wanted, census, request)
+    milliseconds = round((time.perf_counter() - began) * 1000, 2)
+    plan = _explained(wanted, page.report, units=spent.read_units, milliseconds=milliseconds)
+    ctx.notes.setdefault("plan", []).append(plan)
+    return page
 
 
 def _explained(wanted: Filter, account: comments.ReadReport, *, units: float, milliseconds: float) -> dict[str, Any]:

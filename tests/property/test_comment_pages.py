@@ -127,8 +127,7 @@ async def test_every_page_is_what_the_sorted_whole_says(
             assert list(found.nodes) == nodes
             assert (found.has_next_page if forward else found.has_previous_page) is more
             assert (found.has_previous_page if forward else found.has_next_page) is (cursor is not None)
-            assert found.account is not None
-            assert found.account.rounds <= (2 if found.account.chosen.exact else 8)
+            assert found.report.rounds <= (2 if found.report.chosen.exact else 8)
             shown += [one.ulid for one in nodes]
             if not more:
                 assert len(shown) == len(set(shown))
