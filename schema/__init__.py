@@ -25,22 +25,22 @@ from schema.vocabulary import VocabularyMutation, VocabularyQuery
 from schema.voting import VotingMutation, VotingQuery, VotingSubscription
 
 
-@strawberry.type(description="Everything that can be asked for.")
+@strawberry.type(description="All queries.")
 class Query(PeopleQuery, VotingQuery, PickemQuery, CommentsQuery, VocabularyQuery):
-    node: Node | None = field(node_resolvers.node, "Any object, by its id.", id="An id that an answer gave.")
+    node: Node | None = field(node_resolvers.node, "The object with this id.", id="An id from an earlier response.")
     nodes: list[Node | None] = field(
         node_resolvers.nodes,
-        "Several objects in the order of their ids; null where there is none.",
+        "The objects with these ids, in the same order; null for each that does not exist.",
         ids="At most 100 ids.",
     )
 
 
-@strawberry.type(description="Everything that can be done.")
+@strawberry.type(description="All mutations.")
 class Mutation(PeopleMutation, VotingMutation, PickemMutation, CommentsMutation, VocabularyMutation):
     pass
 
 
-@strawberry.type(description="Everything that can be watched.")
+@strawberry.type(description="All subscriptions.")
 class Subscription(VotingSubscription, PickemSubscription, CommentsSubscription):
     pass
 

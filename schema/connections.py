@@ -9,12 +9,14 @@ import strawberry
 from schema.fields import described
 
 
-@strawberry.type(description="Where a page stands in its list.")
+@strawberry.type(description="A page's position in its list.")
 class PageInfo:
     has_next_page: bool = described(
-        "Whether something follows this page. Paging backwards: whether `before` was given."
+        "Whether items follow this page. When paging backwards: whether `before` was given."
     )
-    has_previous_page: bool = described("Paging forwards: whether `after` was given. Paging backwards: exact.")
+    has_previous_page: bool = described(
+        "Whether items precede this page. When paging forwards: whether `after` was given."
+    )
     start_cursor: str | None = described("The cursor of the page's first edge.")
     end_cursor: str | None = described("The cursor of the page's last edge.")
 
@@ -28,23 +30,26 @@ def connection(node: type, description: str, *, edge: str, name: str | None = No
     edge_type = _type(
         f"{name}Edge",
         edge,
-        cursor=(str, described("This edge's position, for `after` or `before`. It outlives the object itself.")),
-        node=(node, described("What stands here.")),
+        cursor=(
+            str,
+            described("This edge's position, for `after` or `before`. It stays valid if the object is deleted."),
+        ),
+        node=(node, described("The object itself.")),
     )
     counted_fields = {} if total_count is None else {"total_count": (int, total_count)}
     return _type(
         f"{name}Connection",
         description,
         edges=(list[edge_type], described("The page's objects with their cursors.")),
-        nodes=(list[node], described("The page's objects alone.")),
-        page_info=(PageInfo, described("Whether more follows, and the cursors to go on from.")),
+        nodes=(list[node], described("The page's objects without cursors.")),
+        page_info=(PageInfo, described("Whether there are more items, and the cursors for the next page.")),
         **counted_fields,
     )
 
 
 def counted() -> Any:
     """The total count of a list whose pages hold it."""
-    return described("How many there are in the whole list.")
+    return described("The number of items in the whole list.")
 
 
 def _type(name: str, description: str, /, **fields: tuple[Any, Any]) -> Any:

@@ -19,7 +19,7 @@ _IDEMPOTENCY_KEY = Argument(
     "idempotency_key",
     str | None,
     strawberry.UNSET,
-    "Choose one per request. A repeat with the same key and input answers as the first did and changes nothing.",
+    "Choose one per request. A repeat with the same key and input returns the first result and changes nothing.",
 )
 
 
@@ -61,7 +61,7 @@ def mutation(
     resolve.__name__ = resolver.__name__
     resolve.__annotations__ = {
         "info": Info,
-        "input": Annotated[input_type, strawberry.argument(description="What to do, and with what.")],
+        "input": Annotated[input_type, strawberry.argument(description="The mutation's input.")],
         "return": Annotated[Union[payload, Refused], result],  # noqa: UP007 - of a value
     }
     return strawberry.mutation(resolver=resolve, description=description)

@@ -18,17 +18,17 @@ from schema.vocabulary import VocabularyOfUser
 @record_type(people_store.Profile, "A member of the community.")
 class User(PickemOfUser, VocabularyOfUser, Node):
     name: str = described("The name shown to others.")
-    avatar_url: str | None = described("A picture's address.")
-    email: str | None = field(people.email, "Shown to the member and to admins only.")
+    avatar_url: str | None = described("The address of a picture.")
+    email: str | None = field(people.email, "Visible to the member and to admins only.")
     time_zone: str | None = field(
-        people.time_zone, "An IANA time zone; decides the member's day. Shown to the member only."
+        people.time_zone, "An IANA time zone, which decides the member's day. Visible to the member only."
     )
     joined_at: datetime = described("When the member first wrote something.")
 
 
 @strawberry.type
 class PeopleQuery:
-    viewer: User | None = field(people.viewer, "Who is asking; null for an anonymous visitor.")
+    viewer: User | None = field(people.viewer, "The signed-in member; null for a visitor.")
     user: User | None = field(people.user, "A member.", id="The member's id.")
 
 
@@ -41,12 +41,13 @@ class ProfileUpdated:
 class PeopleMutation:
     update_profile = mutation(
         people.update_profile,
-        "Changes one's own profile.",
+        "Changes the viewer's profile.",
         ProfileUpdated,
-        input_description="Changes to one's own profile. What is left out stays; null clears what may be empty.",
+        input_description="Changes to the viewer's profile. Omitted fields stay as they are; null clears a field that "
+        "may be empty.",
         result_description="The changed profile, or why it was not changed.",
         name="The name shown to others, 1 to 80 characters.",
-        avatar_url="A picture's address; it begins with https://.",
-        email="Where the daily mail goes.",
+        avatar_url="The address of a picture, starting with https://.",
+        email="The address for the daily email.",
         time_zone="An IANA time zone such as Europe/Vienna.",
     )

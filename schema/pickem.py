@@ -24,44 +24,44 @@ MatchOutcome = event_store.MatchOutcome
 
 enum(
     EventState,
-    "Where an event stands.",
+    "The state of an event.",
     UPCOMING="Predictions are accepted.",
-    LOCKED="It has begun, or was locked: no prediction is accepted or changed any more.",
-    SCORED="Its results have been turned into points.",
-    CANCELLED="It does not take place.",
+    LOCKED="It has begun or was locked early: predictions can no longer be submitted or changed.",
+    SCORED="Its predictions have been scored.",
+    CANCELLED="It will not take place.",
 )
 enum(
     MatchOutcome,
     "How a match ended.",
-    WON="A team won; picks of it earn the match's points.",
+    WON="A team won; picks of that team earn the match's points.",
     DRAWN="Nobody won.",
-    NO_CONTEST="It was broken off without a result.",
+    NO_CONTEST="It was stopped without a result.",
     CANCELLED="It did not take place.",
 )
 
 
 @record_type(event_store.Team, "One side of a match.")
 class Team:
-    name: str | None = described("What the team calls itself.")
-    members: list[str] = described("Who is in it; at least one.")
+    name: str | None = described("The team's name.")
+    members: list[str] = described("The team's members, at least one.")
     champion: bool = described("Whether the team defends a championship.")
 
 
 @record_type(event_store.Result, "How a match ended.")
 class MatchResult:
     outcome: MatchOutcome = described("The kind of ending.")
-    winner: int | None = described("The place of the winning team, 0 for the first; null unless somebody won.")
+    winner: int | None = described("The position of the winning team, from 0; null unless a team won.")
 
 
 @record_type(views.MatchView, "A match on an event's card.")
 class Match(Node):
-    name: str = described("What kind of match it is.")
-    order: int = described("Its place on the card, from 1; the pre-show comes first.")
+    name: str = described("The kind of match.")
+    order: int = described("Its position on the card, from 1; the pre-show comes first.")
     preshow: bool = described("Whether it belongs to the pre-show.")
     championships: list[str] = described("The titles at stake.")
-    points: int = described("What a right pick earns: 1 to 1,000.")
-    teams: list[Team] = described("Two or more sides; picks and results name them by their place, from 0.")
-    result: MatchResult | None = described("Null until it is recorded.")
+    points: int = described("The points for a correct pick: 1 to 1,000.")
+    teams: list[Team] = described("Two or more sides. Picks and results refer to a team by its position, from 0.")
+    result: MatchResult | None = described("The result; null until it is recorded.")
     pick_counts: list[int] | None = field(
         event_resolvers.pick_counts, "Picks per team, in team order; null until the event is locked."
     )
@@ -70,23 +70,23 @@ class Match(Node):
 @record_type(views.Pick, "A member's choice in one match.")
 class Pick:
     match: strawberry.ID = field(prediction_resolvers.pick_match, "The match's id.")
-    team: int = described("The place of the team that was picked, from 0.")
+    team: int = described("The position of the picked team, from 0.")
     correct: bool | None = described("Whether that team won; null until there is a result.")
 
 
 @record_type(views.PredictionView, "A member's picks for one event.")
 class Prediction(Node):
-    event: Event = field(prediction_resolvers.prediction_event, "What is predicted.")
+    event: Event = field(prediction_resolvers.prediction_event, "The event it is for.")
     user: LazyUser = field(prediction_resolvers.prediction_users, "Whose prediction it is.")
     submitted_at: datetime = described("When these picks were accepted.")
     picks: list[Pick] | None = field(
-        prediction_resolvers.picks, "In the card's order. Others' are null until the event is locked."
+        prediction_resolvers.picks, "The picks, in the card's order. Other members' are null until the event is locked."
     )
-    points: int | None = described("What it earned; null until the event is scored.")
-    correct: int | None = described("How many picks were right; null until the event is scored.")
+    points: int | None = described("The points it earned; null until the event is scored.")
+    correct: int | None = described("The number of correct picks; null until the event is scored.")
     rank: int | None = field(
         prediction_resolvers.prediction_rank,
-        "The place among the event's predictions by points, shared by those with as many; null until it is scored.",
+        "The rank among the event's predictions, shared by equal points; null until the event is scored.",
     )
 
 
@@ -95,33 +95,33 @@ PredictionConnection = connection(Prediction, "A page of predictions.", edge="A 
 
 @record_type(event_store.Event, "An evening of matches to predict.")
 class Event(Node):
-    slug: str = described("Day and name in a form for addresses. It follows both; the id is what lasts.")
-    name: str = described("What it is called.")
-    season: str = described("The season whose standings it counts for.")
-    starts_at: datetime = described("When it begins, and locks by itself.")
-    state: EventState = described("Where it stands.")
+    slug: str = described("Day and name in a form for URLs. It changes with them; only the id is permanent.")
+    name: str = described("Its name.")
+    season: str = described("The season it counts for.")
+    starts_at: datetime = described("When it begins. It locks automatically at this time.")
+    state: EventState = described("Its current state.")
     matches: list[Match] = field(event_resolvers.event_matches, "The card, pre-show first.")
     viewer_prediction: Prediction | None = field(
-        prediction_resolvers.viewer_prediction, "The viewer's own prediction, at any time."
+        prediction_resolvers.viewer_prediction, "The viewer's own prediction, always visible."
     )
     predictions: PredictionConnection = field(
         prediction_resolvers.event_predictions,
-        "Everybody's: best first once the event is scored, by member until then. Picks of others are hidden until the "
-        "lock.",
+        "All predictions: best first once the event is scored, by member until then. Other members' picks are hidden "
+        "until the event is locked.",
     )
 
 
 EventConnection = connection(Event, "A page of events.", edge="An event in a list.")
 
 
-@record_type(views.StandingView, "A member's sums of one season, and their place among all.")
+@record_type(views.StandingView, "A member's totals for one season, and their rank.")
 class Standing:
     user: LazyUser = field(standing_resolvers.standing_users, "Whose standing it is.")
     season: str = described("The season.")
-    rank: int = described("One more than have more points; the same points share it: 1, 1, 3.")
-    points: int = described("The points of all scored events.")
-    correct: int = described("How many picks were right.")
-    events_played: int = described("For how many scored events the member submitted a prediction.")
+    rank: int = described("One more than the number of members with more points; equal points share a rank: 1, 1, 3.")
+    points: int = described("Points from all scored events.")
+    correct: int = described("The number of correct picks.")
+    events_played: int = described("The number of scored events with a prediction by the member.")
 
 
 StandingConnection = connection(Standing, "A page of standings.", edge="A standing in a list.", total_count=counted())
@@ -132,7 +132,8 @@ class PickemOfUser:
     """What pick'em adds to a member."""
 
     standings: list[Standing] = field(
-        standing_resolvers.user_standings, "The member's seasons, the last by name first."
+        standing_resolvers.user_standings,
+        "The member's standings in all seasons, in descending order of the season's name.",
     )
     standing: Standing | None = field(
         standing_resolvers.user_standing,
@@ -148,15 +149,19 @@ class PickemOfUser:
 class PickemQuery:
     event: Event | None = field(event_resolvers.event, "An event.", id="The event's id.")
     events: EventConnection = field(
-        event_resolvers.events, "Events, newest first, in both directions.", state="Only events that stand there."
+        event_resolvers.events,
+        "Events, newest first. Can be paged in both directions.",
+        state="Only events in this state.",
     )
     standings: StandingConnection = field(
         standing_resolvers.standings,
-        "A season's members by points, then by correct picks, then who joined first.",
-        season="The season, as its events name it.",
+        "A season's members by points, then by correct picks, then by joining order.",
+        season="The season's name, as in its events.",
     )
     predictions: PredictionConnection = field(
-        prediction_resolvers.predictions, "An event's predictions, as `Event.predictions`.", event="The event's id."
+        prediction_resolvers.predictions,
+        "An event's predictions, in the order of `Event.predictions`.",
+        event="The event's id.",
     )
 
 
@@ -164,13 +169,13 @@ class PickemQuery:
 class PickemSubscription:
     standings_changed: list[Standing] = subscription(
         standing_resolvers.standings_changed,
-        "A season's first rows at once, then again after each change, at most every other second.",
+        "A season's first rows immediately, then again after each change, at most every two seconds.",
         season="The season.",
-        first="How many rows: 1 to 100, 20 unless given.",
+        first="The number of rows: 1 to 100, default 20.",
     )
     event_changed: Event = subscription(
         event_resolvers.event_changed,
-        "The event at once, then again after each change of its card, state or results.",
+        "The event immediately, then again after each change of its card, state or results.",
         event="The event's id.",
     )
 
@@ -181,8 +186,8 @@ input_type(
     rules.TeamGiven,
     "TeamInput",
     "One side of a match.",
-    name="What the team calls itself, up to 200 characters.",
-    members="Who is in it: 1 to 40 names.",
+    name="The team's name, up to 200 characters.",
+    members="The team's members: 1 to 40 names.",
     champion="Whether the team defends a championship.",
 )
 input_type(
@@ -190,7 +195,7 @@ input_type(
     "PickInput",
     "A choice in one match.",
     match="A match on the event's card.",
-    team="The place of the team, from 0.",
+    team="The position of the picked team, from 0.",
 )
 
 
@@ -209,7 +214,7 @@ class EventLocked:
     event: Event = described("The event as it is now.")
 
 
-@strawberry.type(description="The match is on the card.")
+@strawberry.type(description="The match was added to the card.")
 class MatchAdded:
     match: Match = described("The new match.")
     event: Event = described("Its event.")
@@ -220,19 +225,19 @@ class MatchUpdated:
     match: Match = described("The match as it is now.")
 
 
-@strawberry.type(description="The match is off the card.")
+@strawberry.type(description="The match was removed from the card.")
 class MatchRemoved:
     event: Event = described("The event as it is now.")
 
 
-@strawberry.type(description="The card is in its new order.")
+@strawberry.type(description="The card was reordered.")
 class MatchesReordered:
     event: Event = described("The event as it is now.")
 
 
 @strawberry.type(description="The prediction was accepted in time.")
 class PredictionSubmitted:
-    prediction: Prediction = described("The viewer's prediction as it counts.")
+    prediction: Prediction = described("The viewer's current prediction.")
 
 
 @strawberry.type(description="The result is recorded; points follow when the event is scored.")
@@ -240,10 +245,10 @@ class ResultRecorded:
     match: Match = described("The match with its result.")
 
 
-@strawberry.type(description="All predictions of the event show the points of its present results.")
+@strawberry.type(description="All predictions of the event are scored with its current results.")
 class EventScored:
     event: Event = described("The event as it is now.")
-    predictions_scored: int = described("How many predictions the event has, all of them scored.")
+    predictions_scored: int = described("The number of predictions, all of them scored.")
 
 
 @strawberry.type
@@ -254,31 +259,31 @@ class PickemMutation:
         EventCreated,
         input_description="A new event, with an empty card.",
         result_description="The new event, or why there is none.",
-        name="What it is called: 1 to 200 characters.",
+        name="The name: 1 to 200 characters.",
         season="The season it counts for: 1 to 40 characters, no '#'.",
-        starts_at="When it begins, and locks by itself.",
+        starts_at="When it begins. It locks automatically at this time.",
     )
     update_event = mutation(
         event_resolvers.update_event,
         "Renames, moves or cancels an event. For editors.",
         EventUpdated,
-        input_description="Changes to an event. What is left out stays.",
+        input_description="Changes to an event. Omitted fields stay as they are.",
         result_description="The changed event, or why it was not changed.",
         event="The event.",
-        name="Another name, at any time.",
-        starts_at="Another start, as long as the event is not locked. The lock moves with it.",
-        cancelled="True cancels, as long as scoring has not begun; false takes it back, to what it was before.",
+        name="A new name; can be changed at any time.",
+        starts_at="A new start, if the event is not locked. The deadline moves with it.",
+        cancelled="True cancels the event if scoring has not begun; false restores its previous state.",
     )
     add_match = mutation(
         event_resolvers.add_match,
         "Adds a match to an upcoming event's card. For editors.",
         MatchAdded,
-        input_description="A match to put at the end of an upcoming event's card, or of its pre-show.",
+        input_description="A match to append to an upcoming event's card or pre-show.",
         result_description="The new match, or why it was not added.",
         event="The event.",
-        name="What kind of match it is: 1 to 200 characters.",
-        points="What a right pick earns: 1 to 1,000.",
-        teams="2 to 40 teams. Picks and results name them by their place, from 0.",
+        name="The kind of match: 1 to 200 characters.",
+        points="The points for a correct pick: 1 to 1,000.",
+        teams="2 to 40 teams. Picks and results refer to a team by its position, from 0.",
         championships="The titles at stake, at most 10.",
         preshow="Whether it belongs to the pre-show.",
     )
@@ -286,47 +291,48 @@ class PickemMutation:
         event_resolvers.update_match,
         "Changes a match of an upcoming event. For editors.",
         MatchUpdated,
-        input_description="Changes to a match of an upcoming event. What is left out stays.",
+        input_description="Changes to a match of an upcoming event. Omitted fields stay as they are.",
         result_description="The changed match, or why it was not changed.",
         match="The match.",
-        name="What kind of match it is.",
-        points="What a right pick earns: 1 to 1,000.",
-        teams="All teams anew. Picks stay with a team's place; a place that somebody picked cannot be left out.",
-        championships="The titles at stake, all of them anew.",
+        name="The kind of match.",
+        points="The points for a correct pick: 1 to 1,000.",
+        teams="The new list of teams. Picks refer to a team's position; a position that someone picked cannot be "
+        "removed.",
+        championships="The new list of titles at stake.",
         preshow="Whether it belongs to the pre-show.",
     )
     remove_match = mutation(
         event_resolvers.remove_match,
-        "Takes a match off an upcoming event's card. For editors.",
+        "Removes a match from an upcoming event's card. For editors.",
         MatchRemoved,
-        input_description="A match to take off an upcoming event's card. Picks of it count for nothing any more.",
-        result_description="The event without the match, or why it stays.",
+        input_description="A match to remove from an upcoming event's card. Picks of it no longer count.",
+        result_description="The event without the match, or why it was not removed.",
         match="The match.",
     )
     reorder_matches = mutation(
         event_resolvers.reorder_matches,
-        "Puts a card into another order. For editors.",
+        "Reorders a card. For editors.",
         MatchesReordered,
-        input_description="An upcoming event's card in another order.",
-        result_description="The event, or why its card stays as it was.",
+        input_description="A new order for an upcoming event's card.",
+        result_description="The event with the new order, or why it was not changed.",
         event="The event.",
-        matches="Each match of the card, once. The pre-show stays in front.",
+        matches="Each match of the card, once. The pre-show stays first.",
     )
     submit_prediction = mutation(
         prediction_resolvers.submit_prediction,
-        "Submits the viewer's picks, or amends them, until the event locks.",
+        "Submits or changes the viewer's picks until the event locks.",
         PredictionSubmitted,
-        input_description="The viewer's picks for an event, in place of all earlier ones.",
-        result_description="The prediction, or why it is none.",
+        input_description="The viewer's picks for an event. They replace all earlier ones.",
+        result_description="The prediction, or why it was not accepted.",
         event="The event.",
-        picks="One team a match; a match that is left out is unpicked.",
+        picks="One team per match. An omitted match is left unpicked.",
     )
     lock_event = mutation(
         event_resolvers.lock_event,
         "Locks an event before it starts. For editors.",
         EventLocked,
         input_description="An event to lock before it starts.",
-        result_description="The locked event, or why it is not locked.",
+        result_description="The locked event, or why it was not locked.",
         event="The event.",
     )
     record_result = mutation(
@@ -337,14 +343,14 @@ class PickemMutation:
         result_description="The match, or why its result was not recorded.",
         match="The match.",
         outcome="The kind of ending.",
-        winner="The place of the winning team, from 0. With WON, and only there.",
+        winner="The position of the winning team, from 0. Required with WON, not allowed otherwise.",
     )
     score_event = mutation(
         scoring.score_event,
-        "Turns results into points. May be asked again at any time: it takes up what is left, and changes nothing "
-        "where nothing is. For editors.",
+        "Scores an event's predictions. Safe to repeat at any time: it scores only the predictions that are left. "
+        "For editors.",
         EventScored,
         input_description="A locked event to score, or to score again after a correction.",
-        result_description="The scored event, or why it is not scored.",
+        result_description="The scored event, or why it was not scored.",
         event="The event.",
     )

@@ -17,16 +17,16 @@ def _code(name: str, description: str) -> Any:
 
 @strawberry.enum(description="Why a mutation was refused.")
 class RefusalCode(Enum):
-    INVALID_INPUT = _code("INVALID_INPUT", "A value cannot be accepted; `path` says which.")
-    NOT_FOUND = _code("NOT_FOUND", "What the input names does not exist, or not for the viewer.")
+    INVALID_INPUT = _code("INVALID_INPUT", "A value is not acceptable; `path` shows which.")
+    NOT_FOUND = _code("NOT_FOUND", "An object in the input does not exist, or the viewer may not see it.")
     NOT_SIGNED_IN = _code("NOT_SIGNED_IN", "This needs a signed-in member.")
-    NOT_ALLOWED = _code("NOT_ALLOWED", "The viewer's roles, or another one's ownership, forbid it.")
-    CONFLICT = _code("CONFLICT", "The present state does not allow it; read again and decide anew.")
-    LOCKED = _code("LOCKED", "The time for this is over.")
-    TOKEN_UNKNOWN = _code("TOKEN_UNKNOWN", "No such token was ever given to this visitor, or it was altered.")
+    NOT_ALLOWED = _code("NOT_ALLOWED", "The viewer lacks the role, or the object belongs to another member.")
+    CONFLICT = _code("CONFLICT", "The current state does not allow it. Read it again before you decide.")
+    LOCKED = _code("LOCKED", "The deadline has passed.")
+    TOKEN_UNKNOWN = _code("TOKEN_UNKNOWN", "The token was not issued to this visitor, or was altered.")
     TOKEN_EXPIRED = _code("TOKEN_EXPIRED", "The token is too old.")
-    TOKEN_SPENT = _code("TOKEN_SPENT", "The token was used before, for something else.")
-    EXHAUSTED = _code("EXHAUSTED", "There is nothing left to draw from.")
+    TOKEN_SPENT = _code("TOKEN_SPENT", "The token was already used for another verdict.")
+    EXHAUSTED = _code("EXHAUSTED", "There is nothing left to draw.")
     IDEMPOTENCY_MISMATCH = _code("IDEMPOTENCY_MISMATCH", "The idempotency key was used before with another input.")
     RATE_LIMITED = _code("RATE_LIMITED", "Too many of these in a short time.")
     UNAVAILABLE = _code("UNAVAILABLE", "The table did not answer in time; nothing is lost, try again.")
@@ -36,8 +36,8 @@ class RefusalCode(Enum):
 class Refused:
     code: RefusalCode = described("The reason, for programs.")
     message: str = described("The reason, for people: what is wrong and what to do.")
-    path: list[str] | None = described("The place in the input that is at fault.")
-    retry_after_seconds: float | None = described("When a repeat may succeed.")
+    path: list[str] | None = described("The path of the input field at fault.")
+    retry_after_seconds: float | None = described("Seconds after which a retry may succeed.")
 
 
 def refused(refusal: Refusal) -> Refused:

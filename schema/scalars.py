@@ -41,7 +41,7 @@ def _day(value: Any) -> date:
 SCALARS: dict[object, Any] = {
     datetime: scalar(
         name="DateTime",
-        description="A moment as RFC 3339 writes it, in UTC, to the millisecond: 2026-11-20T20:00:00.000Z.",
+        description="A time in RFC 3339 format, in UTC, to the millisecond: 2026-11-20T20:00:00.000Z.",
         serialize=iso,
         parse_value=_moment,
         specified_by_url="https://www.rfc-editor.org/rfc/rfc3339",

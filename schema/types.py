@@ -63,9 +63,9 @@ def _ids_of(object_type: str) -> Callable[[Any], str]:
 _resolve_id.of_type = _ids_of  # type: ignore[attr-defined]  # until the compiler reads `resolution.of_type`
 
 
-@strawberry.interface(description="An object with an id that can be asked for again with `node`.")
+@strawberry.interface(description="An object with an id, which `node` returns again.")
 class Node:
     id: strawberry.ID = strawberry.field(
-        description="Opaque and lasting. Use it as it is given.",
+        description="Opaque and permanent. Use it exactly as returned.",
         resolver=with_resolution(_resolve_id, ResolutionByType(_ids_of)),
     )

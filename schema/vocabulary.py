@@ -18,13 +18,13 @@ from schema.types import Node, enum, record_type
 
 enum(
     vocabulary_store.CharacterSet,
-    "Which of a word's two spellings somebody learns.",
+    "One of the two spellings of a word.",
     SIMPLIFIED="As written in mainland China and Singapore.",
     TRADITIONAL="As written in Taiwan, Hong Kong and Macau.",
 )
 
-_FROM = "Not before this day."
-_TO = "Not after this day."
+_FROM = "The first day to include."
+_TO = "The last day to include."
 
 
 # ── lists and words ──
@@ -33,13 +33,14 @@ _TO = "Not after this day."
 @record_type(vocabulary_store.Word, "A word to learn.")
 class Word(Node):
     simplified: str = described("In simplified characters.")
-    traditional: str | None = described("In traditional characters, where they differ or were given.")
+    traditional: str | None = described("In traditional characters, if they were given.")
     pinyin: str | None = described("How it is pronounced.")
     definition: str = described("What it means.")
 
 
 @record_type(
-    vocabulary_store.DailyWord, "A list's word of one day: the same for everybody, none twice before all had their day."
+    vocabulary_store.DailyWord,
+    "A list's word of one day. It is the same for everyone, and no word is repeated before all have been used.",
 )
 class DailyWord:
     list: Annotated[WordList, strawberry.lazy("schema.vocabulary")] = field(
@@ -60,23 +61,23 @@ DailyWordConnection = connection(
 
 
 @record_type(
-    vocabulary_store.WordList, "A list of words: public and kept by editors, or a member's own that nobody else sees."
+    vocabulary_store.WordList, "A list of words: a public one, maintained by editors, or a member's private one."
 )
 class WordList(Node):
-    name: str = described("What it is called.")
-    level: int | None = described("How hard its words are, 0 to 100, on the community's own scale.")
-    public: bool = described("Whether everybody may see it and subscribe to it.")
-    owner: LazyUser | None = field(daily_words.owner, "Whose private list it is; null for a public one.")
-    created_at: datetime = described("When it was made.")
-    word_count: int = described("How many words it has.")
+    name: str = described("Its name.")
+    level: int | None = described("The difficulty of its words, 0 to 100, on the community's own scale.")
+    public: bool = described("Whether everyone may see it and subscribe to it.")
+    owner: LazyUser | None = field(daily_words.owner, "The owner of a private list; null for a public one.")
+    created_at: datetime = described("When it was created.")
+    word_count: int = described("The number of words.")
     subscriber_count: int = field(
-        daily_words.subscriber_count, "Members who get its words by mail; in both character sets, they count once."
+        daily_words.subscriber_count, "The number of subscribed members. A member with both character sets counts once."
     )
     words: WordConnection = field(daily_words.words, "Its words, in the order they were added.")
     daily_word: DailyWord | None = field(
         daily_words.daily_word,
-        "The word of a day; null for a list without words, and for a past day on which none was drawn.",
-        on="The day; today in UTC unless given. A day that has not begun is refused.",
+        "The word of a day; null if the list has no words, or if none was drawn on a past day.",
+        on="The day; default today in UTC. A future day is refused.",
     )
     review: DailyWordConnection = field(daily_words.review, "Past daily words, newest first.", from_=_FROM, to=_TO)
 
@@ -87,19 +88,21 @@ WordListConnection = connection(WordList, "A page of lists, by name.", edge="A l
 # ── learning ──
 
 
-@record_type(vocabulary_store.Subscription, "A member's wish to get a list's words by mail.", name="ListSubscription")
+@record_type(
+    vocabulary_store.Subscription, "A member's subscription to a list's words by email.", name="ListSubscription"
+)
 class ListSubscription:
     list: WordList = field(daily_words.list_of_subscription, "The list.")
-    character_set: vocabulary_store.CharacterSet = described("The spelling of its words in the mail.")
-    active: bool = described("Whether it goes on; one that has ended stays in the member's history.")
+    character_set: vocabulary_store.CharacterSet = described("The spelling of its words in the email.")
+    active: bool = described("Whether it is active; an ended one stays in the member's history.")
     since: datetime = described("When it began.")
 
 
-@record_type(vocabulary_store.QuizResult, "How one quiz went.")
+@record_type(vocabulary_store.QuizResult, "The result of one quiz.")
 class QuizResult(Node):
-    user: LazyUser = field(learning.users_of_results, "Who answered.")
-    list: WordList = field(learning.list_of_result, "The list it was about.")
-    date: date = described("The member's own day, decided when it was submitted and never changed.")
+    user: LazyUser = field(learning.users_of_results, "The member who took the quiz.")
+    list: WordList = field(learning.list_of_result, "The list of the quiz.")
+    date: date = described("The member's own day, set on submission and never changed.")
     correct: int = described("Questions answered correctly.")
     total: int = described("Questions asked.")
     submitted_at: datetime = described("When it was submitted.")
@@ -109,25 +112,25 @@ class QuizResult(Node):
 class Sentence(Node):
     user: LazyUser = field(learning.users_of_sentences, "Its author.")
     word: Word | None = field(
-        learning.word_of_sentence, "The word it practises; null to others when it is of a private list."
+        learning.word_of_sentence, "The word it practises; for other members, null if it is from a private list."
     )
     date: date = described("The member's own day when it was first written.")
-    text: str = described("What was written.")
+    text: str = described("The sentence.")
     created_at: datetime = described("When it was first written.")
 
 
-@record_type(streaks.Streak, "Runs of days with a quiz or a sentence, in the member's own time zone.")
+@record_type(streaks.Streak, "Consecutive days with a quiz or a sentence, in the member's own time zone.")
 class Streak:
-    current: int = described("Days up to today; not broken while yesterday was active. 0 when it is.")
-    longest: int = described("The longest run so far.")
+    current: int = described("Consecutive active days up to today or yesterday; otherwise 0.")
+    longest: int = described("The longest streak so far.")
     last_active_on: date | None = described("The latest active day.")
 
 
-@record_type(quiz_leaderboard.QuizStanding, "One member's row in a day's leaderboard.")
+@record_type(quiz_leaderboard.QuizStanding, "A member's row in a day's leaderboard.")
 class QuizStanding:
     user: LazyUser = field(learning.users_of_standings, "The member.")
     rank: int = described(
-        "By correct answers, then accuracy, then fewer quizzes. Equals share one, and the next counts them: 1, 1, 3."
+        "The rank by correct answers, then accuracy, then fewer quizzes. Equal results share a rank: 1, 1, 3."
     )
     correct: int = described("Correct answers of the day.")
     total: int = described("Questions of the day.")
@@ -151,18 +154,18 @@ QuizStandingConnection = connection(
 @strawberry.type
 class VocabularyOfUser:
     subscriptions: list[ListSubscription] = field(
-        daily_words.subscriptions, "Lists the member gets by mail, ended ones too. Shown to the member only."
+        daily_words.subscriptions, "The member's subscriptions, including ended ones. Visible to the member only."
     )
     quiz_results: QuizResultConnection = field(
         learning.quiz_results,
-        "Quizzes, newest day first; those of a private list to its owner only.",
+        "Quizzes, newest day first. Those of a private list are visible to its owner only.",
         from_=_FROM,
         to=_TO,
     )
     sentences: SentenceConnection = field(
         learning.sentences, "Practice sentences, newest day first.", from_=_FROM, to=_TO
     )
-    streak: Streak = field(learning.streak, "Runs of active days.")
+    streak: Streak = field(learning.streak, "The member's streaks of active days.")
 
 
 # ── queries ──
@@ -171,20 +174,20 @@ class VocabularyOfUser:
 @strawberry.type
 class VocabularyQuery:
     word_list: WordList | None = field(
-        daily_words.word_list, "A list; null for somebody else's private one.", id="The list's id."
+        daily_words.word_list, "A list; null for another member's private one.", id="The list's id."
     )
     word_lists: WordListConnection = field(
-        daily_words.word_lists, "Public lists and, to a member, their own private ones, by name."
+        daily_words.word_lists, "Public lists and the viewer's own private ones, by name."
     )
     daily_words: list[DailyWord] = field(
         daily_words.daily_words,
-        "The words of a day, of all lists that the viewer may see, by the lists' names.",
-        on="The day; today in UTC unless given. A day that has not begun is refused.",
+        "A day's words of all lists the viewer may see, by list name.",
+        on="The day; default today in UTC. A future day is refused.",
     )
     quiz_leaderboard: QuizStandingConnection = field(
         learning.quiz_leaderboard,
         "A day's members by correct answers, then accuracy, then fewer quizzes.",
-        on="The day, as each member's own zone dates it.",
+        on="The day, in each member's own time zone.",
         list="Quizzes of this list only.",
     )
 
@@ -202,7 +205,7 @@ input_type(
 )
 
 
-@strawberry.type(description="A list was made.")
+@strawberry.type(description="The list was created.")
 class WordListCreated:
     list: WordList = described("The new list.")
 
@@ -213,12 +216,12 @@ class WordsAdded:
     words: list[Word] = field(daily_words.words_added, "The new words, in the order they were given.")
 
 
-@strawberry.type(description="The list's words will come by mail.")
+@strawberry.type(description="The subscription is active.")
 class Subscribed:
     subscription: ListSubscription = described("The active subscription.")
 
 
-@strawberry.type(description="The list's words will no longer come by mail.")
+@strawberry.type(description="The subscription has ended.")
 class Unsubscribed:
     subscription: ListSubscription = described("The ended subscription.")
 
@@ -226,7 +229,7 @@ class Unsubscribed:
 @strawberry.type(description="A quiz was recorded.")
 class QuizRecorded:
     result: QuizResult = described("The result.")
-    streak: Streak = described("The member's streak with it.")
+    streak: Streak = described("The member's streak including this quiz.")
 
 
 @strawberry.type(description="A sentence was written.")
@@ -238,13 +241,13 @@ class SentenceWritten:
 class VocabularyMutation:
     create_word_list = mutation(
         daily_words.create_word_list,
-        "Makes a list: editors public ones, members up to ten private ones.",
+        "Creates a list: a public one for editors, or one of up to ten private ones for members.",
         WordListCreated,
         input_description="A new list.",
         result_description="The new list, or why there is none.",
-        name="What it is called, 1 to 100 characters.",
-        level="How hard its words are, 0 to 100.",
-        public="Public lists are for editors to make.",
+        name="The name, 1 to 100 characters.",
+        level="The difficulty of its words, 0 to 100.",
+        public="Whether it is public. Only editors can create public lists.",
     )
     add_words = mutation(
         daily_words.add_words,
@@ -257,9 +260,9 @@ class VocabularyMutation:
     )
     subscribe = mutation(
         daily_words.subscribe,
-        "Asks for a list's word by mail, every day.",
+        "Subscribes to a list's daily word by email.",
         Subscribed,
-        input_description="A list to get by mail.",
+        input_description="A list to subscribe to.",
         result_description="The subscription, or why there is none.",
         list="The list.",
         character_set="The spelling of its words.",
@@ -268,30 +271,30 @@ class VocabularyMutation:
         daily_words.unsubscribe,
         "Ends a subscription; ending it again changes nothing.",
         Unsubscribed,
-        input_description="A list to get no longer.",
+        input_description="A list to unsubscribe from.",
         result_description="The ended subscription, or why it was not ended.",
         list="The list.",
-        character_set="The spelling that was subscribed to.",
+        character_set="The spelling of the subscription to end.",
     )
     record_quiz = mutation(
         learning.record_quiz,
-        "Records how a quiz went.",
+        "Records the result of a quiz.",
         QuizRecorded,
         input_description="A quiz that was taken.",
         result_description="The result, or why it was not recorded.",
-        list="The list it was about.",
+        list="The list of the quiz.",
         correct="Questions answered correctly, 0 to `total`.",
         total="Questions asked, 1 to 1,000.",
-        on="The day it was taken, up to 31 days ago; the member's own day now unless given.",
+        on="The day it was taken, up to 31 days ago; default the member's current day.",
     )
     write_sentence = mutation(
         learning.write_sentence,
-        "Writes a practice sentence, or amends one.",
+        "Writes or edits a practice sentence.",
         SentenceWritten,
-        input_description="A practice sentence, new or amended.",
+        input_description="A practice sentence to write or edit.",
         result_description="The sentence, or why it was not written.",
-        sentence="One's own sentence to amend; a new one unless given.",
-        word="The word it practises; null takes it away from an amended sentence.",
-        text="What it says, 1 to 2,000 characters.",
-        on="The day of a new sentence, up to 31 days ago; an amended one keeps its day.",
+        sentence="The viewer's sentence to edit. Omit it to write a new one.",
+        word="The word it practises. Null removes it from an edited sentence.",
+        text="The text, 1 to 2,000 characters.",
+        on="The day of a new sentence, up to 31 days ago. An edited sentence keeps its day.",
     )

@@ -19,61 +19,64 @@ BOARD_SLUG = "The board's slug."
 
 enum(
     ballots.Verdict,
-    "What a voter says of the two contenders of a ballot.",
+    "A voter's verdict on the two contenders of a ballot.",
     LEFT="The left one wins.",
     RIGHT="The right one wins.",
     TIE="Neither is better.",
-    SKIP="No opinion: the pair counts as seen, and nothing else.",
+    SKIP="No opinion: the pair only counts as seen.",
 )
 
 
-@record_type(ballots.Progress, "How far a voter is through the pairs of a board, in the present cycle.")
+@record_type(ballots.Progress, "A voter's progress through a board's pairs in the current cycle.")
 class BoardProgress:
-    seen: int = described("Pairs the voter gave a verdict on, skips included. Starts again with a new cycle.")
-    remaining: int = described("Pairs of contenders in the running that are still to come in this cycle.")
+    seen: int = described(
+        "The number of pairs with a verdict by the voter, including skips. A new cycle starts again at 0."
+    )
+    remaining: int = described("The number of pairs of active contenders left in this cycle.")
 
 
 @record_type(
-    bradley_terry.Strength, "Strength without regard to the order of votes (Bradley-Terry), with its 95 % interval."
+    bradley_terry.Strength,
+    "Bradley-Terry strength, which does not depend on the order of votes, with its 95 % interval.",
 )
 class Strength:
     value: float = described(
-        "Log-odds: of two contenders d apart the stronger wins 1/(1+e^-d) of the time. 0 is average."
+        "Log-odds: if two contenders differ by d, the stronger one wins 1/(1+e^-d) of the time. 0 is average."
     )
     low: float = described("Lower end of the interval.")
     high: float = described("Upper end of the interval.")
 
 
-@record_type(voting_store.Contender, "Somebody, or something, to vote for.")
+@record_type(voting_store.Contender, "Someone or something to vote for.")
 class Contender(Node):
-    board: Board = field(board_resolvers.board_of, "Where it stands.")
-    name: str = described("Unique on its board, without regard to case.")
-    svg: str | None = field(board_resolvers.svg, "Its picture, free of anything that could act or load.")
+    board: Board = field(board_resolvers.board_of, "Its board.")
+    name: str = described("Unique on its board, ignoring case.")
+    svg: str | None = field(board_resolvers.svg, "Its picture as sanitised SVG, without scripts or outside references.")
     created_at: datetime = described("When it joined.")
-    retired: bool = described("Whether it has left the draws and the leaderboard, for good.")
-    wins: int = described("Votes for it, at most two seconds behind; likewise the other counts.")
-    losses: int = described("Votes for the other one.")
+    retired: bool = described("Whether it has permanently left the draws and the leaderboard.")
+    wins: int = described("Votes for it. Like the other counts, at most two seconds old.")
+    losses: int = described("Votes for the other contender.")
     ties: int = described("Votes for neither.")
     score: int = described("Wins minus losses.")
-    win_rate: float | None = described("Wins out of wins and losses; null before the first of them.")
+    win_rate: float | None = described("Wins as a share of wins plus losses; null if there are none.")
     rank: int | None = field(
-        board_resolvers.rank, "One more than there are contenders with a higher score; null once it has retired."
+        board_resolvers.rank, "One more than the number of contenders with a higher score; null if it has retired."
     )
     matchups: MatchupConnection = field(
-        board_resolvers.matchups_of_contender, "Its head-to-head records; it stands left in all of them."
+        board_resolvers.matchups_of_contender, "Its head-to-head records; it is the left one in all of them."
     )
 
 
-@record_type(board_resolvers.LeaderboardRow, "A contender in its place.")
+@record_type(board_resolvers.LeaderboardRow, "A ranked contender.")
 class LeaderboardRow:
-    rank: int = described("Shared by equal scores: 1, 1, 3.")
-    contender: Contender = described("Who stands here.")
+    rank: int = described("The rank, shared by equal scores: 1, 1, 3.")
+    contender: Contender = described("The contender in this row.")
     wins: int = described("Votes for it.")
-    losses: int = described("Votes for the other one.")
+    losses: int = described("Votes for the other contender.")
     ties: int = described("Votes for neither.")
     score: int = described("Wins minus losses.")
     strength: Strength | None = field(
-        bradley_terry.strength, "Some seconds behind the votes; null before the first vote on it."
+        bradley_terry.strength, "The strength, a few seconds old; null before the first vote."
     )
 
 
@@ -84,48 +87,48 @@ class Matchup:
     left_wins: int = described("Votes for the left one.")
     right_wins: int = described("Votes for the right one.")
     ties: int = described("Votes for neither.")
-    votes: int = described("All of them; skips are none.")
+    votes: int = described("The total, without skips.")
 
 
-@record_type(voting_store.Board, "A set of contenders that are voted on in pairs.")
+@record_type(voting_store.Board, "A set of contenders to vote on in pairs.")
 class Board(Node):
-    slug: str = described("Its name in queries.")
-    title: str = described("Its name for people.")
-    created_at: datetime = described("When it was made.")
-    contender_count: int = described("Contenders in the running.")
-    pair_count: int = described("Pairs that they make.")
-    votes: int = described("Votes counted, ties included and skips not; at most two seconds behind.")
+    slug: str = described("The name used in queries.")
+    title: str = described("The name shown to people.")
+    created_at: datetime = described("When it was created.")
+    contender_count: int = described("The number of active contenders.")
+    pair_count: int = described("The number of pairs of active contenders.")
+    votes: int = described("The number of votes, including ties but not skips; at most two seconds old.")
     contenders: ContenderConnection = field(
         board_resolvers.contenders_of_board,
-        "All contenders in the order in which they joined, the retired ones among them.",
+        "All contenders in the order they joined, including retired ones.",
     )
     leaderboard: LeaderboardConnection = field(
         board_resolvers.leaderboard_of_board,
-        "Contenders in the running: by score, then by name without regard to case, then by who joined first.",
+        "Active contenders by score, then by name (ignoring case), then by joining order.",
     )
-    progress: BoardProgress = field(ballots.progress, "How far the viewer is through this board's pairs.")
+    progress: BoardProgress = field(ballots.progress, "The viewer's progress through this board's pairs.")
 
 
-@record_type(ballots.DrawnBallot, "A pair issued to one voter, once, with the token that alone can vote on it.")
+@record_type(ballots.DrawnBallot, "A pair issued to one voter, with the only token that can vote on it.")
 class Ballot:
-    token: strawberry.ID = described("To be given to `castVote`. Good for this viewer only.")
-    left: Contender = field(ballots.ballot_left, "Who stands left.")
-    right: Contender = field(ballots.ballot_right, "Who stands right.")
-    expires_at: datetime = described("Until when it may be voted on. After that draw again.")
-    progress: BoardProgress = described("Where the voter stands before this pair.")
-    voter: strawberry.ID = described("Whom it was issued to; an editor can void all votes of this voter.")
+    token: strawberry.ID = described("The token for `castVote`. Valid for this viewer only.")
+    left: Contender = field(ballots.ballot_left, "The contender on the left.")
+    right: Contender = field(ballots.ballot_right, "The contender on the right.")
+    expires_at: datetime = described("When it expires. After that, draw again.")
+    progress: BoardProgress = described("The voter's progress before this pair.")
+    voter: strawberry.ID = described("The voter it was issued to. An editor can void all votes of this voter.")
 
 
 BoardConnection = connection(Board, "Boards, by slug.", edge="A board in a list.")
 ContenderConnection = connection(
     Contender,
-    "Contenders in the order in which they joined.",
+    "Contenders in the order they joined.",
     edge="A contender in a list.",
     total_count=counted(),
 )
 LeaderboardConnection = connection(
     LeaderboardRow,
-    "Contenders in their places, best first.",
+    "Ranked contenders, best first.",
     name="Leaderboard",
     edge="A row of a leaderboard in a list.",
     total_count=counted(),
@@ -145,12 +148,12 @@ class VotingQuery:
     contender: Contender | None = field(board_resolvers.contender, "A contender.", id="The contender's id.")
     contenders: ContenderConnection = field(
         board_resolvers.contenders,
-        "A board's contenders in the order in which they joined, the retired ones among them.",
+        "A board's contenders in the order they joined, including retired ones.",
         board=BOARD_SLUG,
     )
     leaderboard: LeaderboardConnection = field(
         board_resolvers.leaderboard,
-        "Contenders in the running: by score, then by name without regard to case, then by who joined first.",
+        "Active contenders by score, then by name (ignoring case), then by joining order.",
         board=BOARD_SLUG,
     )
     matchup: Matchup | None = field(
@@ -163,7 +166,7 @@ class VotingQuery:
         board_resolvers.matchups,
         "Head-to-head records of pairs that were voted on: a board's, or one contender's.",
         board=BOARD_SLUG,
-        contender="Only this contender's, whatever its board; it stands left in all of them.",
+        contender="Only this contender's records, on any board; it is the left one in all of them.",
     )
 
 
@@ -171,21 +174,21 @@ class VotingQuery:
 class VotingSubscription:
     leaderboard_changed: list[LeaderboardRow] = subscription(
         board_resolvers.leaderboard_changed,
-        "The first rows at once, then again after each change, at most every other second.",
+        "The first rows immediately, then again after each change, at most every two seconds.",
         board=BOARD_SLUG,
-        first="How many, from the top: 1 to 100, 20 unless given.",
+        first="The number of rows from the top: 1 to 100, default 20.",
     )
 
 
 # ── mutations ──
 
 
-@strawberry.type(description="The board is there.")
+@strawberry.type(description="The board was created.")
 class BoardCreated:
     board: Board = described("The new board.")
 
 
-@strawberry.type(description="The contender joined.")
+@strawberry.type(description="The contender was added.")
 class ContenderAdded:
     contender: Contender = described("The new contender.")
 
@@ -200,60 +203,60 @@ class ContenderRetired:
     contender: Contender = described("The contender; its records stay.")
 
 
-@record_type(ballots.VoteCast, "The verdict is counted. A repeat of the same verdict answers the same.")
+@record_type(ballots.VoteCast, "The verdict was counted. A repeat of the same verdict returns the same result.")
 class VoteCast:
-    winner: Contender | None = field(ballots.winner, "Who was voted for; null for a tie and a skip.")
+    winner: Contender | None = field(ballots.winner, "The contender voted for; null for a tie or a skip.")
     matchup: Matchup = field(ballots.matchup_of_cast, "The pair's record, this vote included.")
-    progress: BoardProgress = described("Where the voter stands behind this pair.")
+    progress: BoardProgress = described("The voter's progress after this pair.")
 
 
-@strawberry.type(description="The voter's votes are taken back.")
+@strawberry.type(description="The voter's votes were voided.")
 class VoterVoided:
-    votes_removed: int = described("How many were taken back now; skips count for nothing. A repeat finds none.")
+    votes_removed: int = described("The number of votes voided by this call, without skips. A repeat voids none.")
 
 
 @strawberry.type
 class VotingMutation:
     create_board = mutation(
         board_resolvers.create_board,
-        "Makes a board. For editors.",
+        "Creates a board. For editors.",
         BoardCreated,
         input_description="A new board. For editors.",
         result_description="The new board, or why there is none.",
-        slug="Its name in queries: 1 to 64 small letters, digits and dashes. For good.",
-        title="Its name for people, 1 to 120 characters.",
+        slug="The name used in queries: 1 to 64 lowercase letters, digits and dashes. It cannot be changed later.",
+        title="The name shown to people, 1 to 120 characters.",
     )
     add_contender = mutation(
         board_resolvers.add_contender,
         "Adds a contender to a board. For editors.",
         ContenderAdded,
         input_description="A new contender. For editors.",
-        result_description="The new contender, or why it did not join.",
-        board="Where it joins. `main` comes into being with its first.",
-        name="1 to 80 characters; nobody else's on this board, without regard to case.",
+        result_description="The new contender, or why it was not added.",
+        board="The board to add it to. `main` is created with its first contender.",
+        name="1 to 80 characters, unique on this board ignoring case.",
         svg="Its picture, at most 48 KB. Scripts, handlers and outside references are removed.",
     )
     update_contender = mutation(
         board_resolvers.update_contender,
-        "Renames or redraws a contender. For editors.",
+        "Changes a contender's name or picture. For editors.",
         ContenderUpdated,
-        input_description="Changes to a contender. What is left out stays. For editors.",
+        input_description="Changes to a contender. Omitted fields stay as they are. For editors.",
         result_description="The changed contender, or why it was not changed.",
         contender="The contender's id.",
-        name="Another name, as for a new contender.",
-        svg="Another picture; null takes the picture away.",
+        name="A new name, with the same rules as for a new contender.",
+        svg="A new picture; null removes the picture.",
     )
     retire_contender = mutation(
         board_resolvers.retire_contender,
-        "Retires a contender for good. For editors.",
+        "Retires a contender permanently. For editors.",
         ContenderRetired,
-        input_description="Takes a contender out of the running, for good. For editors.",
-        result_description="The retired contender, or why it is still there.",
+        input_description="A contender to retire permanently. For editors.",
+        result_description="The retired contender, or why it was not retired.",
         contender="The contender's id.",
     )
     draw_matchup = mutation(
         ballots.draw_matchup,
-        "The viewer's next pair. The same one comes again until it is voted or skipped.",
+        "Draws the viewer's next pair. It returns the same pair until the viewer votes on it or skips it.",
         Ballot,
         input_description="The next pair of a board.",
         result_description="A ballot, or why there is none.",
@@ -262,20 +265,20 @@ class VotingMutation:
     )
     cast_vote = mutation(
         ballots.cast_vote,
-        "Counts a verdict, exactly once however often it is sent.",
+        "Counts a verdict. It counts once, even if it is sent again.",
         VoteCast,
         input_description="A verdict on a drawn pair.",
-        result_description="The counted verdict, or why it was not counted.",
+        result_description="The counted vote, or why it was not counted.",
         takes_key=False,
         token="The ballot's token, unchanged.",  # noqa: S106 - a description
-        verdict="What the voter says.",
+        verdict="The voter's verdict.",
     )
     void_voter = mutation(
         ballots.void_voter,
-        "Takes back one voter's votes on a board. For editors.",
+        "Voids one voter's votes on a board. For editors.",
         VoterVoided,
-        input_description="Takes back every vote of one voter on one board and settles it. For editors.",
-        result_description="How many votes were taken back, or why none.",
+        input_description="A voter whose votes on a board are voided. For editors.",
+        result_description="The number of voided votes, or why none was voided.",
         board=BOARD_SLUG,
-        voter="A User's id, or the `voter` of a ballot or of an exported vote.",
+        voter="A member's id, or the `voter` of a ballot or an exported vote.",
     )

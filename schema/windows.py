@@ -15,12 +15,15 @@ PAGE_SIZE = 20
 LARGEST_PAGE = 100
 
 FORWARD: Mapping[str, tuple[Any, str]] = {
-    "first": (int | None, f"How many, from the start: 1 to {LARGEST_PAGE}, {PAGE_SIZE} unless given."),
-    "after": (str | None, "Begin behind this cursor."),
+    "first": (int | None, f"The number of items from the start: 1 to {LARGEST_PAGE}, default {PAGE_SIZE}."),
+    "after": (str | None, "Return items after this cursor."),
 }
 BACKWARD: Mapping[str, tuple[Any, str]] = {
-    "last": (int | None, f"How many, from the end: 1 to {LARGEST_PAGE}. Not together with `first` or `after`."),
-    "before": (str | None, "End in front of this cursor. Not together with `first` or `after`."),
+    "last": (
+        int | None,
+        f"The number of items from the end: 1 to {LARGEST_PAGE}. Not together with `first` or `after`.",
+    ),
+    "before": (str | None, "Return items before this cursor. Not together with `first` or `after`."),
 }
 
 
