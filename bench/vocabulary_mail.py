@@ -27,17 +27,17 @@ from tempfile import TemporaryDirectory
 from bench import bulk
 from datastore import vocabulary
 from datastore.dynamo import Put, metered, open_table
-from datastore.people import PROFILE, SHARDS, Profile
+from datastore.people import PROFILE, Profile
 from datastore.seal import Seal
 from datastore.vocabulary import LIST, SUBSCRIPTION, WORD, CharacterSet, Subscription, Word, WordList
 from resolvers.context import Services
 from server.engine import beside
-from server.mail.daily_run import Pace, Run
-from server.mail.message import Stationery
+from server.mail.daily_run import DailyRun, RunLimits
+from server.mail.message import EmailTemplate
 
 ON, NOW = date(2026, 11, 20), datetime(2026, 11, 20, tzinfo=UTC)
 SEAL = Seal(["a secret that is long enough to be one"])
-LISTS, AT_ONCE, HELD_FOR = 10, 16, timedelta(seconds=5)
+LISTS, AT_ONCE, CLAIM_LIFETIME = 10, 16, timedelta(seconds=5)
 
 
 def peak() -> int:
@@ -51,14 +51,14 @@ def cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-class ToAFile:
-    """An outbox that accepts an email by writing a line to a file."""
+class FileTransport:
+    """Accepts an email by writing a line to a file."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-    async def send(self, letter: EmailMessage, recipient: str) -> None:
-        letter.as_bytes()
+    async def send(self, email: EmailMessage, recipient: str) -> None:
+        email.as_bytes()
         os.write(self._file, f"{recipient}\n".encode())
         await asyncio.sleep(0)
 
@@ -86,11 +86,10 @@ async def read(url: str) -> None:
     async with open_table("bench", url=url) as table:
         before, began, users, subscriptions = peak(), time.perf_counter(), Counter(), 0
         with metered() as spent:
-            for shard in range(SHARDS):
-                async for reader in vocabulary.readers(table, shard):
-                    users[reader.user] += 1
-                    subscriptions += len(reader.subscriptions)
-                    assert reader.profile is not None
+            async for reader in vocabulary.readers(table):
+                users[reader.user] += 1
+                subscriptions += len(reader.subscriptions)
+                assert reader.profile is not None
         print(
             f"reading: {len(users):,} members, each {max(users.values())} time, {subscriptions:,} subscriptions, "
             f"{spent.calls:,} requests, {spent.read_units:,.0f} read units, "
@@ -103,10 +102,10 @@ async def run(url: str, path: Path) -> None:
     async with open_table("bench", url=url) as table:
         services = Services(table, SEAL)
         began = time.perf_counter()
-        stationery = Stationery("words@example.org", "https://api.example.org", SEAL, ON)
-        summary = await Run(services, stationery, ToAFile(path), Pace(AT_ONCE, HELD_FOR)).carry_out()
+        template = EmailTemplate("words@example.org", "https://api.example.org", SEAL, ON)
+        summary = await DailyRun(services, template, FileTransport(path), RunLimits(AT_ONCE, CLAIM_LIFETIME)).run()
         print(
-            f"last run: {summary.sent:,} sent, {summary.already:,} had theirs, {summary.failed} failed, "
+            f"last run: {summary.sent:,} sent, {summary.already_sent:,} sent before, {summary.failed} failed, "
             f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of CPU; peak {peak()} MB",
             flush=True,
         )

@@ -18,7 +18,7 @@ from bench.vocabulary_mail import SEAL, cpu, peak
 from datastore.dynamo import declaration, metered, open_table
 from resolvers.context import Services
 from server.engine import beside
-from server.legacy import Legacy, Migration
+from server.legacy import LegacySource, Migration
 from server.legacy.sample import Sample
 
 OLD = ("old-subscriptions", "old-words")
@@ -26,7 +26,7 @@ OLD = ("old-subscriptions", "old-words")
 
 async def plant(url: str, sample: Sample, words: Path) -> None:
     async with open_table(OLD[0], url=url) as subscriptions, open_table(OLD[1], url=url) as past_words:
-        await sample.plant(subscriptions, past_words, words)
+        await sample.write(subscriptions, past_words, words)
     async with open_table("bench", url=url) as table:
         await declaration.create(table)
 
@@ -38,15 +38,15 @@ async def migrate(url: str, words: Path) -> None:
         open_table(OLD[1], url=url) as past_words,
     ):
         before, began = peak(), time.perf_counter()
-        legacy = Legacy(subscriptions, past_words, words)
+        source = LegacySource(subscriptions, past_words, words)
         with metered() as spent:
-            moved = await Migration(Services(table, SEAL), legacy, words.with_suffix(".report")).carry_out()
+            summary = await Migration(Services(table, SEAL), source, words.with_suffix(".report")).run()
         print(
             f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of CPU, "
             f"peak {peak()} MB ({before} MB before it began), "
             f"{spent.calls:,} requests, {spent.write_units:,.0f} write units"
         )
-        print("\n".join(f"  {line}" for line in moved.lines()), flush=True)
+        print("\n".join(f"  {line}" for line in summary.lines()), flush=True)
 
 
 def main() -> None:

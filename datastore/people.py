@@ -70,10 +70,16 @@ async def profiles(table: Table, users: Sequence[str]) -> Mapping[str, Profile]:
     return {record.user: record for record in found if record is not None}
 
 
-async def all_profiles(table: Table) -> AsyncIterator[Profile]:
+def stored_profiles(table: Table) -> AsyncIterator[Profile]:
+    """Every profile, found by a scan of the whole table."""
+    return table.scan(PROFILE)
+
+
+async def listed_profiles(table: Table) -> AsyncIterator[tuple[int, Profile]]:
+    """Every profile in the index of members, with the shard that lists it."""
     for shard in range(SHARDS):
-        async for record in table.iterate(PROFILE.on("gsi1", shard=shard), PROFILE, at_once=1000):
-            yield record
+        async for profile in table.iterate(PROFILE.on("gsi1", shard=shard), PROFILE, at_once=1000):
+            yield shard, profile
 
 
 async def welcome(table: Table, newcomer: Profile) -> bool:

@@ -16,11 +16,23 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from datastore.dynamo import DynamoError, declaration
+from datastore.refusals import Refusal
 from resolvers.context import Services
 from resolvers.viewer import Role
 from server.app import Unfit, application, check, open_engine, policy_of
 from server.auth.tokens import mint
-from server.commands import Failed, comments, engine_of, err, out, pickem, vocabulary, voting, with_house
+from server.commands import (
+    Failed,
+    comments,
+    engine_for,
+    err,
+    migration,
+    out,
+    pickem,
+    run_with_services,
+    vocabulary,
+    voting,
+)
 from server.commands.execution import explain
 from server.engine import EngineRefused
 from server.execution.documents import BadManifest
@@ -38,15 +50,14 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
 )
-tables = typer.Typer(help="The one table: create it, check it.", no_args_is_help=True)
-imports = typer.Typer(help="Reads data from files. What is there already is left alone.", no_args_is_help=True)
-exports = typer.Typer(help="Writes data to files.", no_args_is_help=True)
-migrations = typer.Typer(help="Moves another layout's data in.", no_args_is_help=True)
+tables = typer.Typer(help="Create and check the table.", no_args_is_help=True)
+imports = typer.Typer(help="Import data from files. Existing data is left alone.", no_args_is_help=True)
+exports = typer.Typer(help="Export data to files.", no_args_is_help=True)
+migrations = typer.Typer(help="Migrate data from another layout.", no_args_is_help=True)
 app.add_typer(tables, name="table")
 app.add_typer(imports, name="import")
 app.add_typer(exports, name="export")
 app.add_typer(migrations, name="migrate")
-app.command()(explain)
 app.add_typer(voting.boards, name="board")
 app.command("score")(pickem.score)
 app.command("daily")(vocabulary.daily)
@@ -55,15 +66,17 @@ app.command()(explain)
 
 @migrations.callback()
 def _migrate() -> None:
-    """Keeps `legacy` a name of its own while it is the only one."""
+    """Makes `legacy` a subcommand; Typer drops the name of a command that is the only one."""
 
 
 def main() -> None:
-    """Runs a command. What can be expected to go wrong is one readable message and exit code 1."""
+    """Runs a command. An expected failure prints one readable message and exits with code 1."""
     try:
         app()
-    except (BadSettings, BadManifest, EngineRefused, Unfit, Failed) as refused:
-        _end(str(refused))
+    except (BadSettings, BadManifest, EngineRefused, Unfit, Failed) as failure:
+        _end(str(failure))
+    except Refusal as refusal:
+        _end(refusal.message)
     except DynamoError as error:
         _end(f"The table could not be used: {error}")
 
@@ -76,16 +89,16 @@ def _end(message: str) -> None:
 @app.command(epilog=f"[bold]Settings[/bold], from the environment:\n\n{settings_help()}")
 def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 chooses a free one.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the port.")] = 1,
     demo: Annotated[bool, typer.Option("--demo/--no-demo", help="Add the demo data, unless it is there.")] = False,
 ) -> None:
-    """Starts the service. Without any settings: on an engine of its own, with its data in .ringside/."""
+    """Starts the service. Without settings it runs an embedded engine, with its data in .ringside/."""
     settings = Settings.load()
     listening = _listen(host, port)
-    with engine_of(settings, share=False) as reachable:
+    with engine_for(settings, share=False) as reachable:
         for number in (signal.SIGTERM, signal.SIGINT):
-            # uvicorn raises the signal again once it has ended in good order; then the engine is ended so too.
+            # After its own shutdown uvicorn raises the signal again: leaving by an exception stops the engine too.
             signal.signal(number, lambda *_: sys.exit(0))
         served = reachable.model_copy(update={"demo": demo or settings.demo})
         address = f"http://{host}:{listening.getsockname()[1]}/graphql"
@@ -96,7 +109,7 @@ def serve(
 
 
 async def _serve(settings: Settings, served: Settings, listening: socket.socket, address: str, *, alone: bool) -> None:
-    """Makes the table ready, and serves from this process with the same connection to it, if it is the only one."""
+    """Prepares the table; if no other process serves, also serves with the same connection to it."""
     async with open_engine(served) as table:
         if settings.embedded:
             await declaration.create(table)
@@ -105,10 +118,10 @@ async def _serve(settings: Settings, served: Settings, listening: socket.socket,
             try:
                 await _seed_demo(Services(table, settings.seal(), policy_of(settings)))
             except DynamoError as error:
-                # An engine too slow for it, such as the one of last resort, still makes a service.
+                # A slow engine, such as moto, may time out here and can still serve.
                 message = f"The demo data is incomplete ({error}); `ringside demo` adds the rest."
                 err.print(message, style="yellow", markup=False)
-        listening.listen()  # from now on who connects is waited for, not refused
+        listening.listen()  # from now on connections wait until the service accepts them
         out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)")
         if alone:
             server = uvicorn.Server(_uvicorn(served, application(served, table), 1))
@@ -117,7 +130,7 @@ async def _serve(settings: Settings, served: Settings, listening: socket.socket,
 
 
 def _serve_by_many(settings: Settings, listening: socket.socket, workers: int) -> None:
-    # Workers read the environment, so what was resolved here is written there: they start no engine of their own.
+    # Workers read their settings from the environment: with the engine's address they do not start one of their own.
     os.environ[f"{PREFIX}DYNAMODB_URL"] = settings.dynamodb_url
     os.environ[f"{PREFIX}SECRETS"] = ",".join(secret.get_secret_value() for secret in settings.secrets)
     os.environ[f"{PREFIX}INTROSPECTION"] = settings.introspection.value
@@ -147,10 +160,9 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listening.bind((host, port))
     except OSError as error:
-        message = (
-            f"Port {port} on {host} cannot be used: {error.strerror}. End what listens there, or choose another --port."
-        )
-        raise Failed(message) from None
+        raise Failed(
+            f"Port {port} on {host} cannot be used: {error.strerror}. Stop its listener, or choose another --port."
+        ) from None
     listening.set_inheritable(True)
     return listening
 
@@ -158,12 +170,12 @@ def _listen(host: str, port: int) -> socket.socket:
 @app.command()
 def token(
     user: Annotated[str, typer.Option(help="The member's id.")],
-    name: Annotated[str | None, typer.Option(help="The name shown to others.")] = None,
-    email: Annotated[str | None, typer.Option(help="First e-mail address of the profile.")] = None,
-    role: Annotated[list[Role] | None, typer.Option(help="Give it several times for several roles.")] = None,
-    hours: Annotated[float, typer.Option(min=0.01, max=24 * 365, help="How long it is good for.")] = 24.0,
+    name: Annotated[str | None, typer.Option(help="The name that others see.")] = None,
+    email: Annotated[str | None, typer.Option(help="The first e-mail address of the profile.")] = None,
+    role: Annotated[list[Role] | None, typer.Option(help="Repeat it for several roles.")] = None,
+    hours: Annotated[float, typer.Option(min=0.01, max=24 * 365, help="Hours until it expires.")] = 24.0,
 ) -> None:
-    """Prints a bearer token for this deployment's secret: Authorization: Bearer <token>."""
+    """Prints a bearer token signed with this deployment's secret: Authorization: Bearer <token>."""
     settings = Settings.load()
     try:
         minted = mint(settings, user, name=name, email=email, roles=role or (), lifetime=timedelta(hours=hours))
@@ -174,32 +186,32 @@ def token(
 
 @tables.command("create")
 def create_table() -> None:
-    """Creates the table with its indexes and time to live, if it is not there."""
+    """Creates the table with its indexes and time to live, unless it exists."""
     settings = Settings.load()
 
     async def create(reachable: Settings) -> bool:
         async with open_engine(reachable) as table:
             return await declaration.create(table)
 
-    with engine_of(settings) as reachable:
+    with engine_for(settings) as reachable:
         created = asyncio.run(create(reachable))
-    out.print(f"The table {settings.table} {'was created' if created else 'is there already'}.")
+    out.print(f"The table {settings.table} {'was created' if created else 'exists already'}.")
 
 
 @tables.command("check")
 def check_table() -> None:
-    """Says whether the table has the keys and indexes it needs, and the engine its transactions."""
+    """Checks that the table has the keys and indexes it needs, and that its engine has transactions."""
 
     async def nothing(_: Services) -> None: ...
 
-    with_house(nothing)
-    out.print("The table is as it should be.")
+    run_with_services(nothing)
+    out.print("The table is ready for the service.")
 
 
 @app.command()
 def demo() -> None:
     """Adds the demo data, except for the parts that are there already."""
-    with_house(_seed_demo)
+    run_with_services(_seed_demo)
 
 
 async def _seed_demo(services: Services) -> None:
@@ -211,12 +223,12 @@ async def _seed_demo(services: Services) -> None:
 
 @app.command()
 def schema(
-    out_file: Annotated[Path | None, typer.Option("--out", help="Write to this file instead.")] = None,
+    out_file: Annotated[Path | None, typer.Option("--out", help="Write to this file instead of printing.")] = None,
 ) -> None:
-    """Prints the schema in GraphQL's definition language."""
-    from schema import schema as defined
+    """Prints the schema in GraphQL's schema definition language."""
+    from schema import schema as ringside_schema
 
-    text = defined.as_str() + "\n"
+    text = ringside_schema.as_str() + "\n"
     if out_file is None:
         print(text, end="")
     else:
@@ -225,20 +237,19 @@ def schema(
 
 @app.command()
 def manifest(
-    files: Annotated[list[Path], typer.Argument(help="Files with a GraphQL document each.")],
-    out_file: Annotated[Path | None, typer.Option("--out", help="Write to this file instead.")] = None,
+    files: Annotated[list[Path], typer.Argument(help="Files, each with a GraphQL document.")],
+    out_file: Annotated[Path | None, typer.Option("--out", help="Write to this file instead of printing.")] = None,
 ) -> None:
-    """Prints the manifest of trusted documents for these files, once each of them fits the schema and the limits."""
-    from schema import schema as defined
+    """Prints the manifest of trusted documents for these files, all of which must fit the schema and the limits."""
+    from schema import schema as ringside_schema
     from server.execution.documents import Documents, Faulty, write_manifest
 
-    texts = [_document(file) for file in files]
+    texts = [_read_document(file) for file in files]
     for file, text in zip(files, texts, strict=True):
         try:
-            Documents(defined._schema, manifest={"": text})  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
+            Documents(ringside_schema._schema, manifest={"": text})  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
         except Faulty as faulty:
-            message = f"{file} is not a document that would run: {faulty}"
-            raise Failed(message) from None
+            raise Failed(f"{file} is not a valid document: {faulty}") from None
     written = write_manifest(texts)
     if out_file is None:
         print(written, end="")
@@ -246,35 +257,33 @@ def manifest(
         out_file.write_text(written, encoding="utf-8")
 
 
-def _document(file: Path) -> str:
+def _read_document(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        message = f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}."
-        raise Failed(message) from None
+        raise Failed(f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}.") from None
 
 
 @app.command()
 def audit() -> None:
-    """Checks what must hold in the table at any time; exit code 1 if something does not."""
+    """Checks the invariants of the stored data; exit code 1 if one is broken."""
     from server.audit import breaches
 
-    async def found(services: Services) -> list[str]:
+    async def find_breaches(services: Services) -> list[str]:
         return [breach async for breach in breaches(services)]
 
-    broken = with_house(found)
-    for breach in broken:
+    found = run_with_services(find_breaches)
+    for breach in found:
         err.print(breach, style="red", markup=False)
-    if broken:
-        message = f"{len(broken)} breaches."
-        raise Failed(message)
-    out.print("Everything holds.")
+    if found:
+        raise Failed(f"{len(found)} checks failed.")
+    out.print("All checks passed.")
 
 
 imports.command("events")(pickem.import_events)
 exports.command("events")(pickem.export_events)
 imports.command("words")(vocabulary.words)
-migrations.command("legacy")(vocabulary.legacy)
+migrations.command("legacy")(migration.legacy)
 imports.command("comments")(comments.import_comments)
 exports.command("votes")(voting.export_votes)
 exports.command("comments")(comments.export_comments)

@@ -39,7 +39,7 @@ from server.http.explorer import Explorer
 from server.http.pipeline import GraphQL, Pipeline
 from server.http.request import Headers, headers_of
 from server.http.websocket import Sockets
-from server.mail.unsubscribe import Unsubscribing
+from server.mail.unsubscribe import UnsubscribeEndpoint
 from server.settings import AWS, BadSettings, Introspection, Settings
 from server.telemetry import Metrics, configure_logging, open_traces, with_request_ids
 
@@ -119,7 +119,7 @@ def application(settings: Settings, table: Table | None = None) -> Ringside:
                     Route("/graphql", graphql),
                     WebSocketRoute("/graphql", Sockets(pipeline).endpoint),
                     Route("/readyz", Readiness(ours).endpoint),
-                    Route("/unsubscribe", Unsubscribing(services).endpoint, methods=["GET", "POST"]),
+                    Route("/unsubscribe", UnsubscribeEndpoint(services).endpoint, methods=["GET", "POST"]),
                     explorer.mount(),
                 ]
             )

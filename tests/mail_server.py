@@ -1,4 +1,4 @@
-"""A real SMTP server in this process, with TLS and login where a test wants them, that keeps what it takes."""
+"""A real SMTP server in this process, with TLS and login if a test wants them. It stores what it accepts."""
 
 from __future__ import annotations
 
@@ -26,44 +26,44 @@ USER, PASSWORD = "words@example.org", "a pass:word/with@signs"
 
 
 class Mailbox:
-    """What was taken, and what is refused: `says` may answer RCPT with a refusal of its own."""
+    """The accepted emails. `answer_recipient` may answer RCPT with a rejection."""
 
     def __init__(self) -> None:
-        self.letters: list[tuple[str, EmailMessage]] = []
-        self.says: Callable[[str], str | None] = lambda _: None
+        self.emails: list[tuple[str, EmailMessage]] = []
+        self.answer_recipient: Callable[[str], str | None] = lambda _: None
         self.encrypted: list[bool] = []
         self.port = 0
         self.certificate: Path | None = None
 
     async def handle_RCPT(self, _server: Any, _session: Any, envelope: Any, address: str, _options: Any) -> str:  # noqa: N802
-        if (refusal := self.says(address)) is not None:
-            return refusal
+        if (rejection := self.answer_recipient(address)) is not None:
+            return rejection
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
     async def handle_DATA(self, server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802
-        letter = message_from_bytes(envelope.content, policy=default)
-        assert isinstance(letter, EmailMessage)
-        self.letters += [(recipient, letter) for recipient in envelope.rcpt_tos]
+        email = message_from_bytes(envelope.content, policy=default)
+        assert isinstance(email, EmailMessage)
+        self.emails += [(recipient, email) for recipient in envelope.rcpt_tos]
         self.encrypted.append(server.transport.get_extra_info("ssl_object") is not None)
         return "250 OK"
 
     @property
     def recipients(self) -> list[str]:
-        return sorted(recipient for recipient, _ in self.letters)
+        return sorted(recipient for recipient, _ in self.emails)
 
 
 def _login(_server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
-    right = isinstance(data, LoginPassword) and data == LoginPassword(USER.encode(), PASSWORD.encode())
-    return AuthResult(success=right, handled=False)
+    valid = isinstance(data, LoginPassword) and data == LoginPassword(USER.encode(), PASSWORD.encode())
+    return AuthResult(success=valid, handled=False)
 
 
-def certificate(folder: Path) -> Path:
+def write_certificate(folder: Path) -> Path:
     """A certificate for this machine, and its key, in one file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Ringside's tests")])
     now = datetime.now(UTC)
-    made = (
+    signed = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -76,10 +76,10 @@ def certificate(folder: Path) -> Path:
         .sign(key, hashes.SHA256())
     )
     path = folder / "mail.pem"
-    secret = key.private_bytes(
+    private_key = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    path.write_bytes(made.public_bytes(serialization.Encoding.PEM) + secret)
+    path.write_bytes(signed.public_bytes(serialization.Encoding.PEM) + private_key)
     return path
 
 
@@ -87,44 +87,41 @@ def certificate(folder: Path) -> Path:
 async def mail_server(
     mailbox: Mailbox, folder: Path, *, starttls: bool = False, tls: bool = False, login: bool = False
 ) -> AsyncIterator[str]:
-    """The server's address, as RINGSIDE_SMTP_URL takes it."""
+    """Yields the server's address, in the form of RINGSIDE_SMTP_URL."""
     context = None
     if starttls or tls:
-        mailbox.certificate = certificate(folder)
+        mailbox.certificate = write_certificate(folder)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(mailbox.certificate)
 
     def protocol() -> SMTP:
         with warnings.catch_warnings():
-            # It warns of login without STARTTLS, not knowing that its connections are encrypted already.
+            # aiosmtpd warns about logins without STARTTLS, even if the connection uses TLS from its first byte.
             warnings.simplefilter("ignore", UserWarning)
-            return made()
-
-    def made() -> SMTP:
-        return SMTP(
-            mailbox,
-            hostname="mail.test",
-            enable_SMTPUTF8=True,
-            tls_context=context if starttls else None,
-            require_starttls=starttls,
-            authenticator=_login if login else None,
-            auth_required=login,
-            auth_require_tls=starttls,
-        )
+            return SMTP(
+                mailbox,
+                hostname="mail.test",
+                enable_SMTPUTF8=True,
+                tls_context=context if starttls else None,
+                require_starttls=starttls,
+                authenticator=_login if login else None,
+                auth_required=login,
+                auth_require_tls=starttls,
+            )
 
     server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0, ssl=context if tls else None)
     mailbox.port = server.sockets[0].getsockname()[1]
-    who = "words%40example.org:a%20pass%3Aword%2Fwith%40signs@" if login else ""
+    credentials = "words%40example.org:a%20pass%3Aword%2Fwith%40signs@" if login else ""
     try:
-        yield f"{'smtps' if tls else 'smtp'}://{who}127.0.0.1:{mailbox.port}"
+        yield f"{'smtps' if tls else 'smtp'}://{credentials}127.0.0.1:{mailbox.port}"
     finally:
         server.close()
-        await asyncio.sleep(0.05)  # connections that were refused their handshake end in the loop's next turns
+        await asyncio.sleep(0.05)  # connections whose handshake failed end in the next iterations of the event loop
 
 
 @contextmanager
 def trusted(monkeypatch: pytest.MonkeyPatch, mailbox: Mailbox) -> Iterator[None]:
-    """The server's certificate among those this process trusts."""
+    """Makes this process trust the server's certificate."""
     with monkeypatch.context() as patched:
         patched.setenv("SSL_CERT_FILE", str(mailbox.certificate))
         yield

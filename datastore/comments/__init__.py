@@ -282,8 +282,8 @@ class CommentChange:
             return failed.failures.get(0, ...) is None
         if self.old is None:
             return True  # nobody else could have made an item of this id
-        item = failed.failures.get(0 if _kind(self.old) is _kind(self.new) else 1)
-        return item is not None and _kind(self.new).read(item) == self.new
+        item = failed.failures.get(0 if entity_of(self.old) is entity_of(self.new) else 1)
+        return item is not None and entity_of(self.new).read(item) == self.new
 
 
 async def rewrite(table: Table, once: Once, answer: Any, change: CommentChange) -> None:
@@ -299,16 +299,16 @@ async def rewrite(table: Table, once: Once, answer: Any, change: CommentChange) 
             raise VersionConflict from None
 
 
-def _kind(one: Comment) -> Entity[Comment]:
-    return COMMENT if one.held is None else HELD
+def entity_of(comment: Comment) -> Entity[Comment]:
+    return COMMENT if comment.held is None else HELD
 
 
 def _moved(old: Comment | None, new: Comment | None) -> Iterator[Write]:
-    if old is not None and (new is None or _kind(old) is not _kind(new)):
-        yield _kind(old).delete(_kind(old).place_of(old), when=_unchanged(old))
+    if old is not None and (new is None or entity_of(old) is not entity_of(new)):
+        yield entity_of(old).delete(entity_of(old).place_of(old), when=_unchanged(old))
     if new is not None:
-        in_place = old is not None and _kind(old) is _kind(new)
-        yield _kind(new).put(new, when=_unchanged(old) if in_place and old is not None else absent())
+        in_place = old is not None and entity_of(old) is entity_of(new)
+        yield entity_of(new).put(new, when=_unchanged(old) if in_place and old is not None else absent())
 
 
 def _unchanged(old: Comment) -> Any:

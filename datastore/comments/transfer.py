@@ -1,38 +1,41 @@
-"""Many comments at once: batches that are counted exactly once, whatever is interrupted and repeated.
+"""Importing and exporting comments: batches that are counted exactly once, however often an import is repeated.
 
 | wanted                   | read or write                                           | requests |
 |--------------------------|---------------------------------------------------------|----------|
-| what a batch has become  | GetItem IMPORT#<digest> BATCH, consistent               | 1        |
-| which comments are there | BatchGetItem COMMENT#…, HELD#…, consistent              | 1        |
+| the state of a batch     | GetItem IMPORT#<digest> BATCH, consistent               | 1        |
+| which comments exist     | BatchGetItem COMMENT#…, HELD#…, consistent              | 1        |
 | a batch's comments       | BatchWriteItem, unprocessed ones followed up            | 1 for 25 |
 | its counts               | one transaction: the batch counted, ADD to STATISTICS#… | 1        |
 
-A batch is known by the comments in it. Its intent, the comments that were not there, is written first; then they are;
-then one transaction counts them and closes the intent. Whoever finds an open intent does the last two again: writing
-the same items is harmless, and only one closes it. Batches cost a comment's 4 write units where a transaction of
-comments would cost 8.
+A batch is identified by the comments in it. Its intent, the list of comments that are new, is written first; then the
+comments are; then one transaction counts them and closes the intent. An import that finds an open intent repeats the
+last two steps: writing the same items is harmless, and only one transaction closes the intent. A batch costs 4 write
+units a comment, where a transaction of comments would cost 8.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
-from datastore.comments import COMMENT, HELD, Comment
-from datastore.comments.counts import recounted
+from datastore.comments import COMMENT, HELD, Comment, entity_of
+from datastore.comments.counts import recounted, settle, unsettled
 from datastore.dynamo import ConditionFailed, Entity, Key, Table, absent, present, where
 
 BATCH = 50
-"""Comments of fifty products and languages are fifty counts, which one transaction takes with the intent."""
-BATCHES_SHARD = 0
+"""At most fifty counts, of as many products and languages, which fit into one transaction with the intent."""
+BATCHES_AT_ONCE = 4
+IMPORT_SHARD = 0
 """One shard for all batches: a few at a time do not need more, and there is less to settle."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """The comments that a batch brings, and whether they have been counted. An open one never expires."""
+    """The new comments of a batch, and whether they have been counted. An open intent never expires."""
 
     digest: str
     new: tuple[str, ...]
@@ -43,9 +46,36 @@ class Intent:
 INTENT = Entity(Intent, Key("IMPORT#{digest}", "BATCH"), ttl="expires")
 
 
-async def bring(table: Table, batch: Sequence[Comment], until: datetime) -> int:
-    """Writes and counts those of a batch that are not there yet; how many that were."""
-    distinct = {one.node_key: one for one in batch}
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """How many comments were read, and how many of them were new."""
+
+    read: int
+    new: int
+
+
+async def import_comments(
+    table: Table, comments: Iterable[Comment], expires: datetime, on_progress: Callable[[], None] = lambda: None
+) -> Imported:
+    """Writes and counts the comments that are missing, a few batches at a time.
+
+    Batches are remembered until `expires`, so that a repeated import does not count them again.
+    """
+    read = new = 0
+    source = iter(comments)
+    while group := list(islice(source, BATCH * BATCHES_AT_ONCE)):
+        batches = [group[start : start + BATCH] for start in range(0, len(group), BATCH)]
+        new += sum(await asyncio.gather(*(import_batch(table, batch, expires) for batch in batches)))
+        read += len(group)
+        on_progress()
+    for product in await unsettled(table):
+        await settle(table, product)
+    return Imported(read, new)
+
+
+async def import_batch(table: Table, batch: Sequence[Comment], expires: datetime) -> int:
+    """Writes and counts the comments of a batch that are missing; returns their number."""
+    distinct = {comment.node_key: comment for comment in batch}
     digest = hashlib.sha256("\n".join(sorted(distinct)).encode()).hexdigest()[:32]
     intent = await table.get(INTENT.at(digest=digest), consistent=True)
     if intent is None:
@@ -57,34 +87,36 @@ async def bring(table: Table, batch: Sequence[Comment], until: datetime) -> int:
     if intent.counted:
         return 0
     new = [distinct[key] for key in intent.new]
-    await table.write_many((COMMENT if one.held is None else HELD).put(one) for one in new)
-    closed = INTENT.put(Intent(digest, (), counted=True, expires=until), when=present() & where(counted=False))
+    await table.write_many(entity_of(comment).put(comment) for comment in new)
+    closed = INTENT.put(Intent(digest, (), counted=True, expires=expires), when=present() & where(counted=False))
     try:
-        await table.transact(closed, *recounted(((1, one) for one in new), shard=BATCHES_SHARD))
+        await table.transact(closed, *recounted(((1, comment) for comment in new), shard=IMPORT_SHARD))
     except ConditionFailed:
-        return 0  # counted by another, or by an attempt of ours that got no answer
+        return 0  # counted by another import, or by our own attempt whose answer was lost
     return len(new)
 
 
 async def _missing(table: Table, distinct: dict[str, Comment]) -> tuple[str, ...]:
-    places = [entity.place_of(one) for entity in (COMMENT, HELD) for one in distinct.values()]
-    found = await table.get_many(places, consistent=True)
-    there = {one.node_key for one in found if one is not None}
-    return tuple(key for key in distinct if key not in there)
+    places = [entity.place_of(comment) for entity in (COMMENT, HELD) for comment in distinct.values()]
+    stored = await table.get_many(places, consistent=True)
+    existing = {comment.node_key for comment in stored if comment is not None}
+    return tuple(key for key in distinct if key not in existing)
 
 
-async def comments_after(table: Table, product: str | None, last: Comment | None) -> AsyncIterator[Comment]:
-    """Every comment after the last one: of a product, published ones first, or in the order of the table itself."""
+async def export_comments(
+    table: Table, product: str | None = None, after: Comment | None = None
+) -> AsyncIterator[Comment]:
+    """Every comment, held ones too, in an order that repeats; `after` resumes after the last one that was exported."""
     if product is None:
-        place = None if last is None else (COMMENT if last.held is None else HELD).place_of(last)
+        place = None if after is None else entity_of(after).place_of(after)
         async for comment in table.scan(COMMENT, HELD, after=place):
             yield comment
         return
-    partitions = [COMMENT.on(product=product), HELD.on(product=product)]
-    if last is not None and last.held is None:
-        partitions[0] = partitions[0].past(COMMENT.sort_of(last))
-    elif last is not None:
-        partitions = [partitions[1].past(HELD.sort_of(last))]
-    for partition in partitions:
+    for entity in (COMMENT, HELD):
+        partition = entity.on(product=product)
+        if after is not None and entity is entity_of(after):
+            partition = partition.past(entity.sort_of(after))
+        elif after is not None and entity is COMMENT:
+            continue  # all published comments come before the held ones
         async for comment in table.iterate(partition):
             yield comment

@@ -247,10 +247,6 @@ async def events_by_id(table: Table, ids: Sequence[str]) -> Mapping[str, Event]:
     return {event.id: event for event in found if event is not None}
 
 
-def all_events(table: Table) -> AsyncIterator[Event]:
-    return table.iterate(EVENT.on("gsi1"))
-
-
 async def event_page(table: Table, state: EventState | None, window: Window, now: datetime, scope: str) -> Page[Event]:
     """Newest first."""
     partitions = [EVENT.on("gsi1")] if state is None else _partitions_of(state, now)
@@ -265,6 +261,11 @@ def _partitions_of(state: EventState, now: datetime) -> list[Partition[Event]]:
     if state is EventState.LOCKED:
         return [stored, EVENT.on("gsi2", state=EventState.UPCOMING).between(None, begun)]
     return [stored]
+
+
+def all_events(table: Table) -> AsyncIterator[Event]:
+    """Oldest first."""
+    return table.iterate(EVENT.on("gsi1"))
 
 
 async def matches_of(table: Table, event: str) -> Mapping[str, Match]:

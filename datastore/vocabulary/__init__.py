@@ -23,7 +23,18 @@
 | a member's mail of a date               | Put (claim), Update (sent)                              | 2               |
 """
 
-from datastore.vocabulary.daily import DAILY, DailyWord, ListBroken, draw, move_in_day, on_date, review, stored
+from datastore.vocabulary.daily import (
+    DAILY,
+    DailyWord,
+    ListBroken,
+    days_like,
+    draw,
+    import_day,
+    imported_day,
+    on_date,
+    review,
+    stored,
+)
 from datastore.vocabulary.learning import (
     DAYS,
     QUIZ,
@@ -72,7 +83,7 @@ from datastore.vocabulary.lists import (
     words,
     words_at,
 )
-from datastore.vocabulary.mail import MAIL, Mail, begin, claim, give_back, mark_sent, marks
+from datastore.vocabulary.mail import MAIL, Mail, begin_mailing, claim_mail, mails, mark_sent, release_claim
 from datastore.vocabulary.subscriptions import (
     SUBSCRIBERS,
     SUBSCRIPTION,
@@ -80,12 +91,12 @@ from datastore.vocabulary.subscriptions import (
     Reader,
     Subscribers,
     Subscription,
-    all_readers,
-    move_in,
+    import_subscription,
     readers,
     subscribe,
     subscriber_count,
     subscriptions,
+    subscriptions_like,
     unsubscribe,
 )
 from datastore.vocabulary.word_order import DrawnWord, WordOrder, next_word
@@ -126,20 +137,20 @@ __all__ = [
     "WordOrder",
     "add_words",
     "added_words",
-    "all_readers",
     "amend",
-    "begin",
-    "claim",
+    "begin_mailing",
+    "claim_mail",
     "create_list",
+    "days_like",
     "days_of",
     "draw",
-    "give_back",
+    "import_day",
+    "import_subscription",
+    "imported_day",
     "lists_by_name",
     "lists_page",
+    "mails",
     "mark_sent",
-    "marks",
-    "move_in",
-    "move_in_day",
     "next_word",
     "on_date",
     "owner_scope",
@@ -150,6 +161,7 @@ __all__ = [
     "read_day",
     "readers",
     "record",
+    "release_claim",
     "review",
     "screen",
     "sentence",
@@ -159,6 +171,7 @@ __all__ = [
     "subscribe",
     "subscriber_count",
     "subscriptions",
+    "subscriptions_like",
     "unsubscribe",
     "word",
     "word_list",

@@ -17,7 +17,7 @@ from datastore.vocabulary.lists import LIST, WORD, Word, WordList, owner_scope
 from datastore.vocabulary.word_order import next_word
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from datastore.dynamo import Page, Partition, Table, Window
 
@@ -79,8 +79,18 @@ async def _drawn(table: Table, found: WordList, on: date) -> DailyWord | None:
     return chosen
 
 
-async def move_in_day(table: Table, moved: DailyWord) -> None:
-    """A day from elsewhere, unless a word was drawn for it here."""
+def imported_day(word: Word, on: date) -> DailyWord:
+    """The word that a public list had on a date before it was imported."""
+    return DailyWord(word.list, on, word, owner_scope(None))
+
+
+async def days_like(table: Table, wanted: Sequence[DailyWord]) -> list[DailyWord | None]:
+    """The stored daily word of the same list and date for each of these."""
+    return await table.get_many([DAILY.place_of(day) for day in wanted], consistent=True)
+
+
+async def import_day(table: Table, moved: DailyWord) -> None:
+    """Stores a day from elsewhere, unless a word was drawn for it here."""
     try:
         await table.write(DAILY.put(moved, when=absent()))
     except ConditionFailed:

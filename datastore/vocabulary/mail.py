@@ -1,12 +1,12 @@
-"""Daily mails: the mark that each member gets one per date.
+"""Daily emails: a record for each member and date, so that nobody gets a second one.
 
-    claim ── send ── mark sent
-      │        └── refused for certain: the claim is given back, the next run tries again
-      └── another run has it: left alone until its claim is ten minutes old
+    claim ── send ── mark as sent
+      │        └── certainly not sent: the claim is released, the next run tries again
+      └── claimed by another run: left to it until the claim is ten minutes old
 
-A run that is killed between the mail server's yes and the mark leaves a claim behind, and the member gets that mail a
-second time, with the same Message-ID. Nothing else can double one. Marks are removed by the table two months later;
-by then the date itself says that its letters have gone out, and no run sends them again.
+A run that is killed after the mail server accepted an email, but before it is marked as sent, leaves its claim; the
+member then gets that email a second time, with the same Message-ID. Nothing else can send one twice. The table removes
+the records after two months; by then the date's own record says that its emails were sent, and no run sends them again.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
     from datastore.dynamo import Table
 
-CLAIM = timedelta(minutes=10)
-KEPT_FOR = timedelta(days=62)
+CLAIM_LIFETIME = timedelta(minutes=10)
+RECORD_LIFETIME = timedelta(days=62)
 LATEST = timedelta(days=31)
-"""How long after its first run a date's letters may still be sent: the marks of all of them are there."""
+"""How long after its first run a date's emails may still be sent: until then no record of them has expired."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """The mail of a member and a date: claimed by a run, and then sent."""
+    """A member's email of a date: claimed by a run, and then sent."""
 
     user: str
     date: date
@@ -45,7 +45,7 @@ MAIL = Entity(Mail, Key("USER#{user}", "MAIL#{date}"), ttl="expires")
 
 @dataclass(frozen=True, slots=True)
 class Mailing:
-    """A date whose letters a run has begun to send."""
+    """A date whose emails a run has begun to send."""
 
     date: date
     begun: datetime
@@ -54,8 +54,8 @@ class Mailing:
 MAILING = Entity(Mailing, Key("MAILING#{date}", "MAILING"))
 
 
-async def begin(table: Table, on: date, now: datetime) -> Mailing:
-    """The date's mailing: begun now, or when its first run did."""
+async def begin_mailing(table: Table, on: date, now: datetime) -> Mailing:
+    """The date's mailing, begun by this run or by an earlier one."""
     new = Mailing(on, now)
     try:
         await table.write(MAILING.put(new, when=absent()))
@@ -64,15 +64,15 @@ async def begin(table: Table, on: date, now: datetime) -> Mailing:
     return new
 
 
-async def marks(table: Table, users: Sequence[str], on: date) -> Mapping[str, Mail]:
-    """The marks there are, by member."""
-    found = await table.get_many([MAIL.at(user=user, date=on) for user in users], consistent=True)
-    return {mark.user: mark for mark in found if mark is not None}
+async def mails(table: Table, users: Sequence[str], on: date) -> Mapping[str, Mail]:
+    """The emails of that date that are claimed or sent, by member."""
+    mails = await table.get_many([MAIL.at(user=user, date=on) for user in users], consistent=True)
+    return {mail.user: mail for mail in mails if mail is not None}
 
 
-async def claim(table: Table, wanted: Mail, held_for: timedelta = CLAIM) -> Mail | None:
-    """None when the mail is this run's to send; else the mark that stands in the way."""
-    lapsed = absent("sent") & less("claimed", wanted.claimed - held_for)
+async def claim_mail(table: Table, wanted: Mail, claim_lifetime: timedelta = CLAIM_LIFETIME) -> Mail | None:
+    """None if this run shall send the email; otherwise the record of the run that claimed or sent it."""
+    lapsed = absent("sent") & less("claimed", wanted.claimed - claim_lifetime)
     try:
         await table.write(MAIL.put(wanted, when=absent() | lapsed | (where(run=wanted.run) & absent("sent"))))
     except ConditionFailed as failed:
@@ -82,7 +82,7 @@ async def claim(table: Table, wanted: Mail, held_for: timedelta = CLAIM) -> Mail
 
 
 async def mark_sent(table: Table, mine: Mail, now: datetime) -> bool:
-    """Whether the mark is this run's still; another run may have taken a claim that lapsed."""
+    """Whether the claim is this run's still; another run may have taken a claim that lapsed."""
     try:
         await table.write(MAIL.change(MAIL.place_of(mine), values={"sent": now}, when=where(run=mine.run)))
     except ConditionFailed:
@@ -90,8 +90,8 @@ async def mark_sent(table: Table, mine: Mail, now: datetime) -> bool:
     return True
 
 
-async def give_back(table: Table, mine: Mail) -> None:
-    """The mail was not sent, for certain: whoever comes next may try at once."""
+async def release_claim(table: Table, mine: Mail) -> None:
+    """The email was certainly not sent: another run may try at once."""
     try:
         await table.write(MAIL.delete(MAIL.place_of(mine), when=where(run=mine.run) & absent("sent")))
     except ConditionFailed:

@@ -17,7 +17,7 @@ from datastore.people import PROFILE, SHARDS, Profile, shard_of
 from datastore.refusals import Conflict, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from datastore.dynamo import Partition, Table, Write
     from datastore.receipts import Once
@@ -102,8 +102,8 @@ def _beginning(
     return [SUBSCRIPTION.put(wanted, when=free), *_counted(wanted, there, 1)]
 
 
-async def move_in(table: Table, moved: Subscription, once: Once) -> None:
-    """A subscription from elsewhere, active or ended, unless the member has decided otherwise here before."""
+async def import_subscription(table: Table, moved: Subscription, once: Once) -> None:
+    """Stores a subscription from elsewhere, active or ended, unless the member has decided otherwise here before."""
     if not moved.active:
         try:
             await table.write(SUBSCRIPTION.put(moved, when=absent()))
@@ -116,6 +116,11 @@ async def move_in(table: Table, moved: Subscription, once: Once) -> None:
         here, _ = await _pair(table, moved)
         if here is None:  # it is the member's second character set
             await subscribe(table, moved, once)
+
+
+async def subscriptions_like(table: Table, wanted: Sequence[Subscription]) -> list[Subscription | None]:
+    """The stored subscription of the same member, list and character set for each of these."""
+    return await table.get_many([SUBSCRIPTION.place_of(subscription) for subscription in wanted], consistent=True)
 
 
 async def unsubscribe(table: Table, user: str, list_id: str, character_set: CharacterSet, once: Once) -> Subscription:
@@ -168,19 +173,25 @@ class Reader:
     user: str
     profile: Profile | None
     subscriptions: list[Subscription]
+    listed_in: int
+    """The shard of the index that lists the member."""
+
+    @property
+    def shard(self) -> int:
+        return shard_of(self.user)
 
 
-async def all_readers(table: Table) -> AsyncIterator[Reader]:
+async def readers(table: Table, *, by: int = 500) -> AsyncIterator[Reader]:
     """Every member who has an active subscription, once, in flat memory."""
     for shard in range(SHARDS):
-        async for reader in readers(table, shard):
+        async for reader in _readers_in(table, shard, by):
             yield reader
 
 
-async def readers(table: Table, shard: int, *, by: int = 500) -> AsyncIterator[Reader]:
-    """Every member of a shard of the index who has an active subscription, once, in flat memory.
+async def _readers_in(table: Table, shard: int, by: int) -> AsyncIterator[Reader]:
+    """A shard of the index.
 
-    A member's active subscriptions lie together, behind the profile. Only the profiles of ids that begin alike may lie
+    A member's active subscriptions lie together, after the profile. Only the profiles of ids that begin alike may lie
     between a profile and its subscriptions, so few are held at any time.
     """
     held: dict[str, Profile] = {}
@@ -191,7 +202,7 @@ async def readers(table: Table, shard: int, *, by: int = 500) -> AsyncIterator[R
             if current is None or current.user != record.user:
                 if current is not None:
                     yield current
-                current = Reader(record.user, held.pop(record.user, None), [])
+                current = Reader(record.user, held.pop(record.user, None), [], shard)
             current.subscriptions.append(record)
         else:
             held = {user: profile for user, profile in held.items() if record.user.startswith(user)}

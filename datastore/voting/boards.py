@@ -112,13 +112,14 @@ async def board_now(table: Table, slug: str, *, consistent: bool = False) -> Boa
     return BoardNow(board, tuple(mark for mark in found if isinstance(mark, DirtyMark)))
 
 
-def all_boards(table: Table) -> AsyncIterator[Board]:
-    return table.iterate(BOARD.on("gsi1"))
-
-
 async def boards_page(table: Table, window: Window) -> Page[Board]:
     """By slug."""
     return await table.page([BOARD.on("gsi1")], window.open("boards"))
+
+
+def all_boards(table: Table) -> AsyncIterator[Board]:
+    """By slug."""
+    return table.iterate(BOARD.on("gsi1"))
 
 
 async def create_board(table: Table, board: Board, once: Once) -> Board:

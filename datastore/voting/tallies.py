@@ -85,9 +85,9 @@ async def ensure_spread(table: Table, board: Board) -> bool:
 
 
 async def reshard(table: Table, board: Board, rate: int) -> int:
-    """Prepares a board for so many votes a second; NotFound if it is gone. The number of its shards."""
+    """Spreads a board's counters for a rate of votes; returns the number of shards. NotFound if the board is gone."""
     shards = shards_for(board.contender_count, rate)
-    # Readers first: no vote may go to a shard that nobody sums.
+    # Readers first: no vote may go to a shard that is not summed.
     await raise_spread(table, board.slug, shards)
     await set_rate(table, board.slug, rate)
     return shards
@@ -106,8 +106,7 @@ async def set_rate(table: Table, slug: str, rate: int) -> None:
     try:
         await table.write(BOARD.change(BOARD.at(slug=slug), values={"rate": rate}, when=present()))
     except ConditionFailed:
-        message = f"There is no board called {slug}."
-        raise NotFound(message) from None
+        raise NotFound(f"There is no board called {slug}.") from None
 
 
 async def contender_sums(table: Table, board: Board) -> Mapping[int, tuple[int, int, int]]:

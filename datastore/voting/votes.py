@@ -64,13 +64,14 @@ def vote_on(ballot: Ballot, board: Board, verdict: Outcome, now: datetime) -> Vo
     return Vote(ballot.voter, ballot.board, ballot.number, ballot.low, ballot.high, verdict, now, ballot.walk, shard)
 
 
-def all_votes(table: Table) -> AsyncIterator[Vote]:
-    return table.scan(VOTE)
-
-
 async def latest_vote(table: Table, voter: str, board: str) -> Vote | None:
     found = await table.query(VOTE.on(voter=voter, board=board).newest_first(), limit=1, consistent=True)
     return found.records[0] if found.records else None
+
+
+def all_votes(table: Table) -> AsyncIterator[Vote]:
+    """Of all boards, in the order of the table."""
+    return table.scan(VOTE)
 
 
 def counting(vote: Vote, by: int = 1) -> tuple[Update, ...]:

@@ -1,6 +1,6 @@
-"""`ringside audit`: what must hold in the table at any time, looked up record by record.
+"""`ringside audit`: checks the invariants of the stored data, record by record.
 
-Every part names its invariants in a function that yields a sentence for each breach it finds.
+Each part has a function that yields a sentence for every breach it finds.
 """
 
 from __future__ import annotations
@@ -20,6 +20,6 @@ PARTS: Mapping[str, Callable[[Services], AsyncIterator[str]]] = {
 
 
 async def breaches(services: Services) -> AsyncIterator[str]:
-    for part in PARTS.values():
-        async for breach in part(services):
+    for check_part in PARTS.values():
+        async for breach in check_part(services):
             yield breach

@@ -1,106 +1,105 @@
-"""Statistics are a recount of the published comments; every index holds them once; leaders follow the counts."""
+"""Statistics equal a recount of the published comments; indexes list each comment once; leaders follow the counts."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from datastore.comments import COMMENT, HELD, Comment, Status
-from datastore.comments.counts import LEADER, TALLY, Leader, Tally
-from datastore.comments.transfer import INTENT, Intent
+from datastore.comments import Comment, Status
+from datastore.comments.auditing import all_records, listed_comments, listed_held
+from datastore.comments.counts import Leader, Tally
+from datastore.comments.planner import RATINGS
+from datastore.comments.transfer import Intent
 from resolvers.context import Services
 
-Numbers = Counter[tuple[str, str]]
+Counts: TypeAlias = Counter[tuple[str, str]]
 """Comments by language and rating (`r1` … `r5`), and their bytes by language."""
+
+_COUNTERS = (*(f"r{rating}" for rating in RATINGS), "bytes")
 
 
 async def breaches(services: Services) -> AsyncIterator[str]:
-    seen = await _scanned(services)
-    for product in sorted(seen.found.keys() | seen.kept.keys() | seen.leading.keys()):
-        for breach in seen.breaches(product):
+    records = await _read(services)
+    for product in sorted(records.recount.keys() | records.counted.keys() | records.leading.keys()):
+        for breach in records.count_breaches(product):
             yield breach
-        async for breach in _index_breaches(services, product, seen.found[product]):
+        async for breach in _index_breaches(services, product, records.recount[product]):
             yield breach
-    async for breach in _queue_breaches(services, seen.held):
+    async for breach in _queue_breaches(services, records.held):
         yield breach
-    if seen.uncounted:
-        yield f"comments: an import was interrupted with {seen.uncounted} comments not counted; give it again"
+    if records.uncounted:
+        yield f"comments: an interrupted import left {records.uncounted} comments uncounted; run it again"
 
 
 @dataclass
-class _Seen:
-    """What one scan of the table has found, by product."""
+class _Records:
+    """What one scan of the table found, by product."""
 
-    found: dict[str, Numbers] = field(default_factory=lambda: defaultdict(Counter))
-    kept: dict[str, Numbers] = field(default_factory=lambda: defaultdict(Counter))
+    recount: dict[str, Counts] = field(default_factory=lambda: defaultdict(Counter))
+    counted: dict[str, Counts] = field(default_factory=lambda: defaultdict(Counter))
     leading: dict[str, int] = field(default_factory=dict)
     unsettled: set[str] = field(default_factory=set)
     held: Counter[Status] = field(default_factory=Counter)
     uncounted: int = 0
 
-    def breaches(self, product: str) -> Iterator[str]:
-        found, kept = self.found[product], self.kept[product]
-        for language, name in sorted(found.keys() | kept.keys()):
-            counted, right = kept[language, name], found[language, name]
-            if counted != right:
-                yield f"comments: product {product}, {language}: {name} says {counted} and a recount {right}"
-        five_stars = sum(number for (_, name), number in found.items() if name == "r5")
-        if product not in self.unsettled and self.leading.get(product, 0) != five_stars:
-            yield f"comments: product {product} leads with {self.leading.get(product, 0)}, and {five_stars} is right"
+    def add(self, record: Comment | Tally | Leader | Intent) -> None:
+        match record:
+            case Comment(held=None):
+                self.recount[record.product][record.language, f"r{record.rating}"] += 1
+                self.recount[record.product][record.language, "bytes"] += record.size
+            case Comment():
+                self.held[record.status] += 1
+            case Tally():
+                counted = {(record.language, name): getattr(record, name) for name in _COUNTERS}
+                self.counted[record.product].update(counted)
+                if record.unsettled:
+                    self.unsettled.add(record.product)
+            case Leader():
+                self.leading[record.product] = record.five_stars
+            case Intent(counted=False):
+                self.uncounted += len(record.new)
+
+    def count_breaches(self, product: str) -> Iterator[str]:
+        recount, counted = self.recount[product], self.counted[product]
+        for language, name in sorted(recount.keys() | counted.keys()):
+            expected, actual = recount[language, name], counted[language, name]
+            if actual != expected:
+                yield f"comments: product {product}, {language}: {name} is {actual}, but a recount gives {expected}"
+        five_stars = sum(number for (_, name), number in recount.items() if name == "r5")
+        leading = self.leading.get(product, 0)
+        if product not in self.unsettled and leading != five_stars:
+            yield f"comments: product {product} is ranked with {leading} five-star comments and has {five_stars}"
 
 
-async def _scanned(services: Services) -> _Seen:
-    seen = _Seen()
-    async for one in services.table.scan(COMMENT, HELD, TALLY, LEADER, INTENT):
-        if isinstance(one, Comment) and one.held is not None:
-            seen.held[one.held] += 1
-        elif isinstance(one, Comment):
-            seen.found[one.product][one.language, f"r{one.rating}"] += 1
-            seen.found[one.product][one.language, "bytes"] += one.size
-        elif isinstance(one, Tally):
-            seen.kept[one.product].update({(one.language, name): getattr(one, name) for name in _NUMBERS})
-            if one.unsettled:
-                seen.unsettled.add(one.product)
-        elif isinstance(one, Leader):
-            seen.leading[one.product] = one.five_stars
-        elif isinstance(one, Intent) and not one.counted:
-            seen.uncounted += len(one.new)
-    return seen
+async def _read(services: Services) -> _Records:
+    records = _Records()
+    async for record in all_records(services.table):
+        records.add(record)
+    return records
 
 
-_NUMBERS = ("r1", "r2", "r3", "r4", "r5", "bytes")
-
-
-async def _index_breaches(services: Services, product: str, found: Numbers) -> AsyncIterator[str]:
-    languages = {language for language, _ in found}
-    for rating in range(1, 6):
-        name = f"r{rating}"
-        expected = sum(found[language, name] for language in languages)
-        async for breach in _index_breach(services, "gsi2", expected, product=product, rating=rating):
-            yield breach
-        for language in languages:
-            place = {"product": product, "language": language, "rating": rating}
-            async for breach in _index_breach(services, "gsi3", found[language, name], **place):
-                yield breach
-    for language in languages:
-        expected = sum(found[language, f"r{rating}"] for rating in range(1, 6))
-        async for breach in _index_breach(services, "gsi1", expected, product=product, language=language):
-            yield breach
-
-
-async def _index_breach(services: Services, index: str, expected: int, **place: object) -> AsyncIterator[str]:
-    listed = 0
-    async for _ in services.table.iterate(COMMENT.on(index, **place)):
-        listed += 1
-    if listed != expected:
-        yield f"comments: {index} lists {listed} of {place}, and there are {expected}"
+async def _index_breaches(services: Services, product: str, recount: Counts) -> AsyncIterator[str]:
+    """Compares what the index of each language, each rating, and each of both lists with the recount."""
+    languages = [None, *sorted({language for language, _ in recount})]
+    ratings = [None, *RATINGS]
+    for language, rating in ((language, rating) for language in languages for rating in ratings):
+        if language is None and rating is None:
+            continue
+        listed = await listed_comments(services.table, product, language=language, rating=rating)
+        expected = sum(
+            number
+            for (of, name), number in recount.items()
+            if name != "bytes" and language in (None, of) and rating in (None, int(name[1:]))
+        )
+        if listed != expected:
+            chosen = " and ".join([*([language] if language else []), *([f"rating {rating}"] if rating else [])])
+            yield f"comments: product {product}: the index of {chosen} lists {listed} comments instead of {expected}"
 
 
 async def _queue_breaches(services: Services, held: Counter[Status]) -> AsyncIterator[str]:
     for status in (Status.PENDING, Status.REJECTED):
-        listed = 0
-        async for _ in services.table.iterate(HELD.on("gsi1", status=status)):
-            listed += 1
+        listed = await listed_held(services.table, status)
         if listed != held[status]:
-            yield f"comments: the queue lists {listed} {status}, and there are {held[status]}"
+            yield f"comments: the moderation queue lists {listed} {status} comments instead of {held[status]}"

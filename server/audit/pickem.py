@@ -1,6 +1,6 @@
-"""Every prediction passed its gate in time and is counted there; every point stands where a fresh scoring would put it.
+"""Every prediction passed its gate in time and is counted there; points and standings equal a fresh scoring.
 
-While an event is being scored its points are on their way: run it after a drain.
+While an event is being scored its points are incomplete, so run the audit when scoring is done.
 """
 
 from __future__ import annotations
@@ -9,122 +9,136 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import timedelta
 
-from datastore.people import SHARDS, shard_of
-from datastore.pickem import standings as stored
-from datastore.pickem.events import Event, EventState, Gate, GateState, Match, all_events, gates_of, matches_of, picked
-from datastore.pickem.predictions import PREDICTION, RANKING_SHARDS, Prediction
-from datastore.pickem.standings import SEASON, STANDING, Share, Standing
+from datastore.pickem import standings as standings_store
+from datastore.pickem.auditing import GATE_NUMBERS, all_predictions, all_standings, listed_standings
+from datastore.pickem.events import Event, Gate, Match, all_events, gate_state, gates_of, matches_of, picked
+from datastore.pickem.histograms import Histogram
+from datastore.pickem.predictions import Prediction
+from datastore.pickem.standings import Share, Standing
 from resolvers.context import Services
 from resolvers.pickem import rules
 
-SKEW = timedelta(seconds=5)
-"""How far the clocks of two servers may be apart before a submission after the lock counts as one."""
+CLOCK_SKEW = timedelta(seconds=5)
+"""How far the clocks of two servers may differ before a submission after the lock counts as a breach."""
 
 
 async def breaches(services: Services) -> AsyncIterator[str]:
     shares: Counter[str] = Counter()
     async for event in all_events(services.table):
-        async for breach in _of_event(services, event, shares):
+        async for breach in _event_breaches(services, event, shares):
             yield f"pickem: {event.name} ({event.id}): {breach}"
-    async for breach in _of_standings(services, shares):
+    async for breach in _standing_breaches(services, shares):
         yield f"pickem: {breach}"
 
 
-async def _of_event(services: Services, event: Event, shares: Counter[str]) -> AsyncIterator[str]:
+async def _event_breaches(services: Services, event: Event, shares: Counter[str]) -> AsyncIterator[str]:
+    """Also counts the scored predictions of each season in `shares`."""
     gates = {gate.number: gate for gate in await gates_of(services.table, event.id)}
     matches = await matches_of(services.table, event.id)
-    for breach in _of_gates(event, gates):
+    for breach in _gate_breaches(event, gates):
         yield breach
     if missing := set(event.card) ^ set(matches):
         yield f"the card and its matches differ: {', '.join(sorted(missing))}"
-    for shard in range(SHARDS):
-        counted: Counter[str] = Counter()
-        async for one in services.table.iterate(PREDICTION.on(event=event.id, shard=shard), consistent=True):
-            counted["predictions"] += 1
-            counted.update(picked(match, team) for match, team in one.picks.items())
-            shares[event.season] += one.is_scored
-            for breach in _of_prediction(event, one, matches):
-                yield f"{one.user}: {breach}"
-            if breach_of_share := await _of_share(services, event, one):
-                yield f"{one.user}: {breach_of_share}"
-        if shard in gates and (difference := _difference(gates[shard], counted)):
-            yield f"gate {shard} counts otherwise than its predictions: {difference}"
+    counted: dict[int, Counter[str]] = {shard: Counter() for shard in gates}
+    async for prediction in all_predictions(services.table, event.id):
+        shares[event.season] += prediction.is_scored
+        counted.setdefault(prediction.shard, Counter()).update(_counts(prediction))
+        for breach in _prediction_breaches(event, prediction, matches):
+            yield f"{prediction.user}: {breach}"
+        if share_breach := await _share_breach(services, event, prediction):
+            yield f"{prediction.user}: {share_breach}"
+    for shard, gate in gates.items():
+        if difference := _difference(gate, counted[shard]):
+            yield f"gate {shard} and its predictions differ: {difference}"
 
 
-def _of_gates(event: Event, gates: Mapping[int, Gate]) -> Iterator[str]:
-    if set(gates) != set(range(SHARDS)):
-        yield f"{len(gates)} gates instead of {SHARDS}"
-    wanted = GateState.OPEN if event.state is EventState.UPCOMING else GateState.CLOSED
+def _gate_breaches(event: Event, gates: Mapping[int, Gate]) -> Iterator[str]:
+    if set(gates) != set(GATE_NUMBERS):
+        yield f"{len(gates)} gates instead of {len(GATE_NUMBERS)}"
     for gate in gates.values():
-        if gate.state is not wanted or gate.lock_at != event.starts_at:
+        if gate.state is not gate_state(event) or gate.lock_at != event.starts_at:
             yield f"gate {gate.number} is {gate.state.value} until {gate.lock_at}; the event is {event.state.value}"
 
 
+def _counts(prediction: Prediction) -> Iterator[str]:
+    yield "predictions"
+    for match, team in prediction.picks.items():
+        yield picked(match, team)
+
+
 def _difference(gate: Gate, counted: Counter[str]) -> str:
-    kept = Counter({**gate.picked, "predictions": gate.predictions})
+    stored = Counter({**gate.picked, "predictions": gate.predictions})
     return ", ".join(
-        f"{name} {kept[name]} instead of {counted[name]}"
-        for name in sorted({*kept, *counted})
-        if kept[name] != counted[name]
+        f"{name} {stored[name]} instead of {counted[name]}"
+        for name in sorted({*stored, *counted})
+        if stored[name] != counted[name]
     )
 
 
-def _of_prediction(event: Event, one: Prediction, matches: Mapping[str, Match]) -> Iterator[str]:
-    if event.locked_at is not None and one.submitted_at > event.locked_at + SKEW:
-        yield f"submitted at {one.submitted_at}, after the lock at {event.locked_at}"
+def _prediction_breaches(event: Event, prediction: Prediction, matches: Mapping[str, Match]) -> Iterator[str]:
+    if event.locked_at is not None and prediction.submitted_at > event.locked_at + CLOCK_SKEW:
+        yield f"submitted at {prediction.submitted_at}, after the lock at {event.locked_at}"
     if event.scored == event.generation:
-        worth = rules.score(one.picks, rules.winners(event, matches))
-        if (one.generation, one.points, one.correct) != (event.generation, worth.points, worth.correct):
-            yield f"{one.points} points of generation {one.generation}; a fresh scoring gives {worth.points}"
+        fresh = rules.score(prediction.picks, rules.winners(event, matches))
+        expected = (event.generation, fresh.points, fresh.correct)
+        if (prediction.generation, prediction.points, prediction.correct) != expected:
+            points, generation = prediction.points, prediction.generation
+            yield f"{points} points of generation {generation}; a fresh scoring gives {fresh.points}"
 
 
-async def _of_share(services: Services, event: Event, one: Prediction) -> str | None:
-    if not one.is_scored:
+async def _share_breach(services: Services, event: Event, prediction: Prediction) -> str | None:
+    if not prediction.is_scored:
         return None
-    standing = await stored.standing(services.table, one.user, event.season)
+    standing = await standings_store.standing(services.table, prediction.user, event.season)
     share = standing.shares.get(event.id) if standing else None
-    if share != Share(one.generation, one.points or 0, one.correct or 0):
-        return f"the standing has {share} for {one.points} points of generation {one.generation}"
+    if share != Share(prediction.generation, prediction.points or 0, prediction.correct or 0):
+        return f"the standing has {share} for {prediction.points} points of generation {prediction.generation}"
     return None
 
 
-async def _of_standings(services: Services, shares: Counter[str]) -> AsyncIterator[str]:
+async def _standing_breaches(services: Services, shares: Counter[str]) -> AsyncIterator[str]:
     points: dict[str, Counter[int]] = {}
-    found: Counter[str] = Counter()
-    async for one in services.table.scan(STANDING):
-        found[one.season] += len(one.shares)
-        points.setdefault(one.season, Counter())[one.points] += 1
-        if breach := _of_sums(one):
-            yield f"{one.user} in {one.season}: {breach}"
+    shares_in_standings: Counter[str] = Counter()
+    async for standing in all_standings(services.table):
+        shares_in_standings[standing.season] += len(standing.shares)
+        points.setdefault(standing.season, Counter())[standing.points] += 1
+        if breach := _sum_breach(standing):
+            yield f"{standing.user} in {standing.season}: {breach}"
     for season, counts in points.items():
-        if found[season] != shares[season]:
-            yield f"{season}: {found[season]} shares in standings, {shares[season]} scored predictions"
-        async for breach in _of_season(services, season, counts):
+        if shares_in_standings[season] != shares[season]:
+            yield f"{season}: {shares_in_standings[season]} shares in standings, {shares[season]} scored predictions"
+        async for breach in _season_breaches(services, season, counts):
             yield f"{season}: {breach}"
 
 
-def _of_sums(one: Standing) -> str | None:
-    sums = sum(share.points for share in one.shares.values()), sum(share.correct for share in one.shares.values())
-    if (one.points, one.correct) != sums:
-        return f"{one.points} points, {one.correct} correct; its events make {sums[0]} and {sums[1]}"
+def _sum_breach(standing: Standing) -> str | None:
+    points = sum(share.points for share in standing.shares.values())
+    correct = sum(share.correct for share in standing.shares.values())
+    if (standing.points, standing.correct) != (points, correct):
+        return f"{standing.points} points, {standing.correct} correct; its events add up to {points} and {correct}"
     return None
 
 
-async def _of_season(services: Services, season: str, counts: Counter[int]) -> AsyncIterator[str]:
+async def _season_breaches(services: Services, season: str, counts: Counter[int]) -> AsyncIterator[str]:
     listed = 0
-    for lane in range(RANKING_SHARDS):
-        async for one in services.table.iterate(STANDING.on("gsi2", season=season, lane=lane)):
-            listed += 1
-            if shard_of(one.user) % RANKING_SHARDS != lane:
-                yield f"{one.user} is listed in lane {lane}"
+    async for shard, standing in listed_standings(services.table, season):
+        listed += 1
+        if standing.lane != shard:
+            yield f"{standing.user} is listed in shard {shard} of the ranking instead of {standing.lane}"
     if listed != counts.total():
         yield f"{counts.total()} standings, {listed} listed"
-    about = await services.table.get(SEASON.at(season=season), consistent=True)
-    histogram = await stored.histogram_of_season(services.table, season, about.published) if about else None
+    histogram = await _published_histogram(services, season)
     if histogram is None:
         yield "no histogram was published"
         return
     for score in counts:
-        above = sum(number for other, number in counts.items() if other > score)
-        if histogram.rank(score) != 1 + above:
-            yield f"{score} points have the rank {histogram.rank(score)} instead of {1 + above}"
+        rank = 1 + sum(number for other, number in counts.items() if other > score)
+        if histogram.rank(score) != rank:
+            yield f"{score} points have the rank {histogram.rank(score)} instead of {rank}"
+
+
+async def _published_histogram(services: Services, season: str) -> Histogram | None:
+    seasons = await standings_store.seasons_by_name(services.table, [season])
+    if season not in seasons:
+        return None
+    return await standings_store.histogram_of_season(services.table, season, seasons[season].published)

@@ -1,100 +1,98 @@
-"""Lists have the words they count, one daily word a date and none twice in a cycle; subscribers are counted right."""
+"""Lists have the words they count and one daily word a date, no word twice in a cycle; subscriber counts are exact."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterator, Sequence
 
-from datastore import vocabulary
-from datastore.dynamo import Entity
-from datastore.people import SHARDS, shard_of
-from datastore.vocabulary import DAILY, DAYS, LIST, QUIZ, QUOTA, SENTENCE, SUBSCRIBERS, SUBSCRIPTION, WordList
+from datastore import vocabulary as vocabulary_store
+from datastore.vocabulary import Days, QuizResult, Sentence, WordList, auditing
 from resolvers.context import Services
 
 
 async def breaches(services: Services) -> AsyncIterator[str]:
-    async for breach in _lists(services):
-        yield breach
-    async for breach in _subscribers(services):
-        yield breach
-    async for breach in _days(services):
-        yield breach
+    for check in (_list_breaches, _subscription_breaches, _result_breaches):
+        async for breach in check(services):
+            yield f"vocabulary: {breach}"
 
 
-async def _lists(services: Services) -> AsyncIterator[str]:
-    """Words without gaps, daily words of the list, no word twice in a cycle, private lists as many as counted."""
-    private: Counter[str] = Counter()
-    async for found in services.table.scan(LIST):
-        if not found.public:
-            private[found.owner] += 1
-        ordinals = [word.ordinal async for word in vocabulary.words(services.table, found)]
-        if ordinals != list(range(found.word_count)):
-            yield f"vocabulary: the list {found.list} counts {found.word_count} words and has {len(ordinals)}"
-        async for breach in _daily_words(services, found):
+async def _list_breaches(services: Services) -> AsyncIterator[str]:
+    """Words without gaps, daily words of the list, and the number of each member's private lists."""
+    private: Counter[str | None] = Counter()
+    async for word_list in auditing.all_lists(services.table):
+        if not word_list.public:
+            private[word_list.owner] += 1
+        ordinals = [word.ordinal async for word in vocabulary_store.words(services.table, word_list)]
+        if ordinals != list(range(word_list.word_count)):
+            yield f"the list {word_list.list} counts {word_list.word_count} words and has {len(ordinals)}"
+        async for breach in _daily_word_breaches(services, word_list):
             yield breach
-    async for quota in services.table.scan(QUOTA):
-        if quota.lists != private.pop(quota.user, 0):
-            yield f"vocabulary: {quota.user} does not have the {quota.lists} private lists that are counted"
+    async for quota in auditing.all_quotas(services.table):
+        if quota.lists != (actual := private.pop(quota.user, 0)):
+            yield f"{quota.user} has {actual} private lists and is counted with {quota.lists}"
     for owner in private:
-        yield f"vocabulary: the private lists of {owner} are not counted"
+        yield f"the private lists of {owner} are not counted"
 
 
-async def _daily_words(services: Services, found: WordList) -> AsyncIterator[str]:
-    seen: set[tuple[int, int]] = set()
+async def _daily_word_breaches(services: Services, word_list: WordList) -> AsyncIterator[str]:
+    used: set[tuple[int, int]] = set()
     drawn = 0
-    async for daily in services.table.iterate(DAILY.on(None, list=found.list)):
-        if daily.word.ordinal >= found.word_count or daily.word.list != found.list:
-            yield f"vocabulary: the word of {daily.date} is none of the list {found.list}"
-        if daily.cycle is None:  # moved in from elsewhere
+    async for daily in auditing.all_days(services.table, word_list.list):
+        if daily.word.ordinal >= word_list.word_count or daily.word.list != word_list.list:
+            yield f"the word of {daily.date} is not a word of the list {word_list.list}"
+        if daily.cycle is None:  # imported, not drawn
             continue
         drawn += 1
-        if (daily.cycle, daily.word.ordinal) in seen:
-            yield f"vocabulary: the word of {daily.date} came before in the same cycle of the list {found.list}"
-        seen.add((daily.cycle, daily.word.ordinal))
-    if drawn != found.drawn:
-        yield f"vocabulary: the list {found.list} has taken {found.drawn} steps and has {drawn} daily words"
+        if (daily.cycle, daily.word.ordinal) in used:
+            yield f"the word of {daily.date} came before in the same cycle of the list {word_list.list}"
+        used.add((daily.cycle, daily.word.ordinal))
+    if drawn != word_list.drawn:
+        yield f"the list {word_list.list} counts {word_list.drawn} daily words and has {drawn}"
 
 
-async def _subscribers(services: Services) -> AsyncIterator[str]:
-    """Members with an active subscription, shard by shard, against the counts and the index."""
+async def _subscription_breaches(services: Services) -> AsyncIterator[str]:
+    """The index of active subscriptions and the counts of subscribers, shard by shard."""
     listed = 0
-    active: Counter[tuple[str, int]] = Counter()
-    for shard in range(SHARDS):
-        async for reader in vocabulary.readers(services.table, shard):
-            listed += len(reader.subscriptions)
-            active.update((one, shard) for one in {subscription.list for subscription in reader.subscriptions})
-            if shard_of(reader.user) != shard:
-                yield f"vocabulary: {reader.user} is listed in shard {shard} and belongs into {shard_of(reader.user)}"
-    stored = 0
-    async for subscription in services.table.scan(SUBSCRIPTION):
-        stored += subscription.active
-    if stored != listed:
-        yield f"vocabulary: {stored} active subscriptions, but {listed} in the index"
-    async for part in services.table.scan(SUBSCRIBERS):
-        if part.count != active.pop((part.list, part.shard), 0):
-            yield f"vocabulary: the list {part.list} counts {part.count} subscribers in shard {part.shard}, wrongly"
-    for found, _ in active:
-        yield f"vocabulary: subscribers of the list {found} are not counted"
+    subscribers: Counter[tuple[str, int]] = Counter()
+    async for reader in vocabulary_store.readers(services.table):
+        listed += len(reader.subscriptions)
+        lists = {subscription.list for subscription in reader.subscriptions}
+        subscribers.update((list_id, reader.listed_in) for list_id in lists)
+        if reader.listed_in != reader.shard:
+            yield f"{reader.user} is listed in shard {reader.listed_in} instead of {reader.shard}"
+    active = 0
+    async for subscription in auditing.all_subscriptions(services.table):
+        active += subscription.active
+    if active != listed:
+        yield f"{active} active subscriptions, but {listed} in the index"
+    async for counted in auditing.all_subscriber_counts(services.table):
+        list_id, shard = counted.list, counted.shard
+        if counted.count != (actual := subscribers.pop((list_id, shard), 0)):
+            yield f"the list {list_id} counts {counted.count} subscribers in shard {shard} and has {actual}"
+    for list_id, shard in subscribers:
+        yield f"subscribers of the list {list_id} in shard {shard} are not counted"
 
 
-async def _days(services: Services) -> AsyncIterator[str]:
-    """Every result's day is among its member's active days; results are within their bounds."""
-    # A member's items come together in a scan, in the order of their keys: the days last.
-    results: list[Any] = []
-    kinds: tuple[Entity[Any], ...] = (QUIZ, SENTENCE, DAYS)
-    async for found in services.table.scan(*kinds):
-        if results and results[0].user != found.user:
-            yield f"vocabulary: {results[0].user} has results and no active days"
+async def _result_breaches(services: Services) -> AsyncIterator[str]:
+    """The day of every result is one of its member's active days; results are within their bounds."""
+    results: list[QuizResult | Sentence] = []
+    async for record in auditing.all_results(services.table):
+        if results and results[0].user != record.user:
+            yield f"{results[0].user} has results and no active days"
             results = []
-        if not isinstance(found, vocabulary.Days):
-            results.append(found)
-            if isinstance(found, vocabulary.QuizResult) and not 0 <= found.correct <= found.total:
-                yield f"vocabulary: a quiz of {found.user} has {found.correct} of {found.total} correct"
+        if not isinstance(record, Days):
+            results.append(record)
             continue
-        for result in results:
-            if result.date not in found:
-                yield f"vocabulary: {result.user} has a result on {result.date}, which is no active day"
+        for breach in _day_breaches(results, record):
+            yield breach
         results = []
     if results:
-        yield f"vocabulary: {results[0].user} has results and no active days"
+        yield f"{results[0].user} has results and no active days"
+
+
+def _day_breaches(results: Sequence[QuizResult | Sentence], days: Days) -> Iterator[str]:
+    for result in results:
+        if isinstance(result, QuizResult) and not 0 <= result.correct <= result.total:
+            yield f"a quiz of {result.user} has {result.correct} of {result.total} correct"
+        if result.date not in days:
+            yield f"{result.user} has a result on {result.date}, which is not an active day"

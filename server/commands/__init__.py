@@ -1,4 +1,4 @@
-"""What the commands of the command line share: an engine to work on, a voice, and a way to fail."""
+"""Shared by the commands: an engine to work on, the consoles, and the exception for an expected failure."""
 
 from __future__ import annotations
 
@@ -22,29 +22,32 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 class Failed(Exception):
-    """A command that could not do what it was asked to; the message says why and what to do."""
+    """A command could not do its work; the message says why and what to do."""
 
 
 @contextmanager
-def engine_of(settings: Settings, *, share: bool = True) -> Iterator[Settings]:
-    """Settings with an engine's address: the embedded one is started, or shared with the service that runs it."""
+def engine_for(settings: Settings, *, share: bool = True) -> Iterator[Settings]:
+    """Starts the embedded engine if the settings want one, and yields settings with an engine's address.
+
+    With `share`, an engine that another process has started for the same data is used instead.
+    """
     if not settings.embedded:
         yield settings
         return
     try:
         with beside(settings.data, settings.engine_binary) as engine:
             yield settings.model_copy(update={"dynamodb_url": engine.url})
-    except EngineInUse as holder:
+    except EngineInUse as in_use:
         if not share:
             raise
-        yield settings.model_copy(update={"dynamodb_url": holder.url})
+        yield settings.model_copy(update={"dynamodb_url": in_use.url})
 
 
-def with_house(work: Callable[[Services], Awaitable[T]]) -> T:
-    """Does something with the table of the environment's settings, created first where the engine is embedded."""
+def run_with_services(work: Callable[[Services], Awaitable[T]]) -> T:
+    """Runs `work` on the table of the environment's settings. An embedded engine's table is created first."""
     settings = Settings.load()
 
-    async def done(reachable: Settings) -> T:
+    async def run(reachable: Settings) -> T:
         async with open_engine(reachable) as table:
             if settings.embedded:
                 await declaration.create(table)
@@ -55,5 +58,5 @@ def with_house(work: Callable[[Services], Awaitable[T]]) -> T:
             finally:
                 await services.close()
 
-    with engine_of(settings) as reachable:
-        return asyncio.run(done(reachable))
+    with engine_for(settings) as reachable:
+        return asyncio.run(run(reachable))

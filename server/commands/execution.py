@@ -15,27 +15,27 @@ from server.execution.documents import Documents, Faulty
 
 
 def explain(
-    file: Annotated[Path, typer.Argument(help="A document: operations and their fragments.")],
-    operation: Annotated[str | None, typer.Option(help="Which one, if the document has several.")] = None,
-    variables: Annotated[str, typer.Option(help="JSON; those in @skip and @include decide what is compiled.")] = "{}",
+    file: Annotated[Path, typer.Argument(help="A document with operations and their fragments.")],
+    operation: Annotated[str | None, typer.Option(help="The operation's name, if the document has several.")] = None,
+    variables: Annotated[
+        str, typer.Option(help="A JSON object. Variables of @skip and @include change what is compiled.")
+    ] = "{}",
 ) -> None:
-    """Prints the Python function that answers an operation, or why graphql-core does."""
+    """Prints the Python function that answers an operation, or why graphql-core answers it."""
     try:
-        given = orjson.loads(variables)
+        values = orjson.loads(variables)
         text = file.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        message = f"{error}. Name a file with a document, and give --variables as a JSON object."
-        raise Failed(message) from None
+        raise Failed(f"{error}. Name a file with a document, and give --variables as a JSON object.") from None
     documents = Documents(schema._schema)  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
     try:
-        found = documents.operation(text, operation, introspection=True)
+        compiled = documents.operation(text, operation, introspection=True)
     except Faulty as faulty:
         raise Failed(str(faulty)) from None
-    ready = found.plans.ready(given, suggestions=True)
+    ready = compiled.plans.ready(values, suggestions=True)
     if isinstance(ready, Ready):
         print(ready.text, end="")  # noqa: T201 - a command prints
     elif isinstance(ready, str):
-        message = f"It is left to graphql-core: {ready}."
-        raise Failed(message)
+        raise Failed(f"graphql-core answers this operation: {ready}.")
     else:
         raise Failed("; ".join(error.message for error in ready.errors or ()))

@@ -1,4 +1,4 @@
-"""Scoring from the command line, and a season's cards as files."""
+"""`ringside score`, and `ringside import events` and `ringside export events`: a season's cards as a JSON file."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from datastore.ids import is_ulid
-from datastore.pickem import events as stored
-from datastore.pickem.events import Event, VersionConflict
+from datastore.pickem.events import VersionConflict, all_events, create_event, matches_of
 from datastore.refusals import InvalidInput, Refusal
 from resolvers.context import Services
 from resolvers.node_ids import key_of
@@ -21,35 +20,33 @@ from resolvers.pickem import scoring
 from resolvers.pickem.cache import unasked
 from resolvers.pickem.season_files import BadSeasonFile, Card, cards_from, document_of
 from resolvers.pickem.views import Scored
-from server.commands import Failed, err, out, with_house
+from server.commands import Failed, err, out, run_with_services
 
-_LOOK_SECONDS = 0.2
+_REFRESH_SECONDS = 0.2
 
 
 def score(event: Annotated[str, typer.Argument(help="The event's id, as the API or an export shows it.")]) -> None:
-    """Scores what is not scored of an event yet. It may be ended and started again, also several times at once."""
-
-    async def scored(services: Services) -> Scored:
-        with _bar() as bar:
-            return await _watched(services, _event_id(event), bar)
-
+    """Scores the predictions of an event. Safe to interrupt, to repeat and to run several times at once."""
+    event_id = _parse_event_id(event)
     try:
-        done = with_house(scored)
+        scored = run_with_services(lambda services: _score(services, event_id))
     except Refusal as refused:
         raise Failed(refused.message) from None
-    out.print(f"{done.event.name}: {done.predictions_scored} predictions are scored.")
+    out.print(f"{scored.event.name}: {scored.predictions_scored} predictions are scored.")
 
 
-async def _watched(services: Services, event: str, bar: Progress) -> Scored:
-    task = bar.add_task("predictions", total=None)
-    under_way = services.get(scoring.Scorings).begin(event)
-    while not under_way.running.done():
-        await asyncio.wait({under_way.running}, timeout=_LOOK_SECONDS)
-        bar.update(task, completed=under_way.progress.done, total=under_way.progress.total)
-    return under_way.running.result()
+async def _score(services: Services, event_id: str) -> Scored:
+    with _progress_bar() as bar:
+        task = bar.add_task("predictions", total=None)
+        under_way = services.get(scoring.Scorings).begin(event_id)
+        while not under_way.running.done():
+            await asyncio.wait({under_way.running}, timeout=_REFRESH_SECONDS)
+            bar.update(task, completed=under_way.progress.done, total=under_way.progress.total)
+        return under_way.running.result()
 
 
-def _event_id(text: str) -> str:
+def _parse_event_id(text: str) -> str:
+    """The key in an id, as an export or the API shows it."""
     if is_ulid(text):
         return text
     try:
@@ -63,47 +60,47 @@ def import_events(
         Path, typer.Argument(exists=True, dir_okay=False, help="A season file; see `ringside export events`.")
     ],
 ) -> None:
-    """Reads a season's cards. What is there already is left alone, so the same file may be read again."""
+    """Imports a season's cards. Existing events are left alone, so the same file can be imported again."""
     try:
         document = orjson.loads(file.read_bytes())
-    except orjson.JSONDecodeError as wrong:
-        message = f"{file} is not JSON: {wrong}."
-        raise Failed(message) from None
-    made, there = with_house(lambda services: _imported(services, document, file))
-    out.print(f"{made} events were created, {there} were there already.")
+    except orjson.JSONDecodeError as error:
+        raise Failed(f"{file} is not JSON: {error}.") from None
+    created, existing = run_with_services(lambda services: _import_cards(services, document, file))
+    out.print(f"{created} events were created, {existing} existed already.")
 
 
-async def _imported(services: Services, document: Any, file: Path) -> tuple[int, int]:
+async def _import_cards(services: Services, document: Any, file: Path) -> tuple[int, int]:
+    """How many events were created, and how many existed."""
     try:
         cards = cards_from(document, services.clock())
-    except BadSeasonFile as bad:
-        message = f"{file}: {bad}. Nothing was imported."
-        raise Failed(message) from None
-    made = 0
-    with _bar() as bar:
+    except BadSeasonFile as error:
+        raise Failed(f"{file}: {error}. Nothing was imported.") from None
+    created = 0
+    with _progress_bar() as bar:
         for card in bar.track(cards, description="events"):
-            made += await _created(services, card)
-    return made, len(cards) - made
+            created += await _create(services, card)
+    return created, len(cards) - created
 
 
-async def _created(services: Services, card: Card) -> bool:
+async def _create(services: Services, card: Card) -> bool:
+    """Whether the event is new."""
     try:
-        await stored.create_event(services.table, card.event, card.matches, unasked(services.clock()))
+        await create_event(services.table, card.event, card.matches, unasked(services.clock()))
     except VersionConflict:
         return False
     return True
 
 
 def export_events(
-    file: Annotated[Path | None, typer.Option("--out", help="Write to this file instead.")] = None,
-    season: Annotated[str | None, typer.Option(help="Only events of this season.")] = None,
+    file: Annotated[Path | None, typer.Option("--out", help="Write to this file instead of printing.")] = None,
+    season: Annotated[str | None, typer.Option(help="Only the events of this season.")] = None,
 ) -> None:
-    """Writes cards and results as a season file, oldest event first."""
+    """Exports cards and results as a season file, oldest event first."""
 
-    async def exported(services: Services) -> dict[str, Any]:
+    async def export(services: Services) -> dict[str, Any]:
         return document_of([card async for card in _cards(services, season)])
 
-    text = orjson.dumps(with_house(exported), option=orjson.OPT_INDENT_2).decode()
+    text = orjson.dumps(run_with_services(export), option=orjson.OPT_INDENT_2).decode()
     if file is None:
         print(text)  # noqa: T201 - a command's output
     else:
@@ -111,16 +108,13 @@ def export_events(
 
 
 async def _cards(services: Services, season: str | None) -> AsyncIterator[Card]:
-    async for event in stored.all_events(services.table):
+    async for event in all_events(services.table):
         if season in (None, event.season):
-            yield Card(event, await _matches(services, event))
+            matches = await matches_of(services.table, event.id)
+            yield Card(event, tuple(matches.values()))
 
 
-async def _matches(services: Services, event: Event) -> tuple[Any, ...]:
-    return tuple((await stored.matches_of(services.table, event.id)).values())
-
-
-def _bar() -> Progress:
+def _progress_bar() -> Progress:
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -6,7 +6,6 @@ writes the same comments and counts each of them once.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +15,7 @@ from random import Random
 from ulid import ULID
 
 from datastore.comments import Comment, Status
-from datastore.comments.counts import settle, unsettled
-from datastore.comments.transfer import BATCH, bring
+from datastore.comments.transfer import import_comments
 from resolvers.context import Services
 from server.demo.files import read_json
 from server.demo.people import MEMBERS
@@ -29,7 +27,6 @@ _MOODS = {1: "poor", 2: "poor", 3: "mixed", 4: "good", 5: "good"}
 _LATEST = datetime(2026, 11, 19, 20, 0, tzinfo=UTC)
 _MINUTES_BETWEEN = 120
 _TITLED = 0.4
-_BATCHES_AT_ONCE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +81,5 @@ def _id(written_at: datetime, number: int) -> str:
 
 
 async def seed(services: Services) -> str:
-    comments = list(generate())
-    until = services.clock() + timedelta(days=1)
-    batches = [comments[start : start + BATCH] for start in range(0, len(comments), BATCH)]
-    for start in range(0, len(batches), _BATCHES_AT_ONCE):
-        at_once = batches[start : start + _BATCHES_AT_ONCE]
-        await asyncio.gather(*(bring(services.table, batch, until) for batch in at_once))
-    for product in await unsettled(services.table):
-        await settle(services.table, product)
+    await import_comments(services.table, generate(), services.clock() + timedelta(days=1))
     return f"{NUMBER:,} comments in {len(LANGUAGES)} languages on {len(PRODUCTS)} products"

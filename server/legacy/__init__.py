@@ -1,16 +1,16 @@
-"""The layout that this project's words came from: two tables and a file.
+"""Migration of the layout that preceded this one: two tables and a file.
 
-| source              | key                     | attributes                                           |
-|---------------------|-------------------------|------------------------------------------------------|
-| subscriptions table | ListId, SubscriberEmail | CharacterSet, Status, DateSubscribed                 |
-| past words table    | ListId, Date            | Word: a text, or a map whose Simplified it is        |
-| words file (CSV)    |                         | ListId, Simplified, Definition and, if any,          |
-|                     |                         | ListName, Level, Traditional, Pinyin                 |
+| source              | key                     | attributes                                              |
+|---------------------|-------------------------|---------------------------------------------------------|
+| subscriptions table | ListId, SubscriberEmail | CharacterSet, Status, DateSubscribed                    |
+| past words table    | ListId, Date            | Word: a text, or a map with the text in Simplified      |
+| words file (CSV)    |                         | ListId, Simplified, Definition and, optionally,         |
+|                     |                         | ListName, Level, Traditional, Pinyin                    |
 
-`move` brings it into the one table. The source is only read. A second run finds everything in its place.
+The source is only read. A second run verifies what the first one wrote.
 """
 
-from server.legacy.move import Migration, Moved
-from server.legacy.source import Legacy
+from server.legacy.migration import Migration, MigrationOptions, MigrationSummary
+from server.legacy.source import LegacySource
 
-__all__ = ["Legacy", "Migration", "Moved"]
+__all__ = ["LegacySource", "Migration", "MigrationOptions", "MigrationSummary"]

@@ -1,6 +1,6 @@
-"""Old-layout data made for tests, benchmarks and trying the migration out: two tables in an engine, and a CSV file.
+"""Sample data in the old layout, for tests, benchmarks and trials of the migration: two tables and a CSV file.
 
-A hundredth of the rows is deliberately bad, in every way that the migration reports; `bad` says how many that are.
+Some rows are invalid on purpose, one for each reason that the migration reports.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CHARACTERS = "天地人山水火木金土日月星春夏秋冬东南西北中�
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How much of it: lists with words, days of history a list, subscriptions. The same seed makes the same data."""
+    """Its size: lists with words, days of history for each list, subscriptions. The same seed gives the same data."""
 
     lists: int = 3
     words: int = 40
@@ -31,9 +31,9 @@ class Sample:
     bad: bool = True
     seed: int = 1
 
-    def word(self, listed: int, place: int) -> str:
+    def word(self, list_number: int, position: int) -> str:
         digits = []
-        number = listed * self.words + place
+        number = list_number * self.words + position
         for _ in range(4):
             number, digit = divmod(number, len(_CHARACTERS))
             digits.append(_CHARACTERS[digit])
@@ -41,34 +41,42 @@ class Sample:
 
     def word_rows(self) -> Iterator[list[str]]:
         yield ["ListId", "ListName", "Level", "Simplified", "Traditional", "Pinyin", "Definition"]
-        for listed in range(self.lists):
-            for place in range(self.words):
-                word = self.word(listed, place)
-                level = str(min(listed, 100))
-                yield [f"L{listed}", f"Old list {listed}", level, word, "", f"pinyin {place}", f"meaning {place}"]
+        for list_number in range(self.lists):
+            for position in range(self.words):
+                word = self.word(list_number, position)
+                level = str(min(list_number, 100))
+                yield [
+                    f"L{list_number}",
+                    f"Old list {list_number}",
+                    level,
+                    word,
+                    "",
+                    f"pinyin {position}",
+                    f"meaning {position}",
+                ]
         if self.bad:
             yield ["L0", "Old list 0", "1", "", "", "", "a word without characters"]
 
     def day_items(self) -> Iterator[dict[str, Any]]:
-        for listed in range(self.lists):
-            for back in range(self.days):
-                word = {"S": self.word(listed, back % self.words)}
-                shaped = word if back % 2 else {"M": {"Simplified": word, "Pinyin": {"S": f"pinyin {back}"}}}
-                day = self.last_day - timedelta(days=back)
-                yield {"ListId": {"S": f"L{listed}"}, "Date": {"S": str(day)}, "Word": shaped}
+        for list_number in range(self.lists):
+            for days_ago in range(self.days):
+                word = {"S": self.word(list_number, days_ago % self.words)}
+                shaped = word if days_ago % 2 else {"M": {"Simplified": word, "Pinyin": {"S": f"pinyin {days_ago}"}}}
+                day = self.last_day - timedelta(days=days_ago)
+                yield {"ListId": {"S": f"L{list_number}"}, "Date": {"S": str(day)}, "Word": shaped}
         if self.bad:
             yield {"ListId": {"S": "L0"}, "Date": {"S": "2020-02-30"}, "Word": {"S": self.word(0, 0)}}
             yield {"ListId": {"S": "L0"}, "Date": {"S": "2020-01-01"}, "Word": {"S": "not in the file"}}
 
     def subscription_items(self) -> Iterator[dict[str, Any]]:
-        drawn = random.Random(self.seed)  # noqa: S311 - made-up data
+        chance = random.Random(self.seed)  # noqa: S311 - sample data
         for number in range(self.subscriptions):
-            listed = number % self.lists
+            list_number = number % self.lists
             yield {
-                "ListId": {"S": f"L{listed}"},
+                "ListId": {"S": f"L{list_number}"},
                 "SubscriberEmail": {"S": f"reader{number // min(2, self.lists)}@example.org"},
-                "CharacterSet": {"S": drawn.choice(["simplified", "traditional"])},
-                "Status": {"S": "unsubscribed" if drawn.random() < 0.1 else "subscribed"},  # noqa: PLR2004
+                "CharacterSet": {"S": chance.choice(["simplified", "traditional"])},
+                "Status": {"S": "unsubscribed" if chance.random() < 0.1 else "subscribed"},  # noqa: PLR2004
                 "DateSubscribed": {"S": str(date(2021, 1, 1) + timedelta(days=number % 1000))},
             }
         if self.bad:
@@ -83,8 +91,8 @@ class Sample:
     def bad_rows(self) -> int:
         return 5 if self.bad else 0
 
-    async def plant(self, subscriptions: Table, past_words: Table, words: Path) -> None:
-        """Creates both tables and the file, and fills them."""
+    async def write(self, subscriptions: Table, past_words: Table, words: Path) -> None:
+        """Creates and fills both tables and the file."""
         with words.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows(self.word_rows())
         await create_foreign(subscriptions, "ListId", "SubscriberEmail")

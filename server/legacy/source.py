@@ -1,4 +1,4 @@
-"""Reading the old layout: every row as a record of ours, or with the reason why it cannot be one."""
+"""Reading the old layout: every row, parsed or with the reason why it cannot be migrated."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from datastore.vocabulary import CharacterSet
 from resolvers.people import email_address
 from server.commands import Failed
 
-_ENDED = frozenset({"unsubscribed", "inactive", "ended", "cancelled", "false"})
-_GOES_ON = frozenset({"subscribed", "active", "confirmed", "true", ""})
+_ENDED_STATUSES = frozenset({"unsubscribed", "inactive", "ended", "cancelled", "false"})
+_ACTIVE_STATUSES = frozenset({"subscribed", "active", "confirmed", "true", ""})
 
 
-class Unreadable(Exception):
-    """A row that has no place in the new table; the message says why."""
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a row cannot be migrated."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,8 @@ class OldSubscription:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """What a report calls a row of the source."""
+class SourceRow:
+    """A row of the source, as the report names it."""
 
     kind: str
     list: str
@@ -63,90 +66,89 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Legacy:
+class LegacySource:
     """The two tables and the file."""
 
     subscriptions: Table
     past_words: Table
     words: Path
 
-    def old_words(self) -> Iterator[tuple[Row, OldWord | Unreadable]]:
-        for number, texts in _csv(self.words):
-            row = Row("word", texts.get("listid", ""), f"line {number}: {texts.get('simplified', '')}")
-            yield row, _word(texts)
+    def read_words(self) -> Iterator[tuple[SourceRow, OldWord | Rejection]]:
+        for number, texts in _read_csv(self.words):
+            row = SourceRow("word", texts.get("listid", ""), f"line {number}: {texts.get('simplified', '')}")
+            yield row, _parse_word(texts)
 
-    async def old_days(self) -> AsyncIterator[tuple[Row, OldDay | Unreadable]]:
+    async def read_days(self) -> AsyncIterator[tuple[SourceRow, OldDay | Rejection]]:
         async for item in foreign_rows(self.past_words):
-            row = Row("past word", str(item.get("ListId", "")), str(item.get("Date", "")))
-            yield row, _day(item)
+            row = SourceRow("past word", str(item.get("ListId", "")), str(item.get("Date", "")))
+            yield row, _parse_day(item)
 
-    async def old_subscriptions(self) -> AsyncIterator[tuple[Row, OldSubscription | Unreadable]]:
+    async def read_subscriptions(self) -> AsyncIterator[tuple[SourceRow, OldSubscription | Rejection]]:
         async for item in foreign_rows(self.subscriptions):
-            row = Row("subscription", str(item.get("ListId", "")), str(item.get("SubscriberEmail", "")))
-            yield row, _subscription(item)
+            row = SourceRow("subscription", str(item.get("ListId", "")), str(item.get("SubscriberEmail", "")))
+            yield row, _parse_subscription(item)
 
 
-def _csv(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def _read_csv(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
             names = {name: (name or "").replace(" ", "").lower() for name in reader.fieldnames or ()}
             if missing := {"listid", "simplified", "definition"} - set(names.values()):
-                message = f"{path} has no column {', '.join(sorted(missing))}; see `ringside migrate legacy --help`."
-                raise Failed(message)
+                columns = ", ".join(sorted(missing))
+                raise Failed(f"{path} has no column {columns}; see `ringside migrate legacy --help`.")
             for row in reader:
                 yield (
                     reader.line_num,
                     {names[name]: (text or "").strip() for name, text in row.items() if name in names},
                 )
     except (UnicodeDecodeError, csv.Error) as error:
-        message = f"{path} cannot be read as CSV in UTF-8: {error}."
-        raise Failed(message) from None
+        raise Failed(f"{path} cannot be read as CSV in UTF-8: {error}.") from None
 
 
-def _word(texts: Mapping[str, str]) -> OldWord | Unreadable:
+def _parse_word(texts: Mapping[str, str]) -> OldWord | Rejection:
     if not texts["listid"]:
-        return Unreadable("it names no list")
+        return Rejection("it does not name a list")
     level = texts.get("level") or texts["listid"]
-    known = level.isascii() and level.isdecimal() and len(level) <= 3 and int(level) <= 100  # noqa: PLR2004
-    return OldWord(texts["listid"], texts.get("listname") or None, int(level) if known else None, texts)
+    valid = level.isascii() and level.isdecimal() and len(level) <= 3 and int(level) <= 100  # noqa: PLR2004
+    return OldWord(texts["listid"], texts.get("listname") or None, int(level) if valid else None, texts)
 
 
-def _day(item: Mapping[str, Any]) -> OldDay | Unreadable:
+def _parse_day(item: Mapping[str, Any]) -> OldDay | Rejection:
     word = item.get("Word", item.get("Simplified"))
     simplified = word.get("Simplified") if isinstance(word, dict) else word
     if not simplified:
-        return Unreadable("it names no word")
+        return Rejection("it does not name a word")
     try:
         day = date.fromisoformat(str(item.get("Date", ""))[:10])
     except ValueError:
-        return Unreadable("its date is not yyyy-mm-dd")
+        return Rejection("its date is not yyyy-mm-dd")
     return OldDay(str(item.get("ListId", "")), day, str(simplified).strip())
 
 
-def _subscription(item: Mapping[str, Any]) -> OldSubscription | Unreadable:
+def _parse_subscription(item: Mapping[str, Any]) -> OldSubscription | Rejection:
     try:
         email = email_address(str(item.get("SubscriberEmail", "")).strip())
         characters = CharacterSet(str(item.get("CharacterSet") or "SIMPLIFIED").upper())
     except Refusal as refused:
-        return Unreadable(refused.message)
+        return Rejection(refused.message)
     except ValueError:
-        return Unreadable(f"there is no character set {item.get('CharacterSet')!r}")
+        return Rejection(f"there is no character set {item.get('CharacterSet')!r}")
     status = str(item.get("Status", "")).lower()
-    if status not in _ENDED | _GOES_ON:
-        return Unreadable(f"its status {item.get('Status')!r} is not known")
-    since = _moment(str(item.get("DateSubscribed", "")))
+    if status not in _ENDED_STATUSES | _ACTIVE_STATUSES:
+        return Rejection(f"its status {item.get('Status')!r} is unknown")
+    since = _parse_moment(str(item.get("DateSubscribed", "")))
     if since is None:
-        return Unreadable("DateSubscribed is no date")
-    return OldSubscription(str(item.get("ListId", "")), email, characters, status not in _ENDED, since)
+        return Rejection("DateSubscribed is not a date")
+    return OldSubscription(str(item.get("ListId", "")), email, characters, status not in _ENDED_STATUSES, since)
 
 
-def _moment(text: str) -> datetime | None:
+def _parse_moment(text: str) -> datetime | None:
     try:
         if len(text) == len("2020-01-01"):
             return datetime.combine(date.fromisoformat(text), time(), UTC)
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    found = found if found.tzinfo else found.replace(tzinfo=UTC)
-    return found.replace(microsecond=found.microsecond // 1000 * 1000)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

@@ -1,12 +1,12 @@
-"""The daily run: every list gets its word, every subscriber one letter.
+"""The daily run: draws the word of every list and sends one email to every subscriber.
 
-    lists ── words drawn ─┐
-                          ├── 16 shards of readers, by the hundred ── those not yet sent ── claim ── send ── mark
-    index of subscribers ─┘
+    lists ── daily words ────┐
+                             ├── batches of 100 subscribers ── not sent yet ── claim ── send ── mark as sent
+    index of subscribers ────┘
 
-Nothing is kept but one batch of readers and the words of the lists they take, so memory does not grow with the number
-of members. A run that is killed is simply started again: what was marked is passed over, and what it had claimed and
-not marked is waited for until the claim lapses, then sent.
+Only one batch of subscribers and the words of their lists are in memory, whatever the number of members. After a kill
+the run is started again: it skips the emails that are marked as sent, and sends the ones that were only claimed when
+their claims have lapsed.
 """
 
 from __future__ import annotations
@@ -17,266 +17,279 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+from email.message import EmailMessage
+from typing import NamedTuple
 
 import structlog
 
-from datastore import people, vocabulary
+from datastore import people as people_store
+from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import DynamoError
 from datastore.refusals import Refusal
-from datastore.vocabulary import ListBroken, Mail, Reader, WordList
-from datastore.vocabulary.mail import CLAIM, KEPT_FOR, LATEST
+from datastore.vocabulary import DailyWord, ListBroken, Mail, Reader, WordList
+from datastore.vocabulary.mail import CLAIM_LIFETIME, LATEST, RECORD_LIFETIME
 from resolvers.context import Services
-from server.mail.message import Portion, Stationery
-from server.mail.smtp import AT_ONCE, Doubtful, Outbox, Refused, Unreachable
+from server.mail.message import EmailTemplate, Section
+from server.mail.smtp import AT_ONCE, DeliveryUnknown, EmailRejected, EmailTransport, ServerUnreachable
 
 _BATCH = 100
-_LISTS_KEPT = 10_000
+_MAX_CACHED_LISTS = 10_000
 _DRAWS_AT_ONCE = 16
-_MOST_WAITED_FOR = 10_000
-_REASONS_SHOWN = 20
-_FIRST_POLL, _LONGEST_POLL = 0.2, 5.0
+_MAX_WAITING = 10_000
+_MAX_REASONS = 20
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 _log = structlog.get_logger("ringside.daily")
 
 
 @dataclass(slots=True)
-class Summary:
+class RunSummary:
     """What a run did."""
 
     on: date
     lists: int = 0
-    readers: int = 0
+    subscribers: int = 0
     sent: int = 0
-    already: int = 0
+    already_sent: int = 0
     without_address: int = 0
     without_words: int = 0
     failed: int = 0
     claimed_elsewhere: int = 0
     reasons: list[str] = field(default_factory=list)
-    lists_failed: dict[str, str] = field(default_factory=dict)
+    failed_lists: dict[str, str] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
-        return not (self.failed or self.claimed_elsewhere or self.lists_failed)
+        return not (self.failed or self.claimed_elsewhere or self.failed_lists)
 
-    def fail(self, reason: str) -> None:
+    def add_failure(self, reason: str) -> None:
         self.failed += 1
-        if len(self.reasons) < _REASONS_SHOWN:
+        if len(self.reasons) < _MAX_REASONS:
             self.reasons.append(reason)
 
     def lines(self) -> list[str]:
-        """For people."""
+        """To be printed."""
         counts = {
             "lists with a word": self.lists,
-            "subscribers": self.readers,
-            "letters sent": self.sent,
-            "had theirs before": self.already,
+            "subscribers": self.subscribers,
+            "emails sent": self.sent,
+            "sent before": self.already_sent,
             "without an e-mail address": self.without_address,
-            "whose lists have no words": self.without_words,
+            "without a list that has words": self.without_words,
             "failed": self.failed,
-            "held by another run": self.claimed_elsewhere,
+            "claimed by another run": self.claimed_elsewhere,
         }
-        told = [f"{count:>9,} {what}" for what, count in counts.items()]
-        told += [f"list {name}: {reason}" for name, reason in self.lists_failed.items()]
-        return [*told, *self.reasons]
+        lines = [f"{count:>9,} {label}" for label, count in counts.items()]
+        lines += [f"list {name}: {reason}" for name, reason in self.failed_lists.items()]
+        return [*lines, *self.reasons]
 
 
-class LongPast(Exception):
-    """The marks of who had a letter of this date may be gone: sending again could double some."""
+class MailingExpired(Exception):
+    """The records of this date's emails may have expired: a new run could send some of them twice."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How many letters are on their way at a time, and how long another run's claim is respected."""
+class RunLimits:
+    """How many emails are sent at a time, and how long another run's claim is respected."""
 
     at_once: int = AT_ONCE
-    held_for: timedelta = CLAIM
+    claim_lifetime: timedelta = CLAIM_LIFETIME
 
 
-class Run:
-    """One run for one date. Several may be under way; each subscriber is one run's alone."""
+class ListWord(NamedTuple):
+    """A list and its word of the date."""
+
+    list: WordList
+    daily: DailyWord
+
+
+class DailyRun:
+    """One run for one date. Several may be active; each email is claimed by one of them."""
 
     def __init__(
         self,
         services: Services,
-        stationery: Stationery,
-        outbox: Outbox,
-        pace: Pace = Pace(),
-        progress: Callable[[Summary], None] = lambda _: None,
+        template: EmailTemplate,
+        transport: EmailTransport,
+        limits: RunLimits = RunLimits(),
+        progress: Callable[[RunSummary], None] = lambda _: None,
     ) -> None:
-        self._house = services
-        self._stationery = stationery
-        self._outbox = outbox
-        self._at_once = pace.at_once
-        self._held_for = pace.held_for
+        self._services = services
+        self._table = services.table
+        self._template = template
+        self._transport = transport
+        self._limits = limits
         self._progress = progress
         self._id = services.ids.next(services.clock())
-        self._words: OrderedDict[str, asyncio.Future[tuple[WordList, vocabulary.DailyWord] | None]] = OrderedDict()
-        self._waited_for: list[Reader] = []
-        self._lapses = services.clock()
-        self.summary = Summary(stationery.on)
+        self._words: OrderedDict[str, asyncio.Future[ListWord | None]] = OrderedDict()
+        self._waiting: list[Reader] = []
+        self._claims_lapse = services.clock()
+        self.summary = RunSummary(template.on)
 
-    async def carry_out(self) -> Summary:
-        """All of it. Unreachable ends it early, with everything claimed given back; LongPast before it begins."""
-        mailing = await vocabulary.begin(self._house.table, self.summary.on, self._house.clock())
-        if mailing.begun < self._house.clock() - LATEST:
-            message = (
-                f"The letters of {mailing.date} went out on {mailing.begun:%Y-%m-%d}, too long ago to know to whom"
+    async def run(self) -> RunSummary:
+        """MailingExpired before it begins. ServerUnreachable ends it early, with all claims released."""
+        mailing = await vocabulary_store.begin_mailing(self._table, self.summary.on, self._services.clock())
+        if mailing.begun < self._services.clock() - LATEST:
+            raise MailingExpired(
+                f"The emails of {mailing.date} were sent on {mailing.begun:%Y-%m-%d}, too long ago to know to whom"
             )
-            raise LongPast(message)
         await self._draw_public_words()
         batch: list[Reader] = []
-        async for reader in vocabulary.all_readers(self._house.table):
-            self.summary.readers += 1
-            batch.append(reader)
+        async for subscriber in vocabulary_store.readers(self._table):
+            self.summary.subscribers += 1
+            batch.append(subscriber)
             if len(batch) == _BATCH:
-                await self._serve(batch)
+                await self._send_batch(batch)
                 batch = []
-        await self._serve(batch)
-        await self._serve_the_waiting()
+        await self._send_batch(batch)
+        await self._send_waiting()
         return self.summary
 
     # ── words ──
 
     async def _draw_public_words(self) -> None:
-        room = asyncio.Semaphore(_DRAWS_AT_ONCE)
+        semaphore = asyncio.Semaphore(_DRAWS_AT_ONCE)
 
-        async def draw(found: WordList) -> None:
-            async with room:
-                if await self._word_of(found.list) is not None:
+        async def draw(list_id: str) -> None:
+            async with semaphore:
+                if await self._list_word(list_id) is not None:
                     self.summary.lists += 1
 
-        lists: list[WordList] = []
-        async for found in vocabulary.lists_by_name(self._house.table, None):
-            lists.append(found)
-            if len(lists) == _BATCH:
-                await asyncio.gather(*map(draw, lists))
+        list_ids: list[str] = []
+        async for word_list in vocabulary_store.lists_by_name(self._table, None):
+            list_ids.append(word_list.list)
+            if len(list_ids) == _BATCH:
+                await asyncio.gather(*map(draw, list_ids))
                 self._progress(self.summary)
-                lists = []
-        await asyncio.gather(*map(draw, lists))
+                list_ids = []
+        await asyncio.gather(*map(draw, list_ids))
 
-    async def _word_of(self, list_id: str) -> tuple[WordList, vocabulary.DailyWord] | None:
-        """A list and its word, drawn once a run; None for a list without words, or one that fails."""
-        known = self._words.get(list_id)
-        if known is None:
-            known = self._words[list_id] = asyncio.ensure_future(self._drawn(list_id))
-            if len(self._words) > _LISTS_KEPT:
+    async def _list_word(self, list_id: str) -> ListWord | None:
+        """Draws a list's word once a run; None for a list without words, or one that fails."""
+        drawing = self._words.get(list_id)
+        if drawing is None:
+            drawing = self._words[list_id] = asyncio.ensure_future(self._draw(list_id))
+            if len(self._words) > _MAX_CACHED_LISTS:
                 self._words.popitem(last=False)
-        return await asyncio.shield(known)
+        return await asyncio.shield(drawing)
 
-    async def _drawn(self, list_id: str) -> tuple[WordList, vocabulary.DailyWord] | None:
+    async def _draw(self, list_id: str) -> ListWord | None:
         try:
-            drawn = await vocabulary.draw(self._house.table, list_id, self.summary.on)
-            found = await vocabulary.word_list(self._house.table, list_id)
+            daily = await vocabulary_store.draw(self._table, list_id, self.summary.on)
+            word_list = await vocabulary_store.word_list(self._table, list_id)
         except (ListBroken, DynamoError, Refusal) as error:
-            self.summary.lists_failed[list_id] = str(error)
-            _log.error("a list has no daily word", list=list_id, reason=str(error))
+            self.summary.failed_lists[list_id] = str(error)
+            _log.error("drawing a daily word failed", list=list_id, reason=str(error))
             return None
-        return (found, drawn) if found is not None and drawn is not None else None
+        return ListWord(word_list, daily) if word_list is not None and daily is not None else None
 
-    # ── letters ──
+    # ── emails ──
 
-    async def _serve(self, readers: Sequence[Reader]) -> None:
-        """A batch of readers, at most `at_once` of them at a time."""
-        if not readers:
+    async def _send_batch(self, subscribers: Sequence[Reader]) -> None:
+        """Sends to these subscribers, to at most `at_once` of them at a time."""
+        if not subscribers:
             return
-        users = [reader.user for reader in readers]
-        marks = await vocabulary.marks(self._house.table, users, self.summary.on)
-        waiting = list(reversed(readers))
+        users = [subscriber.user for subscriber in subscribers]
+        mails = await vocabulary_store.mails(self._table, users, self.summary.on)
+        remaining = list(reversed(subscribers))
 
         async def work() -> None:
-            while waiting:
-                reader = waiting.pop()
-                mark = marks.get(reader.user)
-                if mark is not None and mark.sent is not None:
-                    self.summary.already += 1
+            while remaining:
+                subscriber = remaining.pop()
+                mail = mails.get(subscriber.user)
+                if mail is not None and mail.sent is not None:
+                    self.summary.already_sent += 1
                 else:
-                    await self._serve_one(reader)
+                    await self._send_to(subscriber)
 
-        workers = [asyncio.create_task(work()) for _ in range(min(self._at_once, len(readers)))]
+        workers = [asyncio.create_task(work()) for _ in range(min(self._limits.at_once, len(subscribers)))]
         try:
             await asyncio.gather(*workers)
-        except Unreachable:
-            # The others end by themselves: each gives back what it holds.
-            waiting.clear()
+        except ServerUnreachable:
+            # The other workers end by themselves, and each releases its claim.
+            remaining.clear()
             await asyncio.gather(*workers, return_exceptions=True)
             raise
         self._progress(self.summary)
 
-    async def _serve_one(self, reader: Reader) -> None:
-        """One reader's letter. Whatever goes wrong with it is counted and stops nobody else's."""
+    async def _send_to(self, subscriber: Reader) -> None:
+        """Counts a failure of this subscriber's email, so that it does not stop the others."""
         try:
-            await self._letter(reader)
-        except Unreachable:
+            await self._send_email(subscriber)
+        except ServerUnreachable:
             raise
         except (DynamoError, Refusal) as error:
-            self.summary.fail(f"{reader.user}: {error}")
-        except Exception as error:  # noqa: BLE001 - a fault in one letter is no reason to withhold the others
-            _log.exception("a letter failed", user=reader.user)
-            self.summary.fail(f"{reader.user}: {type(error).__name__}")
+            self.summary.add_failure(f"{subscriber.user}: {error}")
+        except Exception as error:  # noqa: BLE001 - a fault in one email must not stop the others
+            _log.exception("an email failed", user=subscriber.user)
+            self.summary.add_failure(f"{subscriber.user}: {type(error).__name__}")
 
-    async def _letter(self, reader: Reader) -> None:
-        profile = reader.profile or await people.profile(self._house.table, reader.user)
+    async def _send_email(self, subscriber: Reader) -> None:
+        profile = subscriber.profile or await people_store.profile(self._table, subscriber.user)
         if profile is None or not profile.email:
             self.summary.without_address += 1
             return
-        portions = await self._portions(reader)
-        if not portions:
+        sections = await self._sections(subscriber)
+        if not sections:
             self.summary.without_words += 1
             return
-        letter = self._stationery.letter(reader.user, profile.email, portions)
-        now = self._house.clock()
-        mine = Mail(reader.user, self.summary.on, self._id, claimed=now, expires=now + KEPT_FOR)
-        standing = await vocabulary.claim(self._house.table, mine, self._held_for)
-        if standing is not None:
-            self._stands_in_the_way(reader, standing)
+        email = self._template.render(subscriber.user, profile.email, sections)
+        now = self._services.clock()
+        claim = Mail(subscriber.user, self.summary.on, self._id, claimed=now, expires=now + RECORD_LIFETIME)
+        existing = await vocabulary_store.claim_mail(self._table, claim, self._limits.claim_lifetime)
+        if existing is not None:
+            self._leave_to(existing, subscriber)
             return
+        await self._deliver(email, profile.email, claim)
+
+    async def _deliver(self, email: EmailMessage, address: str, claim: Mail) -> None:
         try:
-            await self._outbox.send(letter, profile.email)
-        except Doubtful as error:
-            # The claim stays: nobody sends it again before it lapses.
-            self.summary.fail(f"{reader.user}: it is not known whether the letter was sent: {error}")
+            await self._transport.send(email, address)
+        except DeliveryUnknown as error:
+            # The claim stays: no run sends the email again before it lapses.
+            self.summary.add_failure(f"{claim.user}: the email may or may not have been sent: {error}")
             return
-        except Refused as error:
-            await vocabulary.give_back(self._house.table, mine)
-            self.summary.fail(f"{reader.user}: {error}")
+        except EmailRejected as error:
+            await vocabulary_store.release_claim(self._table, claim)
+            self.summary.add_failure(f"{claim.user}: {error}")
             return
-        except Unreachable:
+        except ServerUnreachable:
             with contextlib.suppress(DynamoError):
-                await vocabulary.give_back(self._house.table, mine)
+                await vocabulary_store.release_claim(self._table, claim)
             raise
-        await vocabulary.mark_sent(self._house.table, mine, self._house.clock())
+        await vocabulary_store.mark_sent(self._table, claim, self._services.clock())
         self.summary.sent += 1
 
-    async def _portions(self, reader: Reader) -> list[Portion]:
-        """The reader's words; a private list's only to its owner, whatever a subscription says."""
-        portions = []
-        for subscription in reader.subscriptions:
-            found = await self._word_of(subscription.list)
-            if found is not None and found[0].visible_to(reader.user):
-                listed, drawn = found
-                portions.append(Portion(listed.list, listed.name, subscription.character_set, drawn.word))
-        return sorted(portions, key=lambda portion: (portion.list_name, portion.list, portion.character_set.value))
+    async def _sections(self, subscriber: Reader) -> list[Section]:
+        """The subscriber's words. A private list is for its owner alone, whatever a subscription says."""
+        sections = []
+        for subscription in subscriber.subscriptions:
+            drawn = await self._list_word(subscription.list)
+            if drawn is not None and drawn.list.visible_to(subscriber.user):
+                name, word = drawn.list.name, drawn.daily.word
+                sections.append(Section(subscription.list, name, subscription.character_set, word))
+        return sorted(sections, key=lambda section: (section.list_name, section.list, section.character_set.value))
 
-    # ── what another run holds ──
+    # ── claims of other runs ──
 
-    def _stands_in_the_way(self, reader: Reader, standing: Mail) -> None:
-        if standing.sent is not None:
-            self.summary.already += 1
-        elif len(self._waited_for) < _MOST_WAITED_FOR:
+    def _leave_to(self, existing: Mail, subscriber: Reader) -> None:
+        """Another run has claimed or sent this email."""
+        if existing.sent is not None:
+            self.summary.already_sent += 1
+        elif len(self._waiting) < _MAX_WAITING:
             # Without the profile, which may have changed when the claim lapses.
-            self._waited_for.append(replace(reader, profile=None))
-            self._lapses = max(self._lapses, standing.claimed + self._held_for)
+            self._waiting.append(replace(subscriber, profile=None))
+            self._claims_lapse = max(self._claims_lapse, existing.claimed + self._limits.claim_lifetime)
         else:
             self.summary.claimed_elsewhere += 1
 
-    async def _serve_the_waiting(self) -> None:
-        """Readers whom another run had claimed: it sends, or its claim lapses."""
-        pause = _FIRST_POLL
-        while self._waited_for:
-            left = (self._lapses - self._house.clock()).total_seconds()
+    async def _send_waiting(self) -> None:
+        """Waits until the other run has sent these emails or its claims have lapsed."""
+        pause = _FIRST_PAUSE
+        while self._waiting:
+            left = (self._claims_lapse - self._services.clock()).total_seconds()
             self._progress(self.summary)
-            await asyncio.sleep(min(pause, max(_FIRST_POLL, left)))
-            pause = min(2 * pause, _LONGEST_POLL)
-            readers, self._waited_for = self._waited_for, []
-            for start in range(0, len(readers), _BATCH):
-                await self._serve(readers[start : start + _BATCH])
+            await asyncio.sleep(min(pause, max(_FIRST_PAUSE, left)))
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            subscribers, self._waiting = self._waiting, []
+            for start in range(0, len(subscribers), _BATCH):
+                await self._send_batch(subscribers[start : start + _BATCH])

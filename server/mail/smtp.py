@@ -1,10 +1,10 @@
-"""Letters on their way: over SMTP, or to the log where no mail server is set.
+"""Sending emails: over SMTP, or to the log if no mail server is set.
 
-What a sending can end with decides whether it may be repeated, so the three endings have three names:
+How sending fails decides whether it may be repeated, so there are three exceptions:
 
-Refused      the server said no to this letter, or it cannot be sent at all: certainly not sent
-Unreachable  no connection, or no login: certainly not sent, and neither will others be
-Doubtful     the connection was lost after the letter was handed over: sent or not, nobody knows
+EmailRejected      the server rejected this email, or it cannot be sent at all: certainly not sent
+ServerUnreachable  no connection or no login: certainly not sent, and other emails will fail too
+DeliveryUnknown    the connection was lost after the email was handed over: it may have been sent
 """
 
 from __future__ import annotations
@@ -25,87 +25,87 @@ import structlog
 from server.settings import Settings, near
 
 AT_ONCE = 8
-"""Connections to the mail server, and letters on their way, at the same time."""
+"""Connections to the mail server, and emails that are being sent at the same time."""
 TIMEOUT = 60.0
 _ATTEMPTS = 3
 _PAUSE = 1.0
-_LATER = range(400, 500)
+_TEMPORARY = range(400, 500)
 _log = structlog.get_logger("ringside.mail")
 
 
-class Refused(Exception):
-    """This letter was not sent, for certain."""
+class EmailRejected(Exception):
+    """This email was certainly not sent."""
 
 
-class Unreachable(Exception):
-    """No letter can be sent now."""
+class ServerUnreachable(Exception):
+    """No email can be sent now."""
 
 
-class Doubtful(Exception):
-    """The letter was handed over, and the answer is missing."""
+class DeliveryUnknown(Exception):
+    """The email was handed over, and the server's answer is missing."""
 
 
-class Outbox(Protocol):
-    """Where letters are put."""
+class EmailTransport(Protocol):
+    """Sends emails one by one."""
 
-    async def send(self, letter: EmailMessage, recipient: str) -> None:
-        """Returns when the letter was taken; raises Refused, Unreachable or Doubtful."""
+    async def send(self, email: EmailMessage, recipient: str) -> None:
+        """Returns when the server has accepted it; raises EmailRejected, ServerUnreachable or DeliveryUnknown."""
 
 
-class ToTheLog:
-    """No mail server is set: letters are shown to whoever reads the log."""
+class LogTransport:
+    """Writes emails to the log, for deployments without a mail server."""
 
-    async def send(self, letter: EmailMessage, recipient: str) -> None:
-        body = letter.get_body(("plain",))
+    async def send(self, email: EmailMessage, recipient: str) -> None:
+        body = email.get_body(("plain",))
         text = body.get_content() if body is not None else ""
-        _log.info("a letter", to=recipient, subject=str(letter["Subject"]), text=text)
+        _log.info("email", to=recipient, subject=str(email["Subject"]), text=text)
 
 
-class OverSmtp:
-    """A few connections to one mail server, kept open from letter to letter.
+class SmtpTransport:
+    """A pool of connections to one mail server.
 
-    `smtps://` speaks TLS from the first byte, `smtp://` turns to it (STARTTLS). Without TLS nothing goes out but to
-    this machine or its own network, and a password to this machine only. Certificates are always checked, against the
-    machine's own authorities or those that SSL_CERT_FILE names.
+    `smtps://` uses TLS from the first byte, `smtp://` upgrades with STARTTLS. Without TLS it sends only to this machine
+    or its private network, and a password only to this machine. Certificates are always checked, against the machine's
+    own authorities or those that SSL_CERT_FILE names.
     """
 
     def __init__(self, url: str, sender: str, *, at_once: int = AT_ONCE, pause: float = _PAUSE) -> None:
         address = urlsplit(url)
         self.sender = sender
         self.host = address.hostname or "localhost"
-        self._tls_at_once = address.scheme == "smtps"
-        self._port = address.port or (465 if self._tls_at_once else 587)
+        self._implicit_tls = address.scheme == "smtps"
+        self._port = address.port or (465 if self._implicit_tls else 587)
         self._user = unquote(address.username) if address.username else None
         self._password = unquote(address.password) if address.password else None
-        self._room = asyncio.Semaphore(at_once)
+        self._connections = asyncio.Semaphore(at_once)
         self._idle: list[aiosmtplib.SMTP] = []
         self._pause = pause
         self._context = ssl.create_default_context()
 
-    async def send(self, letter: EmailMessage, recipient: str) -> None:
-        async with self._room:
+    async def send(self, email: EmailMessage, recipient: str) -> None:
+        async with self._connections:
             for attempt in range(1, _ATTEMPTS + 1):
-                connection = self._idle.pop() if self._idle else await self._connected()
+                connection = self._idle.pop() if self._idle else await self._connect()
                 try:
-                    await _handed_over(connection, letter, self.sender, recipient)
-                except _AskAgain as later:
-                    self._put_back(connection)
+                    await _send(connection, email, self.sender, recipient)
+                except _TemporaryFailure as failure:
+                    self._release(connection)
                     if attempt == _ATTEMPTS:
-                        raise Refused(str(later)) from None
+                        raise EmailRejected(str(failure)) from None
                     await asyncio.sleep(self._pause * attempt)
                 except BaseException:
-                    self._put_back(connection)
+                    self._release(connection)
                     raise
                 else:
-                    self._put_back(connection)
+                    self._release(connection)
                     return
 
-    def _put_back(self, connection: aiosmtplib.SMTP) -> None:
+    def _release(self, connection: aiosmtplib.SMTP) -> None:
         if connection.is_connected:
             self._idle.append(connection)
 
-    async def _connected(self) -> aiosmtplib.SMTP:
-        """A connection that is encrypted and logged in as the settings ask."""
+    async def _connect(self) -> aiosmtplib.SMTP:
+        """Opens a connection, encrypted and logged in as the settings ask."""
         encrypt = True if must_encrypt(self.host, login=self._user is not None) else None
         for attempt in range(1, _ATTEMPTS + 1):
             connection = aiosmtplib.SMTP(
@@ -113,8 +113,8 @@ class OverSmtp:
                 port=self._port,
                 username=self._user,
                 password=self._password,
-                use_tls=self._tls_at_once,
-                start_tls=False if self._tls_at_once else encrypt,
+                use_tls=self._implicit_tls,
+                start_tls=False if self._implicit_tls else encrypt,
                 tls_context=self._context,
                 timeout=TIMEOUT,
             )
@@ -122,9 +122,10 @@ class OverSmtp:
                 await connection.connect()
             except (aiosmtplib.SMTPException, OSError, ValueError) as error:
                 connection.close()
-                if _final(error) or attempt == _ATTEMPTS:
-                    message = f"The mail server {self.host}:{self._port} cannot be used: {_said(error)}"
-                    raise Unreachable(message) from None
+                if _is_permanent(error) or attempt == _ATTEMPTS:
+                    raise ServerUnreachable(
+                        f"The mail server {self.host}:{self._port} cannot be used: {_describe(error)}"
+                    ) from None
                 await asyncio.sleep(self._pause * attempt)
             else:
                 return connection
@@ -136,83 +137,81 @@ class OverSmtp:
 
 
 def must_encrypt(host: str, *, login: bool) -> bool:
-    """Whether a server without TLS is turned away: one on this machine never is, a neighbour only with a login."""
+    """Whether the server must offer TLS: not on this machine, and on its private network only for a login."""
     try:
-        here = ip_address(host).is_loopback
+        loopback = ip_address(host).is_loopback
     except ValueError:
-        here = host == "localhost"
-    return not here and (login or not near(host))
+        loopback = host == "localhost"
+    return not loopback and (login or not near(host))
 
 
-def _final(error: BaseException) -> bool:
-    """Whether connecting again would end the same way: a wrong password, no TLS, a certificate nobody vouches for."""
-    named = isinstance(error, aiosmtplib.SMTPAuthenticationError | aiosmtplib.SMTPNotSupported | ValueError)
-    return named or isinstance(error, ssl.SSLError) or isinstance(error.__cause__, ssl.SSLError)
+def _is_permanent(error: BaseException) -> bool:
+    """Whether connecting again would fail too: a wrong password, no TLS, an untrusted certificate."""
+    refused = isinstance(error, aiosmtplib.SMTPAuthenticationError | aiosmtplib.SMTPNotSupported | ValueError)
+    return refused or isinstance(error, ssl.SSLError) or isinstance(error.__cause__, ssl.SSLError)
 
 
-class _AskAgain(Exception):
-    """Not sent, for certain, and not for good: the server is busy, or a kept connection had ended."""
+class _TemporaryFailure(Exception):
+    """Certainly not sent, but it may be tried again: the server is busy, or an idle connection was closed."""
 
 
-async def _handed_over(connection: aiosmtplib.SMTP, letter: EmailMessage, sender: str, recipient: str) -> None:
-    """One letter over one connection, step by step: only the last step can leave its outcome unknown."""
+async def _send(connection: aiosmtplib.SMTP, email: EmailMessage, sender: str, recipient: str) -> None:
+    """Sends step by step: only the last step can leave its outcome unknown."""
     utf8 = not (sender + recipient).isascii()
     try:
         if utf8 and not connection.supports_extension("smtputf8"):
-            message = "the mail server takes no address beyond ASCII"
-            raise Refused(message)
+            raise EmailRejected("the mail server accepts only ASCII addresses")
         await connection.mail(sender, options=["SMTPUTF8"] if utf8 else [], encoding="utf-8" if utf8 else "ascii")
         await connection.rcpt(recipient, encoding="utf-8" if utf8 else "ascii")
     except aiosmtplib.SMTPResponseException as error:
         await _reset(connection)
-        raise (_AskAgain if error.code in _LATER else Refused)(_said(error)) from None
+        raise (_TemporaryFailure if error.code in _TEMPORARY else EmailRejected)(_describe(error)) from None
     except (aiosmtplib.SMTPException, OSError) as error:
         connection.close()
-        raise _AskAgain(_said(error)) from None
+        raise _TemporaryFailure(_describe(error)) from None
     try:
-        await connection.data(letter.as_bytes(policy=WIRE.clone(utf8=utf8)))
+        await connection.data(email.as_bytes(policy=WIRE.clone(utf8=utf8)))
     except aiosmtplib.SMTPResponseException as error:
         await _reset(connection)
-        raise (_AskAgain if error.code in _LATER else Refused)(_said(error)) from None
+        raise (_TemporaryFailure if error.code in _TEMPORARY else EmailRejected)(_describe(error)) from None
     except (aiosmtplib.SMTPException, OSError) as error:
         connection.close()
-        raise Doubtful(_said(error)) from None
+        raise DeliveryUnknown(_describe(error)) from None
 
 
 async def _reset(connection: aiosmtplib.SMTP) -> None:
-    """Makes a connection fit for the next letter, or ends it."""
+    """Prepares a connection for the next email, or closes it."""
     try:
         await connection.rset()
     except (aiosmtplib.SMTPException, OSError):
         connection.close()
 
 
-def _said(error: BaseException) -> str:
-    """What the server said, on one line: it ends up in a report."""
+def _describe(error: BaseException) -> str:
+    """The server's answer on one line, for a report."""
     code = f"{error.code} " if isinstance(error, aiosmtplib.SMTPResponseException) else ""
     return " ".join(f"{code}{getattr(error, 'message', '') or error or type(error).__name__}".split())[:300]
 
 
 @asynccontextmanager
-async def outbox_of(settings: Settings, at_once: int = AT_ONCE) -> AsyncIterator[Outbox]:
-    """The outbox that the settings name."""
+async def open_transport(settings: Settings, at_once: int = AT_ONCE) -> AsyncIterator[EmailTransport]:
     if settings.smtp_url is None:
-        yield ToTheLog()
+        yield LogTransport()
         return
-    outbox = OverSmtp(settings.smtp_url.get_secret_value(), sender_of(settings), at_once=at_once)
+    transport = SmtpTransport(settings.smtp_url.get_secret_value(), sender_address(settings), at_once=at_once)
     try:
-        yield outbox
+        yield transport
     finally:
-        await outbox.close()
+        await transport.close()
 
 
-def sender_of(settings: Settings) -> str:
-    """Who letters come from, as a header shows it."""
+def sender_address(settings: Settings) -> str:
+    """The From header of all emails."""
     if settings.mail_from is not None:
         return settings.mail_from
     if settings.smtp_url is None:
         return "ringside@localhost"
     address = urlsplit(settings.smtp_url.get_secret_value())
     user = unquote(address.username or "")
-    # A name without a dot, such as localhost, is no domain to most servers.
+    # Most servers do not accept a domain without a dot, such as localhost.
     return user if "@" in user and user.isprintable() and " " not in user else f"ringside@{address.hostname}"

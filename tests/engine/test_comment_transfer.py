@@ -1,4 +1,4 @@
-"""Bringing comments in and writing them out, by the command line and behind it; on the default engine."""
+"""Importing and exporting comments, with and without the command line; on the default engine."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 import orjson
 import pytest
 
+from datastore.comments.transfer import Imported
 from datastore.dynamo import Table
 from resolvers.viewer import Role
 from server.audit.comments import breaches
 from server.commands import Failed
-from server.commands.comments import bring_all, comment_of, import_comments, write_all
+from server.commands.comments import export_lines, import_comments, import_lines, parse_comment
 from server.demo import comments as demo
 from server.settings import Settings
 from tests.client import Client
@@ -32,15 +33,15 @@ async def test_what_is_exported_comes_back_as_it_was(one_client: Client, tmp_pat
     await ada.ask(EDIT, input={"comment": posted[0]["id"], "body": "Changed."})
     await mod.ask(MODERATE, input={"comment": posted[1]["id"], "status": "REJECTED"})
     file = tmp_path / "comments.jsonl"
-    assert await write_all(one_client.services, file, None) == 9
+    assert await export_lines(one_client.services, file, None) == 9
     before = [await one_client.ask(PAGE, product=f"p{place}", first=100) for place in range(2)]
-    assert await bring_all(one_client.services, io.BytesIO(file.read_bytes()), None) == (0, 9)
+    assert await import_lines(one_client.services, io.BytesIO(file.read_bytes()), None) == Imported(9, 0)
     for one in posted[2:]:
         await ada.ask(DELETE, input={"comment": one["id"]})
     # Another order of lines is another set of batches: none of them has been counted before.
     lines = file.read_bytes().splitlines(keepends=True)[:-1]
-    await bring_all(one_client.services, io.BytesIO(b"".join(lines)), None)
-    await bring_all(one_client.services, io.BytesIO(file.read_bytes().splitlines(keepends=True)[-1]), None)
+    await import_lines(one_client.services, io.BytesIO(b"".join(lines)), None)
+    await import_lines(one_client.services, io.BytesIO(file.read_bytes().splitlines(keepends=True)[-1]), None)
     assert [await one_client.ask(PAGE, product=f"p{place}", first=100) for place in range(2)] == before
     assert len((await mod.ask(QUEUE, status="REJECTED"))["nodes"]) == 1
     await one_client.services.close()
@@ -54,12 +55,12 @@ async def test_an_export_goes_on_where_it_stopped(one_client: Client, tmp_path: 
         await post(ada, f"p{place % 3}", body=f"{place}")
     for product, number in ((None, 30), ("p1", 10)):
         whole, cut = tmp_path / f"whole-{product}", tmp_path / f"cut-{product}"
-        assert await write_all(one_client.services, whole, product) == number
+        assert await export_lines(one_client.services, whole, product) == number
         text = whole.read_bytes()
         cut.write_bytes(text[: len(text) // 2])
-        await write_all(one_client.services, cut, product)
+        await export_lines(one_client.services, cut, product)
         assert cut.read_bytes() == text
-        assert await write_all(one_client.services, whole, product) == 0
+        assert await export_lines(one_client.services, whole, product) == 0
 
 
 @pytest.mark.parametrize(
@@ -81,17 +82,28 @@ async def test_an_export_goes_on_where_it_stopped(one_client: Client, tmp_path: 
         ({"stars": 5}, "stars"),
     ],
 )
-def test_a_bad_line_is_named(change: dict[str, object], said: str) -> None:
-    """By its number and what is wrong; nothing of it is imported."""
+def test_an_invalid_line_is_reported(change: dict[str, object], said: str) -> None:
+    """With its number and the reason."""
     with pytest.raises(Failed, match=rf"Line 17 .*{said}"):
-        comment_of(orjson.dumps({**GOOD, **change}), 17)
+        parse_comment(orjson.dumps({**GOOD, **change}), 17)
     for line in (b"{", b"[]", b'"x"', b"\xff"):
         with pytest.raises(Failed, match="Line 3 "):
-            comment_of(line, 3)
+            parse_comment(line, 3)
 
 
-async def test_the_commands_do_as_they_say(one_table: Table, settings: Settings, tmp_path: Path) -> None:
-    """Import, export, audit: over the command line and an engine of its own."""
+async def test_an_import_takes_the_lines_before_an_invalid_one(one_client: Client) -> None:
+    """They are counted too; the lines after it are not imported."""
+    lines = [{**GOOD, "body": f"{number}"} for number in range(5)]
+    lines[3]["rating"] = 6
+    with pytest.raises(Failed, match=r"Line 4 is not a valid comment: `rating`: .* Earlier lines were imported\."):
+        await import_lines(one_client.services, io.BytesIO(b"\n".join(map(orjson.dumps, lines))), None)
+    assert (await one_client.ask(STATISTICS, product="42"))["total"] == 3
+
+
+async def test_comments_are_imported_and_exported_by_command(
+    one_table: Table, settings: Settings, tmp_path: Path
+) -> None:
+    """And the audit finds nothing to complain about."""
     file = tmp_path / "in.jsonl"
     file.write_bytes(b"".join(orjson.dumps({**GOOD, "body": f"{place}"}) + b"\n" for place in range(120)))
     variables = {
@@ -99,7 +111,7 @@ async def test_the_commands_do_as_they_say(one_table: Table, settings: Settings,
         "RINGSIDE_SECRETS": "a secret that signs nothing in this test",
     }  # fmt: skip
     first = ringside("import", "comments", str(file), **variables)
-    assert "120 comments are new" in first.stdout, first.stderr
+    assert "120 comments read: 120 are new" in first.stdout, first.stderr
     out = tmp_path / "out.jsonl"
     assert "120 comments" in ringside("export", "comments", str(out), **variables).stdout
     assert len(out.read_bytes().splitlines()) == 120

@@ -39,7 +39,7 @@ async def test_a_season_goes_in_and_comes_out(one_table: Table, settings: Settin
     }
     file, copy = tmp_path / "season.json", tmp_path / "copy.json"
     file.write_bytes(orjson.dumps(SEASON))
-    assert "2 events were created, 0 were there" in ringside("import", "events", str(file), **variables).stdout
+    assert "2 events were created, 0 existed already" in ringside("import", "events", str(file), **variables).stdout
     assert ringside("export", "events", "--season", "2026", "--out", str(copy), **variables).returncode == 0
     [event] = orjson.loads(copy.read_bytes())["events"]
     assert (event["name"], event["state"]) == ("Past", "LOCKED")

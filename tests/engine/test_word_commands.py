@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from datastore import vocabulary
+from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table, open_table
 from server.legacy.sample import Sample
 from tests.engines import Running
@@ -37,14 +37,14 @@ async def test_a_file_of_words_is_imported_once(one_table: Table, variables: dic
         csv.writer(opened).writerows(rows)
     first = await asyncio.to_thread(ringside, "import", "words", str(file), "--report", str(report), **variables)
     assert first.returncode == 1
-    assert "201 words added to Greetings, 1 were there." in first.stdout
-    assert "2 rows were not taken" in first.stderr
+    assert "201 words added to Greetings, 1 existed already." in first.stdout
+    assert "2 rows were skipped" in first.stderr
     with report.open(encoding="utf-8") as opened:
         assert [int(row["line"]) for row in csv.DictReader(opened)] == [202, 203]
     again = await asyncio.to_thread(ringside, "import", "words", str(file), **variables)
-    assert "0 words added to Greetings, 202 were there." in again.stdout
-    lists = [one async for one in vocabulary.lists_by_name(one_table, None)]
-    assert [(one.name, one.word_count) for one in lists] == [("Greetings", 201)]
+    assert "0 words added to Greetings, 202 existed already." in again.stdout
+    lists = [word_list async for word_list in vocabulary_store.lists_by_name(one_table, None)]
+    assert [(word_list.name, word_list.word_count) for word_list in lists] == [("Greetings", 201)]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ async def test_a_file_of_words_is_imported_once(one_table: Table, variables: dic
         (b"simplified,definition\n\xff,x\n", "cannot be read as CSV"),
     ],
 )
-async def test_a_file_that_is_none_is_said(
+async def test_a_file_that_is_not_csv_is_refused(
     content: bytes, said: str, one_table: Table, variables: dict[str, str], tmp_path: Path
 ) -> None:
     """Missing columns and other encodings end in a message, and no list is made."""
@@ -62,13 +62,13 @@ async def test_a_file_that_is_none_is_said(
     file.write_bytes(content)
     refused = await asyncio.to_thread(ringside, "import", "words", str(file), **variables)
     assert (refused.returncode, said in refused.stderr, "Traceback" in refused.stderr) == (1, True, False)
-    assert [one async for one in vocabulary.lists_by_name(one_table, None)] == []
+    assert [word_list async for word_list in vocabulary_store.lists_by_name(one_table, None)] == []
 
 
 async def test_the_old_layout_is_migrated_and_mailed(
     one_table: Table, default_engine: Running, variables: dict[str, str], tmp_path: Path
 ) -> None:
-    """Dry, then in earnest, then again; then the day's letters go to the log, once."""
+    """A dry run, a real one, a repetition; then the day's emails go to the log, once."""
     names = [f"{one_table.name}-subscribers", f"{one_table.name}-words"]
     words, report = tmp_path / "words.csv", tmp_path / "report.csv"
     arguments = ("migrate", "legacy", "--subscriptions", names[0], "--past-words", names[1], "--words", str(words))
@@ -76,14 +76,14 @@ async def test_the_old_layout_is_migrated_and_mailed(
         open_table(names[0], url=default_engine.url) as subscriptions,
         open_table(names[1], url=default_engine.url) as past_words,
     ):
-        await Sample(words=10, days=5, subscriptions=20, bad=False).plant(subscriptions, past_words, words)
+        await Sample(words=10, days=5, subscriptions=20, bad=False).write(subscriptions, past_words, words)
         dry = await asyncio.to_thread(ringside, *arguments, "--report", str(report), "--dry-run", **variables)
         assert (dry.returncode, "Nothing was written" in dry.stdout) == (0, True)
         for written in (20, 0):
             done = await asyncio.to_thread(ringside, *arguments, "--report", str(report), **variables)
             assert done.returncode == 0, done.stderr
             assert (
-                f"subscriptions: 20 rows, {written} written, {20 - written} were there, 20 verified, 0 left"
+                f"subscriptions: 20 rows, {written} written, {20 - written} existed already, 20 verified, 0 rejected"
                 in done.stdout
             )
         for table in (subscriptions, past_words):
@@ -91,13 +91,13 @@ async def test_the_old_layout_is_migrated_and_mailed(
     first = await asyncio.to_thread(ringside, "daily", **variables)
     again = await asyncio.to_thread(ringside, "daily", **variables)
     assert (first.returncode, again.returncode) == (0, 0)
-    assert "10 letters sent" in first.stdout
-    assert "0 letters sent" in again.stdout
+    assert "10 emails sent" in first.stdout
+    assert "0 emails sent" in again.stdout
     assert (await asyncio.to_thread(ringside, "audit", **variables)).returncode == 0
 
 
 async def test_a_day_to_come_is_refused(variables: dict[str, str]) -> None:
-    """Words are drawn on their day; what is no date is said."""
+    """Words are drawn on their day; a text that is not a date is refused too."""
     tomorrow = str(datetime.now(UTC).date() + timedelta(days=1))
     for on, said in ((tomorrow, "has not begun"), ("soon", "yyyy-mm-dd")):
         refused = await asyncio.to_thread(ringside, "daily", "--on", on, **variables)

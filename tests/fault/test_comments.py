@@ -11,10 +11,11 @@ from typing import Any
 import orjson
 import pytest
 
+from datastore.comments.transfer import Imported
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
 from server.audit.comments import breaches
-from server.commands.comments import bring_all
+from server.commands.comments import import_lines
 from tests.client import Client, serving
 from tests.comments import DELETE, EDIT, PAGE, POST, STATISTICS, post
 from tests.conftest import settings_for
@@ -124,18 +125,18 @@ async def test_an_interrupted_import_is_repeated_to_exact_counts(visitor: Client
     )  # fmt: skip
     proxy.share = 0.15
     for cut in (5, 9, 14):
-        run = asyncio.create_task(bring_all(visitor.services, io.BytesIO(lines), len(lines)))
+        run = asyncio.create_task(import_lines(visitor.services, io.BytesIO(lines), len(lines)))
         while proxy.faults.total() < cut and not run.done():
             await asyncio.sleep(0.005)
         run.cancel()
         await asyncio.gather(run, return_exceptions=True)
     proxy.share = 0
-    brought, number = await bring_all(visitor.services, io.BytesIO(lines), len(lines))
-    assert number == 400
+    imported = await import_lines(visitor.services, io.BytesIO(lines), len(lines))
+    assert imported.read == 400
     assert await recounted(visitor) == []
-    assert await bring_all(visitor.services, io.BytesIO(lines), len(lines)) == (0, 400)
+    assert await import_lines(visitor.services, io.BytesIO(lines), len(lines)) == Imported(400, 0)
     totals = [(await visitor.ask(STATISTICS, product=f"p{place}"))["total"] for place in range(3)]
     assert sum(totals) == 400
-    assert brought <= 400
+    assert imported.new <= 400
     page: dict[str, Any] = await visitor.ask(PAGE, product="p0", ratings=[5], languages=["en"], first=100)
     assert page["totalCount"] == len(page["edges"])

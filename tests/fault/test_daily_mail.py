@@ -1,4 +1,4 @@
-"""`ringside daily`, killed again and again: nobody is left out, and only a letter on its way can come twice."""
+"""`ringside daily`, killed again and again: everybody gets an email; only one that was being sent can come twice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
-from datastore import vocabulary
+from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table
 from datastore.people import PROFILE, Profile
 from datastore.receipts import Once
@@ -20,24 +20,24 @@ from tests.mail_server import Mailbox, mail_server
 from tests.service import ROOT, environment
 
 SECRET = "a secret that is long enough to be one in tests"
-READERS = 150
+SUBSCRIBERS = 150
 AT_ONCE = 4
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
 
-async def planted(table: Table) -> list[str]:
-    """Readers of one list; their addresses."""
+async def create_subscribers(table: Table) -> list[str]:
+    """Subscribers of one list; returns their addresses."""
     services = Services(table, Seal([SECRET]))
     once = Once("test", None, "", NOW)
-    made = WordList(services.ids.next(NOW), "First", public=True, created_at=NOW)
-    await vocabulary.create_list(table, made, once)
-    words = (Word(made.list, 0, "好", "good"),)
-    await vocabulary.add_words(table, made.list, Batch("batch", words, 10), once)
-    users = [f"reader{number}" for number in range(READERS)]
+    new = WordList(services.ids.next(NOW), "First", public=True, created_at=NOW)
+    await vocabulary_store.create_list(table, new, once)
+    words = (Word(new.list, 0, "好", "good"),)
+    await vocabulary_store.add_words(table, new.list, Batch("batch", words, 10), once)
+    users = [f"subscriber{number}" for number in range(SUBSCRIBERS)]
     await table.write_many(PROFILE.put(Profile(user, user, NOW, email=f"{user}@example.org")) for user in users)
     for user in users:
-        wanted = Subscription(user, made.list, CharacterSet.SIMPLIFIED, active=True, since=NOW)
-        await vocabulary.subscribe(table, wanted, once)
+        subscription = Subscription(user, new.list, CharacterSet.SIMPLIFIED, active=True, since=NOW)
+        await vocabulary_store.subscribe(table, subscription, once)
     return sorted(f"{user}@example.org" for user in users)
 
 
@@ -52,9 +52,9 @@ async def daily(**variables: str) -> asyncio.subprocess.Process:
     )
 
 
-async def test_a_killed_run_is_taken_up_by_the_next(one_table: Table, default_engine: Running, tmp_path: Path) -> None:
-    """Three kills in the midst of the letters: everybody has one, and at most the letters on their way two."""
-    everybody = await planted(one_table)
+async def test_the_next_run_completes_a_killed_one(one_table: Table, default_engine: Running, tmp_path: Path) -> None:
+    """Three kills while emails are sent: everybody gets one; of those being sent at a kill, some come twice."""
+    addresses = await create_subscribers(one_table)
     mailbox = Mailbox()
     async with mail_server(mailbox, tmp_path) as url:
         variables = {
@@ -64,22 +64,22 @@ async def test_a_killed_run_is_taken_up_by_the_next(one_table: Table, default_en
             "RINGSIDE_SMTP_URL": url,
             "RINGSIDE_LOG": "warning",
         }
-        for turn in range(1, 4):
+        for kill in range(1, 4):
             process = await daily(**variables)
-            while len(mailbox.letters) < 30 * turn and process.returncode is None:
+            while len(mailbox.emails) < 30 * kill and process.returncode is None:
                 await asyncio.sleep(0.01)
             assert process.returncode is None, "the run ended before it could be killed"
             process.kill()
             await process.communicate()
         last = await daily(**variables)
-        told = (await last.communicate())[0].decode()
-        assert last.returncode == 0, told
+        output = (await last.communicate())[0].decode()
+        assert last.returncode == 0, output
         again = await daily(**variables)
-        assert f"{READERS} had theirs before" in (await again.communicate())[0].decode()
+        assert f"{SUBSCRIBERS} sent before" in (await again.communicate())[0].decode()
     counts = Counter(mailbox.recipients)
-    assert sorted(counts) == everybody
+    assert sorted(counts) == addresses
     twice = [address for address, count in counts.items() if count > 1]
     assert len(twice) <= 3 * AT_ONCE
     assert max(counts.values()) <= 4
-    ids = {(recipient, letter["Message-ID"]) for recipient, letter in mailbox.letters}
-    assert len(ids) == READERS, "a second letter has another Message-ID than the first"
+    ids = {(recipient, email["Message-ID"]) for recipient, email in mailbox.emails}
+    assert len(ids) == SUBSCRIBERS, "a second email has another Message-ID than the first"

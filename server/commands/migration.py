@@ -1,0 +1,113 @@
+"""`ringside migrate legacy`: words, daily words and subscriptions from another layout of tables."""
+
+from __future__ import annotations
+
+import csv
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from datastore.dynamo import BadKey, Table, key_text, open_table
+from datastore.refusals import InvalidInput
+from resolvers.context import Services
+from resolvers.node_ids import key_of
+from server.commands import Failed, err, out, run_with_services
+from server.legacy import LegacySource, Migration, MigrationOptions, MigrationSummary
+from server.settings import AWS, Settings
+
+
+def legacy(  # noqa: PLR0913 - the options of one command
+    subscriptions: Annotated[str, typer.Option(metavar="TABLE", help="The old table of subscriptions.")],
+    past_words: Annotated[str, typer.Option(metavar="TABLE", help="The old table of past words.")],
+    words_file: Annotated[Path, typer.Option("--words", metavar="FILE", help="The old words, as CSV.")],
+    source_url: Annotated[
+        str | None, typer.Option(help="The engine of the old tables, or `aws`; by default the service's own.")
+    ] = None,
+    users: Annotated[
+        Path | None, typer.Option(help="CSV with the columns email, user: members that have an old address.")
+    ] = None,
+    lists: Annotated[
+        Path | None, typer.Option(help="CSV with the columns list, id: existing lists that continue old ones.")
+    ] = None,
+    create_members: Annotated[  # noqa: FBT002 - Typer's flags are parameters
+        bool, typer.Option("--strangers/--known-only", help="Create members for addresses that no member has.")
+    ] = True,
+    dry_run: Annotated[  # noqa: FBT002
+        bool, typer.Option("--dry-run", help="Write nothing but the report; print what would be written.")
+    ] = False,
+    report: Annotated[Path, typer.Option(help="The CSV file for rows that cannot be migrated.")] = Path(
+        "migration-report.csv"
+    ),
+) -> None:
+    """Migrates the old layout: tables by ListId and SubscriberEmail, and by ListId and Date, and the CSV of words.
+
+    The CSV has the columns ListId, Simplified, Definition and, optionally, ListName, Level, Traditional, Pinyin. The
+    old tables are only read. Safe to repeat: existing records are verified and left alone. Exit code 1 if a row cannot
+    be migrated; the report says why.
+    """
+    if not words_file.is_file():
+        raise Failed(f"There is no file {words_file}.")
+    options = MigrationOptions(
+        users=_read_map(users, "email", "user") if users else {},
+        lists={old: _parse_list_id(new) for old, new in _read_map(lists, "list", "id").items()} if lists else {},
+        dry_run=dry_run,
+        create_members=create_members,
+    )
+
+    async def migrate(services: Services) -> MigrationSummary:
+        async with AsyncExitStack() as stack:
+            old_subscriptions = await stack.enter_async_context(_open_old(services, subscriptions, source_url))
+            old_words = await stack.enter_async_context(_open_old(services, past_words, source_url))
+            return await _migrate(services, LegacySource(old_subscriptions, old_words, words_file), report, options)
+
+    summary = run_with_services(migrate)
+    if dry_run:
+        out.print("Nothing was written. A run without --dry-run would do this:")
+    for line in summary.lines():
+        out.print(line, markup=False)
+    if not summary.complete:
+        raise Failed(f"Some rows cannot be migrated. {report} says which and why.")
+
+
+def _open_old(services: Services, name: str, source_url: str | None) -> AbstractAsyncContextManager[Table]:
+    settings = Settings.load()
+    url = source_url or (AWS if settings.dynamodb_url == AWS else services.table.client.meta.endpoint_url)
+    return open_table(name, url=None if url == AWS else url, region=settings.aws_region)
+
+
+async def _migrate(
+    services: Services, source: LegacySource, report: Path, options: MigrationOptions
+) -> MigrationSummary:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task("Migration", total=None)
+
+        def show(stage: str, rows: int) -> None:
+            bar.update(task, description=f"{stage}: {rows:,} rows")
+
+        return await Migration(services, source, report, options, show).run()
+
+
+def _read_map(path: Path, key: str, value: str) -> dict[str, str]:
+    """Two columns of an operator's CSV file."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = [{(name or "").strip().lower(): text for name, text in row.items()} for row in csv.DictReader(file)]
+        return {row[key].strip(): key_text(row[value].strip()) for row in rows}
+    except (OSError, UnicodeDecodeError, csv.Error, KeyError, AttributeError, BadKey):
+        raise Failed(
+            f"{path} cannot be read: it must be a CSV file in UTF-8 with the columns {key} and {value}, both filled."
+        ) from None
+
+
+def _parse_list_id(node_id: str) -> str:
+    """The key in a list's id as the API shows it."""
+    try:
+        return key_of("WordList", node_id)
+    except InvalidInput:
+        raise Failed(
+            f"{node_id} is not the id of a list. Take it from `{{ wordLists {{ nodes {{ id name }} }} }}`."
+        ) from None
