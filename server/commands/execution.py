@@ -1,4 +1,4 @@
-"""`ringside explain`: what an operation is compiled to."""
+"""`ringside explain`: the code that an operation is compiled to."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Annotated
 
 import orjson
 import typer
+from graphql import ExecutionResult
 
 from schema import schema
 from server.commands import Failed
-from server.compiler.plans import Ready
+from server.compiler import Fallback
 from server.execution.documents import Documents, Faulty
 
 
@@ -21,21 +22,22 @@ def explain(
         str, typer.Option(help="A JSON object. Variables of @skip and @include change what is compiled.")
     ] = "{}",
 ) -> None:
-    """Prints the Python function that answers an operation, or why graphql-core answers it."""
+    """Prints the Python code that an operation is compiled to, or why graphql-core executes it."""
     try:
         values = orjson.loads(variables)
         text = file.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise Failed(f"{error}. Name a file with a document, and give --variables as a JSON object.") from None
+    if not isinstance(values, dict):
+        raise Failed("--variables is not a JSON object.")
     documents = Documents(schema._schema)  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
     try:
-        compiled = documents.operation(text, operation, introspection=True)
+        chosen = documents.operation(text, operation, introspection=True)
     except Faulty as faulty:
         raise Failed(str(faulty)) from None
-    ready = compiled.plans.ready(values, suggestions=True)
-    if isinstance(ready, Ready):
-        print(ready.text, end="")  # noqa: T201 - a command prints
-    elif isinstance(ready, str):
-        raise Failed(f"graphql-core answers this operation: {ready}.")
-    else:
-        raise Failed("; ".join(error.message for error in ready.errors or ()))
+    prepared = chosen.compiled.prepare(values, suggestions=True)
+    if isinstance(prepared, Fallback):
+        raise Failed(f"graphql-core executes this operation: {prepared.reason}.")
+    if isinstance(prepared, ExecutionResult):
+        raise Failed("; ".join(error.message for error in prepared.errors or ()))
+    print(prepared.source, end="")  # noqa: T201 - a command prints

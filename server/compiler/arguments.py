@@ -1,209 +1,146 @@
-"""Variables and arguments: graphql-core's own coercion, and a short way where the outcome is known beforehand.
+"""Arguments: from the document and the variables to a resolver's keyword arguments.
 
-The short way is taken for what needs no looking at: a variable of a built-in scalar that holds a value of just that
-Python type, an argument that is a variable or was coerced when the operation was compiled. Anything else (lists,
-inputs, enums, a wrong value, nothing where something is needed) goes through graphql-core, which also words the errors.
+An argument that is a variable, or was coerced when the operation was compiled, needs no coercing. If that holds for all
+arguments of a field, graphql-core is not called; else it coerces them all, and words the errors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphql import (
     FieldNode,
-    GraphQLBoolean,
+    GraphQLArgument,
     GraphQLError,
     GraphQLField,
-    GraphQLID,
-    GraphQLInt,
-    GraphQLSchema,
-    GraphQLString,
     Node,
-    OperationDefinitionNode,
     Undefined,
     VariableNode,
     get_argument_values,
     get_nullable_type,
-    get_variable_values,
     is_leaf_type,
     is_non_null_type,
 )
-from graphql.execution import VariableValues
-from graphql.utilities import type_from_ast
 from strawberry.relay import GlobalID
-from strawberry.types.arguments import convert_arguments
+from strawberry.types.arguments import StrawberryArgument, convert_arguments
 from strawberry.types.base import StrawberryMaybe, StrawberryOptional
 
 if TYPE_CHECKING:
     from strawberry.schema.schema_converter import GraphQLCoreConverter
 
-    from server.compiler.plan import Step
-
-Coerced: TypeAlias = dict[str, Any]
-_INT = 2**31
-
-
-def _is_int(value: Any) -> bool:
-    return type(value) is int and -_INT <= value < _INT
+    from server.compiler.core import Core
+    from server.compiler.fields import DirectResolver
+    from server.compiler.plan import FieldPlan
 
 
-def _is_text(value: Any) -> bool:
-    return type(value) is str
+class _CoercedArgument(NamedTuple):
+    """An argument whose value is known but for a variable, which is coerced already."""
+
+    name: str
+    variable: str | None
+    value: Any
+    """The value without the variable, or Undefined."""
+    is_required: bool
 
 
-def _is_bool(value: Any) -> bool:
-    return type(value) is bool
+class ArgumentReader:
+    """Reads the arguments of one field whose resolver is called directly."""
 
-
-_EVIDENT: Mapping[Any, Callable[[Any], bool]] = {
-    GraphQLString: _is_text,
-    GraphQLID: _is_text,
-    GraphQLInt: _is_int,
-    GraphQLBoolean: _is_bool,
-}
-
-
-class Variables:
-    """The variables of one operation."""
-
-    def __init__(self, schema: GraphQLSchema, operation: OperationDefinitionNode) -> None:
-        self._schema = schema
-        self._definitions = operation.variable_definitions or ()
-        self._short: list[tuple[str, Callable[[Any], bool], bool, Any]] | None = []
-        for definition in self._definitions:
-            name = definition.variable.name.value
-            type_: Any = type_from_ast(schema, definition.type)
-            needed = is_non_null_type(type_)
-            evident = _EVIDENT.get(type_.of_type if needed else type_)
-            if evident is None:
-                self._short = None
-                return
-            default = Undefined
-            if definition.default_value is not None:
-                values = get_variable_values(schema, [definition], {})
-                default = values.coerced.get(name, Undefined) if isinstance(values, VariableValues) else Undefined
-            self._short.append((name, evident, needed, default))
-
-    def coerced(self, given: Mapping[str, Any], *, suggestions: bool) -> Coerced | list[GraphQLError]:
-        """The values, or what is wrong with them."""
-        short = self._at_once(given)
-        if short is not None:
-            return short
-        values = self.carefully(given, suggestions=suggestions)
-        return values.coerced if isinstance(values, VariableValues) else values
-
-    def carefully(self, given: Mapping[str, Any], *, suggestions: bool) -> VariableValues | list[GraphQLError]:
-        return get_variable_values(
-            self._schema, self._definitions, dict(given), max_errors=50, hide_suggestions=not suggestions
-        )
-
-    def _at_once(self, given: Mapping[str, Any]) -> Coerced | None:
-        if self._short is None:
-            return None
-        found: Coerced = {}
-        for name, evident, needed, default in self._short:
-            value = given.get(name, Undefined)
-            if value is Undefined:
-                if default is not Undefined:
-                    found[name] = default
-                elif needed:
-                    return None
-            elif evident(value) or (value is None and not needed):
-                found[name] = value
-            else:
-                return None
-        return found
-
-
-class Arguments:
-    """The arguments of one field of ours, from the document and the variables to the resolver's parameters."""
-
-    def __init__(self, step: Step, converter: GraphQLCoreConverter) -> None:
-        assert step.source.resolution is not None and step.source.field is not None  # noqa: S101, PT018 - RESOLVER
-        self._definition = step.definition
-        self._node: FieldNode = step.details[0].node
-        self._field = step.source.field
-        self._parameters = step.source.resolution.parameters
-        self._short = _short(step)
+    def __init__(self, field: FieldPlan, source: DirectResolver, converter: GraphQLCoreConverter) -> None:
+        self._definition = field.definition
+        self._node = field.details[0].node
+        self._strawberry_arguments = source.field.arguments
         self._converter = converter
-        self._renamed = _renamed(step, converter)
-        self.lasting = self._renamed is not None
-        """Nothing a resolver could change is among them: they may be read once and given to many records."""
+        self._read_arguments = source.resolution.read_arguments
+        python_names = _python_names(field, source, converter)
+        self.is_reusable = python_names is not None
+        """Whether no value can be changed by a resolver, so that one reading serves many records."""
+        self._coerced = _coerced_arguments(field, python_names or {})
 
-    def read(self, coerced: Coerced, careful: Callable[[], VariableValues], ctx: Any) -> dict[str, Any]:
-        """The resolver's keyword arguments, or the error that the field answers with."""
-        given = self._at_once(coerced)
-        if given is None:
-            given = get_argument_values(self._definition, self._node, careful())
-        return self._parameters.read(self._converted(given), ctx.services.seal)
+    def read(self, variables: Mapping[str, Any], core: Core, ctx: Any) -> dict[str, Any]:
+        """The resolver's keyword arguments; raises the error of the field."""
+        values = self._values(variables)
+        if values is None:
+            values = self._convert(get_argument_values(self._definition, self._node, core.executor.variable_values))
+        elif not self.is_reusable:
+            values = self._convert(values)
+        return self._read_arguments(values, ctx)
 
-    def _at_once(self, coerced: Coerced) -> dict[str, Any] | None:
-        if self._short is None:
+    def _values(self, variables: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The values by name, or None if graphql-core has to coerce them."""
+        if self._coerced is None:
             return None
-        given = {}
-        for name, variable, value, needed in self._short:
-            if variable is not None and variable in coerced:
-                value = coerced[variable]  # noqa: PLW2901 - the variable goes before the default
-            if value is not Undefined:
-                if value is None and needed:
-                    return None
-                given[name] = value
-            elif needed:
+        values = {}
+        for name, variable, constant, is_required in self._coerced:
+            value = constant if variable is None else variables.get(variable, constant)
+            if value is None and is_required:
                 return None
-        return given
+            if value is not Undefined:
+                values[name] = value
+            elif is_required:
+                return None
+        return values
 
-    def _converted(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        if self._renamed is not None:
-            return {self._renamed[name]: value for name, value in given.items()}
+    def _convert(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Strawberry's conversion, to inputs and to Python names."""
         return convert_arguments(
-            dict(given),
-            self._field.arguments,
+            values,
+            self._strawberry_arguments,
             scalar_registry=self._converter.scalar_registry,
             config=self._converter.config,
         )
 
 
-def _short(step: Step) -> list[tuple[str, str | None, Any, bool]] | None:
-    """Of each argument: its name, its variable, its value without that variable, and whether null is refused."""
-    node = step.details[0].node
-    given = {argument.name.value: argument for argument in node.arguments or ()}
-    short = []
-    for name, definition in step.definition.args.items():
-        argument = given.get(name)
-        variable = argument.value.name.value if argument and isinstance(argument.value, VariableNode) else None
-        if argument and not variable and _has_variable(argument):
+def _coerced_arguments(field: FieldPlan, python_names: Mapping[str, str]) -> list[_CoercedArgument] | None:
+    """Each argument, under its Python name if there is one; None if graphql-core has to coerce them in each request."""
+    given = {argument.name.value: argument for argument in field.details[0].node.arguments or ()}
+    arguments = []
+    for name, definition in field.definition.args.items():
+        node = given.get(name)
+        variable = node.value.name.value if node and isinstance(node.value, VariableNode) else None
+        if variable is None and _has_variable(node):
             return None
-        alone = FieldNode(name=node.name, arguments=(argument,) if argument and not variable else ())
         try:
-            values = get_argument_values(GraphQLField(step.type, {name: definition}), alone)
+            value = _constant(field, name, definition, without_argument=variable is not None)
         except GraphQLError:
             if variable is None:
                 return None
-            values = {}
-        short.append((name, variable, values.get(name, Undefined), is_non_null_type(definition.type)))
-    return short
+            value = Undefined  # required, so the variable has to be there
+        arguments.append(
+            _CoercedArgument(python_names.get(name, name), variable, value, is_non_null_type(definition.type))
+        )
+    return arguments
+
+
+def _constant(field: FieldPlan, name: str, definition: GraphQLArgument, *, without_argument: bool) -> Any:
+    """The value of an argument in the document, or its default."""
+    node = field.details[0].node
+    arguments = () if without_argument else tuple(node for node in node.arguments or () if node.name.value == name)
+    alone = FieldNode(name=node.name, arguments=arguments)
+    return get_argument_values(GraphQLField(field.type, {name: definition}), alone).get(name, Undefined)
 
 
 def _has_variable(node: Node | None) -> bool:
     if isinstance(node, VariableNode):
         return True
     inside = (*getattr(node, "values", ()), *getattr(node, "fields", ()), getattr(node, "value", None))
-    return any(_has_variable(one) for one in inside if isinstance(one, Node))
+    return any(_has_variable(inner) for inner in inside if isinstance(inner, Node))
 
 
-def _renamed(step: Step, converter: GraphQLCoreConverter) -> dict[str, str] | None:
-    """The Python name of each argument, if none needs converting: only leaves do not."""
-    assert step.source.field is not None  # noqa: S101 - RESOLVER
+def _python_names(field: FieldPlan, source: DirectResolver, converter: GraphQLCoreConverter) -> dict[str, str] | None:
+    """The Python name of each argument, if Strawberry would convert no value: it leaves leaves as they are."""
     names = {}
-    for argument in step.source.field.arguments:
+    for argument in source.field.arguments:
         name = converter.config.name_converter.from_argument(argument)
-        type_ = argument.type
-        if isinstance(type_, StrawberryMaybe) or not is_leaf_type(get_nullable_type(step.definition.args[name].type)):
-            return None
-        if isinstance(type_, StrawberryOptional):
-            type_ = type_.of_type
-        if type_ is GlobalID:
+        if not _is_plain_leaf(argument, field.definition.args[name]):
             return None
         names[name] = argument.python_name
     return names
+
+
+def _is_plain_leaf(argument: StrawberryArgument, definition: GraphQLArgument) -> bool:
+    type_ = argument.type
+    if isinstance(type_, StrawberryMaybe) or not is_leaf_type(get_nullable_type(definition.type)):
+        return False
+    return (type_.of_type if isinstance(type_, StrawberryOptional) else type_) is not GlobalID

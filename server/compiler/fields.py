@@ -1,71 +1,137 @@
-"""How a field's value is had: what may be done instead of calling the schema's resolver, because it is the same.
+"""Where a field's value comes from, and which record belongs to which object type.
 
-| kind      | what                                                   | recognised by                                   |
-|-----------|--------------------------------------------------------|-------------------------------------------------|
-| TYPENAME  | the name of the object's type                          | `__typename`                                    |
-| ATTRIBUTE | an attribute of the record                             | a Strawberry field, no resolver, no extensions  |
-| OF_TYPE   | a function of the record, made for the object's type   | `of_type` of the resolver (ids of nodes)        |
-| RESOLVER  | a resolver of ours: context, record, arguments         | `resolution` of the resolver (schema/fields.py) |
-| ANYTHING  | the schema's resolver, with graphql-core's information | everything else                                 |
+The compiler skips Strawberry and graphql-core where the outcome is known beforehand. It recognises that by:
 
-Whatever Strawberry may put between a field and its resolver (extensions, permissions, handlers of exceptions, a default
-resolver of the application's own) makes it ANYTHING.
+| field source     | the value                              | recognised by                                       |
+|------------------|----------------------------------------|-----------------------------------------------------|
+| `TypeName`       | the name of the object's type          | `__typename`                                        |
+| `Attribute`      | an attribute of the record             | a Strawberry field without a resolver               |
+| `RecordFunction` | a function of the record               | the attribute `of_type` of Strawberry's resolver    |
+| `DirectResolver` | a resolver's answer                    | the attribute `resolution` of Strawberry's resolver |
+| `SchemaResolver` | what graphql-core's own call answers   | everything else                                     |
+
+`of_type(name)` makes the function for the object type of that name; `resolution` is a `Resolution`. The third thing a
+schema may say is `kinds` on a type's `is_type_of`: the classes whose instances are of that type.
+
+Anything Strawberry puts between a field and its resolver (extensions, permissions, exception handlers, a default
+resolver other than `getattr`) makes it a `SchemaResolver`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import Any, Protocol, TypeAlias
 
-from graphql import GraphQLField, GraphQLObjectType, GraphQLSchema, OperationType
+from graphql import GraphQLAbstractType, GraphQLField, GraphQLObjectType, GraphQLSchema, OperationType
 from strawberry.types.field import StrawberryField
 
-if TYPE_CHECKING:
-    from schema.fields import Resolution
 
-TYPENAME, ATTRIBUTE, OF_TYPE, RESOLVER, ANYTHING = "typename", "attribute", "of_type", "resolver", "anything"
+class Resolution(Protocol):
+    """A resolver that may be called without Strawberry: `resolver(ctx, record, /, **arguments)`."""
+
+    @property
+    def resolver(self) -> Callable[..., Any]: ...
+
+    @property
+    def of_record(self) -> bool:
+        """Whether the resolver takes the record."""
+
+    @property
+    def is_async(self) -> bool: ...
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether the resolver takes a list of records instead of one, and answers with a list of values."""
+
+    def read_arguments(self, values: Mapping[str, Any], ctx: Any) -> dict[str, Any]:
+        """The resolver's keyword arguments, from coerced values under their Python names."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Where a field's value comes from."""
-
-    kind: str
-    attribute: str = ""
-    function: Callable[[Any], Any] | None = None
-    resolution: Resolution | None = None
-    field: StrawberryField | None = None
+class TypeName:
+    """The name of the object's type."""
 
 
-def source_of(parent: GraphQLObjectType, name: str, definition: GraphQLField, schema: GraphQLSchema) -> Source:
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute of the record."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFunction:
+    """A function of the record alone."""
+
+    function: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DirectResolver:
+    """A resolver that is called without Strawberry."""
+
+    resolution: Resolution
+    field: StrawberryField
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaResolver:
+    """The schema's own resolver, called as graphql-core calls it."""
+
+
+FieldSource: TypeAlias = TypeName | Attribute | RecordFunction | DirectResolver | SchemaResolver
+
+
+def field_source(parent: GraphQLObjectType, name: str, definition: GraphQLField, schema: GraphQLSchema) -> FieldSource:
     """Where the value of this field comes from."""
     if name == "__typename":
-        return Source(TYPENAME)
+        return TypeName()
     field = definition.extensions.get("strawberry-definition")
-    if not isinstance(field, StrawberryField) or not _is_bare(field, schema):
-        return Source(ANYTHING)
+    if not isinstance(field, StrawberryField) or not _is_unwrapped(field, schema):
+        return SchemaResolver()
     if field.base_resolver is None:
-        return Source(ATTRIBUTE, attribute=field.python_name) if field.default_resolver is getattr else Source(ANYTHING)
+        return Attribute(field.python_name) if field.default_resolver is getattr else SchemaResolver()
     function = field.base_resolver.wrapped_func
     if hasattr(function, "of_type"):
-        return Source(OF_TYPE, function=function.of_type(parent.name))
+        return RecordFunction(function.of_type(parent.name))
     if hasattr(function, "resolution") and parent is not schema.get_root_type(OperationType.SUBSCRIPTION):
-        return Source(RESOLVER, resolution=function.resolution, field=field)
-    return Source(ANYTHING)
+        return DirectResolver(function.resolution, field)
+    return SchemaResolver()
 
 
-def _is_bare(field: StrawberryField, schema: GraphQLSchema) -> bool:
-    strawberry = getattr(schema, "_strawberry_schema", None)
+def _is_unwrapped(field: StrawberryField, schema: GraphQLSchema) -> bool:
+    """Whether Strawberry puts nothing between the field and its resolver."""
+    strawberry_schema = getattr(schema, "_strawberry_schema", None)
     return (
         not field.extensions
         and not field.is_subscription
         and type(field).get_result is StrawberryField.get_result
-        and not getattr(strawberry, "exception_handlers", ())
+        and not getattr(strawberry_schema, "exception_handlers", ())
     )
 
 
-def kinds_of(type_: GraphQLObjectType) -> tuple[type, ...] | None:
-    """The classes whose instances are of this type, where that is all the type's own check looks at."""
-    kinds: tuple[type, ...] | None = getattr(getattr(type_.is_type_of, "__func__", None), "kinds", None)
-    return kinds
+def record_classes(type_: GraphQLObjectType) -> tuple[type, ...] | None:
+    """The classes whose instances are of this type, if the type's own check looks at nothing else."""
+    classes: tuple[type, ...] | None = getattr(getattr(type_.is_type_of, "__func__", None), "kinds", None)
+    return classes
+
+
+def type_names_by_class(schema: GraphQLSchema, type_: GraphQLAbstractType) -> dict[type, str]:
+    """The object type of each class of records; empty unless the class alone decides."""
+    definition = type_.extensions.get("strawberry-definition")
+    if definition is None or getattr(definition, "resolve_type", None) is not None:
+        return {}
+    classes_by_name: dict[str, tuple[type, ...]] = {}
+    for possible in schema.get_possible_types(type_):
+        classes = record_classes(possible)
+        if not classes:
+            return {}
+        classes_by_name[possible.name] = classes
+    return {
+        class_: next(name for name, classes in classes_by_name.items() if issubclass(class_, classes))
+        for class_ in chain.from_iterable(classes_by_name.values())
+        # Instances of a Strawberry class go by other rules, which Strawberry's own type resolver knows.
+        if not hasattr(class_, "__strawberry_definition__")
+    }

@@ -1,7 +1,8 @@
-"""Leaves: what a scalar or an enum becomes in an answer, and the test that says it is that already.
+"""Leaves: scalars and enums in an answer.
 
-`tested(type, v)` is an expression, written into the generated code: where it is true, the value needs no completing.
-Everything else goes through `leaf`, which is graphql-core's completion of a leaf and its errors.
+`unchanged_test(type, "value")` is a Python expression, written into generated code: where it is true, the value is
+already what the answer holds. Every other value goes through `leaf_completer`, which completes it, or fails, as
+graphql-core does.
 """
 
 from __future__ import annotations
@@ -22,67 +23,71 @@ from graphql import (
 from graphql.execution import Executor
 from graphql.pyutils import is_awaitable
 
-_TESTED = {
+_UNCHANGED_TESTS = {
     GraphQLString: "type({v}) is str",
     GraphQLID: "type({v}) is str",
-    # Narrower than GraphQL's Int, since Python compares numbers of up to 30 bits fastest; `leaf` sees to the others.
+    # Narrower than GraphQL's Int, because Python compares numbers of up to 30 bits fastest.
     GraphQLInt: "type({v}) is int and -1073741823 <= {v} and {v} <= 1073741823",
-    GraphQLFloat: "type({v}) is float and {v} - {v} == 0.0",  # infinities and NaN are no GraphQL numbers
+    GraphQLFloat: "type({v}) is float and {v} - {v} == 0.0",  # GraphQL has no infinities and no NaN
     GraphQLBoolean: "type({v}) is bool",
 }
 
-COMMON: set[type] = {str, int, float, bool, list, tuple, dict}
-"""Classes whose instances are known to be no exceptions and not to be waited for; see `plain`."""
+ORDINARY_CLASSES: set[type] = {str, int, float, bool, list, tuple, dict}
+"""Classes whose instances are known to be neither exceptions nor awaitable; see `is_ordinary`."""
+MAX_ORDINARY_CLASSES = 10_000
+"""Classes made at run time must not fill the memory."""
 
 
-class Later(Exception):
-    """A value that has to be waited for where none was expected."""
+class UnexpectedAwaitable(Exception):
+    """A value turned out to be awaitable where code that does not wait wanted to complete it."""
 
-    def __init__(self, awaitable: Awaitable[Any], *, complete: bool = False) -> None:
-        super().__init__("a value that has to be waited for")
+    def __init__(self, awaitable: Awaitable[Any], *, is_completed: bool = False) -> None:
+        super().__init__("a value that has to be awaited")
         self.awaitable = awaitable
-        self.complete = complete
-        """What comes of it needs no completing any more."""
+        self.is_completed = is_completed
+        """Whether the awaited value is part of the answer as it is."""
 
 
-def tested(type_: GraphQLNamedType, v: str) -> str | None:
-    """An expression that is true of a value, the variable `v`, which stands in the answer as it is."""
-    test = _TESTED.get(type_)  # type: ignore[call-overload]
-    return test.format(v=v) if test else None
+def unchanged_test(type_: GraphQLNamedType, variable: str) -> str | None:
+    """An expression that is true where the variable's value is in the answer as it is."""
+    test = _UNCHANGED_TESTS.get(type_)  # type: ignore[call-overload]
+    return test.format(v=variable) if test else None
 
 
-def names_of(type_: GraphQLNamedType) -> tuple[type, dict[Any, str]] | None:
-    """The Python enum behind a GraphQL enum, and the name of each of its members."""
-    kind = getattr(type_, "wrapped_cls", None)
-    if not isinstance(type_, GraphQLEnumType) or kind is None:
+def enum_names(type_: GraphQLNamedType) -> tuple[type, dict[Any, str]] | None:
+    """The Python enum of a GraphQL enum, and the GraphQL name of each member."""
+    python_enum = getattr(type_, "wrapped_cls", None)
+    if not isinstance(type_, GraphQLEnumType) or python_enum is None:
         return None
-    return kind, {member: type_.coerce_output_value(member) for member in kind}
+    return python_enum, {member: type_.coerce_output_value(member) for member in python_enum}
 
 
-def plain(value: Any) -> bool:
-    """Whether this is a value: neither an exception nor to be waited for. Remembered by class."""
-    kind = type(value)
-    if kind in COMMON:
+def is_ordinary(value: Any) -> bool:
+    """Whether a value is neither an exception nor awaitable nor undefined. Classes are remembered."""
+    class_ = type(value)
+    if class_ in ORDINARY_CLASSES:
         return True
     if isinstance(value, Exception) or is_awaitable(value) or value is Undefined:
         return False
-    if len(COMMON) < 10_000:  # noqa: PLR2004 - classes made at run time must not fill the memory
-        COMMON.add(kind)
+    if len(ORDINARY_CLASSES) < MAX_ORDINARY_CLASSES:
+        ORDINARY_CLASSES.add(class_)
     return True
 
 
-def leaf(type_: Any) -> Callable[[Any], Any]:
-    """Completes a leaf of this type as graphql-core does; null stays null."""
+def leaf_completer(type_: Any) -> Callable[[Any], Any]:
+    """A function that completes values of this leaf type as graphql-core does; null stays null."""
     coerce = type_.coerce_output_value
 
-    def completed(value: Any) -> Any:
+    def complete(value: Any) -> Any:
         if value is None or value is Undefined:
             return None
-        if type(value) in COMMON or plain(value):
-            found = coerce(value)
-            return found if found is not None and found is not Undefined else Executor.complete_leaf_value(type_, value)
+        if type(value) in ORDINARY_CLASSES or is_ordinary(value):
+            coerced = coerce(value)
+            if coerced is None or coerced is Undefined:
+                return Executor.complete_leaf_value(type_, value)  # raises, in graphql-core's words
+            return coerced
         if isinstance(value, Exception):
             raise value
-        raise Later(value)
+        raise UnexpectedAwaitable(value)
 
-    return completed
+    return complete

@@ -1,6 +1,7 @@
-"""Where something stands in an answer: a chain of tuples, cheap to make for every item of every list.
+"""Response paths: where a value belongs in an answer.
 
-(before, key, object type) is just what graphql-core's `Path` is, so `path_of` makes one of it where one is needed.
+A path is a chain of tuples (parent path, response key or list index, name of the object type), cheap to make for every
+item of a list. None is the answer itself. graphql-core's `Path` has the same three fields; `core_path` converts.
 """
 
 from __future__ import annotations
@@ -9,30 +10,32 @@ from typing import Any, TypeAlias
 
 from graphql.pyutils import Path
 
-Chain: TypeAlias = tuple[Any, str | int, str | None] | None
+ResponsePath: TypeAlias = tuple[Any, str | int, str | None] | None
 
 
-def parts_of(chain: Chain) -> list[Any]:
-    parts = []
-    while chain is not None:
-        parts.append(chain)
-        chain = chain[0]
-    return parts[::-1]
+def ancestry(path: ResponsePath) -> list[Any]:
+    """The paths from the root's field down to this one."""
+    links = []
+    while path is not None:
+        links.append(path)
+        path = path[0]
+    return links[::-1]
 
 
-def is_beneath(chain: Chain, place: Chain) -> bool:
-    if place is None:
+def is_within(path: ResponsePath, ancestor: ResponsePath) -> bool:
+    """Whether a path is the other one or lies below it."""
+    if ancestor is None:
         return True
-    while chain is not None:
-        if chain == place:
+    while path is not None:
+        if path == ancestor:
             return True
-        chain = chain[0]
+        path = path[0]
     return False
 
 
-def path_of(chain: Chain) -> Path:
-    """graphql-core's own form of a path."""
-    path: Path | None = None
-    for _, key, name in parts_of(chain):
-        path = Path(path, key, name)
-    return path  # type: ignore[return-value]
+def core_path(path: ResponsePath) -> Path:
+    """graphql-core's form of a path."""
+    converted: Path | None = None
+    for _, key, type_name in ancestry(path):
+        converted = Path(converted, key, type_name)
+    return converted  # type: ignore[return-value]  # only the answer itself has none

@@ -1,430 +1,202 @@
-"""One run of a plan: what the generated functions call, and the waiting between them.
+"""The runtime of compiled plans: executes generated code and awaits what it leaves.
 
 Laws
-- Generated functions never wait. A field that has to be waited for leaves null in its place and itself in `pending`;
-  when they return, `drive` waits for all of `pending` at once and puts each value in its place, and so on inside.
-- Of a field whose resolver takes many records (`together`), all that are pending are asked for in one call.
-- A single wait needs no task of its own. Several are tasks; no coroutine is ever begun outside the task it ends in,
-  since timeouts belong to the task that began them.
-- Errors are graphql-core's: its executor, made when first needed, locates and collects them, and completes every value
-  that the plan does not know. Null moves up by raising while functions run; after a wait, by finding the nearest place
-  that may be null in the answer. What was still being waited for beneath it is cancelled.
+- Generated code never awaits. It leaves null in the place of an async field and an entry in `pending`. The runtime
+  awaits all entries at once, puts each value in its place, and goes on with the entries that this has left.
+- One call of a batched resolver answers all entries of its field that are pending at that time.
+- A single call needs no task. Several calls are tasks; a coroutine begins and ends in the same one.
+- Errors are graphql-core's: its executor locates and collects them. While generated code runs, null propagates by
+  raising. After an await, the nearest place that may be null is set to null, and what is awaited below it is cancelled.
 """
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from graphql import (
-    ExecutionResult,
-    GraphQLError,
-    get_argument_values,
-    get_nullable_type,
-    is_non_null_type,
-    located_error,
-)
-from graphql.execution import Executor, VariableValues
-from graphql.pyutils import Path, is_awaitable
+from graphql import ExecutionResult, GraphQLError, is_non_null_type, located_error
+from graphql.execution import Executor
 
-from server.compiler.leaves import Later
-from server.compiler.paths import Chain, is_beneath, parts_of, path_of
-from server.compiler.plan import Selection, Step
-
-if TYPE_CHECKING:
-    from server.compiler.plans import Plan
-
-Holder: TypeAlias = dict[str, Any] | list[Any]
+from server.compiler.compiled import CompiledField, CompiledPlan
+from server.compiler.core import Core
+from server.compiler.leaves import UnexpectedAwaitable
+from server.compiler.null_propagation import nullable_ancestor, set_null
+from server.compiler.paths import ResponsePath, core_path
+from server.compiler.pending import Call, Pending, PendingField, PendingValue, Slot, calls_for, drop_within, path_of
+from server.compiler.plan import SelectionPlan
+from server.compiler.tasks import TaskTree
 
 
-class Awaited:
-    """A value that turned up where none was expected to be waited for: of a field, or of a list's item."""
+class Execution:
+    """One execution of a compiled plan."""
 
-    __slots__ = ("at", "awaitable", "complete", "holder", "key", "step", "type")
-
-    def __init__(self, step: Step, type_: Any, holder: Holder, key: str | int, at: Chain, later: Later) -> None:
-        self.step, self.type, self.holder, self.key, self.at = step, type_, holder, key, at
-        self.awaitable, self.complete = later.awaitable, later.complete
-
-    def close(self) -> None:
-        """Nobody is going to wait for it any more, if nobody has begun to."""
-        if inspect.iscoroutine(self.awaitable) and inspect.getcoroutinestate(self.awaitable) == inspect.CORO_CREATED:
-            self.awaitable.close()
-
-
-Pending: TypeAlias = "tuple[Step, Any, dict[str, Any], Chain] | Awaited"
-
-
-class Run:
-    """One operation being answered."""
-
-    __slots__ = (
-        "_arguments", "_below", "_cancelled", "_coerced", "_executor", "_made", "_plan", "_running",
-        "ctx", "data", "pending", "root",
-    )  # fmt: skip
+    __slots__ = ("_answer", "_arguments", "_plan", "_root", "_tasks", "_variables", "core", "ctx", "pending")
 
     def __init__(
-        self,
-        plan: Plan,
-        ctx: Any,
-        coerced: dict[str, Any],
-        arguments: dict[Step, dict[str, Any]],
-        executor: Callable[[], Executor[Any]],
+        self, plan: CompiledPlan, variables: dict[str, Any], ctx: Any, build_executor: Callable[[], Executor[Any]]
     ) -> None:
         self._plan = plan
-        self._coerced = coerced
-        self._made = executor
-        self._executor: Executor[Any] | None = None
-        self._arguments = arguments
-        self._running: dict[asyncio.Task[None], Chain] = {}
-        self._below: dict[Chain, list[asyncio.Task[None]]] | None = None
-        self._cancelled: set[asyncio.Task[None]] = set()
+        self._variables = variables
+        self._arguments: dict[CompiledField, dict[str, Any]] = {}
+        self._tasks = TaskTree()
+        self._root: SelectionPlan | None = None
+        self._answer: Any = None
         self.ctx = ctx
+        self.core = Core(build_executor)
         self.pending: list[Pending] = []
-        self.data: dict[str, Any] | None = None
-        self.root: Selection | None = None
 
-    @property
-    def executor(self) -> Executor[Any]:
-        if self._executor is None:
-            self._executor = self._made()
-        return self._executor
-
-    async def result(self, value: Any) -> ExecutionResult:
-        """The answer to the operation for this root value."""
-        whole: dict[str, Any] | None = {}
-        for fill, selection in self._plan.roots:
-            self.root = selection
+    async def run(self, root_value: Any) -> ExecutionResult:
+        """The result of the operation."""
+        answer: dict[str, Any] = {}
+        for fields, selection in self._plan.roots:
+            self._root = selection
             try:
-                self.data = fill(self, value, None)
+                self._answer = fields(self, root_value, None)
                 if self.pending:
-                    await self._drive(self._taken())
+                    await self._await(self._take_calls())
             except GraphQLError as error:
-                self.executor.collected_errors.add(error, None)
-                self._discard()
-                self.data = None
-            if self.data is None:
-                whole = None
-                break
-            whole = {**whole, **self.data} if whole else self.data
-        errors = self._executor.collected_errors.errors if self._executor is not None else None
-        return ExecutionResult(whole, errors or None)
+                self.core.executor.collected_errors.add(error, None)
+                drop_within(self.pending, None)
+                self._answer = None
+            if self._answer is None:
+                return ExecutionResult(None, self.core.errors)
+            answer = {**answer, **self._answer} if answer else self._answer
+        return ExecutionResult(answer, self.core.errors)
 
     # ── called by generated code ──
 
-    def arguments(self, step: Step) -> dict[str, Any]:
-        """A resolver's keyword arguments; the same for every record of a list, and for the next run that is alike."""
-        known = self._arguments.get(step)
-        if known is None:
-            known = self._plan.arguments_of(step).read(self._coerced, lambda: self._variables, self.ctx)
-            if self._plan.arguments_of(step).lasting:
-                self._arguments[step] = known
-        return known
+    def arguments(self, field: CompiledField) -> dict[str, Any]:
+        """The keyword arguments of a resolver, read once for all its records if no resolver can change them."""
+        arguments = self._arguments.get(field)
+        if arguments is None and field.arguments is not None:
+            arguments = field.arguments.read(self._variables, self.core, self.ctx)
+            if field.arguments.is_reusable:
+                self._arguments[field] = arguments
+        return arguments or {}
 
-    @property
-    def _variables(self) -> VariableValues:
-        return self.executor.variable_values
+    def null_error(self, field: CompiledField) -> TypeError:
+        return TypeError(f"Cannot return null for non-nullable field {field.plan.parent}.{field.plan.name}.")
 
-    def asked(self, step: Step, record: Any, path: Chain) -> Any:
-        """What the schema's own resolver answers."""
-        executor, at = self.executor, path_of((path, step.key, step.parent.name))
-        info = executor.build_resolve_info(step.definition, step.nodes, step.parent, at)
-        definition, node = step.definition, step.details[0].node
-        given = get_argument_values(definition, node, executor.variable_values) if definition.args else {}
-        found = (definition.resolve or executor.field_resolver)(record, info, **given)
-        if is_awaitable(found):
-            raise Later(found)
-        return found
+    def field_error(self, field: CompiledField, answer: Any, path: ResponsePath, error: Exception) -> None:
+        """Collect the error of a field that may be null, or raise it."""
+        plan = field.plan
+        self._handle_error(Slot(field, plan.type, answer, plan.key, (path, plan.key, plan.parent.name)), error)
 
-    def core(self, step: Step, type_: Any, value: Any, at: Chain) -> Any:
-        """The value as graphql-core completes it."""
-        if isinstance(value, Exception):
-            raise value
-        if is_awaitable(value):
-            raise Later(value)
-        return self._by_core(step, type_, value, at)
+    def item_error(
+        self, field: CompiledField, type_: Any, items: list[Any], index: int, path: ResponsePath, error: Exception
+    ) -> None:
+        """Collect the error of a list item that may be null, or raise it."""
+        self._handle_error(Slot(field, type_, items, index, (path, index, None)), error)
 
-    def _by_core(self, step: Step, type_: Any, value: Any, at: Chain) -> Any:
-        found = self.executor.complete_value(type_, step.details, self._info(step, at), path_of(at), value, None)
-        if is_awaitable(found):
-            raise Later(found, complete=True)
-        return found
+    def assign(self, field: CompiledField, answer: Any, path: ResponsePath, value: Any) -> None:
+        """Complete the value of an async field and put it in its place."""
+        plan = field.plan
+        self._fill(Slot(field, plan.type, answer, plan.key, (path, plan.key, plan.parent.name)), value)
 
-    def is_of(self, step: Step, type_: Any, value: Any, at: Chain) -> bool:
-        """Whether a value is of an object type whose own check must be asked; if not, graphql-core says so."""
-        if isinstance(value, Exception) or is_awaitable(value):
-            return False
-        return _said(type_.is_type_of(value, self._info(step, at)))
-
-    def runtime(self, step: Step, type_: Any, fills: Mapping[str, Any], value: Any, at: Chain) -> Any:
-        """The function for the object type behind an interface or union; None leaves it to graphql-core."""
-        if isinstance(value, Exception) or is_awaitable(value):
-            return None
-        info = self._info(step, at)
-        name: Any = (type_.resolve_type or self.executor.type_resolver)(value, info, type_)
-        if is_awaitable(name):
-            raise Later(_completed(self.executor, step, type_, value, path_of(at), name), complete=True)
-        fill = fills.get(name) if isinstance(name, str) else None
-        if fill is not None:
-            found: Any = self.executor.schema.get_type(name)
-            if found.is_type_of is not None and not _said(found.is_type_of(value, info)):
-                return None
-        return fill
-
-    def _info(self, step: Step, at: Chain) -> Any:
-        return self.executor.build_resolve_info(step.definition, step.nodes, step.parent, path_of(at))
-
-    def null(self, step: Step) -> TypeError:
-        return TypeError(f"Cannot return null for non-nullable field {step.parent}.{step.name}.")
-
-    def failed(self, step: Step, holder: dict[str, Any], path: Chain, error: Exception) -> None:
-        """A field's error: collected, and null in its place; or raised, where null cannot stand."""
-        at = (path, step.key, step.parent.name)
-        if isinstance(error, Later):
-            self.pending.append(Awaited(step, step.type, holder, step.key, at, error))
+    def _handle_error(self, slot: Slot, error: Exception) -> None:
+        if isinstance(error, UnexpectedAwaitable):
+            self.pending.append(PendingValue(slot, error))
             return
-        self._handled(step, step.type, at, error)
-
-    def failed_item(self, step: Step, type_: Any, holder: list[Any], place: int, path: Chain, error: Exception) -> None:
-        at = (path, place, None)
-        if isinstance(error, Later):
-            self.pending.append(Awaited(step, type_, holder, place, at, error))
-            return
-        self._handled(step, type_, at, error)
-
-    def _handled(self, step: Step, type_: Any, at: Chain, error: Exception) -> None:
         try:
-            self.executor.handle_field_error(error, type_, step.details, path_of(at))
+            self.core.handle_error(slot.field, slot.type, slot.path, error)
         finally:
-            self._discard(at)
+            drop_within(self.pending, slot.path)
 
-    # ── waiting ──
+    # ── awaiting ──
 
-    async def _drive(self, entries: list[Pending]) -> None:
-        while entries:
-            jobs = _jobs(entries)
-            if len(jobs) > 1:
-                await self._at_once(jobs)
+    def _take_calls(self) -> list[Call]:
+        """The calls for what became pending since the last time; nothing is awaited meanwhile."""
+        entries, self.pending = self.pending, []
+        return calls_for(entries)
+
+    async def _await(self, calls: list[Call]) -> None:
+        """Make these calls, then those for what their values leave pending, and so on."""
+        while calls:
+            if len(calls) > 1:
+                await self._await_at_once(calls)
                 return
-            entries = await self._done(jobs[0])
+            await self._answer_call(calls[0])
+            calls = self._take_calls()
 
-    async def _at_once(self, jobs: Sequence[list[Pending]]) -> None:
-        tasks = []
-        for job in jobs:
-            task = asyncio.ensure_future(self._alone(job))
-            self._note(task, _place(job))
-            tasks.append(task)
+    async def _await_at_once(self, calls: list[Call]) -> None:
         try:
-            for ended in await asyncio.gather(*tasks, return_exceptions=True):
-                if isinstance(ended, BaseException) and not isinstance(ended, asyncio.CancelledError):
-                    raise ended
-            if any(task.cancelled() and task not in self._cancelled for task in tasks):
-                raise asyncio.CancelledError
+            await self._tasks.run([(path_of(call), self._await([call])) for call in calls])
         finally:
-            for task, job in zip(tasks, jobs, strict=True):
-                self._running.pop(task, None)
-                self._cancelled.discard(task)
-                if isinstance(job[0], Awaited):
-                    job[0].close()
+            for call in calls:
+                if isinstance(call, PendingValue):
+                    call.close()
 
-    async def _alone(self, job: list[Pending]) -> None:
-        await self._drive(await self._done(job))
+    async def _answer_call(self, call: Call) -> None:
+        """Await the values of a call and put them in their places."""
+        if isinstance(call, PendingValue):
+            await self._await_value(call)
+            return
+        field = call[0][0]
+        values = await self._call_resolver(field, call)
+        if field.assign is not None:
+            field.assign(self, call, values)
+            return
+        for (_, _, answer, path), value in zip(call, values, strict=True):
+            self.assign(field, answer, path, value)
 
-    async def _done(self, job: list[Pending]) -> list[Pending]:
-        """Waits for the values of a job, puts them in their places, and returns what is pending inside of them."""
-        entry = job[0]
-        if isinstance(entry, Awaited):
-            return await self._unexpected(entry)
-        step = entry[0]
-        resolution = step.source.resolution
-        assert resolution is not None  # noqa: S101 - only resolvers of ours are pending by their records
-        if resolution.is_together:
-            values = await self._together(step, resolution, job)
-        else:
-            values = [await self._one(step, resolution, entry[1])]
-        if step.settle is not None:
-            step.settle(self, job, values)
-        else:
-            for (_, _, holder, path), value in zip(job, values, strict=True):  # type: ignore[misc]
-                self.put(step, holder, path, value)
-        return self._taken()
-
-    def _taken(self) -> list[Pending]:
-        """What became pending since it was last taken. Nobody waits while there is something to take."""
-        taken, self.pending = self.pending, []
-        return taken
-
-    async def _one(self, step: Step, resolution: Any, record: Any) -> Any:
+    async def _call_resolver(self, field: CompiledField, entries: list[PendingField]) -> Sequence[Any]:
+        """The value of each entry, or its error."""
+        resolution = field.resolution
+        assert resolution is not None  # noqa: S101 - async fields have one
         try:
-            given = self.arguments(step) if step.definition.args or resolution.parameters.window else {}
-            records = (record,) if resolution.of_record else ()
-            return await resolution.resolver(self.ctx, *records, **given)
-        except Exception as error:  # noqa: BLE001 - it becomes the field's
-            return error
-
-    async def _together(self, step: Step, resolution: Any, job: list[Any]) -> Sequence[Any]:
-        try:
-            given = self.arguments(step) if step.definition.args or resolution.parameters.window else {}
-            values: Sequence[Any] = await resolution.resolver(self.ctx, [entry[1] for entry in job], **given)
-        except Exception as error:  # noqa: BLE001 - it becomes each field's
-            return [error] * len(job)
-        if len(values) != len(job):
-            name = resolution.resolver.__name__
-            return [TypeError(f"{name} gave {len(values)} answers for {len(job)} records.")] * len(job)
+            arguments = self.arguments(field) if field.arguments is not None else {}
+            if not field.is_batched:
+                record = (entries[0][1],) if resolution.of_record else ()
+                return [await resolution.resolver(self.ctx, *record, **arguments)]
+            values: Sequence[Any] = await resolution.resolver(self.ctx, [entry[1] for entry in entries], **arguments)
+            if len(values) != len(entries):
+                name = resolution.resolver.__name__
+                raise TypeError(f"{name} gave {len(values)} answers for {len(entries)} records.")  # noqa: TRY301
+        except Exception as error:  # noqa: BLE001 - it becomes the error of each entry
+            return [error] * len(entries)
         return values
 
-    def put(self, step: Step, holder: dict[str, Any], path: Chain, value: Any) -> None:
-        at = (path, step.key, step.parent.name)
+    async def _await_value(self, pending: PendingValue) -> None:
         try:
-            holder[step.key] = self._finished(step, step.type, value, at)
-        except Later as later:
-            self.pending.append(Awaited(step, step.type, holder, step.key, at, later))
-        except Exception as error:  # noqa: BLE001 - it becomes the field's
-            self._bubbled(step, step.type, at, error)
+            value = await pending.found.awaitable
+        except Exception as error:  # noqa: BLE001 - it becomes the error of this place
+            value = error
+        self._fill(pending.slot, value, is_completed=pending.found.is_completed)
 
-    async def _unexpected(self, entry: Awaited) -> list[Pending]:
-        try:
-            value = await entry.awaitable
-            if not entry.complete:
-                value = self._finished(entry.step, entry.type, value, entry.at)
-            entry.holder[entry.key] = value  # type: ignore[index]
-        except Later as later:
-            self.pending.append(Awaited(entry.step, entry.type, entry.holder, entry.key, entry.at, later))
-        except Exception as error:  # noqa: BLE001 - it becomes the field's
-            self._bubbled(entry.step, entry.type, entry.at, error)
-        return self._taken()
-
-    def _finished(self, step: Step, type_: Any, value: Any, at: Chain) -> Any:
-        """The completed form of what was waited for. If it can be waited for again, it is a value."""
+    def _fill(self, slot: Slot, value: Any, *, is_completed: bool = False) -> None:
+        """Put a value that was awaited in its place."""
         if isinstance(value, Exception):
-            raise value
+            self._propagate_null(slot, value)
+            return
         try:
-            if type_ is step.type and step.complete is not None:
-                return step.complete(self, value, at)
-            return self.core(step, type_, value, at)
-        except Later as later:
-            if later.awaitable is not value:
+            slot.holder[slot.key] = value if is_completed else self._complete(slot, value)
+        except UnexpectedAwaitable as found:
+            self.pending.append(PendingValue(slot, found))
+        except Exception as error:  # noqa: BLE001 - it becomes the error of this place
+            self._propagate_null(slot, error)
+
+    def _complete(self, slot: Slot, value: Any) -> Any:
+        field = slot.field
+        try:
+            if field.complete is not None and slot.type is field.plan.type:
+                return field.complete(self, value, slot.path)
+            return self.core.complete(field, slot.type, value, slot.path)
+        except UnexpectedAwaitable as found:
+            if found.awaitable is not value:
                 raise
-        return self._by_core(step, type_, value, at)
+        return self.core.complete_value(field, slot.type, value, slot.path)  # as graphql-core, which awaits once
 
-    # ── null on its way up ──
-
-    def _bubbled(self, step: Step, type_: Any, at: Chain, error: Exception) -> None:
-        """An error after a wait: the nearest place that may be null becomes null."""
-        located = located_error(error, step.nodes, path_of(at).as_list())
-        place = at if not is_non_null_type(type_) else self._nullable_above(at)
-        self._discard(place)
-        if place is not at:
-            self._cancel(place)
-        if self._set_null(place):
-            self.executor.collected_errors.add(located, path_of(place) if place else None)
-
-    def _nullable_above(self, at: Chain) -> Chain:
-        chain = parts_of(at)
-        selection, found, type_, step = self.root, None, None, None
-        for part in chain[:-1]:
-            if isinstance(part[1], str):
-                if step is not None:
-                    selection = step.selections[part[2]]
-                assert selection is not None  # noqa: S101 - a path begins with a field of the root
-                step = selection.steps[part[1]]
-                type_ = step.type
-            else:
-                type_ = get_nullable_type(type_).of_type  # type: ignore[union-attr]
-            if not is_non_null_type(type_):
-                found = part
-        return found
-
-    def _set_null(self, place: Chain) -> bool:
-        """Whether the place was still there."""
-        if place is None:
-            there = self.data is not None
-            self.data = None
-            return there
-        holder: Any = self.data
-        for part in parts_of(place)[:-1]:
-            if holder is None:
-                return False
-            holder = holder[part[1]]
-        if holder is None:
-            return False
-        holder[place[1]] = None
-        return True
-
-    def _discard(self, place: Chain = None) -> None:
-        """Forgets what is pending beneath a place that is null now: what was added last, in the order of places."""
-        while self.pending:
-            entry = self.pending[-1]
-            if not is_beneath(entry.at if isinstance(entry, Awaited) else entry[3], place):
-                return
-            self.pending.pop()
-            if isinstance(entry, Awaited):
-                entry.close()
-
-    def _note(self, task: asyncio.Task[None], place: Chain) -> None:
-        self._running[task] = place
-        if self._below is not None:
-            self._note_below(task, place)
-
-    def _note_below(self, task: asyncio.Task[None], place: Chain) -> None:
-        assert self._below is not None  # noqa: S101 - its callers saw to it
-        while place is not None:
-            self._below.setdefault(place, []).append(task)
-            place = place[0]
-
-    def _cancel(self, place: Chain) -> None:
-        """Ends what is waited for beneath a place. The index of places is made when the first one is needed."""
-        if place is None:
-            tasks = list(self._running)
+    def _propagate_null(self, slot: Slot, error: Exception) -> None:
+        """Collect an error that came after an await, and make the nearest place null that may be."""
+        assert self._root is not None  # noqa: S101 - an execution that awaits has begun
+        located = located_error(error, slot.field.plan.nodes, core_path(slot.path).as_list())
+        path = nullable_ancestor(self._root, slot.path) if is_non_null_type(slot.type) else slot.path
+        drop_within(self.pending, path)
+        if path is not slot.path:
+            self._tasks.cancel_below(path)
+        if path is None:
+            was_present, self._answer = self._answer is not None, None
         else:
-            if self._below is None:
-                self._below = {}
-                for task, its in self._running.items():
-                    self._note_below(task, its)
-            tasks = self._below.pop(place, [])
-        current = asyncio.current_task()
-        for task in tasks:
-            if task is not current and not task.done():
-                self._cancelled.add(task)
-                task.cancel()
-
-
-async def _completed(executor: Executor[Any], step: Step, type_: Any, value: Any, at: Path, name: Any) -> Any:
-    info = executor.build_resolve_info(step.definition, step.nodes, step.parent, at)
-    found = executor.ensure_valid_runtime_type(await name, type_, step.details, info, value)
-    completed: Any = executor.complete_object_value(found, step.details, info, at, value, None)
-    return await completed if is_awaitable(completed) else completed
-
-
-def _said(answer: Any) -> bool:
-    """A check's answer; one that must be waited for is left to graphql-core, which asks again."""
-    if is_awaitable(answer):
-        if asyncio.iscoroutine(answer):
-            answer.close()
-        return False
-    return bool(answer)
-
-
-def _jobs(entries: list[Pending]) -> list[list[Pending]]:
-    """What can be asked for in one call, together."""
-    jobs: list[list[Pending]] = []
-    together: dict[Step, list[Pending]] = {}
-    for entry in entries:
-        if type(entry) is tuple and (job := together.get(entry[0])) is not None:
-            job.append(entry)
-            continue
-        job = [entry]
-        jobs.append(job)
-        if type(entry) is tuple and entry[0].source.resolution.is_together:  # type: ignore[union-attr]
-            together[entry[0]] = job
-    return jobs
-
-
-def _place(job: list[Pending]) -> Chain:
-    """Where a job's values stand: beneath which place they all are."""
-    first = job[0]
-    if isinstance(first, Awaited):
-        return first.at
-    return (first[3], first[0].key, first[0].parent.name) if len(job) == 1 else None
+            was_present = set_null(self._answer, path)
+        if was_present:
+            self.core.executor.collected_errors.add(located, core_path(path) if path else None)

@@ -27,7 +27,7 @@ from graphql.execution import Executor
 from datastore.dynamo import BadKey, DynamoError, Rejected
 from datastore.refusals import Refusal
 from resolvers.context import Context
-from server.compiler.plans import Ready
+from server.compiler import Fallback, PreparedOperation
 from server.execution.documents import Operation
 
 _log = structlog.get_logger("ringside.graphql")
@@ -73,13 +73,13 @@ async def run(
     suggestions: bool,
     fell_back: Callable[[str], None] = lambda _: None,
 ) -> Answer:
-    """A query or a mutation, executed: by its plan, or by graphql-core if there can be none."""
-    prepared = operation.plans.ready(variables, suggestions=suggestions)
-    if isinstance(prepared, Ready):
-        return answer_of(await prepared.result(ctx), ctx)
+    """A query or a mutation, executed: by its compiled code, or by graphql-core if it cannot be compiled."""
+    prepared = operation.compiled.prepare(variables, suggestions=suggestions)
+    if isinstance(prepared, PreparedOperation):
+        return answer_of(await prepared.execute(ctx), ctx)
     if isinstance(prepared, ExecutionResult):
         return answer_of(prepared, ctx)
-    fell_back(prepared)
+    fell_back(prepared.reason)
     result = execute(
         schema,
         operation.document,
@@ -103,7 +103,7 @@ async def events(
     fell_back: Callable[[str], None] = lambda _: None,
 ) -> Answer | AsyncIterator[Answer]:
     """A subscription: its events, or an answer that says why there are none."""
-    prepared = operation.plans.ready(variables, suggestions=suggestions)
+    prepared = operation.compiled.prepare(variables, suggestions=suggestions)
     executor = Executor.build(
         schema,
         operation.document,
@@ -120,10 +120,10 @@ async def events(
         source = await source
     if isinstance(source, ExecutionResult):
         return answer_of(source, ctx)
-    if isinstance(prepared, str):
-        fell_back(prepared)
-    if isinstance(prepared, Ready):
-        return _each(map_source_to_response_event(executor, source, prepared.event), ctx)
+    if isinstance(prepared, Fallback):
+        fell_back(prepared.reason)
+    if isinstance(prepared, PreparedOperation):
+        return _each(map_source_to_response_event(executor, source, prepared.execute_event), ctx)
     return _each(map_source_to_response_event(executor, source), ctx)
 
 

@@ -27,7 +27,7 @@ from graphql import (
     validate,
 )
 
-from server.compiler.plans import Plans
+from server.compiler import CompiledOperation
 from server.execution.limits import Cost, Limits, check_depth, check_names, check_nesting, cost_of
 
 MOST_DOCUMENTS = 500
@@ -54,7 +54,7 @@ class Operation:
     kind: OperationType
     cost: Cost
     trusted: bool
-    plans: Plans = field(compare=False, repr=False)
+    compiled: CompiledOperation = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Documents:
             }
             for document in self._trusted.values():
                 for operation in document.operations.values():
-                    operation.plans.prepare()
+                    operation.compiled.compile_ahead()
 
     @property
     def only_trusted(self) -> bool:
@@ -147,9 +147,9 @@ class Documents:
                     check_depth(definition, fragments, self._limits)
                 except GraphQLError as error:
                     raise Faulty(error) from None
-                plans = Plans(self._schema, document, definition)
+                compiled = CompiledOperation(self._schema, document, definition)
                 cost = cost_of(definition, fragments)
-                operations[name] = Operation(document, key, name, definition.operation, cost, trusted, plans)
+                operations[name] = Operation(document, key, name, definition.operation, cost, trusted, compiled)
         return _Document(operations, len(text))
 
     def _parsed(self, text: str) -> DocumentNode:

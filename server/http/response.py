@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import orjson
 from starlette.types import Send
 
-from server.compiler.structs import encode
+from server.compiler import encode_json
 from server.execution.answers import Answer
 from server.http.explorer import HARDENED
 from server.http.protocol import Whole
@@ -72,7 +72,7 @@ def answered(answer: Answer, wanted: Negotiated, set_cookie: str | None) -> Repl
     """An answer as JSON."""
     status = 200 if answer.started else wanted.not_begun
     own = ((b"set-cookie", set_cookie.encode("latin-1")),) if set_cookie else ()
-    return Reply(status, _ALWAYS[wanted.media], encode(answer.body()), own)
+    return Reply(status, _ALWAYS[wanted.media], encode_json(answer.body()), own)
 
 
 def failure(bad: BadRequest) -> Reply:

@@ -12,7 +12,7 @@ from typing import Any
 
 from starlette.responses import Response, StreamingResponse
 
-from server.compiler.structs import encode
+from server.compiler import encode_json
 from server.execution.answers import Answer
 from server.http.request import STREAM
 
@@ -38,7 +38,7 @@ async def _lines(answers: AsyncIterator[Answer], closing: asyncio.Event) -> Asyn
 def _event(answer: Answer) -> bytes:
     """An event, with the mark that a browser sends back as Last-Event-ID where the stream has one."""
     mark = f"id: {answer.mark}\n".encode() if answer.mark else b""
-    return b"event: next\n" + mark + b"data: " + encode(answer.body()) + b"\n\n"
+    return b"event: next\n" + mark + b"data: " + encode_json(answer.body()) + b"\n\n"
 
 
 async def until(

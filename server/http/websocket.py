@@ -20,7 +20,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from resolvers.context import Context
 from resolvers.viewer import Viewer
 from server.auth.tokens import KeysUnavailable, Unauthenticated
-from server.compiler.structs import encode
+from server.compiler import encode_json
 from server.execution.answers import Answer, refused
 from server.execution.documents import Faulty
 from server.http.pipeline import Pipeline
@@ -141,7 +141,7 @@ class _Connection:
         return parsed
 
     async def _send(self, message: Mapping[str, Any]) -> None:
-        await self._socket.send_text(encode(message).decode())
+        await self._socket.send_text(encode_json(message).decode())
 
     async def _initialise(self, message: Mapping[str, Any]) -> None:
         if message.get("type") != "connection_init":

@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from schema import schema
-from server.compiler.plans import Plans, Ready
+from server.compiler import CompiledOperation, PreparedOperation
 from tests.property.differential.comparing import ASKING, agree, compared, definition_of
 from tests.property.differential.operations import Operation
 from tests.property.differential.real import InMemory
@@ -91,9 +91,10 @@ async def _each_event(place: World, seed: int) -> None:
     place.values.faults = random.Random(seed).choice(FAULTS)
     operation = Operation(place.schema, seed, "subscription")
     document = parse(operation.text)
-    ready = Plans(place.schema, document, definition_of(document)).ready(operation.variables, suggestions=True)
-    assume(isinstance(ready, Ready))  # variables that do not fit are no event's affair
-    ours = [result async for result in await _events(place, document, operation, ready.event)]
+    compiled = CompiledOperation(place.schema, document, definition_of(document))
+    ready = compiled.prepare(operation.variables, suggestions=True)
+    assume(isinstance(ready, PreparedOperation))  # variables that do not fit are no event's affair
+    ours = [result async for result in await _events(place, document, operation, ready.execute_event)]
     theirs = [result async for result in await _events(place, document, operation)]
     assert len(ours) == len(theirs)
     for found, expected in zip(ours, theirs, strict=True):

@@ -17,9 +17,9 @@ from resolvers.loading.batched import together
 from schema.fields import described, field
 from schema.types import record_type
 from server.__main__ import app
-from server.compiler.plan import MOST_STEPS
-from server.compiler.plans import MOST_CHOICES, Ready
-from server.compiler.structs import unfolded
+from server.compiler import Fallback, PreparedOperation, to_dicts
+from server.compiler.operation import MAX_PLANS
+from server.compiler.planning import MAX_FIELDS
 from server.execution.answers import run
 from server.execution.documents import Documents, hash_of
 from server.execution.limits import Limits
@@ -130,14 +130,14 @@ def _new_log() -> None:
 
 def ready(text: str, variables: dict[str, Any] | None = None, limits: Limits | None = None) -> Any:
     operation = Documents(SCHEMA._schema, limits).operation(text, None, introspection=True)
-    return operation.plans.ready(variables or {}, suggestions=True)
+    return operation.compiled.prepare(variables or {}, suggestions=True)
 
 
 async def answered(text: str, **variables: Any) -> ExecutionResult:
     found = ready(text, variables)
-    assert isinstance(found, Ready)
-    result = await found.result(ASKING)
-    return ExecutionResult(unfolded(result.data), result.errors)
+    assert isinstance(found, PreparedOperation)
+    result = await found.execute(ASKING)
+    return ExecutionResult(to_dicts(result.data), result.errors)
 
 
 async def test_the_authors_of_a_page_are_asked_for_together() -> None:
@@ -214,7 +214,7 @@ async def test_what_is_not_known_is_left_with_its_reason(text: str, reason: str)
 
         documents = Documents(strawberry.Schema(query=Query, directives=[d])._schema)
     operation = documents.operation(text, None, introspection=True)
-    assert operation.plans.ready({}, suggestions=True) == reason
+    assert operation.compiled.prepare({}, suggestions=True) == Fallback(reason)
 
 
 async def test_an_operation_left_to_graphql_core_is_counted() -> None:
@@ -234,18 +234,20 @@ async def test_choices_are_compiled_apart_and_bounded() -> None:
     text = f"query Q({', '.join(f'${name}: Boolean!' for name in names)}) {{ {fields} __typename }}"
     operation = Documents(SCHEMA._schema).operation(text, None, introspection=True)
     found = [
-        operation.plans.ready({name: bool(choice >> place & 1) for place, name in enumerate(names)}, suggestions=True)
+        operation.compiled.prepare(
+            {name: bool(choice >> place & 1) for place, name in enumerate(names)}, suggestions=True
+        )
         for choice in range(20)
     ]
-    assert [isinstance(one, Ready) for one in found] == [True] * MOST_CHOICES + [False] * (20 - MOST_CHOICES)
-    assert found[-1] == "too many choices"
+    assert [isinstance(one, PreparedOperation) for one in found] == [True] * MAX_PLANS + [False] * (20 - MAX_PLANS)
+    assert found[-1] == Fallback("too many choices")
 
 
 async def test_an_operation_may_be_too_large_to_compile() -> None:
     """Code takes memory: so many fields, counted in every type they may be of, and no more."""
-    fields = " ".join(f"a{number}: slow" for number in range(MOST_STEPS + 1))
-    assert (
-        ready(f"{{ {fields} }}", limits=Limits(fields=5000, aliases=5000, same_name=5000, tokens=9000)) == "too large"
+    fields = " ".join(f"a{number}: slow" for number in range(MAX_FIELDS + 1))
+    assert ready(f"{{ {fields} }}", limits=Limits(fields=5000, aliases=5000, same_name=5000, tokens=9000)) == Fallback(
+        "too large"
     )
 
 
@@ -262,7 +264,7 @@ async def test_trusted_documents_are_compiled_at_the_start() -> None:
     """The first request is answered by a plan that is there already."""
     text = "query Page($count: Int!) { comments(count: $count) { number } }"
     documents = Documents(SCHEMA._schema, manifest={hash_of(text): text})
-    assert documents.operation(None, None, key=hash_of(text), introspection=True).plans.compiled == 1
+    assert documents.operation(None, None, key=hash_of(text), introspection=True).compiled.plan_count == 1
 
 
 def test_explain_prints_the_function(tmp_path: Path) -> None:
@@ -281,18 +283,3 @@ def test_a_resolver_of_many_records_works_for_one() -> None:
     result = asyncio.run(asked("{ comments(count: 3) { author { name } } }"))
     assert [comment["author"]["name"] for comment in result.data["comments"]] == ["author 0", "author 1", "author 2"]
     assert LOG.asked == [["author 0"], ["author 1"], ["author 2"]]
-
-
-def test_only_what_is_small_and_read_only_is_kept_ready() -> None:
-    """A common request finds its variables coerced; others leave nothing of theirs behind."""
-    plans = (
-        Documents(SCHEMA._schema)
-        .operation("query ($n: Int!) { comments(count: $n) { author { name } } }", None, introspection=True)
-        .plans
-    )
-    common = types.MappingProxyType({"n": 2})
-    assert plans.ready(common, suggestions=True) is plans.ready(common, suggestions=True)
-    assert plans.ready(common, suggestions=False) is not plans.ready(common, suggestions=True)
-    own = {"n": 2}
-    assert plans.ready(own, suggestions=True) is not plans.ready(own, suggestions=True)
-    assert plans.ready(types.MappingProxyType({"n": "x"}), suggestions=True).errors  # type: ignore[union-attr]

@@ -18,8 +18,7 @@ import orjson
 from graphql import DocumentNode, ExecutionResult, GraphQLSchema, OperationDefinitionNode, execute, parse, validate
 
 from datastore.seal import Seal
-from server.compiler.plans import Plans, Ready
-from server.compiler.structs import encode, unfolded
+from server.compiler import CompiledOperation, Fallback, PreparedOperation, encode_json, to_dicts
 from tests.property.differential.operations import Operation
 
 ASKING: Any = types.SimpleNamespace(services=types.SimpleNamespace(seal=Seal(["a secret for tests, long enough"])))
@@ -31,10 +30,12 @@ async def by_core(schema: GraphQLSchema, document: DocumentNode, variables: dict
     return await result if isawaitable(result) else result  # type: ignore[return-value]
 
 
-async def by_plan(schema: GraphQLSchema, document: DocumentNode, variables: dict[str, Any]) -> ExecutionResult | str:
-    plans = Plans(schema, document, definition_of(document))
-    ready = plans.ready(variables, suggestions=True)
-    return await ready.result(ASKING) if isinstance(ready, Ready) else ready
+async def by_plan(
+    schema: GraphQLSchema, document: DocumentNode, variables: dict[str, Any]
+) -> ExecutionResult | Fallback:
+    compiled = CompiledOperation(schema, document, definition_of(document))
+    prepared = compiled.prepare(variables, suggestions=True)
+    return await prepared.execute(ASKING) if isinstance(prepared, PreparedOperation) else prepared
 
 
 def definition_of(document: DocumentNode) -> OperationDefinitionNode:
@@ -50,8 +51,8 @@ async def compared(schema: GraphQLSchema, operation: Operation, seen: Counter[st
         return
     expected = await by_core(schema, document, operation.variables)
     found = await by_plan(schema, document, operation.variables)
-    if isinstance(found, str):
-        seen[f"left: {found}"] += 1
+    if isinstance(found, Fallback):
+        seen[f"left: {found.reason}"] += 1
         return
     agree(operation, expected, found, seen)
     if Counter(map(told, expected.errors or ())) != Counter(map(told, found.errors or ())):
@@ -65,9 +66,9 @@ async def compared(schema: GraphQLSchema, operation: Operation, seen: Counter[st
 
 def agree(operation: Operation, expected: ExecutionResult, found: ExecutionResult, seen: Counter[str]) -> None:
     about = (operation.text, operation.variables, expected.errors, found.errors)
-    data = unfolded(found.data)
+    data = to_dicts(found.data)
     assert json.dumps(expected.data) == json.dumps(data), (expected.data, data, *about)
-    assert orjson.loads(encode(found.data)) == expected.data
+    assert orjson.loads(encode_json(found.data)) == expected.data
     ours, theirs = Counter(map(told, found.errors or ())), Counter(map(told, expected.errors or ()))
     seen["with errors" if theirs else "without errors"] += 1
     if ours == theirs:

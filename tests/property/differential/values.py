@@ -21,7 +21,7 @@ from graphql import (
     is_non_null_type,
 )
 
-from server.compiler.fields import kinds_of
+from server.compiler.fields import record_classes
 
 LONGEST_LIST = 2
 
@@ -107,7 +107,7 @@ class Values:
         return record
 
     def _class(self, type_: GraphQLObjectType) -> type:
-        kinds = kinds_of(type_)
+        kinds = record_classes(type_)
         definition = type_.extensions["strawberry-definition"]
         checked = type_.is_type_of is not None
         base = kinds[-1] if kinds else (definition.origin if checked else object)
