@@ -1,7 +1,7 @@
 """Arguments: from the document and the variables to a resolver's keyword arguments.
 
-An argument that is a variable, or was coerced when the operation was compiled, needs no coercing. If that holds for all
-arguments of a field, graphql-core is not called; else it coerces them all, and words the errors.
+A leaf, or a list of leaves, needs no coercing if it is a variable, or was coerced when the operation was compiled. If
+that holds for all arguments of a field, graphql-core is not called; else it coerces them all, and words the errors.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from graphql import (
     get_argument_values,
     get_nullable_type,
     is_leaf_type,
+    is_list_type,
     is_non_null_type,
 )
 from strawberry.relay import GlobalID
 from strawberry.types.arguments import StrawberryArgument, convert_arguments
-from strawberry.types.base import StrawberryMaybe, StrawberryOptional
+from strawberry.types.base import StrawberryList, StrawberryMaybe, StrawberryOptional
 
 if TYPE_CHECKING:
     from strawberry.schema.schema_converter import GraphQLCoreConverter
@@ -35,12 +36,13 @@ if TYPE_CHECKING:
 
 
 class _CoercedArgument(NamedTuple):
-    """An argument whose value is known but for a variable, which is coerced already."""
+    """An argument that is known when the operation is compiled, or a variable."""
 
-    name: str
+    python_name: str
     variable: str | None
-    value: Any
-    """The value without the variable, or Undefined."""
+    constant: Any
+    """The value in the document, or where the variable is absent; Undefined if there is none."""
+    is_list: bool
     is_required: bool
 
 
@@ -48,77 +50,75 @@ class ArgumentReader:
     """Reads the arguments of one field whose resolver is called directly."""
 
     def __init__(self, field: FieldPlan, source: DirectResolver, converter: GraphQLCoreConverter) -> None:
-        self._definition = field.definition
-        self._node = field.details[0].node
+        self._field = field
         self._strawberry_arguments = source.field.arguments
         self._converter = converter
         self._read_arguments = source.resolution.read_arguments
-        python_names = _python_names(field, source, converter)
-        self.is_reusable = python_names is not None
+        self._coerced = _coerced_arguments(field, source, converter)
+        self.is_reusable = self._coerced is not None and not any(argument.is_list for argument in self._coerced)
         """Whether no value can be changed by a resolver, so that one reading serves many records."""
-        self._coerced = _coerced_arguments(field, python_names or {})
 
     def read(self, variables: Mapping[str, Any], core: Core, ctx: Any) -> dict[str, Any]:
         """The resolver's keyword arguments; raises the error of the field."""
-        values = self._values(variables)
-        if values is None:
-            values = self._convert(get_argument_values(self._definition, self._node, core.executor.variable_values))
-        elif not self.is_reusable:
-            values = self._convert(values)
-        return self._read_arguments(values, ctx)
-
-    def _values(self, variables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The values by name, or None if graphql-core has to coerce them."""
         if self._coerced is None:
-            return None
+            return self._read_arguments(self._coerced_by_core(core), ctx)
         values = {}
-        for name, variable, constant, is_required in self._coerced:
+        for name, variable, constant, is_list, is_required in self._coerced:
             value = constant if variable is None else variables.get(variable, constant)
-            if value is None and is_required:
-                return None
+            if is_required and (value is None or value is Undefined):
+                return self._read_arguments(self._coerced_by_core(core), ctx)
+            if is_list and value is not None and value is not Undefined:
+                value = list(value)
             if value is not Undefined:
                 values[name] = value
-            elif is_required:
-                return None
-        return values
+        return self._read_arguments(values, ctx)
 
-    def _convert(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Strawberry's conversion, to inputs and to Python names."""
+    def _coerced_by_core(self, core: Core) -> dict[str, Any]:
+        """The values as graphql-core coerces and Strawberry converts them."""
+        node = self._field.details[0].node
         return convert_arguments(
-            values,
+            get_argument_values(self._field.definition, node, core.executor.variable_values),
             self._strawberry_arguments,
             scalar_registry=self._converter.scalar_registry,
             config=self._converter.config,
         )
 
 
-def _coerced_arguments(field: FieldPlan, python_names: Mapping[str, str]) -> list[_CoercedArgument] | None:
-    """Each argument, under its Python name if there is one; None if graphql-core has to coerce them in each request."""
-    given = {argument.name.value: argument for argument in field.details[0].node.arguments or ()}
-    arguments = []
-    for name, definition in field.definition.args.items():
-        node = given.get(name)
-        variable = node.value.name.value if node and isinstance(node.value, VariableNode) else None
-        if variable is None and _has_variable(node):
+def _coerced_arguments(
+    field: FieldPlan, source: DirectResolver, converter: GraphQLCoreConverter
+) -> list[_CoercedArgument] | None:
+    """Each argument; None if graphql-core or Strawberry has to look at one in each request."""
+    coerced = []
+    for argument in source.field.arguments:
+        name = converter.config.name_converter.from_argument(argument)
+        known = _is_unconverted(argument, field.definition.args[name])
+        coerced_argument = _coerced_argument(field, name, argument.python_name) if known else None
+        if coerced_argument is None:
             return None
-        try:
-            value = _constant(field, name, definition, without_argument=variable is not None)
-        except GraphQLError:
-            if variable is None:
-                return None
-            value = Undefined  # required, so the variable has to be there
-        arguments.append(
-            _CoercedArgument(python_names.get(name, name), variable, value, is_non_null_type(definition.type))
-        )
-    return arguments
+        coerced.append(coerced_argument)
+    return coerced
 
 
-def _constant(field: FieldPlan, name: str, definition: GraphQLArgument, *, without_argument: bool) -> Any:
-    """The value of an argument in the document, or its default."""
-    node = field.details[0].node
-    arguments = () if without_argument else tuple(node for node in node.arguments or () if node.name.value == name)
-    alone = FieldNode(name=node.name, arguments=arguments)
-    return get_argument_values(GraphQLField(field.type, {name: definition}), alone).get(name, Undefined)
+def _coerced_argument(field: FieldPlan, name: str, python_name: str) -> _CoercedArgument | None:
+    node, definition = field.details[0].node, field.definition.args[name]
+    given = tuple(argument for argument in node.arguments or () if argument.name.value == name)
+    variable = given[0].value.name.value if given and isinstance(given[0].value, VariableNode) else None
+    if variable is None and given and _has_variable(given[0].value):
+        return None
+    alone = FieldNode(name=node.name, arguments=() if variable else given)
+    try:
+        values = get_argument_values(GraphQLField(field.type, {name: definition}), alone)
+    except GraphQLError:
+        if variable is None:
+            return None
+        values = {}  # required, so the variable has to be present
+    return _CoercedArgument(
+        python_name,
+        variable,
+        values.get(name, Undefined),
+        is_list_type(get_nullable_type(definition.type)),
+        is_non_null_type(definition.type),
+    )
 
 
 def _has_variable(node: Node | None) -> bool:
@@ -128,19 +128,15 @@ def _has_variable(node: Node | None) -> bool:
     return any(_has_variable(inner) for inner in inside if isinstance(inner, Node))
 
 
-def _python_names(field: FieldPlan, source: DirectResolver, converter: GraphQLCoreConverter) -> dict[str, str] | None:
-    """The Python name of each argument, if Strawberry would convert no value: it leaves leaves as they are."""
-    names = {}
-    for argument in source.field.arguments:
-        name = converter.config.name_converter.from_argument(argument)
-        if not _is_plain_leaf(argument, field.definition.args[name]):
-            return None
-        names[name] = argument.python_name
-    return names
-
-
-def _is_plain_leaf(argument: StrawberryArgument, definition: GraphQLArgument) -> bool:
+def _is_unconverted(argument: StrawberryArgument, definition: GraphQLArgument) -> bool:
+    """Whether Strawberry hands on what graphql-core coerces: a leaf, or a list of leaves, which it copies."""
     type_ = argument.type
-    if isinstance(type_, StrawberryMaybe) or not is_leaf_type(get_nullable_type(definition.type)):
+    if isinstance(type_, StrawberryMaybe):
         return False
-    return (type_.of_type if isinstance(type_, StrawberryOptional) else type_) is not GlobalID
+    if isinstance(type_, StrawberryOptional):
+        type_ = type_.of_type
+    inner = get_nullable_type(definition.type)
+    if isinstance(type_, StrawberryList) and is_list_type(inner):
+        type_ = type_.of_type.of_type if isinstance(type_.of_type, StrawberryOptional) else type_.of_type
+        inner = get_nullable_type(inner.of_type)
+    return is_leaf_type(inner) and type_ is not GlobalID

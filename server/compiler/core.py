@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphql import GraphQLError, get_argument_values
@@ -18,25 +19,21 @@ if TYPE_CHECKING:
     from server.compiler.plan import FieldPlan
 
 
+@dataclass(eq=False, slots=True)
 class Core:
     """The graphql-core executor of one execution, built when it is first needed."""
 
-    __slots__ = ("_build_executor", "_executor")
-
-    def __init__(self, build_executor: Callable[[], Executor[Any]]) -> None:
-        self._build_executor = build_executor
-        self._executor: Executor[Any] | None = None
+    build_executor: Callable[[], Executor[Any]]
+    errors: list[GraphQLError] | None = None
+    """The errors that the executor has collected; None until it is built."""
+    _executor: Executor[Any] | None = None
 
     @property
     def executor(self) -> Executor[Any]:
         if self._executor is None:
-            self._executor = self._build_executor()
+            self._executor = self.build_executor()
+            self.errors = self._executor.collected_errors.errors
         return self._executor
-
-    @property
-    def errors(self) -> list[GraphQLError] | None:
-        """The errors collected so far, or None."""
-        return None if self._executor is None else self._executor.collected_errors.errors or None
 
     def resolve(self, field: CompiledField, record: Any, path: ResponsePath) -> Any:
         """The answer of the schema's own resolver."""

@@ -26,6 +26,7 @@ from graphql.execution import Executor, VariableValues
 
 from server.compiler.codegen import compile_plan
 from server.compiler.compiled import CompiledPlan
+from server.compiler.core import Core
 from server.compiler.plan import SelectionPlan
 from server.compiler.planning import NotCompilable, plan_operation
 from server.compiler.runtime import Execution
@@ -155,11 +156,11 @@ class PreparedOperation:
         def build_executor() -> Executor[Any]:
             return self.operation.build_executor(ctx, root_value, self.variables, suggestions=self.suggestions)
 
-        return Execution(self.plan, self.coerced, ctx, build_executor).run(root_value)
+        return Execution(self.plan, self.coerced, ctx, Core(build_executor)).run(root_value)
 
     def execute_event(self, executor: Executor[Any]) -> Coroutine[Any, Any, ExecutionResult]:
         """Execute a subscription for one of its events, for which graphql-core has built the executor."""
-        execution = Execution(self.plan, self.coerced, executor.context_value, lambda: executor)
+        execution = Execution(self.plan, self.coerced, executor.context_value, Core(lambda: executor))
         return execution.run(executor.root_value)
 
 

@@ -46,8 +46,8 @@ Call: TypeAlias = "list[PendingField] | PendingValue"
 """What is awaited at once: a value, an async field, or all entries of a batched field."""
 
 
-def calls_for(entries: list[Pending]) -> list[Call]:
-    """The calls that answer these entries."""
+def take_calls(entries: list[Pending]) -> list[Call]:
+    """Empty the list of entries into the calls that answer them."""
     calls: list[Call] = []
     batches: dict[CompiledField, list[PendingField]] = {}
     for entry in entries:
@@ -60,6 +60,7 @@ def calls_for(entries: list[Pending]) -> list[Call]:
             calls.append(batch)
             if entry[0].is_batched:
                 batches[entry[0]] = batch
+    entries.clear()
     return calls
 
 

@@ -11,49 +11,47 @@ Laws
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from graphql import ExecutionResult, GraphQLError, is_non_null_type, located_error
-from graphql.execution import Executor
 
 from server.compiler.compiled import CompiledField, CompiledPlan
 from server.compiler.core import Core
 from server.compiler.leaves import UnexpectedAwaitable
 from server.compiler.null_propagation import nullable_ancestor, set_null
 from server.compiler.paths import ResponsePath, core_path
-from server.compiler.pending import Call, Pending, PendingField, PendingValue, Slot, calls_for, drop_within, path_of
+from server.compiler.pending import Call, Pending, PendingField, PendingValue, Slot, drop_within, path_of, take_calls
 from server.compiler.plan import SelectionPlan
 from server.compiler.tasks import TaskTree
 
 
+@dataclass(eq=False, slots=True)
 class Execution:
     """One execution of a compiled plan."""
 
-    __slots__ = ("_answer", "_arguments", "_plan", "_root", "_tasks", "_variables", "core", "ctx", "pending")
-
-    def __init__(
-        self, plan: CompiledPlan, variables: dict[str, Any], ctx: Any, build_executor: Callable[[], Executor[Any]]
-    ) -> None:
-        self._plan = plan
-        self._variables = variables
-        self._arguments: dict[CompiledField, dict[str, Any]] = {}
-        self._tasks = TaskTree()
-        self._root: SelectionPlan | None = None
-        self._answer: Any = None
-        self.ctx = ctx
-        self.core = Core(build_executor)
-        self.pending: list[Pending] = []
+    plan: CompiledPlan
+    variables: dict[str, Any]
+    """Coerced."""
+    ctx: Any
+    core: Core
+    pending: list[Pending] = dataclasses.field(default_factory=list)
+    _arguments: dict[CompiledField, dict[str, Any]] = dataclasses.field(default_factory=dict)
+    _root: SelectionPlan | None = None
+    _answer: Any = None
+    _tasks: TaskTree | None = None
 
     async def run(self, root_value: Any) -> ExecutionResult:
         """The result of the operation."""
         answer: dict[str, Any] = {}
-        for fields, selection in self._plan.roots:
+        for fields, selection in self.plan.roots:
             self._root = selection
             try:
                 self._answer = fields(self, root_value, None)
                 if self.pending:
-                    await self._await(self._take_calls())
+                    await self._await(take_calls(self.pending))
             except GraphQLError as error:
                 self.core.executor.collected_errors.add(error, None)
                 drop_within(self.pending, None)
@@ -61,7 +59,7 @@ class Execution:
             if self._answer is None:
                 return ExecutionResult(None, self.core.errors)
             answer = {**answer, **self._answer} if answer else self._answer
-        return ExecutionResult(answer, self.core.errors)
+        return ExecutionResult(answer, self.core.errors or None)
 
     # ── called by generated code ──
 
@@ -69,7 +67,7 @@ class Execution:
         """The keyword arguments of a resolver, read once for all its records if no resolver can change them."""
         arguments = self._arguments.get(field)
         if arguments is None and field.arguments is not None:
-            arguments = field.arguments.read(self._variables, self.core, self.ctx)
+            arguments = field.arguments.read(self.variables, self.core, self.ctx)
             if field.arguments.is_reusable:
                 self._arguments[field] = arguments
         return arguments or {}
@@ -104,21 +102,22 @@ class Execution:
 
     # ── awaiting ──
 
-    def _take_calls(self) -> list[Call]:
-        """The calls for what became pending since the last time; nothing is awaited meanwhile."""
-        entries, self.pending = self.pending, []
-        return calls_for(entries)
-
     async def _await(self, calls: list[Call]) -> None:
         """Make these calls, then those for what their values leave pending, and so on."""
         while calls:
             if len(calls) > 1:
                 await self._await_at_once(calls)
                 return
-            await self._answer_call(calls[0])
-            calls = self._take_calls()
+            call = calls[0]
+            if isinstance(call, PendingValue):
+                await self._await_value(call)
+            else:
+                await self._await_fields(call)
+            calls = take_calls(self.pending)
 
     async def _await_at_once(self, calls: list[Call]) -> None:
+        if self._tasks is None:
+            self._tasks = TaskTree()
         try:
             await self._tasks.run([(path_of(call), self._await([call])) for call in calls])
         finally:
@@ -126,35 +125,30 @@ class Execution:
                 if isinstance(call, PendingValue):
                     call.close()
 
-    async def _answer_call(self, call: Call) -> None:
-        """Await the values of a call and put them in their places."""
-        if isinstance(call, PendingValue):
-            await self._await_value(call)
-            return
-        field = call[0][0]
-        values = await self._call_resolver(field, call)
-        if field.assign is not None:
-            field.assign(self, call, values)
-            return
-        for (_, _, answer, path), value in zip(call, values, strict=True):
-            self.assign(field, answer, path, value)
-
-    async def _call_resolver(self, field: CompiledField, entries: list[PendingField]) -> Sequence[Any]:
-        """The value of each entry, or its error."""
+    async def _await_fields(self, entries: list[PendingField]) -> None:
+        """Call the resolver of these entries and put its values in their places."""
+        field, record = entries[0][0], entries[0][1]
         resolution = field.resolution
         assert resolution is not None  # noqa: S101 - async fields have one
+        values: Sequence[Any]
         try:
             arguments = self.arguments(field) if field.arguments is not None else {}
-            if not field.is_batched:
-                record = (entries[0][1],) if resolution.of_record else ()
-                return [await resolution.resolver(self.ctx, *record, **arguments)]
-            values: Sequence[Any] = await resolution.resolver(self.ctx, [entry[1] for entry in entries], **arguments)
-            if len(values) != len(entries):
-                name = resolution.resolver.__name__
-                raise TypeError(f"{name} gave {len(values)} answers for {len(entries)} records.")  # noqa: TRY301
+            if field.is_batched:
+                values = await resolution.resolver(self.ctx, [entry[1] for entry in entries], **arguments)
+                if len(values) != len(entries):
+                    name = resolution.resolver.__name__
+                    raise TypeError(f"{name} gave {len(values)} answers for {len(entries)} records.")  # noqa: TRY301
+            elif resolution.of_record:
+                values = [await resolution.resolver(self.ctx, record, **arguments)]
+            else:
+                values = [await resolution.resolver(self.ctx, **arguments)]
         except Exception as error:  # noqa: BLE001 - it becomes the error of each entry
-            return [error] * len(entries)
-        return values
+            values = [error] * len(entries)
+        if field.assign is not None:
+            field.assign(self, entries, values)
+            return
+        for (_, _, answer, path), value in zip(entries, values, strict=True):
+            self.assign(field, answer, path, value)
 
     async def _await_value(self, pending: PendingValue) -> None:
         try:
@@ -192,7 +186,7 @@ class Execution:
         located = located_error(error, slot.field.plan.nodes, core_path(slot.path).as_list())
         path = nullable_ancestor(self._root, slot.path) if is_non_null_type(slot.type) else slot.path
         drop_within(self.pending, path)
-        if path is not slot.path:
+        if path is not slot.path and self._tasks is not None:
             self._tasks.cancel_below(path)
         if path is None:
             was_present, self._answer = self._answer is not None, None
