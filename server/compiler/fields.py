@@ -1,20 +1,19 @@
 """Where a field's value comes from, and which record belongs to which object type.
 
-The compiler skips Strawberry and graphql-core where the outcome is known beforehand. It recognises that by:
+Where the outcome is the same, the compiler goes around Strawberry and graphql-core:
 
-| field source     | the value                              | recognised by                                       |
-|------------------|----------------------------------------|-----------------------------------------------------|
-| `TypeName`       | the name of the object's type          | `__typename`                                        |
-| `Attribute`      | an attribute of the record             | a Strawberry field without a resolver               |
-| `RecordFunction` | a function of the record               | the attribute `of_type` of Strawberry's resolver    |
-| `DirectResolver` | a resolver's answer                    | the attribute `resolution` of Strawberry's resolver |
-| `SchemaResolver` | what graphql-core's own call answers   | everything else                                     |
+| field source     | the value is                         | recognised by                                           |
+|------------------|--------------------------------------|---------------------------------------------------------|
+| `TypeName`       | the name of the object's type        | `__typename`                                            |
+| `Attribute`      | an attribute of the record           | a Strawberry field without a resolver                   |
+| `DirectResolver` | the answer of a resolver             | `resolution` of Strawberry's resolver: `Resolution`     |
+| `RecordFunction` | a function of the record             | the same attribute: `ResolutionByType`                  |
+| `SchemaResolver` | what graphql-core's own call answers | everything else                                         |
 
-`of_type(name)` makes the function for the object type of that name; `resolution` is a `Resolution`. The third thing a
-schema may say is `kinds` on a type's `is_type_of`: the classes whose instances are of that type.
-
-Anything Strawberry puts between a field and its resolver (extensions, permissions, exception handlers, a default
+Anything that Strawberry puts between a field and its resolver (extensions, permissions, exception handlers, a default
 resolver other than `getattr`) makes it a `SchemaResolver`.
+
+A record's object type is read off the attribute `kinds` of `is_type_of`: the classes whose instances are of that type.
 """
 
 from __future__ import annotations
@@ -47,6 +46,13 @@ class Resolution(Protocol):
 
     def read_arguments(self, values: Mapping[str, Any], ctx: Any) -> dict[str, Any]:
         """The resolver's keyword arguments, from coerced values under their Python names."""
+
+
+class ResolutionByType(Protocol):
+    """A field of an interface whose value the record and its object type decide."""
+
+    def of_type(self, name: str) -> Callable[[Any], Any]:
+        """The function of the record for the object type of this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +99,12 @@ def field_source(parent: GraphQLObjectType, name: str, definition: GraphQLField,
         return SchemaResolver()
     if field.base_resolver is None:
         return Attribute(field.python_name) if field.default_resolver is getattr else SchemaResolver()
-    function = field.base_resolver.wrapped_func
-    if hasattr(function, "of_type"):
-        return RecordFunction(function.of_type(parent.name))
-    if hasattr(function, "resolution") and parent is not schema.get_root_type(OperationType.SUBSCRIPTION):
-        return DirectResolver(function.resolution, field)
-    return SchemaResolver()
+    resolution = getattr(field.base_resolver.wrapped_func, "resolution", None)
+    if resolution is None or parent is schema.get_root_type(OperationType.SUBSCRIPTION):
+        return SchemaResolver()
+    if hasattr(resolution, "of_type"):
+        return RecordFunction(resolution.of_type(parent.name))
+    return DirectResolver(resolution, field)
 
 
 def _is_unwrapped(field: StrawberryField, schema: GraphQLSchema) -> bool:
@@ -114,7 +120,7 @@ def _is_unwrapped(field: StrawberryField, schema: GraphQLSchema) -> bool:
 
 def record_classes(type_: GraphQLObjectType) -> tuple[type, ...] | None:
     """The classes whose instances are of this type, if the type's own check looks at nothing else."""
-    classes: tuple[type, ...] | None = getattr(getattr(type_.is_type_of, "__func__", None), "kinds", None)
+    classes: tuple[type, ...] | None = getattr(type_.is_type_of, "kinds", None)
     return classes
 
 

@@ -31,7 +31,7 @@ from server.compiler import CompiledOperation
 from server.execution.limits import Cost, Limits, check_depth, check_names, check_nesting, cost_of
 
 MOST_DOCUMENTS = 500
-"""A document of a page keeps about 46 KB and its plan 28 KB, so all of them stay below 40 MB."""
+"""A document of a page keeps about 46 KB and its compiled operation 25 KB, so all of them stay below 40 MB."""
 MOST_CHARACTERS = 8_000_000
 MOST_ERRORS = 10
 
