@@ -105,9 +105,6 @@ class Parameters:
             values[self.window] = parse_window(given, seal)
         return values
 
-    def read(self, given: Mapping[str, Any], seal: Seal) -> dict[str, Any]:  # until the compiler calls `read_arguments`
-        return self.parse(given, seal)
-
     def parse_plain(self, given: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:
         """The keyword arguments without the window, or InvalidInput."""
         return {

@@ -37,10 +37,6 @@ class Resolution:
             is_batched=is_together(resolver),
         )
 
-    @property
-    def is_together(self) -> bool:  # until the compiler reads `is_batched`
-        return self.is_batched
-
     def read_arguments(self, values: Mapping[str, Any], ctx: Context) -> dict[str, Any]:
         """The resolver's keyword arguments."""
         return self.parameters.parse(values, ctx.services.seal)

@@ -25,10 +25,6 @@ class IsInstance:
     def __call__(self, value: object, _: object) -> bool:
         return isinstance(value, self.kinds)
 
-    @property
-    def __func__(self) -> IsInstance:  # until the compiler reads `kinds` of the check itself
-        return self
-
 
 def record_type(record: type, description: str, *, name: str | None = None) -> Callable[[type[T]], type[T]]:
     """An object type whose values are records of this class."""
@@ -58,9 +54,6 @@ def _resolve_id(root: Any, info: Info) -> strawberry.ID:
 
 def _ids_of(object_type: str) -> Callable[[Any], str]:
     return lambda record: node_id(object_type, record.node_key)
-
-
-_resolve_id.of_type = _ids_of  # type: ignore[attr-defined]  # until the compiler reads `resolution.of_type`
 
 
 @strawberry.interface(description="An object with an id, which `node` returns again.")

@@ -10,7 +10,7 @@ from typing import Any
 
 from graphql import GraphQLField, GraphQLObjectType, GraphQLSchema
 
-from schema.shapes import Resolution
+from schema.fields import Resolution
 from server.compiler import planning
 from server.compiler.fields import DirectResolver, FieldSource, SchemaResolver, field_source
 from tests.property.differential.values import Values
