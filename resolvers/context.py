@@ -21,7 +21,8 @@ from datastore.receipts import Once
 from datastore.refusals import NotAllowed, NotSignedIn
 from datastore.seal import Seal
 from resolvers.live.topics import Live
-from resolvers.loading.loader import Kept
+from resolvers.loading.loader import Loader
+from resolvers.loading.registry import Loaders
 from resolvers.policy import Policy
 from resolvers.rate_limits import Rates
 from resolvers.viewer import Role, Viewer
@@ -77,7 +78,9 @@ class Services:
         self.rates = Rates()
         self.live = Live()
         self.ids = Ids()
-        self.profiles: Kept[str, Profile] = Kept(self._read_profiles, seconds=PROFILES_KEPT)
+        self.loaders = Loaders()
+        profiles: Loader[str, Profile] = Loader(self._read_profiles, ttl=PROFILES_KEPT)
+        self.profiles = self.loaders.add("profiles", profiles)
         self._parts: dict[Callable[..., Any], Any] = {}
 
     async def _read_profiles(self, users: Sequence[str]) -> Mapping[str, Profile]:
@@ -95,6 +98,7 @@ class Services:
         for part in self._parts.values():
             if hasattr(part, "close"):
                 await part.close()
+        await self.loaders.close()
 
 
 @dataclass(slots=True)

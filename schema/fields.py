@@ -11,7 +11,7 @@ import strawberry
 from strawberry.types import Info
 
 from resolvers.context import Context
-from resolvers.loading.batched import is_together
+from resolvers.loading.batched import is_batched
 from schema.arguments import Argument, Parameters
 
 
@@ -34,7 +34,7 @@ class Resolution:
             Parameters.of(resolver),
             of_record=len(positional) > 1,
             is_async=inspect.iscoroutinefunction(resolver),
-            is_batched=is_together(resolver),
+            is_batched=is_batched(resolver),
         )
 
     def read_arguments(self, values: Mapping[str, Any], ctx: Context) -> dict[str, Any]:

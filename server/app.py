@@ -99,6 +99,7 @@ def application(settings: Settings, table: Table | None = None) -> Ringside:
             stack.push_async_callback(identification.close)
             services = app.state.services = Services(ours, seal, policy_of(settings))
             stack.push_async_callback(services.close)
+            metrics.watch_loads(services.loaders.loads)
             traces = open_traces(settings.otlp_endpoint)
             stack.push_async_callback(traces.close)
             pipeline = Pipeline(

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from resolvers.loading import loader as kept
+from resolvers.loading.loader import Loader
 from server.__main__ import main
 
-_made = kept.Kept.__init__
+_init = Loader.__init__
 
 
-def _forgetting(self: kept.Kept[Any, Any], read: Any, **options: Any) -> None:
-    _made(self, read, **{**options, "seconds": -1.0})
+def _forgetting(self: Loader[Any, Any], read: Any, **options: Any) -> None:
+    _init(self, read, **({**options, "ttl": -1.0} if "ttl" in options else options))
 
 
 if __name__ == "__main__":
-    kept.Kept.__init__ = _forgetting  # type: ignore[method-assign]
+    Loader.__init__ = _forgetting  # type: ignore[method-assign]
     main()

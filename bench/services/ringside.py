@@ -17,8 +17,8 @@ import uvicorn
 
 from bench.services import records
 from resolvers.context import Context, Services
-from resolvers.loading.batched import together
-from resolvers.loading.loader import Kept
+from resolvers.loading.batched import batched
+from resolvers.loading.loader import Loader
 from schema.fields import described, field
 from schema.types import record_type
 from server.app import Ringside
@@ -44,7 +44,7 @@ async def leaderboard(_: Context, /, *, first: int) -> list[records.Row]:
     return records.ROWS[:first]
 
 
-@together
+@batched
 async def authors(ctx: Context, comments: Sequence[records.Comment], /) -> Sequence[Any]:
     return await ctx.services.profiles.load_many([comment.author_id for comment in comments])
 
@@ -118,7 +118,7 @@ def application() -> Any:
     seal = settings.seal()
     services = Services(SimpleNamespace(), seal)  # type: ignore[arg-type] - nothing here asks the table
     # No cache across requests: every request loads its authors again, as on the other servers.
-    services.profiles = Kept(read_users, seconds=-1.0)  # type: ignore[assignment,arg-type]
+    services.profiles = Loader(read_users, fresh=True)  # type: ignore[assignment,arg-type]
     schema = strawberry.Schema(query=Query)._schema  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
     gate = Gate(
         schema,

@@ -1,7 +1,7 @@
 """Everything that knows DynamoDB, and the only place that imports aioboto3."""
 
 from datastore.dynamo.attributes import StoredAs
-from datastore.dynamo.budgets import Spent, budget, deadline, metered
+from datastore.dynamo.budgets import Spent, budget, deadline, metered, shared_context
 from datastore.dynamo.conditions import Condition, absent, among, less, more, present, where
 from datastore.dynamo.entity import Entity, ItemKey, Partition
 from datastore.dynamo.errors import (
@@ -17,9 +17,10 @@ from datastore.dynamo.foreign import foreign_rows
 from datastore.dynamo.keys import HIGHEST, BadKey, Key, best_first, from_best_first, key_text
 from datastore.dynamo.merge import Merged, merge, share_of
 from datastore.dynamo.paging import Page, PageRequest, Window
-from datastore.dynamo.retries import persist, remaining
+from datastore.dynamo.retries import persist, remaining, within_deadline
 from datastore.dynamo.table import BATCH_READ, Slice, Table
 from datastore.dynamo.transport.client import open_table
+from datastore.dynamo.transport.single_flight import SingleFlight
 from datastore.dynamo.transport.timeouts import Alarm, timeout_at
 from datastore.dynamo.writes import Check, Delete, Put, Update, Write
 
@@ -44,6 +45,7 @@ __all__ = [
     "Partition",
     "Put",
     "Rejected",
+    "SingleFlight",
     "Slice",
     "Spent",
     "StoredAs",
@@ -70,6 +72,8 @@ __all__ = [
     "present",
     "remaining",
     "share_of",
+    "shared_context",
     "timeout_at",
     "where",
+    "within_deadline",
 ]

@@ -1,6 +1,6 @@
 """What a request may still take and what it has taken: one context variable for its deadline and its meter.
 
-Each is a context of its own (`deadline`, `metered`, `unhurried`); what every request needs, `budget` sets in one step,
+Each is a context of its own (`deadline`, `metered`); what every request needs, `budget` sets in one step,
 since to set a variable and to reset it costs a microsecond beside an answer of a hundred.
 """
 
@@ -84,18 +84,6 @@ def shared_context() -> Context:
     if budget.ends is not None:
         context.run(_current.set, Budget(None, budget.spent))
     return context
-
-
-class unhurried:  # noqa: N801
-    """Work that other requests wait for too does not end with the deadline of the one that began it."""
-
-    __slots__ = ("_token",)
-
-    def __enter__(self) -> None:
-        self._token: Token[Budget] = _current.set(Budget(None, _current.get().spent))
-
-    def __exit__(self, *_: object) -> None:
-        _current.reset(self._token)
 
 
 class metered:  # noqa: N801

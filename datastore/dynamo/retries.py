@@ -46,6 +46,18 @@ def remaining() -> float:
     return ending() - asyncio.get_running_loop().time()
 
 
+async def within_deadline(shared: Awaitable[T]) -> T:
+    """The result of work that is shared with other requests, waited for until this request's own deadline."""
+    ends = current().ends
+    if ends is None:
+        return await shared
+    try:
+        with timeout_at(ends):
+            return await shared
+    except TimeoutError:
+        raise DeadlineExceeded("the request's time was used up; last: it waited for shared work") from None
+
+
 async def persist(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters: Any) -> T:
     """The answer of a call, repeated as the shared rule says."""
     ends = ending()

@@ -131,9 +131,9 @@ async def word_list(table: Table, list_id: str, *, consistent: bool = False) -> 
     return await table.get(LIST.at(list=list_id), consistent=consistent)
 
 
-async def word_lists(table: Table, ids: Sequence[str]) -> Mapping[str, WordList]:
+async def word_lists(table: Table, ids: Sequence[str], *, consistent: bool = False) -> Mapping[str, WordList]:
     """The lists there are, by id."""
-    found = await table.get_many([LIST.at(list=one) for one in ids])
+    found = await table.get_many([LIST.at(list=one) for one in ids], consistent=consistent)
     return {record.list: record for record in found if record is not None}
 
 
@@ -183,9 +183,12 @@ async def word(table: Table, list_id: str, ordinal: int) -> Word | None:
     return await table.get(WORD.at(list=list_id, ordinal=ordinal))
 
 
-async def words_at(table: Table, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Word]:
+async def words_at(
+    table: Table, places: Sequence[tuple[str, int]], *, consistent: bool = False
+) -> Mapping[tuple[str, int], Word]:
     """The words there are, by list and ordinal."""
-    found = await table.get_many([WORD.at(list=list_id, ordinal=ordinal) for list_id, ordinal in places])
+    keys = [WORD.at(list=list_id, ordinal=ordinal) for list_id, ordinal in places]
+    found = await table.get_many(keys, consistent=consistent)
     return {(word.list, word.ordinal): word for word in found if word is not None}
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -13,12 +13,10 @@ import structlog
 from datastore.comments import Comment, CommentPage, counts
 from datastore.comments.counts import Leader
 from datastore.comments.planner import NO_CENSUS, RATINGS, CommentCounts, Filter
-from datastore.dynamo import DynamoError, Page, Window
-from datastore.dynamo.budgets import unhurried
+from datastore.dynamo import DynamoError, Page, SingleFlight, Window, shared_context, within_deadline
 from resolvers.comments.rules import filter_of
 from resolvers.context import AnyId, Context
-from resolvers.loading.fresh import Together
-from resolvers.loading.loader import Kept
+from resolvers.loading.loader import Loader, read_each
 
 if TYPE_CHECKING:
     from resolvers.context import Services
@@ -107,42 +105,43 @@ class Counts:
 
     def __init__(self, services: Services) -> None:
         self._house = services
-        self._kept: Kept[str, CommentCounts] = Kept(self._read, seconds=KEPT_FOR)
-        self._now: Together[str, CommentCounts] = Together(self._read_now)
+        recent: Loader[str, CommentCounts] = Loader(self._read_recent, ttl=KEPT_FOR)
+        exact: Loader[str, CommentCounts] = Loader(self._read_exact, fresh=True)
+        self._recent = services.loaders.add("comment_counts", recent)
+        self._exact = services.loaders.add("comment_counts_now", exact)
         self._to_settle: set[str] = set()
-        self._settling: dict[str, asyncio.Task[None]] = {}
+        self._settling: SingleFlight[str, None] = SingleFlight(shared_context)
+        self._looks: SingleFlight[str, None] = SingleFlight(shared_context)
         self._looked = float("-inf")
 
     # ── counts ──
 
-    async def _read(self, products: Sequence[str]) -> Mapping[str, CommentCounts]:
-        found = await asyncio.gather(
-            *(counts.census(self._house.table, product, consistent=False) for product in products)
-        )
-        return dict(zip(products, found, strict=True))
+    async def _read_recent(self, products: Sequence[str]) -> Mapping[str, CommentCounts | Exception]:
+        return await read_each(products, partial(counts.census, self._house.table, consistent=False))
 
-    async def _read_now(self, products: Sequence[str]) -> Mapping[str, CommentCounts]:
-        found = await asyncio.gather(*(counts.census(self._house.table, product) for product in products))
-        for product, census in zip(products, found, strict=True):
-            self._kept.put(product, census)
-        return dict(zip(products, found, strict=True))
+    async def _read_exact(self, products: Sequence[str]) -> Mapping[str, CommentCounts | Exception]:
+        answers = await read_each(products, partial(counts.census, self._house.table))
+        for product, census in answers.items():
+            if not isinstance(census, Exception):
+                self._recent.put(product, census)
+        return answers
 
     async def recent(self, wanted: Filter) -> CommentCounts:
         """Counts good enough to plan by; none at all where there is nothing to choose."""
         if wanted.languages is None and wanted.ratings is None:
             return NO_CENSUS
-        return await self._kept.load(wanted.product) or NO_CENSUS
+        return await self._recent.load(wanted.product) or NO_CENSUS
 
     async def exact(self, product: str) -> CommentCounts:
         """The counts as they are now."""
-        return await self._now.load(product) or NO_CENSUS
+        return await self._exact.load(product) or NO_CENSUS
 
     def written(self, old: Comment | None, new: Comment | None) -> None:
         """Takes notice of a change that this process has made."""
         product = next(one.product for one in (new, old) if one is not None)
-        known = self._kept.at_hand(product)
-        if known is not None and (known[0] is None or known[0].count() < _FEW):
-            self._kept.forget(product)
+        cached = self._recent.cached(product)
+        if cached is not None and cached.count() < _FEW:
+            self._recent.forget(product)
         if _five_stars(old) != _five_stars(new):
             self.settle_soon(product)
 
@@ -151,39 +150,40 @@ class Counts:
     def settle_soon(self, product: str) -> None:
         """Settles a product now, or two seconds after it was settled last."""
         self._to_settle.add(product)
-        if product not in self._settling:
-            task = asyncio.get_running_loop().create_task(self._settle(product), context=contextvars.Context())
-            self._settling[product] = task
-            task.add_done_callback(lambda _: self._settling.pop(product, None))
+        self._settling.begin(product, partial(self._settle_repeatedly, product))
 
-    async def _settle(self, product: str) -> None:
+    async def _settle_repeatedly(self, product: str) -> None:
         while product in self._to_settle:
             self._to_settle.discard(product)
-            try:
-                await counts.settle(self._house.table, product)
-            except DynamoError as error:
-                # The mark in the table stays: the next write or look settles it.
-                _log.warning("a product could not be settled", product=product, reason=str(error))
+            await self._settle(product)
             await asyncio.sleep(SETTLED_EVERY)
+
+    async def _settle(self, product: str) -> None:
+        try:
+            await counts.settle(self._house.table, product)
+        except DynamoError as error:
+            # The mark in the table stays: the next write or look settles it.
+            _log.warning("a product could not be settled", product=product, reason=str(error))
+        except Exception:  # noqa: BLE001 - a fault with one product must not end the settling of others
+            _log.exception("a product could not be settled", product=product)
 
     async def settle_all(self) -> None:
         """Settles what any process left unsettled; looked for at most every two seconds."""
-        now = asyncio.get_running_loop().time()
-        if now < self._looked + SETTLED_EVERY:
-            return
-        self._looked = now
-        waiting = await counts.unsettled(self._house.table)
-        for product in waiting[MOST_SETTLED_AT_ONCE:]:
+        if "unsettled" in self._looks or asyncio.get_running_loop().time() >= self._looked + SETTLED_EVERY:
+            await within_deadline(self._looks.run("unsettled", self._look))
+
+    async def _look(self) -> None:
+        """Settles every product that is marked. One that cannot be settled keeps its mark and stops no other."""
+        self._looked = asyncio.get_running_loop().time()
+        marked = await counts.unsettled(self._house.table)
+        for product in marked[MOST_SETTLED_AT_ONCE:]:
             self.settle_soon(product)
-        with unhurried():
-            settled = (counts.settle(self._house.table, one) for one in waiting[:MOST_SETTLED_AT_ONCE])
-            await asyncio.gather(*settled)
+        await asyncio.gather(*map(self._settle, marked[:MOST_SETTLED_AT_ONCE]))
 
     async def close(self) -> None:
         """Settles what waits; what cannot be settled now is marked in the table."""
-        for task in tuple(self._settling.values()):
-            task.cancel()
-        await asyncio.gather(*self._settling.values(), return_exceptions=True)
+        await self._looks.close()
+        await self._settling.close()
         for product in self._to_settle:
             try:
                 await counts.settle(self._house.table, product)

@@ -21,8 +21,8 @@ from resolvers.comments.languages import language_tag
 from resolvers.comments.rules import LONGEST_REASON, body_of, filter_of, product_id, rating_of, text_of, title_of
 from resolvers.context import UNSET, AnyId, BothWaysWindow, Context, NodeOf, Services, Unset
 from resolvers.live.feed import Arrival
-from resolvers.loading.batched import together
-from resolvers.loading.loader import Kept
+from resolvers.loading.batched import batched
+from resolvers.loading.loader import Loader
 from resolvers.node_ids import key_of, node_id
 from resolvers.viewer import Role, Viewer
 
@@ -83,7 +83,7 @@ def _explained(wanted: Filter, account: comments.ReadReport, *, units: float, mi
     }
 
 
-@together
+@batched
 async def authors(ctx: Context, shown: Sequence[Comment], /) -> list[Profile]:
     return await people.authors(ctx, [one.author for one in shown])
 
@@ -101,18 +101,18 @@ async def report_reasons(ctx: Context, one: Comment, /) -> list[str] | None:
     """What members objected to; for moderators."""
     if not ctx.viewer.may(Role.MODERATOR):
         return None
-    found = await ctx.services.get(ReportsLoader).load((one.product, one.ulid))
+    found = await ctx.services.get(reports_loader).load((one.product, one.ulid))
     return list(found.reasons.values()) if found is not None else []
 
 
-class ReportsLoader(Kept[tuple[str, str], Reports]):
-    """What was reported about the comments of a page: read together, and kept by nobody."""
+def reports_loader(services: Services) -> Loader[tuple[str, str], Reports]:
+    """What was reported about the comments of a page."""
 
-    def __init__(self, services: Services) -> None:
-        async def read(keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:
-            return await comments.reports(services.table, keys)
+    async def read(keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:
+        return await comments.reports(services.table, keys)
 
-        super().__init__(read, seconds=0)
+    loader: Loader[tuple[str, str], Reports] = Loader(read, fresh=True)
+    return services.loaders.add("reports", loader)
 
 
 async def moderation_queue(ctx: Context, /, *, window: Window, status: Status = Status.PENDING) -> Page[Comment]:

@@ -1,6 +1,6 @@
 """Fields answered for many records at once.
 
-Law: a `together` resolver takes a sequence of records instead of one and returns their answers in the same order, an
+Law: a `batched` resolver takes a sequence of records instead of one and returns their answers in the same order, an
 exception in the place of one that failed; what it answers for a record does not depend on the others. So asking for
 one at a time gives the same answers, only later: compiled plans ask once per page, graphql-core once per record.
 """
@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 R = TypeVar("R", bound=Callable[..., Awaitable[Sequence[Any]]])
 
 
-def together(resolver: R) -> R:
+def batched(resolver: R) -> R:
     """Marks a resolver of many records: `async def authors(ctx, comments, /) -> list[Profile]`."""
-    resolver.is_together = True  # type: ignore[attr-defined]
+    resolver.is_batched = True  # type: ignore[attr-defined]
     return resolver
 
 
-def is_together(resolver: Callable[..., Any]) -> bool:
-    return getattr(resolver, "is_together", False)
+def is_batched(resolver: Callable[..., Any]) -> bool:
+    return getattr(resolver, "is_batched", False)

@@ -1,164 +1,229 @@
-"""Records kept for some seconds in the process, loaded together and never twice at a time.
+"""Records by key, read in batches, each key once at a time.
 
-Law: `load(key)` answers with what `read` answered for that key at most `seconds` ago, or with what `put` said since.
-Keys asked for within one turn of the event loop, by any request, are read as one batch; a key being read is waited
-for, not read again; at most `most` entries are kept, the oldest leave first. Why: a batch read of 20 profiles costs
-9-10 read units, more than the page of comments they belong to.
+Keys that are asked for within one turn of the event loop, by any request, are read together. There are two kinds:
+
+- `Loader(read, ttl=seconds)` answers with what was read or `put` at most so many seconds ago. A key that is being read
+  is waited for. That a record was not there is never remembered: it may be there now.
+- `Loader(read, fresh=True)` remembers nothing, and no answer is older than its question. A request for a key that is
+  being read waits for the next read, together with all others that come before that one begins. So any number of
+  requests make one read after another, and each of them waits for two at most.
+
+Why: a batch read of 20 profiles costs 9-10 read units, more than the page of comments that shows them.
 """
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
+from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, overload
 
-from datastore.dynamo.budgets import unhurried
+from datastore.dynamo.budgets import shared_context
+from datastore.dynamo.retries import within_deadline
+from datastore.dynamo.transport.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    Answers: TypeAlias = Mapping[Any, Any]
+    """Records by key; None or nothing where there is none, an exception where it could not be read."""
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-class _Batch(Generic[K, V]):
-    """Keys that are read together, and who waits for what is found."""
+@dataclass(slots=True)
+class LoadCounts:
+    """How the keys asked for were answered."""
 
-    __slots__ = ("keys", "task", "waiting")
-
-    def __init__(self) -> None:
-        self.task: asyncio.Task[None] | None = None
-        """Kept here, since the loop itself holds tasks loosely."""
-        self.keys: list[K] = []
-        self.waiting: list[asyncio.Future[Mapping[K, V | None] | Exception]] = []
-
-    def landing(self) -> asyncio.Future[Mapping[K, V | None] | Exception]:
-        """A future of the asker's own, which may be cancelled without harm to others."""
-        landing = asyncio.get_running_loop().create_future()
-        self.waiting.append(landing)
-        return landing
-
-    def land(self, found: Mapping[K, V | None] | Exception) -> None:
-        for one in self.waiting:
-            if not one.done():
-                one.set_result(found)
+    hits: int = 0
+    """From memory."""
+    misses: int = 0
+    """By a read that was begun for them."""
+    waits: int = 0
+    """By a read that was to be made already."""
 
 
-class Kept(Generic[K, V]):
-    """A bounded cache in front of a batch read. What is not there is remembered as None for as long."""
+class _Batch(Generic[K]):
+    """Keys that are read together. Keys are added until the read begins."""
+
+    __slots__ = ("keys", "predecessor", "reading", "successor")
+
+    def __init__(self, predecessor: asyncio.Future[Answers] | None = None) -> None:
+        self.keys: dict[K, None] = {}
+        self.predecessor = predecessor
+        self.reading = False
+        self.successor: _Batch[K] | None = None
+
+
+class Loader(Generic[K, V]):
+    """One kind of batch read. `size` bounds how many records are remembered; the oldest are dropped first."""
+
+    @overload
+    def __init__(
+        self, read: Callable[[Sequence[K]], Awaitable[Mapping[K, V | Exception]]], *, ttl: float, size: int = ...
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self, read: Callable[[Sequence[K]], Awaitable[Mapping[K, V | Exception]]], *, fresh: Literal[True]
+    ) -> None: ...
 
     def __init__(
         self,
-        read: Callable[[Sequence[K]], Awaitable[Mapping[K, V]]],
+        read: Callable[[Sequence[K]], Awaitable[Mapping[K, V | Exception]]],
         *,
-        seconds: float,
-        most: int = 10_000,
+        ttl: float = 0.0,
+        size: int = 10_000,
+        fresh: bool = False,
     ) -> None:
+        self.counts = LoadCounts()
         self._read = read
-        self._seconds = seconds
-        self._most = most
-        self._known: dict[K, tuple[float, V | None]] = {}
-        self._under_way: dict[K, _Batch[K, V]] = {}
-        self._gathering: _Batch[K, V] | None = None
+        self._ttl = ttl
+        self._size = size
+        self._fresh = fresh
+        self._cached: dict[K, tuple[float, V]] = {}
+        self._last_batch: dict[K, _Batch[K]] = {}
+        """The batch that each key under way was added to last."""
+        self._gathering: _Batch[K] | None = None
+        self._reads: SingleFlight[_Batch[K], Answers] = SingleFlight(shared_context)
 
     async def load(self, key: K) -> V | None:
         """The record of a key, or None if there is none."""
-        known = self.at_hand(key)
-        if known is not None:
-            return known[0]
-        (batch,) = self._awaited((key,))
-        return _found(await batch.landing())[key]
+        entry = self._cached.get(key)
+        if entry is not None and entry[0] >= monotonic():
+            self.counts.hits += 1
+            return entry[1]
+        (waiter,) = self._waiters((key,))
+        return self._value(await within_deadline(waiter), key)
 
     async def load_many(self, keys: Sequence[K]) -> list[V | None]:
-        """As `load`, without a task for each key."""
-        now, known = monotonic(), self._known
-        values: dict[K, V | None] = {}
-        missing: list[K] = []
+        """The same for many keys, in their order. Raises if one of them could not be read."""
+        now, cached = monotonic(), self._cached
+        values: list[V | None] = []
         for key in keys:
-            entry = known.get(key)
+            entry = cached.get(key)
             if entry is None or entry[0] < now:
-                missing.append(key)
+                return await self._load_missing(keys, now)
+            values.append(entry[1])
+        self.counts.hits += len(values)
+        return values
+
+    async def _load_missing(self, keys: Sequence[K], now: float) -> list[V | None]:
+        answers: dict[K, Any] = {}
+        missing: dict[K, None] = {}
+        for key in keys:
+            entry = self._cached.get(key)
+            if entry is None or entry[0] < now:
+                missing[key] = None
             else:
-                values[key] = entry[1]
-        if missing:
-            for landing in [batch.landing() for batch in self._awaited(missing)]:
-                values.update(_found(await landing))
-        return [values[key] for key in keys]
+                answers[key] = entry[1]
+        self.counts.hits += len(answers)
+        for waiter in self._waiters(missing):
+            answers.update(await within_deadline(waiter))
+        return [self._value(answers, key) for key in keys]
 
-    def at_hand(self, key: K) -> tuple[V | None] | None:
-        """What is kept for a key, in a tuple; None when it must be read first."""
-        entry = self._known.get(key)
-        if entry is None or entry[0] < monotonic():
-            return None
-        return (entry[1],)
+    @staticmethod
+    def _value(answers: Answers, key: K) -> V | None:
+        answer: V | Exception | None = answers.get(key)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-    def put(self, key: K, value: V | None) -> None:
-        """What this process has just written, so that its own readers see it at once."""
-        self._known.pop(key, None)
-        self._known[key] = (monotonic() + self._seconds, value)
+    def cached(self, key: K) -> V | None:
+        """The record that is remembered for a key; None when it would have to be read."""
+        entry = self._cached.get(key)
+        return None if entry is None or entry[0] < monotonic() else entry[1]
+
+    def put(self, key: K, value: V) -> None:
+        """Remember what this process has just written, so that it is seen at once."""
+        self._drop(key)
+        self._cached[key] = (monotonic() + self._ttl, value)
         self._trim()
-
-    def _trim(self) -> None:
-        while len(self._known) > self._most:
-            del self._known[next(iter(self._known))]
 
     def forget(self, key: K) -> None:
-        """The next to ask reads anew: what is being read at this moment may be from before the change."""
-        self._known.pop(key, None)
-        if self._under_way.get(key) is not self._gathering:
-            self._under_way.pop(key, None)
+        """Have the next caller read anew: what is being read now may be from before a change."""
+        self._drop(key)
 
-    def _awaited(self, keys: Sequence[K]) -> set[_Batch[K, V]]:
-        """The reads that bring these keys, begun if they are not under way."""
-        under_way, gathering, batches = self._under_way, self._gathering, set()
-        for key in keys:
-            batch = under_way.get(key)
-            if batch is None:
-                batch = gathering = gathering or self._begun()
-                batch.keys.append(key)
-                under_way[key] = batch
-            batches.add(batch)
-        return batches
+    def _drop(self, key: K) -> None:
+        self._cached.pop(key, None)
+        batch = self._last_batch.get(key)
+        if batch is not None and batch.reading:
+            del self._last_batch[key]
 
-    def _begun(self) -> _Batch[K, V]:
-        batch = self._gathering = _Batch()
-        # The batch is paid for by the request that began it, but must not end with that request's deadline.
-        batch.task = asyncio.get_running_loop().create_task(self._settle(batch))
+    def _trim(self) -> None:
+        while len(self._cached) > self._size:
+            del self._cached[next(iter(self._cached))]
+
+    async def close(self) -> None:
+        """Cancel what is being read, and those who wait for it."""
+        await self._reads.close()
+
+    # ── batches ──
+
+    def _waiters(self, keys: Sequence[K] | Mapping[K, None]) -> list[asyncio.Future[Answers]]:
+        """Futures of this caller's own for the batches with these keys, which are begun if need be."""
+        batches = dict.fromkeys([self._batch_with(key) for key in keys])
+        return [self._reads.join(batch, partial(self._carry_out, batch)) for batch in batches]
+
+    def _batch_with(self, key: K) -> _Batch[K]:
+        batch = self._last_batch.get(key)
+        if batch is None:
+            batch = self._gathering = self._gathering or _Batch()
+        elif self._fresh and batch.reading:
+            batch = self._successor(batch)
+        if key in batch.keys:
+            self.counts.waits += 1
+        else:
+            self.counts.misses += 1
+            batch.keys[key] = None
+            self._last_batch[key] = batch
         return batch
 
-    async def _settle(self, batch: _Batch[K, V]) -> None:
-        """Begun in the next turn of the event loop: until then keys are added."""
-        self._gathering = None
+    def _successor(self, batch: _Batch[K]) -> _Batch[K]:
+        """The batch that begins when this one has ended."""
+        if batch.successor is None:
+            batch.successor = _Batch(self._reads.join(batch, partial(self._carry_out, batch)))
+        return batch.successor
+
+    async def _carry_out(self, batch: _Batch[K]) -> Answers:
+        """Begins in the next turn of the event loop, or after the predecessor; until then keys are added."""
+        if batch.predecessor is not None:
+            await batch.predecessor
+        batch.reading = True
+        if self._gathering is batch:
+            self._gathering = None
+        answers: Answers
         try:
-            with unhurried():
-                found = await self._read(batch.keys)
-        except Exception as error:  # noqa: BLE001 - it is told to everybody who waits for a key
-            for key in batch.keys:
-                if self._under_way.get(key) is batch:
-                    del self._under_way[key]
-            batch.land(error)
-            return
-        now = monotonic()
-        until, known, under_way = now + self._seconds, self._known, self._under_way
-        values: dict[K, V | None] = {}
-        for key in batch.keys:
-            entry = known.get(key)
-            if entry is not None and entry[0] >= now:  # written by us while the read was under way
-                values[key] = entry[1]
-                if under_way.get(key) is batch:
-                    del under_way[key]
-                continue
-            values[key] = value = found.get(key)
-            if under_way.get(key) is batch:
-                del under_way[key]
-                if entry is not None:
-                    del known[key]  # what is put in anew stands at the end
-                known[key] = (until, value)
+            answers = await self._read(list(batch.keys))
+        except Exception as error:  # noqa: BLE001 - it is raised for everybody who waits for one of the keys
+            answers = dict.fromkeys(batch.keys, error)
+        finally:
+            current = [key for key in batch.keys if self._last_batch.get(key) is batch]
+            for key in current:
+                del self._last_batch[key]
+        if self._fresh:
+            return answers
+        return self._remembered(batch, answers, current)
+
+    def _remembered(self, batch: _Batch[K], answers: Answers, current: Sequence[K]) -> Answers:
+        """The answers, with what this process wrote during the read in their place. Those that are current are kept."""
+        now, cached = monotonic(), self._cached
+        written = {key: entry[1] for key in batch.keys if (entry := cached.get(key)) is not None and entry[0] >= now}
+        for key in current:
+            answer = answers.get(key)
+            if key not in written and answer is not None and not isinstance(answer, Exception):
+                cached.pop(key, None)  # what is put in anew stands at the end
+                cached[key] = (now + self._ttl, answer)
         self._trim()
-        batch.land(values)
+        return {**answers, **written}
 
 
-def _found(landed: Mapping[K, V] | Exception) -> Mapping[K, V]:
-    if isinstance(landed, Exception):
-        raise landed
-    return landed
+async def read_each(keys: Sequence[K], read: Callable[[K], Awaitable[V | None]]) -> dict[K, V | Exception]:
+    """A batch read made of single ones, all at once: a failure stands in the place of its own key."""
+    answers = await asyncio.gather(*map(read, keys), return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, BaseException) and not isinstance(answer, Exception):
+            raise answer
+    return {key: answer for key, answer in zip(keys, answers, strict=True) if answer is not None}  # type: ignore[misc]

@@ -6,13 +6,13 @@ picks once the event is locked, a histogram by its revision.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
-from datastore.dynamo.budgets import unhurried
+from datastore.dynamo import SingleFlight, shared_context
 from datastore.ids import is_ulid
-from datastore.pickem import events as stored
+from datastore.pickem import events as events_store
 from datastore.pickem import histograms, standings
 from datastore.pickem.events import Event, Match, VersionConflict
 from datastore.pickem.histograms import Histogram
@@ -20,8 +20,7 @@ from datastore.pickem.standings import MemberPage, Season
 from datastore.receipts import Once
 from datastore.refusals import Unavailable
 from resolvers.context import Context, Services
-from resolvers.loading.fresh import Together
-from resolvers.loading.loader import Kept
+from resolvers.loading.loader import Loader, read_each
 
 _AN_HOUR = 3600.0
 _CARDS = 200
@@ -31,61 +30,61 @@ _PUBLICATIONS = 5
 
 
 class Pickem:
-    """The process's share of pick'em."""
+    """What one process remembers of pick'em, or reads once for all requests."""
 
     def __init__(self, services: Services) -> None:
         self._house = services
-        self.events: Together[str, Event] = Together(self.events_now)
-        self.seasons: Together[str, Season] = Together(self._seasons)
-        self.members: Together[tuple[str, int | None], MemberPage] = Together(self._member_pages)
-        self.cards: Kept[tuple[str, int], Mapping[str, Match]] = Kept(self._cards, seconds=_AN_HOUR, most=_CARDS)
-        self.picked: Kept[str, Mapping[str, int]] = Kept(self._picked, seconds=_AN_HOUR, most=_CARDS)
-        self._events_ranks: Kept[tuple[str, int], Histogram] = Kept(
-            self._event_histograms, seconds=_AN_HOUR, most=_HISTOGRAMS
+        self._locks: SingleFlight[str, Event | None] = SingleFlight(shared_context)
+        add = services.loaders.add
+        events: Loader[str, Event] = Loader(self._read_events, fresh=True)
+        seasons: Loader[str, Season] = Loader(self._read_seasons, fresh=True)
+        members: Loader[tuple[str, int | None], MemberPage] = Loader(self._read_member_pages, fresh=True)
+        cards: Loader[tuple[str, int], Mapping[str, Match]] = Loader(self._read_cards, ttl=_AN_HOUR, size=_CARDS)
+        picked: Loader[str, Mapping[str, int]] = Loader(self._read_picked, ttl=_AN_HOUR, size=_CARDS)
+        self.events, self.seasons, self.members = (
+            add("events", events),
+            add("seasons", seasons),
+            add("members", members),
         )
-        self._season_ranks: Kept[tuple[str, int], Histogram] = Kept(
-            self._season_histograms, seconds=_AN_HOUR, most=_HISTOGRAMS
+        self.cards, self.picked = add("cards", cards), add("picked", picked)
+        ranks_of_events: Loader[tuple[str, int], Histogram] = Loader(
+            self._read_histograms_of_events, ttl=_AN_HOUR, size=_HISTOGRAMS
         )
-        self._locking: dict[str, asyncio.Task[Event | None]] = {}
+        ranks_of_seasons: Loader[tuple[str, int], Histogram] = Loader(
+            self._read_histograms_of_seasons, ttl=_AN_HOUR, size=_HISTOGRAMS
+        )
+        self._ranks_of_events = add("event_ranks", ranks_of_events)
+        self._ranks_of_seasons = add("season_ranks", ranks_of_seasons)
 
     # ── events, as they are at this moment ──
 
-    async def events_now(self, ids: Sequence[str]) -> Mapping[str, Event]:
-        found = await stored.events_by_id(self._house.table, [id_ for id_ in ids if is_ulid(id_)])
-        return await self.settled(found)
+    async def _read_events(self, ids: Sequence[str]) -> Mapping[str, Event | Exception]:
+        return await self.locked(
+            await events_store.events_by_id(self._house.table, [id_ for id_ in ids if is_ulid(id_)])
+        )
 
-    async def event_now(self, id_: str) -> Event | None:
-        return (await self.events_now([id_])).get(id_)
-
-    async def settled(self, found: Mapping[str, Event]) -> Mapping[str, Event]:
-        """The same events, those whose time has come locked: nobody is shown a lock that the gates do not know."""
+    async def locked(self, events: Mapping[str, Event]) -> Mapping[str, Event | Exception]:
+        """The same events, the due ones locked: nobody is shown a lock that the gates do not know."""
         now = self._house.clock()
-        due = [event for event in found.values() if event.is_due(now)]
+        due = [id_ for id_, event in events.items() if event.is_due(now)]
         if not due:
-            return found
-        locked = await asyncio.gather(*(self._lock(event) for event in due))
-        return {**found, **{event.id: event for event in locked if event is not None}}
+            return events
+        return {**events, **await read_each(due, lambda id_: self._locks.run(id_, partial(self._lock, events[id_])))}
 
     async def _lock(self, event: Event) -> Event | None:
-        """Locks an event once per process, however many look at it."""
-        task = self._locking.get(event.id)
-        if task is None:
-            task = self._locking[event.id] = asyncio.get_running_loop().create_task(self._locked(event))
-            task.add_done_callback(lambda _: self._locking.pop(event.id, None))
-        return await asyncio.shield(task)
+        current: Event | None = event
+        while current is not None and current.is_due(now := self._house.clock()):
+            try:
+                after = current.locked(now)
+                await events_store.change_event(self._house.table, current, after, unasked(now), after)
+            except VersionConflict:
+                current = (await events_store.events_by_id(self._house.table, [event.id])).get(event.id)
+            else:
+                return after
+        return current
 
-    async def _locked(self, event: Event) -> Event | None:
-        with unhurried():
-            current: Event | None = event
-            while current is not None and current.is_due(now := self._house.clock()):
-                try:
-                    after = current.locked(now)
-                    await stored.change_event(self._house.table, current, after, unasked(now), after)
-                except VersionConflict:
-                    current = (await stored.events_by_id(self._house.table, [event.id])).get(event.id)
-                else:
-                    return after
-            return current
+    async def close(self) -> None:
+        await self._locks.close()
 
     # ── what does not change ──
 
@@ -93,17 +92,17 @@ class Pickem:
         """The matches of an event's card by id."""
         return await self.cards.load((event.id, event.version)) or {}
 
-    async def _cards(self, keys: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Mapping[str, Match]]:
-        found = await asyncio.gather(*(stored.matches_of(self._house.table, event) for event, _ in keys))
-        return dict(zip(keys, found, strict=True))
+    async def _read_cards(
+        self, keys: Sequence[tuple[str, int]]
+    ) -> Mapping[tuple[str, int], Mapping[str, Match] | Exception]:
+        return await read_each(keys, lambda key: events_store.matches_of(self._house.table, key[0]))
 
-    async def _picked(self, events: Sequence[str]) -> Mapping[str, Mapping[str, int]]:
-        found = await asyncio.gather(*(self._picked_at(event) for event in events))
-        return dict(zip(events, found, strict=True))
+    async def _read_picked(self, events: Sequence[str]) -> Mapping[str, Mapping[str, int] | Exception]:
+        return await read_each(events, self._read_picked_of)
 
-    async def _picked_at(self, event: str) -> Mapping[str, int]:
+    async def _read_picked_of(self, event: str) -> Mapping[str, int]:
         sums: dict[str, int] = {}
-        for gate in await stored.gates_of(self._house.table, event):
+        for gate in await events_store.gates_of(self._house.table, event):
             for name, number in gate.picked.items():
                 sums[name] = sums.get(name, 0) + number
         return sums
@@ -112,7 +111,7 @@ class Pickem:
 
     async def ranks_of_event(self, event: Event) -> Histogram | None:
         """The event's points, of the generation that was scored last."""
-        return None if event.scored is None else await self._events_ranks.load((event.id, event.scored))
+        return None if event.scored is None else await self._ranks_of_events.load((event.id, event.scored))
 
     async def ranks_of_season(self, name: str) -> tuple[Season, Histogram]:
         """A season and the histogram that counts: asked for each time, read when it is another."""
@@ -121,43 +120,41 @@ class Pickem:
             if not season.published:
                 return season, Histogram()
             key = (name, season.published)
-            histogram = await self._season_ranks.load(key)
-            if histogram is not None:
+            histogram = await self._ranks_of_seasons.load(key)
+            if histogram is not None:  # or else a newer one was published meanwhile, and this one removed
                 return season, histogram
-            self._season_ranks.forget(key)  # a newer one was published meanwhile, and this one removed
         raise Unavailable(retry_after=1.0)
 
-    async def _seasons(self, names: Sequence[str]) -> Mapping[str, Season]:
+    async def _read_seasons(self, names: Sequence[str]) -> Mapping[str, Season]:
         return await standings.seasons_by_name(self._house.table, names)
 
-    async def _event_histograms(self, keys: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Histogram]:
+    async def _read_histograms_of_events(
+        self, keys: Sequence[tuple[str, int]]
+    ) -> Mapping[tuple[str, int], Histogram | Exception]:
         table = self._house.table
-        found = await asyncio.gather(*(histograms.stored(table, scope_of_event(event), at) for event, at in keys))
-        return {key: one for key, one in zip(keys, found, strict=True) if one is not None}
+        return await read_each(keys, lambda key: histograms.stored(table, scope_of_event(key[0]), key[1]))
 
-    async def _season_histograms(self, keys: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Histogram]:
-        table = self._house.table
-        found = await asyncio.gather(*(standings.histogram_of_season(table, name, at) for name, at in keys))
-        return {key: one for key, one in zip(keys, found, strict=True) if one is not None}
+    async def _read_histograms_of_seasons(
+        self, keys: Sequence[tuple[str, int]]
+    ) -> Mapping[tuple[str, int], Histogram | Exception]:
+        return await read_each(keys, lambda key: standings.histogram_of_season(self._house.table, *key))
 
     # ── members ──
 
-    async def _member_pages(
+    async def _read_member_pages(
         self, keys: Sequence[tuple[str, int | None]]
-    ) -> Mapping[tuple[str, int | None], MemberPage]:
+    ) -> Mapping[tuple[str, int | None], MemberPage | Exception]:
         """Standings (None) and first pages of predictions (how many) of members, one read a member."""
-        wanted: dict[str, list[int | None]] = {}
+        sizes: dict[str, list[int]] = {}
         for user, size in keys:
-            wanted.setdefault(user, []).append(size)
-        pages = await asyncio.gather(*(self._member_page(user, sizes) for user, sizes in wanted.items()))
-        by_user = dict(zip(wanted, pages, strict=True))
-        return {(user, size): by_user[user] for user, size in keys}
+            sizes.setdefault(user, []).extend([] if size is None else [size])
+        pages = await read_each(list(sizes), lambda user: self._read_member_page(user, sizes[user]))
+        return {(user, size): pages[user] for user, size in keys}
 
-    async def _member_page(self, user: str, sizes: Sequence[int | None]) -> MemberPage:
-        largest = max((size for size in sizes if size is not None), default=None)
-        if largest is None:
+    async def _read_member_page(self, user: str, sizes: Sequence[int]) -> MemberPage:
+        if not sizes:
             return MemberPage(await standings.standings_of_user(self._house.table, user), ())
-        return await standings.member_page(self._house.table, user, largest)
+        return await standings.member_page(self._house.table, user, max(sizes))
 
 
 def scope_of_event(event: str) -> str:

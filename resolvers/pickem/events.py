@@ -37,8 +37,14 @@ async def events(ctx: Context, /, *, state: EventState | None = None, window: Bo
     """Newest first."""
     scope = f"events:{state.value if state else ''}"
     page = await stored.event_page(ctx.table, state, window, ctx.now(), scope)
-    settled = await pickem_of(ctx).settled({event.id: event for event in page.nodes})
-    return page.map([settled[event.id] for event in page.nodes])
+    locked = await pickem_of(ctx).locked({event.id: event for event in page.nodes})
+    return page.map([_event_or_error(locked[event.id]) for event in page.nodes])
+
+
+def _event_or_error(event: Event | Exception) -> Event:
+    if isinstance(event, Exception):
+        raise event
+    return event
 
 
 async def event_matches(ctx: Context, event: Event, /) -> list[MatchView]:
@@ -69,7 +75,7 @@ async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncIterator[Eve
     kept = pickem_of(ctx)
 
     async def look() -> Event:
-        found = await kept.event_now(event)
+        found = await kept.events.load(event)
         if found is None:
             message = "There is no event with this id."
             raise InvalidInput(message, path=("event",))

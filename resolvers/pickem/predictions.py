@@ -18,7 +18,7 @@ from datastore.pickem.events import Event, EventState, Locked
 from datastore.pickem.predictions import Prediction
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from resolvers.context import AnyId, Context, NodeOf
-from resolvers.loading.batched import together
+from resolvers.loading.batched import batched
 from resolvers.node_ids import key_of, node_id
 from resolvers.people import authors, newcomer
 from resolvers.pickem import rules
@@ -75,8 +75,13 @@ async def user_predictions(ctx: Context, profile: Profile, /, *, window: Window)
 
 async def _entries(ctx: Context, found: Sequence[Prediction]) -> list[PredictionView]:
     ids = list({one.event for one in found})
-    events = await pickem_of(ctx).events_now(ids) if ids else {}
-    return [PredictionView(one, events[one.event]) for one in found]
+    events = dict(zip(ids, await pickem_of(ctx).events.load_many(ids), strict=True))
+    return [PredictionView(one, _present(events[one.event])) for one in found]
+
+
+def _present(event: Event | None) -> Event:
+    assert event is not None  # noqa: S101 - events are never removed
+    return event
 
 
 async def prediction_by_key(ctx: Context, key: str) -> PredictionView | None:
@@ -92,7 +97,7 @@ def prediction_event(_: Context, entry: PredictionView, /) -> Event:
     return entry.event
 
 
-@together
+@batched
 async def prediction_users(ctx: Context, entries: Sequence[PredictionView], /) -> list[Profile]:
     return await authors(ctx, [entry.prediction.user for entry in entries])
 

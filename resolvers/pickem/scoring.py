@@ -16,10 +16,10 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated
 
-from datastore.dynamo import Table, remaining
-from datastore.dynamo.budgets import unhurried
+from datastore.dynamo import SingleFlight, Table, remaining, shared_context
 from datastore.pickem import events as stored
 from datastore.pickem import histograms, standings
 from datastore.pickem.events import Event, EventState, VersionConflict
@@ -40,16 +40,17 @@ AT_ONCE = 50
 async def score_event(ctx: Context, /, *, event: EventId) -> Scored:
     """Scores what is not scored yet. What takes longer than a request goes on without it."""
     ctx.with_role(Role.EDITOR)
-    task = ctx.services.get(Scorings).begin(event)
-    # The request may end before the scoring; a second keeps time for the answer.
-    done, _ = await asyncio.wait({task.running}, timeout=max(0.1, remaining() - 1.0))
-    if not done:
+    scoring = ctx.services.get(Scorings).begin(event)
+    try:
+        # The request may end before the scoring; a second keeps time for the answer.
+        async with asyncio.timeout(max(0.1, remaining() - 1.0)):
+            answer = await scoring.result
+    except TimeoutError:
         message = (
-            f"Scoring goes on: {task.progress.done} of {task.progress.total} predictions so far. "
+            f"Scoring goes on: {scoring.progress.done} of {scoring.progress.total} predictions so far. "
             "Ask again for the result."
         )
-        raise Unavailable(message, retry_after=5.0)
-    answer = task.running.result()
+        raise Unavailable(message, retry_after=5.0) from None
     if ctx.once.key is not None:
         await ctx.once.transact(ctx.table, answer)
     return answer
@@ -67,47 +68,38 @@ class Progress:
 class Scoring:
     """One scoring under way in this process."""
 
-    running: asyncio.Task[Scored]
+    result: asyncio.Future[Scored]
     progress: Progress
 
 
 class Scorings:
-    """The scorings of a process: one at a time for each event, whoever asks."""
+    """The scorings of a process: one at a time for each event."""
 
     def __init__(self, services: Services) -> None:
         self._house = services
-        self._under_way: dict[str, Scoring] = {}
+        self._scorings: SingleFlight[str, Scored] = SingleFlight(shared_context)
+        self._progress: dict[str, Progress] = {}
 
     def begin(self, event: str) -> Scoring:
-        scoring = self._under_way.get(event)
-        if scoring is None:
-            progress = Progress()
-            running = asyncio.get_running_loop().create_task(self._run(event, progress))
-            scoring = self._under_way[event] = Scoring(running, progress)
-            running.add_done_callback(lambda task: self._ended(event, task))
-        return scoring
+        """The scoring under way, or a new one. It goes on when nobody waits for it any more."""
+        progress = self._progress.setdefault(event, Progress())
+        return Scoring(self._scorings.join(event, partial(self._score, event, progress)), progress)
 
-    def _ended(self, event: str, task: asyncio.Task[Scored]) -> None:
-        self._under_way.pop(event, None)
-        if not task.cancelled():
-            task.exception()  # nobody may be left to ask for it
-
-    async def _run(self, event: str, progress: Progress) -> Scored:
-        with unhurried():
+    async def _score(self, event: str, progress: Progress) -> Scored:
+        try:
             return await score(self._house, event, progress)
+        finally:
+            del self._progress[event]
 
     async def close(self) -> None:
         """What is cut off here is taken up by the next scoring."""
-        tasks = [scoring.running for scoring in self._under_way.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._scorings.close()
 
 
 async def score(services: Services, event_id: str, progress: Progress) -> Scored:
     """Scores an event until all of its predictions are of its present generation."""
     while True:
-        event = await services.get(Pickem).event_now(event_id)
+        event = await services.get(Pickem).events.load(event_id)
         if event is None:
             raise NotFound(path=("input", "event"))
         if event.state not in (EventState.LOCKED, EventState.SCORED):
@@ -148,7 +140,7 @@ async def _finished(services: Services, scored: Event, predictions: int) -> Scor
         try:
             await stored.change_event(services.table, event, after, unasked(services.clock()), after)
         except VersionConflict:  # renamed, or finished by another scorer
-            event = await services.get(Pickem).event_now(event.id)
+            event = await services.get(Pickem).events.load(event.id)
         else:
             await histograms.drop(services.table, scope_of_event(event.id), after.generation)
             return Scored(after, predictions)

@@ -10,7 +10,7 @@ from datastore.people import Profile
 from datastore.pickem import standings as stored
 from datastore.refusals import InvalidInput
 from resolvers.context import Context
-from resolvers.loading.batched import together
+from resolvers.loading.batched import batched
 from resolvers.people import authors
 from resolvers.pickem import rules
 from resolvers.pickem.cache import Pickem, pickem_of
@@ -46,7 +46,7 @@ async def user_standing(ctx: Context, profile: Profile, /, *, season: str) -> St
     return standing_view(found, histogram) if found else None
 
 
-@together
+@batched
 async def standing_users(ctx: Context, rows: Sequence[StandingView], /) -> list[Profile]:
     return await authors(ctx, [row.user for row in rows])
 

@@ -29,7 +29,7 @@ from datastore.vocabulary import (
 from resolvers import people
 from resolvers.context import Context, NodeOf
 from resolvers.viewer import Role
-from resolvers.vocabulary.profile_screen import Screens
+from resolvers.vocabulary.profile_screen import profile_screens
 from resolvers.vocabulary.streaks import day_of, zone_of
 from resolvers.vocabulary.visibility import Shelves, line, list_of, named_list, optional_line, reader, visible_word
 
@@ -225,7 +225,7 @@ async def subscriptions(ctx: Context, profile: Profile, /) -> list[Subscription]
     """To the member themself: what somebody gets by mail is nobody else's business."""
     if reader(ctx) != profile.user:
         return []
-    screen = await ctx.services.get(Screens).load(profile.user)
+    screen = await ctx.services.get(profile_screens).load((profile.user, date.max))
     found = screen.subscriptions if screen else await vocabulary.subscriptions(ctx.table, profile.user)
     lists = await ctx.services.get(Shelves).lists.load_many([one.list for one in found])
     return [one for one, of in zip(found, lists, strict=True) if of is not None and of.visible_to(profile.user)]

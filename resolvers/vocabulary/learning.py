@@ -19,9 +19,9 @@ from datastore.refusals import InvalidInput, NotAllowed, NotFound
 from datastore.vocabulary import QuizResult, Screen, Sentence, Span, Word, WordList
 from resolvers import people
 from resolvers.context import UNSET, Context, NodeOf, Unset
-from resolvers.loading.batched import together
+from resolvers.loading.batched import batched
 from resolvers.vocabulary.daily_words import ListId, word_place
-from resolvers.vocabulary.profile_screen import Screens
+from resolvers.vocabulary.profile_screen import profile_screens
 from resolvers.vocabulary.quiz_leaderboard import QuizDays, QuizStanding
 from resolvers.vocabulary.streaks import Streak, day_of, streak_of, zone_of
 from resolvers.vocabulary.visibility import list_of, named_list, reader, visible_list, visible_word
@@ -201,16 +201,16 @@ async def _screen(ctx: Context, profile: Profile, span: Span, request: PageReque
     """The profile screen for a first page of recent days, which it reads with everything else."""
     if span.since is None or request.position is not None or span.since < ctx.now().date() - SCREEN:
         return None
-    return await ctx.services.get(Screens).load(profile.user, span.since)
+    return await ctx.services.get(profile_screens).load((profile.user, span.since))
 
 
 async def streak(ctx: Context, profile: Profile, /) -> Streak:
-    screen = await ctx.services.get(Screens).load(profile.user)
+    screen = await ctx.services.get(profile_screens).load((profile.user, date.max))
     days = screen.days if screen else await vocabulary.days_of(ctx.table, profile.user)
     return streak_of(days.all() if days else (), _today(ctx, profile))
 
 
-@together
+@batched
 async def users_of_results(ctx: Context, results: Sequence[QuizResult], /) -> list[Profile]:
     return await people.authors(ctx, [result.user for result in results])
 
@@ -219,7 +219,7 @@ async def list_of_result(ctx: Context, result: QuizResult, /) -> WordList:
     return await list_of(ctx, result.list)
 
 
-@together
+@batched
 async def users_of_sentences(ctx: Context, sentences: Sequence[Sentence], /) -> list[Profile]:
     return await people.authors(ctx, [one.user for one in sentences])
 
@@ -250,7 +250,7 @@ async def quiz_leaderboard(
     return day.page(list, request)
 
 
-@together
+@batched
 async def users_of_standings(ctx: Context, standings: Sequence[QuizStanding], /) -> list[Profile]:
     return await people.authors(ctx, [standing.user for standing in standings])
 

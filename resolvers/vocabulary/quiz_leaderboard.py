@@ -9,18 +9,17 @@ twenty times what making it took. What this process writes is added to it at onc
 
 from __future__ import annotations
 
-import asyncio
 import time
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING
 
 from datastore import vocabulary
-from datastore.dynamo import Page, PageRequest, best_first
-from datastore.dynamo.budgets import unhurried
+from datastore.dynamo import Page, PageRequest, SingleFlight, best_first, shared_context, within_deadline
 from datastore.vocabulary import QuizResult, Sentence
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ class QuizDays:
     def __init__(self, services: Services) -> None:
         self._house = services
         self._made: OrderedDict[date, tuple[float, QuizDay]] = OrderedDict()
-        self._under_way: dict[date, asyncio.Task[QuizDay]] = {}
+        self._makings: SingleFlight[date, QuizDay] = SingleFlight(shared_context)
         self._written: OrderedDict[str, QuizResult | Sentence] = OrderedDict()
 
     async def day(self, on: date) -> QuizDay:
@@ -122,11 +121,10 @@ class QuizDays:
         made = self._made.get(on)
         if made is not None and made[0] > time.monotonic():
             return made[1]
-        task = self._under_way.get(on)
-        if task is None:
-            task = self._under_way[on] = asyncio.get_running_loop().create_task(self._make(on))
-            task.add_done_callback(lambda _: self._under_way.pop(on, None))
-        return await asyncio.shield(task)
+        return await within_deadline(self._makings.run(on, partial(self._make, on)))
+
+    async def close(self) -> None:
+        await self._makings.close()
 
     def note(self, result: QuizResult | Sentence) -> None:
         """What this process has just written: counted now, and in tables whose reading began before."""
@@ -140,8 +138,7 @@ class QuizDays:
     async def _make(self, on: date) -> QuizDay:
         began = time.monotonic()
         made = QuizDay()
-        with unhurried():
-            await vocabulary.read_day(self._house.table, on, made.add)
+        await vocabulary.read_day(self._house.table, on, made.add)
         for result in self._written.values():
             if result.date == on:
                 made.add(result)

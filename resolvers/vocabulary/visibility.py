@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from datastore import vocabulary
 from datastore.dynamo import key_text
 from datastore.refusals import InvalidInput, NotFound
 from datastore.vocabulary import Word, WordList
-from resolvers.loading.loader import Kept
+from resolvers.loading.loader import Loader
 
 if TYPE_CHECKING:
     from resolvers.context import Context, Services
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 LISTS_KEPT = 2.0
 WORDS_KEPT = 600.0
@@ -26,15 +30,17 @@ class Shelves:
 
     def __init__(self, services: Services) -> None:
         self._house = services
-        self.lists: Kept[str, WordList] = Kept(self._read_lists, seconds=LISTS_KEPT)
-        self.words: Kept[tuple[str, int], Word] = Kept(self._read_words, seconds=WORDS_KEPT)
+        lists: Loader[str, WordList] = Loader(self._read_lists, ttl=LISTS_KEPT)
+        words: Loader[tuple[str, int], Word] = Loader(self._read_words, ttl=WORDS_KEPT)
+        self.lists = services.loaders.add("word_lists", lists)
+        self.words = services.loaders.add("words", words)
         self._complete: dict[tuple[str | None, date], float] = {}
 
     async def _read_lists(self, ids: Sequence[str]) -> Mapping[str, WordList]:
-        return await vocabulary.word_lists(self._house.table, ids)
+        return await _reread_missing(ids, partial(vocabulary.word_lists, self._house.table))
 
     async def _read_words(self, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Word]:
-        return await vocabulary.words_at(self._house.table, places)
+        return await _reread_missing(places, partial(vocabulary.words_at, self._house.table))
 
     def changed(self, found: WordList) -> None:
         """A list as this process has just written it."""
@@ -49,6 +55,13 @@ class Shelves:
         if len(self._complete) >= 10_000:  # noqa: PLR2004 - a bound, nothing depends on it
             self._complete.clear()
         self._complete[owner, on] = asyncio.get_running_loop().time() + DRAWN_KEPT
+
+
+async def _reread_missing(keys: Sequence[K], read: Callable[..., Awaitable[Mapping[K, V]]]) -> Mapping[K, V]:
+    """Read once more, consistently, what is missing: another process may have written it a moment ago."""
+    found = await read(keys)
+    missing = [key for key in keys if key not in found]
+    return {**found, **await read(missing, consistent=True)} if missing else found
 
 
 def reader(ctx: Context) -> str | None:

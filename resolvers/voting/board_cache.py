@@ -8,20 +8,20 @@ at a time, and not at all while nobody votes.
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import secrets
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
 
 from datastore import voting
-from datastore.dynamo import DynamoError, remaining
+from datastore.dynamo import DynamoError, SingleFlight, remaining, shared_context
 from datastore.voting import Board, BoardNow, Contender, Roster
-from resolvers.loading.loader import Kept
+from resolvers.loading.loader import Loader, read_each
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -50,6 +50,7 @@ _log = structlog.get_logger("ringside.standings")
 
 Place: TypeAlias = tuple[str, int]
 SliceOf: TypeAlias = tuple[str, tuple[int, int], str | None, int]
+RosterOf: TypeAlias = tuple[str, tuple[int, int]]
 
 
 class BoardCache:
@@ -57,40 +58,43 @@ class BoardCache:
 
     def __init__(self, services: Services) -> None:
         self._house = services
-        self.boards: Kept[str, BoardNow] = Kept(self._read_boards, seconds=0.25)
-        self.contenders: Kept[Place, Contender] = Kept(self._read_contenders, seconds=0.25)
-        self.pictures: Kept[Place, str] = Kept(self._read_pictures, seconds=5.0, most=1000)
-        self._slices: Kept[SliceOf, Slice[Contender]] = Kept(self._read_slices, seconds=0.25, most=200)
-        self._rosters: Kept[tuple[str, tuple[int, int]], Roster] = Kept(self._read_rosters, seconds=60.0, most=16)
+        boards: Loader[str, BoardNow] = Loader(self._read_boards, ttl=0.25)
+        contenders: Loader[Place, Contender] = Loader(self._read_contenders, ttl=0.25)
+        pictures: Loader[Place, str] = Loader(self._read_pictures, ttl=5.0, size=1000)
+        slices: Loader[SliceOf, Slice[Contender]] = Loader(self._read_slices, ttl=0.25, size=200)
+        rosters: Loader[RosterOf, Roster] = Loader(self._read_rosters, ttl=60.0, size=16)
+        self.boards = services.loaders.add("boards", boards)
+        self.contenders = services.loaders.add("contenders", contenders)
+        self.pictures = services.loaders.add("pictures", pictures)
+        self._slices = services.loaders.add("leaderboard_slices", slices)
+        self._rosters = services.loaders.add("rosters", rosters)
         self._tides: dict[str, BoardSettler] = {}
 
     # ── what is read, together and never twice at a time ──
 
-    async def _read_boards(self, slugs: Sequence[str]) -> Mapping[str, BoardNow]:
-        found = await asyncio.gather(*(voting.board_now(self._house.table, slug, consistent=True) for slug in slugs))
-        return {slug: now for slug, now in zip(slugs, found, strict=True) if now is not None}
+    async def _read_boards(self, slugs: Sequence[str]) -> Mapping[str, BoardNow | Exception]:
+        return await read_each(slugs, partial(voting.board_now, self._house.table, consistent=True))
 
     async def _read_contenders(self, places: Sequence[Place]) -> Mapping[Place, Contender]:
         return await voting.contenders_at(self._house.table, places)
 
     async def _read_pictures(self, places: Sequence[Place]) -> Mapping[Place, str]:
-        return await voting.pictures(self._house.table, places)
+        """Also that a contender has none, as an empty text: boards without pictures would be read again and again."""
+        return {**dict.fromkeys(places, ""), **await voting.pictures(self._house.table, places)}
 
-    async def _read_slices(self, wanted: Sequence[SliceOf]) -> Mapping[SliceOf, Slice[Contender]]:
-        found = await asyncio.gather(
-            *(voting.leaderboard_slice(self._house.table, slug, position, limit) for slug, _, position, limit in wanted)
-        )
-        return dict(zip(wanted, found, strict=True))
+    async def _read_slices(self, wanted: Sequence[SliceOf]) -> Mapping[SliceOf, Slice[Contender] | Exception]:
+        return await read_each(wanted, self._read_slice)
 
-    async def _read_rosters(
-        self, wanted: Sequence[tuple[str, tuple[int, int]]]
-    ) -> Mapping[tuple[str, tuple[int, int]], Roster]:
-        rosters = {}
-        for slug, stamp in wanted:
-            now = await self.boards.load(slug)
-            if now is not None:
-                rosters[slug, stamp] = await voting.read_roster(self._house.table, now.board)
-        return rosters
+    async def _read_slice(self, wanted: SliceOf) -> Slice[Contender]:
+        slug, _, position, limit = wanted
+        return await voting.leaderboard_slice(self._house.table, slug, position, limit)
+
+    async def _read_rosters(self, wanted: Sequence[RosterOf]) -> Mapping[RosterOf, Roster | Exception]:
+        return await read_each(wanted, self._read_roster)
+
+    async def _read_roster(self, wanted: RosterOf) -> Roster | None:
+        now = await self.boards.load(wanted[0])
+        return await voting.read_roster(self._house.table, now.board) if now is not None else None
 
     # ── what others ask for ──
 
@@ -100,7 +104,7 @@ class BoardCache:
         if now is None:
             return None
         tide = self._tides.get(slug)
-        under_way = tide is not None and tide.settling is not None
+        under_way = tide is not None and tide.is_settling
         left = now.unsettled_by(tide.name if tide else "") and self._overdue(now.board)
         if under_way or left:
             await self._awaited(self.tide(slug), LONG_PATIENCE if left else PATIENCE)
@@ -145,9 +149,9 @@ class BoardCache:
         self._rosters.put((board.slug, board.stamp), roster)
         for ordinal, row in roster.rows.items():
             if before is None or before.rows.get(ordinal) is not row:
-                known = self.contenders.at_hand((board.slug, ordinal))
+                cached = self.contenders.cached((board.slug, ordinal))
                 # An editor may have changed it since the settling read it.
-                if known is None or known[0] is None or known[0].version <= row.version:
+                if cached is None or cached.version <= row.version:
                     self.contenders.put((board.slug, ordinal), row)
 
     async def close(self) -> None:
@@ -170,8 +174,8 @@ class BoardSettler:
         self._marking = asyncio.Lock()
         self._began = float("-inf")
         self._roster: Roster | None = None
-        self._running: asyncio.Task[None] | None = None
-        self.settling: asyncio.Task[bool] | None = None
+        self._upkeep: SingleFlight[str, None] = SingleFlight(shared_context)
+        self._settlings: SingleFlight[str, bool] = SingleFlight(shared_context)
 
     @asynccontextmanager
     async def voting(self) -> AsyncIterator[None]:
@@ -189,11 +193,7 @@ class BoardSettler:
         finally:
             self._in_flight -= 1
             self._changed = True
-            self._keep_up()
-
-    def _keep_up(self) -> None:
-        if self._running is None:
-            self._running = asyncio.get_running_loop().create_task(self._run(), context=contextvars.Context())
+            self._upkeep.begin(self._slug, self._keep_up)
 
     async def _mark(self) -> None:
         """A mark that outlasts this request and all its attempts."""
@@ -206,7 +206,7 @@ class BoardSettler:
                 await voting.mark_dirty(self._house.table, self._slug, self.name, until)
                 self._marked_until = until
 
-    async def _run(self) -> None:
+    async def _keep_up(self) -> None:
         loop = asyncio.get_running_loop()
         try:
             while self._changed or self._in_flight:
@@ -214,7 +214,6 @@ class BoardSettler:
                 if await self.settle() and not (self._changed or self._in_flight):
                     await self._unmark()
         finally:
-            self._running = None
             self._roster = None  # read again when somebody votes; most boards are quiet most of the time
 
     async def _unmark(self) -> None:
@@ -230,14 +229,15 @@ class BoardSettler:
 
     async def settle(self) -> bool:
         """Settles now, or waits for the settling under way; whether everything counted before is settled."""
-        if self.settling is None:
-            task = asyncio.get_running_loop().create_task(self._settle(), context=contextvars.Context())
-            self.settling = task
-        return await asyncio.shield(self.settling)
+        return await self._settlings.run(self._slug, self._settle)
+
+    @property
+    def is_settling(self) -> bool:
+        return self._slug in self._settlings
 
     async def settle_anew(self) -> None:
         """A settling that begins now, for who wants to see what has just been changed."""
-        if self.settling is not None:
+        if self.is_settling:
             await self.settle()
         await self.settle()
 
@@ -250,23 +250,19 @@ class BoardSettler:
             _log.warning("a board could not be settled; trying again", board=self._slug, reason=str(error))
             self._changed = True
             return False
-        finally:
-            self.settling = None
         if roster is None:
             return True
         self._standings.settled(roster, self._roster)
         self._roster = roster
         if not roster.complete:
             self._changed = True
-            self._keep_up()
+            self._upkeep.begin(self._slug, self._keep_up)
         return roster.complete
 
     async def close(self) -> None:
-        running = self._running
-        if running is None:
+        if self._slug not in self._upkeep:
             return
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await self._upkeep.close()
         try:
             async with asyncio.timeout(AT_THE_END):
                 await self.settle_anew()
@@ -274,5 +270,4 @@ class BoardSettler:
                     await self._unmark()
         except TimeoutError:
             _log.warning("a board was left unsettled; its next reader settles it", board=self._slug)
-        if self.settling is not None:
-            self.settling.cancel()
+        await self._settlings.close()

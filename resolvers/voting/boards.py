@@ -139,7 +139,7 @@ async def _contenders(ctx: Context, board: Board, request: PageRequest) -> Page[
 
 
 async def svg(ctx: Context, contender: Contender, /) -> str | None:
-    return await standings(ctx).pictures.load((contender.board, contender.ordinal))
+    return await standings(ctx).pictures.load((contender.board, contender.ordinal)) or None
 
 
 async def rank(ctx: Context, contender: Contender, /) -> int | None:

@@ -16,16 +16,17 @@ waits `WAIT` seconds for a newer one, then shows the older.
 from __future__ import annotations
 
 import asyncio
-import contextvars
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from math import exp, log, sqrt
 
 import structlog
 
 from datastore import voting
-from datastore.dynamo import DynamoError
+from datastore.dynamo import DynamoError, SingleFlight, shared_context
 from datastore.voting import Board
 from resolvers.context import Context, Services
 from resolvers.voting.board_cache import BoardCache
@@ -201,20 +202,16 @@ class Strengths:
     def __init__(self, services: Services) -> None:
         self._house = services
         self._known: OrderedDict[str, _Fitted] = OrderedDict()
-        self._under_way: dict[str, asyncio.Task[None]] = {}
+        self._fits: SingleFlight[str, None] = SingleFlight(shared_context)
 
     async def of(self, board: Board) -> Mapping[int, Strength]:
         """The newest that can be had at once, or within a moment."""
         known = self._known.get(board.slug)
         if known is not None and (known.stamp == board.stamp or self._now() < known.again_at):
             return known.strengths
-        task = self._under_way.get(board.slug)
-        if task is None:
-            # Not in the request's context: neither its deadline nor its bill.
-            task = asyncio.get_running_loop().create_task(self._refresh(board, known), context=contextvars.Context())
-            self._under_way[board.slug] = task
-            task.add_done_callback(lambda _: self._under_way.pop(board.slug, None))
-        await asyncio.wait({task}, timeout=WAIT if known else WAIT_FOR_THE_FIRST)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WAIT if known else WAIT_FOR_THE_FIRST):
+                await self._fits.run(board.slug, partial(self._refresh, board, known))
         known = self._known.get(board.slug)
         return known.strengths if known else {}
 
@@ -242,8 +239,7 @@ class Strengths:
         return asyncio.get_running_loop().time()
 
     async def close(self) -> None:
-        for task in tuple(self._under_way.values()):
-            task.cancel()
+        await self._fits.close()
 
 
 async def strength(ctx: Context, row: LeaderboardRow, /) -> Strength | None:

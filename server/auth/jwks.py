@@ -15,6 +15,7 @@ import orjson
 import structlog
 from jwt import PyJWK, PyJWTError
 
+from datastore.dynamo import SingleFlight, shared_context
 from server.auth.tokens import KeysUnavailable
 
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
@@ -46,7 +47,7 @@ class KeySet:
         self._keys: list[PyJWK] = []
         self._fetched_at = 0.0
         self._not_before = float("-inf")
-        self._fetching: asyncio.Task[None] | None = None
+        self._fetches: SingleFlight[str, None] = SingleFlight(shared_context)
         self._http: httpx.AsyncClient | None = None
 
     async def find(self, kid: str | None, algorithm: str) -> PyJWK | None:
@@ -55,8 +56,8 @@ class KeySet:
             await self._refreshed()
             if not self._known():
                 raise KeysUnavailable
-        elif self._age() > FRESH:
-            self._refresh()
+        elif self._age() > FRESH and self._may_fetch():
+            self._fetches.begin(self._url, self._fetch)
         key = self._pick(kid, algorithm)
         if key is None and await self._refreshed():
             key = self._pick(kid, algorithm)
@@ -64,10 +65,7 @@ class KeySet:
 
     async def close(self) -> None:
         """End a fetch under way and the connection behind it."""
-        if self._fetching:
-            self._fetching.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._fetching
+        await self._fetches.close()
         if self._http:
             await self._http.aclose()
 
@@ -82,22 +80,17 @@ class KeySet:
         return fitting[0] if len(fitting) == 1 or (fitting and kid is not None) else None
 
     async def _refreshed(self) -> bool:
-        """Wait for a fetch, if one is due or under way; all who wait share it, and one who leaves does not end it."""
-        if fetching := self._refresh():
-            await asyncio.shield(fetching)
-        return fetching is not None
+        """Wait for a fetch, if one is due or under way."""
+        if not self._may_fetch():
+            return False
+        await self._fetches.run(self._url, self._fetch)
+        return True
 
-    def _refresh(self) -> asyncio.Task[None] | None:
-        if self._fetching and not self._fetching.done():
-            return self._fetching
-        now = self._clock()
-        if now < self._not_before:
-            return None
-        self._not_before = now + COOLDOWN
-        self._fetching = asyncio.create_task(self._fetch())
-        return self._fetching
+    def _may_fetch(self) -> bool:
+        return self._url in self._fetches or self._clock() >= self._not_before
 
     async def _fetch(self) -> None:
+        self._not_before = self._clock() + COOLDOWN
         try:
             async with asyncio.timeout(PATIENCE):
                 keys = _usable(orjson.loads(await self._download()))

@@ -39,10 +39,10 @@ async def _score(services: Services, event_id: str) -> Scored:
     with _progress_bar() as bar:
         task = bar.add_task("predictions", total=None)
         under_way = services.get(scoring.Scorings).begin(event_id)
-        while not under_way.running.done():
-            await asyncio.wait({under_way.running}, timeout=_REFRESH_SECONDS)
+        while not under_way.result.done():
+            await asyncio.wait({under_way.result}, timeout=_REFRESH_SECONDS)
             bar.update(task, completed=under_way.progress.done, total=under_way.progress.total)
-        return under_way.running.result()
+        return under_way.result.result()
 
 
 def _parse_event_id(text: str) -> str:

@@ -18,13 +18,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from email.message import EmailMessage
+from functools import partial
 from typing import NamedTuple
 
 import structlog
 
 from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
-from datastore.dynamo import DynamoError
+from datastore.dynamo import DynamoError, SingleFlight, shared_context
 from datastore.refusals import Refusal
 from datastore.vocabulary import DailyWord, ListBroken, Mail, Reader, WordList
 from datastore.vocabulary.mail import CLAIM_LIFETIME, LATEST, RECORD_LIFETIME
@@ -120,7 +121,8 @@ class DailyRun:
         self._limits = limits
         self._progress = progress
         self._id = services.ids.next(services.clock())
-        self._words: OrderedDict[str, asyncio.Future[ListWord | None]] = OrderedDict()
+        self._words: OrderedDict[str, ListWord | None] = OrderedDict()
+        self._draws: SingleFlight[str, ListWord | None] = SingleFlight(shared_context)
         self._waiting: list[Reader] = []
         self._claims_lapse = services.clock()
         self.summary = RunSummary(template.on)
@@ -165,12 +167,15 @@ class DailyRun:
 
     async def _list_word(self, list_id: str) -> ListWord | None:
         """Draws a list's word once a run; None for a list without words, or one that fails."""
-        drawing = self._words.get(list_id)
-        if drawing is None:
-            drawing = self._words[list_id] = asyncio.ensure_future(self._draw(list_id))
-            if len(self._words) > _MAX_CACHED_LISTS:
-                self._words.popitem(last=False)
-        return await asyncio.shield(drawing)
+        if list_id in self._words:
+            return self._words[list_id]
+        return await self._draws.run(list_id, partial(self._draw_and_remember, list_id))
+
+    async def _draw_and_remember(self, list_id: str) -> ListWord | None:
+        list_word = self._words[list_id] = await self._draw(list_id)
+        if len(self._words) > _MAX_CACHED_LISTS:
+            self._words.popitem(last=False)
+        return list_word
 
     async def _draw(self, list_id: str) -> ListWord | None:
         try:

@@ -10,10 +10,11 @@ MOST_NAMES that succeed do, and the rest count as "other", so that invented name
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.exposition import choose_encoder
@@ -26,6 +27,8 @@ AT_ONCE = 100
 """Requests counted in one batch, which keeps their counters in the CPU's cache."""
 NAMELESS = "anonymous"
 OTHER = "other"
+Loads: TypeAlias = Mapping[tuple[str, str], int]
+"""How many keys each loader has answered so far, by its name and by how: `hit`, `miss` or `wait`."""
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -82,6 +85,10 @@ class Metrics:
         )
         self._calls = self._counter("ringside_engine_calls", "Requests sent to the table.", "operation")
         self._fallbacks = self._counter("ringside_fallbacks", "Operations executed by graphql-core.", "reason")
+        self._loads_counter = self._counter("ringside_loads", "Records requested from caches.", "loader", "result")
+        self._loads: Callable[[], Loads] = dict
+        self._loads_counted: Loads = {}
+        self._finished = 0
         self._rows: dict[str, _Row] = {}
         self._known = frozenset(known)
 
@@ -111,6 +118,9 @@ class Metrics:
         self._recent.append((operation, outcome, seconds, read_units, write_units, engine_calls))
         if self._shared or len(self._recent) >= AT_ONCE:
             self._count()
+        self._finished += 1
+        if self._finished % AT_ONCE == 0:
+            self._count_loads()
 
     def _count(self) -> None:
         for operation, outcome, seconds, read_units, write_units, engine_calls in self._recent:
@@ -123,6 +133,17 @@ class Metrics:
                 row.write.inc(write_units)
         self._recent.clear()
 
+    def watch_loads(self, loads: Callable[[], Loads]) -> None:
+        """Count what the loaders of this process answer, as `loads` tells it."""
+        self._loads, self._loads_counted = loads, {}
+
+    def _count_loads(self) -> None:
+        loads = self._loads()
+        for (loader, result), number in loads.items():
+            if more := number - self._loads_counted.get((loader, result), 0):
+                self._loads_counter.labels(loader, result).inc(more)
+        self._loads_counted = loads
+
     def fell_back(self, reason: str) -> None:
         """Count an operation that was not compiled; the reasons are constants in the code."""
         self._fallbacks.labels(reason).inc()
@@ -130,6 +151,7 @@ class Metrics:
     def render(self, accept: str = "") -> tuple[bytes, str]:
         """Return the response of /metrics for all workers, and its content type."""
         self._count()
+        self._count_loads()
         registry, folder = self.registry, os.environ.get(FOLDER)
         if folder:
             _forget_the_dead(Path(folder))

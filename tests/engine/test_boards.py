@@ -58,10 +58,8 @@ async def test_a_killed_process_leaves_nothing_unsettled(
         assert (await second.ask(LEADERBOARD))["totalCount"] == 2
         await vote(first.visitor())
         tide = first.services.get(BoardCache).tide("main")
-        running = tide._running
-        assert running is not None
-        running.cancel()  # as kill -9 does: what was counted stays counted, what was to be done is not
-        await asyncio.gather(running, return_exceptions=True)
+        assert "main" in tide._upkeep
+        await tide._upkeep.close()  # as kill -9 does: what was counted stays counted, what was to be done is not
         rows = await soon(second, 1)
         assert [row["score"] for row in rows] == [1, -1]
         later = second.services.clock() + timedelta(hours=1)
@@ -102,9 +100,7 @@ async def test_a_settling_that_met_a_change_reads_anew(one_client: Client, monke
     ids = await populated(one_client, "a", "b", "c")
     for number in range(4):
         await vote(one_client.member(f"v{number}"))
-    running = one_client.services.get(BoardCache).tide("main")._running
-    assert running is not None
-    running.cancel()  # this test settles by itself
+    await one_client.services.get(BoardCache).tide("main")._upkeep.close()  # this test settles by itself
     sums = settling.contender_sums
     retired = False
 

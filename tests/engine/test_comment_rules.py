@@ -8,8 +8,11 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from datastore.comments import COMMENT
 from datastore.comments import comment as comment_of
+from datastore.dynamo import Rejected
 from resolvers.comments.counts import Counts
 from resolvers.comments.pages import comment_posted
 from resolvers.context import Context
@@ -80,7 +83,7 @@ async def test_a_page_costs_one_read_of_authors(one_client: Client) -> None:
     """Twenty authors are one batch, however many comments; the next page within seconds asks for none."""
     for place in range(20):
         await post(one_client.member(f"member-{place}"), product="7")
-    one_client.services.profiles._known.clear()
+        one_client.services.profiles.forget(f"member-{place}")
     query = "{ comments(product: 7) { nodes { author { name } } } }"
     made: list[str] = []
     client = one_client.services.table.client
@@ -132,6 +135,30 @@ async def test_a_crash_before_settling_is_made_up_for(one_client: Client) -> Non
     await post(ada)
     standing = await one_client.ask("{ topProducts { nodes { product fiveStars } } }")
     assert standing["nodes"] == [{"product": "42", "fiveStars": 2}]
+
+
+async def test_a_product_that_cannot_be_settled_stops_no_other(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others are settled and shown; its own mark stays until it can be settled."""
+    ada, client = one_client.member("ada"), one_client.services.table.client
+    counts, put = one_client.services.get(Counts), client.put_item
+    monkeypatch.setattr(counts, "settle_soon", lambda _: None)
+
+    async def refusing(**parameters: Any) -> Any:
+        if parameters["Item"]["sk"]["S"] == "LEADER" and parameters["Item"]["pk"]["S"] == "PRODUCT#41":
+            raise Rejected("not this product")
+        return await put(**parameters)
+
+    for product in ("41", "42"):
+        await post(ada, product=product)
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "put_item", refusing)
+        found = await one_client.ask("{ topProducts { nodes { product } } }")
+        assert found["nodes"] == [{"product": "42"}]
+    counts._looked = float("-inf")
+    found = await one_client.ask("{ topProducts { nodes { product } } }")
+    assert found["nodes"] == [{"product": "41"}, {"product": "42"}]
 
 
 # ── what arrives ──

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from datastore.dynamo import Rejected
 from datastore.dynamo.attributes import iso
+from resolvers.node_ids import key_of
 from resolvers.viewer import Role
 from tests.client import Client
 from tests.season import (
@@ -47,6 +49,26 @@ def at(client: Client, moment: datetime) -> None:
 async def names(client: Client, **arguments: Any) -> list[str]:
     page = await client.ask(EVENTS, **arguments)
     return [edge["node"]["name"] for edge in page["edges"]]
+
+
+async def test_an_event_that_cannot_be_locked_fails_alone(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others that are due at the same time, and read in the same batch, are locked and shown."""
+    editor = Editor(one_client)
+    stuck, other = [(await editor.event(name, starts=in_hours(1)))["id"] for name in ("Stuck", "Other")]
+    client = one_client.services.table.client
+    transact = client.transact_write_items
+
+    async def refusing(**parameters: Any) -> Any:
+        if key_of("Event", stuck) in str(parameters):
+            raise Rejected("not this event")
+        return await transact(**parameters)
+
+    monkeypatch.setattr(client, "transact_write_items", refusing)
+    at(one_client, datetime.now(UTC) + timedelta(hours=2))
+    query = "query ($stuck: ID!, $other: ID!) { stuck: event(id: $stuck) { state } other: event(id: $other) { state } }"
+    answer = await one_client.answer(query, stuck=stuck, other=other)
+    assert answer["data"] == {"stuck": None, "other": {"state": "LOCKED"}}
+    assert [error["path"] for error in answer["errors"]] == [["stuck"]]
 
 
 async def test_an_event_goes_from_its_card_to_its_points(client: Client) -> None:

@@ -115,6 +115,31 @@ async def test_lists_and_their_words(client: Client) -> None:
     assert [word["simplified"] for word in found] == [f"词{place}" for place in range(5)]
 
 
+async def test_a_list_made_by_another_process_is_found_while_reads_are_stale(
+    default_engine: Running, one_table: Table
+) -> None:
+    """And so are its words: an eventually consistent read that misses one is not believed."""
+    settings = settings_for(default_engine, one_table.name)
+    async with serving(settings) as first, serving(settings) as second:
+        table = second.services.table
+        read = table.client.batch_get_item
+
+        async def stale(**parameters: Any) -> Any:
+            answer = await read(**parameters)
+            if not parameters["RequestItems"][table.name]["ConsistentRead"]:
+                answer["Responses"][table.name] = []
+            return answer
+
+        table.client.batch_get_item = stale
+        listed = await public_list(first)
+        words = "query ($id: ID!) { wordList(id: $id) { words { nodes { id } } } }"
+        word = (await first.ask(words, id=listed))["words"]["nodes"][0]["id"]
+        ada = second.member("ada")
+        assert (await ada.ask(SUBSCRIBE, input={"list": listed}))["subscription"]["active"]
+        assert await ada.ask("query ($id: ID!) { node(id: $id) { id } }", id=word) == {"id": word}
+        assert (await ada.ask(SENTENCE, input={"word": word, "text": "你好"}))["sentence"]["word"]["id"] == word
+
+
 async def test_a_private_list_is_its_owners_alone(client: Client) -> None:
     """Nobody else finds it, its words or its daily words, by any way; not even an admin."""
     ada = client.member("ada")

@@ -1,4 +1,4 @@
-"""Records as they are now, for any number who ask: one read of a key at a time, none older than the asking."""
+"""Records as they are now, for any number of requests: one read of a key at a time, none older than its question."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from datastore.dynamo import EngineUnavailable, metered
 from datastore.dynamo.capacity import record_read
-from resolvers.loading.fresh import Together
+from resolvers.loading.loader import Loader
 
 
 class Counter:
@@ -33,24 +33,24 @@ class Counter:
         return {key: number for key in keys if key != "nobody"}
 
 
-async def test_what_is_asked_at_once_is_read_once() -> None:
+async def test_keys_asked_for_at_once_are_one_read() -> None:
     """Whoever asks; what is not there is None."""
     counter = Counter()
-    together = Together(counter.read)
-    found = await asyncio.gather(*(together.load(key) for key in ["a", "nobody", "a"]))
+    loader = Loader(counter.read, fresh=True)
+    found = await asyncio.gather(*(loader.load(key) for key in ["a", "nobody", "a"]))
     assert found == [1, None, 1]
     assert counter.reads == [["a", "nobody"]]
 
 
-async def test_who_asks_during_a_read_gets_one_that_began_later() -> None:
-    """A hundred who come meanwhile wait for one more read, and it has what was written before they came."""
+async def test_requests_during_a_read_share_the_next_one() -> None:
+    """A hundred of them wait for one more read, which has what was written before they came."""
     counter = Counter()
     counter.go.clear()
-    together = Together(counter.read)
-    first = asyncio.create_task(together.load("a"))
+    loader = Loader(counter.read, fresh=True)
+    first = asyncio.create_task(loader.load("a"))
     await asyncio.sleep(0.01)
-    crowd = [asyncio.create_task(together.load("a")) for _ in range(100)]
-    other = asyncio.create_task(together.load("b"))
+    crowd = [asyncio.create_task(loader.load("a")) for _ in range(100)]
+    other = asyncio.create_task(loader.load("b"))
     await asyncio.sleep(0.01)
     assert counter.reads == [["a"], ["b"]]
     counter.go.set()
@@ -61,19 +61,19 @@ async def test_who_asks_during_a_read_gets_one_that_began_later() -> None:
 
 
 async def test_nothing_is_remembered() -> None:
-    """Who asks after the answer reads anew."""
-    together = Together(Counter().read)
-    assert [await together.load("a"), await together.load("a")] == [1, 2]
+    """A request after the answer reads anew."""
+    loader = Loader(Counter().read, fresh=True)
+    assert [await loader.load("a"), await loader.load("a")] == [1, 2]
 
 
-async def test_a_failed_read_fails_for_those_who_waited_for_it_alone() -> None:
-    """Who came during it reads again."""
+async def test_a_failed_read_fails_those_who_waited_for_it_alone() -> None:
+    """Those that came during it are answered by the next."""
     counter = Counter()
     counter.go.clear()
-    together = Together(counter.read)
-    first = asyncio.create_task(together.load("a"))
+    loader = Loader(counter.read, fresh=True)
+    first = asyncio.create_task(loader.load("a"))
     await asyncio.sleep(0.01)
-    second = asyncio.create_task(together.load("a"))
+    second = asyncio.create_task(loader.load("a"))
     await asyncio.sleep(0.01)
     counter.broken = True
     counter.go.set()
@@ -83,29 +83,29 @@ async def test_a_failed_read_fails_for_those_who_waited_for_it_alone() -> None:
     assert await second == 2
 
 
-async def test_who_leaves_takes_nobody_along() -> None:
-    """The read goes on for the others, and for the next."""
+async def test_a_request_that_is_cancelled_harms_no_other() -> None:
+    """The read goes on for the others, and the next one begins after it."""
     counter = Counter()
     counter.go.clear()
-    together = Together(counter.read)
-    first, second = (asyncio.create_task(together.load("a")) for _ in range(2))
+    loader = Loader(counter.read, fresh=True)
+    first, second = (asyncio.create_task(loader.load("a")) for _ in range(2))
     await asyncio.sleep(0.01)
-    third = asyncio.create_task(together.load("a"))
+    third = asyncio.create_task(loader.load("a"))
     await asyncio.sleep(0.01)
     first.cancel()
     counter.go.set()
     assert (await second, await third) == (1, 2)
 
 
-async def test_each_read_is_paid_for_by_the_first_who_waited_for_it() -> None:
-    """So that an operation's figures have every read once."""
+async def test_each_read_is_charged_to_the_first_request_that_waits_for_it() -> None:
+    """So the figures of operations have every read once."""
     counter = Counter()
     counter.go.clear()
-    together = Together(counter.read)
+    loader = Loader(counter.read, fresh=True)
 
     async def ask() -> float:
         with metered() as spent:
-            await together.load("a")
+            await loader.load("a")
         return spent.read_units
 
     first = asyncio.create_task(ask())

@@ -57,6 +57,20 @@ def test_fallbacks_are_counted_by_reason() -> None:
     assert figures(metrics)["ringside_fallbacks_total", "reason=subscription"] == 1
 
 
+def test_loads_are_counted_by_loader_and_result() -> None:
+    """What was answered since the last look is added, also when the process has made its services anew."""
+    metrics = Metrics()
+    loads = {("profiles", "hit"): 3, ("profiles", "miss"): 1}
+    metrics.watch_loads(lambda: dict(loads))
+    assert figures(metrics)["ringside_loads_total", "loader=profiles", "result=hit"] == 3
+    loads["profiles", "hit"] = 5
+    found = figures(metrics)
+    assert found["ringside_loads_total", "loader=profiles", "result=hit"] == 5
+    assert found["ringside_loads_total", "loader=profiles", "result=miss"] == 1
+    metrics.watch_loads(lambda: {("profiles", "hit"): 1})
+    assert figures(metrics)["ringside_loads_total", "loader=profiles", "result=hit"] == 6
+
+
 def operations(metrics: Metrics) -> set[str]:
     return {
         part.removeprefix("operation=") for key in figures(metrics) for part in key if part.startswith("operation=")

@@ -13,7 +13,7 @@ import strawberry
 from graphql import ExecutionResult
 from typer.testing import CliRunner
 
-from resolvers.loading.batched import together
+from resolvers.loading.batched import batched
 from schema.fields import described, field
 from schema.types import record_type
 from server.__main__ import app
@@ -47,7 +47,7 @@ class Log:
 LOG = Log()
 
 
-@together
+@batched
 async def authors(_: Any, comments: Sequence[Comment], /) -> list[Author]:
     LOG.asked.append([comment.author for comment in comments])
     await asyncio.sleep(0)

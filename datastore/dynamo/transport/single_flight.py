@@ -39,15 +39,19 @@ class SingleFlight(Generic[K, T]):
 
     async def run(self, key: K, factory: Callable[[], Awaitable[T]]) -> T:
         """The result of the work under way for this key, or else of what `factory` begins."""
+        return await self.join(key, factory)
+
+    def join(self, key: K, factory: Callable[[], Awaitable[T]]) -> asyncio.Future[T]:
+        """The same as a future, which is this caller's own to cancel."""
         waiter: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._joined(key, factory).waiting.append(waiter)
-        return await waiter
+        self._work(key, factory).waiting.append(waiter)
+        return waiter
 
     def begin(self, key: K, factory: Callable[[], Awaitable[T]]) -> None:
         """The same without waiting. An error is then nobody's: the work itself must report it."""
-        self._joined(key, factory)
+        self._work(key, factory)
 
-    def _joined(self, key: K, factory: Callable[[], Awaitable[T]]) -> _Work:
+    def _work(self, key: K, factory: Callable[[], Awaitable[T]]) -> _Work:
         work = self._under_way.get(key)
         if work is None:
             work = self._under_way[key] = _Work()
@@ -81,7 +85,7 @@ class SingleFlight(Generic[K, T]):
         """The next caller begins anew; those who wait already still get what they wait for."""
         self._under_way.pop(key, None)
 
-    def __contains__(self, key: K) -> bool:
+    def __contains__(self, key: object) -> bool:
         return key in self._under_way
 
     def __iter__(self) -> Iterator[K]:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Union
 import strawberry
 from strawberry.schema.config import StrawberryConfig
 
-from resolvers.loading.batched import together
+from resolvers.loading.batched import batched
 from schema.arguments import Argument
 from schema.fields import declare_signature, field
 from schema.scalars import SCALARS
@@ -24,7 +24,7 @@ from tests.property.differential.values import Values, hash_of
 
 LEAVES = ["str", "int", "float", "bool", "ID", "Kind", "datetime", "Odd"]
 ARGUMENTS = ["int", "str | None", "bool", "Kind", "list[int] | None", "Filter", "Filter | None", "int | None"]
-WAYS = ["attribute", "attribute", "attribute", "sync", "async", "together", "strawberry", "strawberry async"]
+WAYS = ["attribute", "attribute", "attribute", "sync", "async", "batched", "strawberry", "strawberry async"]
 
 
 class World:
@@ -112,7 +112,7 @@ class World:
             for kind in [self._drawn.choice(ARGUMENTS)]
         ]
         taken = [(name, kind, None if "None" in str(kind) else default) for name, kind, default in taken]
-        if root and way == "together":
+        if root and way == "batched":
             way = "async"
         if way.startswith("strawberry"):
             return strawberry.field(resolver=self._of_strawberry(owner, place, taken, later="async" in way))
@@ -146,13 +146,13 @@ class World:
 
             return sync
 
-        if way == "together" and not root:
+        if way == "batched" and not root:
 
             async def many(_: Any, /, records: Any, **given: Any) -> list[Any]:
                 await asyncio.sleep(0)
                 return [self._caught(owner, place, _seed(record), given) for record in records]
 
-            return together(many)
+            return batched(many)
 
         async def later(_: Any, /, *record: Any, **given: Any) -> Any:
             for _ in range(hash_of((seed_of(record), place)) % 4):

@@ -1,0 +1,39 @@
+"""The loaders of a process by name: counted for the metrics, and closed with the process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from resolvers.loading.loader import Loader
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+L = TypeVar("L", bound=Loader[Any, Any])
+
+
+class Loaders:
+    """Every loader that a part has made."""
+
+    def __init__(self) -> None:
+        self._loaders: list[tuple[str, Loader[Any, Any]]] = []
+
+    def add(self, name: str, loader: L) -> L:
+        """The loader itself. Names are labels of a metric: constants of the program."""
+        self._loaders.append((name, loader))
+        return loader
+
+    def loads(self) -> Mapping[tuple[str, str], int]:
+        """How many keys each loader has answered, by its name and by how: `hit`, `miss` or `wait`."""
+        loads: Counter[tuple[str, str]] = Counter()
+        for name, loader in self._loaders:
+            counts = loader.counts
+            loads[name, "hit"] += counts.hits
+            loads[name, "miss"] += counts.misses
+            loads[name, "wait"] += counts.waits
+        return loads
+
+    async def close(self) -> None:
+        await asyncio.gather(*(loader.close() for _, loader in self._loaders))
