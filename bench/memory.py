@@ -24,7 +24,7 @@ import orjson
 import psutil
 
 from bench.services import planted
-from bench.services.measuring import Server, body_of, here
+from bench.services.measuring import Server, here, validate_body
 from datastore.seal import Seal
 from server.engine import beside
 
@@ -108,7 +108,7 @@ async def asked(server: Server, number: int, texts: Sequence[str]) -> Run:
         for request in left:
             writer.write(request)
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-            answer = await body_of(reader, head)
+            answer = await validate_body(reader, head)
             run.answered += 1
             run.refused += b'"errors"' in answer
             if not head.startswith(("http/1.1 200", "http/1.1 400")):

@@ -22,7 +22,7 @@ import httpx
 import orjson
 
 from bench.services import planted
-from bench.services.measuring import Server, ask, body_of, here
+from bench.services.measuring import Server, ask, here, validate_body
 from datastore.comments.planner import RATINGS
 from server.engine import beside
 from tests.fault.monitored import Watched
@@ -129,7 +129,7 @@ async def _until(moment: float, port: int, request: bytes) -> int:
     while time.perf_counter() < moment:
         writer.write(request)
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-        answer = await body_of(reader, head)
+        answer = await validate_body(reader, head)
         if not head.startswith("http/1.1 200") or b'"errors"' in answer:
             raise RuntimeError(head, answer[:300])
         asked += 1

@@ -50,7 +50,7 @@ CAST = """mutation ($token: ID!) { castVote(input: {token: $token, verdict: LEFT
   ... on VoteCast { winner { name } } ... on Refused { code } } }"""
 
 
-async def board_of(table: Table, contenders: int) -> None:
+async def contender_board(table: Table, contenders: int) -> None:
     now = utc_now()
     rows = [Contender("main", place, f"c{place}", now) for place in range(contenders)]
     await table.write_many(CONTENDER.put(row) for row in rows)
@@ -78,7 +78,7 @@ async def service(engine: str, contenders: int, votes: int) -> None:
     name = f"bench-{uuid4().hex[:8]}"
     async with open_table(name, url=engine) as table, Proxy(engine, hold=HOLD) as proxy:
         await create(table)
-        await board_of(table, contenders)
+        await contender_board(table, contenders)
         variables = {"RINGSIDE_DYNAMODB_URL": proxy.url, "RINGSIDE_TABLE": name, "RINGSIDE_SECRETS": SECRET}
         with await asyncio.to_thread(_entered, variables) as one:
             answered: Counter[str] = Counter()

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Annotated, Any, TypeVar, cast
 
-from datastore import people
+from datastore import people as people_store
 from datastore.dynamo import Table, Window
 from datastore.ids import Ids
 from datastore.people import Profile
@@ -84,7 +84,7 @@ class Services:
         self._parts: dict[Callable[..., Any], Any] = {}
 
     async def _read_profiles(self, users: Sequence[str]) -> Mapping[str, Profile]:
-        return await people.profiles(self.table, users)
+        return await people_store.profiles(self.table, users)
 
     def get(self, kind: Callable[[Services], P]) -> P:
         """What one part keeps for this process (a cache, a background task's state), made when first asked for."""

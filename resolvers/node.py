@@ -8,13 +8,12 @@ from typing import Any
 
 from datastore.refusals import InvalidInput
 from resolvers import people
-from resolvers.comments import pages as comments
+from resolvers.comments import pages
 from resolvers.context import AnyId, Context
-from resolvers.node_ids import read_node_id
+from resolvers.node_ids import parse_node_id
 from resolvers.pickem import events, predictions
-from resolvers.vocabulary import daily_words as vocabulary
-from resolvers.vocabulary import learning
-from resolvers.voting import boards as voting
+from resolvers.vocabulary import daily_words, learning
+from resolvers.voting import boards
 
 MOST = 100
 
@@ -23,18 +22,18 @@ READERS: Mapping[str, Callable[[Context, str], Awaitable[Any]]] = {
     "Match": events.match_by_key,
     "Prediction": predictions.prediction_by_key,
     "User": lambda ctx, key: people.user(ctx, id=key),
-    "Comment": lambda ctx, key: comments.comment(ctx, id=key),
-    "Board": lambda ctx, key: voting.board(ctx, slug=key),
-    "Contender": lambda ctx, key: voting.contender(ctx, id=key),
-    "WordList": vocabulary.list_node,
-    "Word": vocabulary.word_node,
+    "Comment": lambda ctx, key: pages.comment(ctx, id=key),
+    "Board": lambda ctx, key: boards.board(ctx, slug=key),
+    "Contender": lambda ctx, key: boards.contender(ctx, id=key),
+    "WordList": daily_words.list_node,
+    "Word": daily_words.word_node,
     "QuizResult": learning.quiz_node,
     "Sentence": learning.sentence_node,
 }
 
 
 async def node(ctx: Context, /, *, id: AnyId) -> Any:  # noqa: A002 - the argument's public name
-    type_name, key = read_node_id(id)
+    type_name, key = parse_node_id(id)
     reader = READERS.get(type_name)
     if reader is None:
         message = f"There is no node of the type {type_name}."

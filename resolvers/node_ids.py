@@ -22,7 +22,7 @@ def node_id(type_name: str, key: str) -> str:
     return urlsafe_b64encode(payload + _checksum(payload)).rstrip(b"=").decode()
 
 
-def read_node_id(text: str) -> tuple[str, str]:
+def parse_node_id(text: str) -> tuple[str, str]:
     """The type name and key of an id; InvalidInput for what is no id of ours."""
     if len(text) <= LONGEST:
         try:
@@ -38,9 +38,9 @@ def read_node_id(text: str) -> tuple[str, str]:
     raise InvalidInput(message)
 
 
-def key_of(type_name: str, text: str) -> str:
+def parse_node_key(type_name: str, text: str) -> str:
     """The key in an id of this type; InvalidInput for an id of another type."""
-    found, key = read_node_id(text)
+    found, key = parse_node_id(text)
     if found != type_name:
         message = f"This is the id of a {found}; a {type_name} is wanted here."
         raise InvalidInput(message)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from datastore import people
+from datastore import people as people_store
 from datastore.dynamo import key_text
 from datastore.people import Profile
 from datastore.refusals import InvalidInput
@@ -78,7 +78,7 @@ async def update_profile(
 ) -> Profile:
     """Changes what is given. Null clears what may be empty; the name may not."""
     member = ctx.member()
-    current = await people.profile(ctx.table, member.id, consistent=True) or newcomer(ctx)
+    current = await people_store.profile(ctx.table, member.id, consistent=True) or newcomer(ctx)
     changes: dict[str, str | None] = {}
     if name is not None:
         changes["name"] = display_name(name)
@@ -89,7 +89,7 @@ async def update_profile(
     if time_zone is not UNSET:
         changes["time_zone"] = None if time_zone is None else zone(time_zone)
     changed = replace(current, **changes)  # type: ignore[arg-type]
-    await people.update_profile(ctx.table, changed, changes, ctx.once)
+    await people_store.update_profile(ctx.table, changed, changes, ctx.once)
     ctx.services.profiles.put(member.id, changed)
     return changed
 
@@ -125,7 +125,7 @@ async def ensure_profile(ctx: Context) -> None:
     if not member.is_member or member.id in known:
         return
     profile = newcomer(ctx)
-    if await people.welcome(ctx.table, profile):
+    if await people_store.welcome(ctx.table, profile):
         ctx.services.profiles.put(member.id, profile)
     known.add(member.id)
 

@@ -30,7 +30,7 @@ from datastore.dynamo import Window
 from datastore.refusals import InvalidInput
 from datastore.seal import Seal
 from resolvers.context import UNSET, BothWays, NodeOf, Unset
-from resolvers.node_ids import key_of
+from resolvers.node_ids import parse_node_key
 from schema.windows import BACKWARD, FORWARD, parse_window
 
 
@@ -121,7 +121,9 @@ class Parameters:
             return _parse(value, path)
         type_name, many = self.nodes[name]
         try:
-            return tuple(key_of(type_name, each) for each in value) if many else key_of(type_name, value)
+            return (
+                tuple(parse_node_key(type_name, each) for each in value) if many else parse_node_key(type_name, value)
+            )
         except InvalidInput as refusal:
             raise InvalidInput(refusal.message, path=path) from None
 

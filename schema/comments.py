@@ -86,7 +86,7 @@ class CommentStatistics:
 class ProductStanding:
     product: strawberry.ID = described("The product's id.")
     five_stars: int = described("The number of five-star comments; at most two seconds old.")
-    statistics: CommentStatistics = field(counts.statistics_of, "Exact statistics of all its comments.")
+    statistics: CommentStatistics = field(counts.leader_statistics, "Exact statistics of all its comments.")
 
 
 ProductConnection = connection(

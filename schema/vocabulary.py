@@ -44,7 +44,7 @@ class Word(Node):
 )
 class DailyWord:
     list: Annotated[WordList, strawberry.lazy("schema.vocabulary")] = field(
-        daily_words.list_of_daily_word, "The list it was drawn from."
+        daily_words.daily_word_list, "The list it was drawn from."
     )
     date: date = described("The day.")
     word: Word = described("The word.")
@@ -92,7 +92,7 @@ WordListConnection = connection(WordList, "A page of lists, by name.", edge="A l
     vocabulary_store.Subscription, "A member's subscription to a list's words by email.", name="ListSubscription"
 )
 class ListSubscription:
-    list: WordList = field(daily_words.list_of_subscription, "The list.")
+    list: WordList = field(daily_words.subscription_list, "The list.")
     character_set: vocabulary_store.CharacterSet = described("The spelling of its words in the email.")
     active: bool = described("Whether it is active; an ended one stays in the member's history.")
     since: datetime = described("When it began.")
@@ -100,8 +100,8 @@ class ListSubscription:
 
 @record_type(vocabulary_store.QuizResult, "The result of one quiz.")
 class QuizResult(Node):
-    user: LazyUser = field(learning.users_of_results, "The member who took the quiz.")
-    list: WordList = field(learning.list_of_result, "The list of the quiz.")
+    user: LazyUser = field(learning.quiz_result_users, "The member who took the quiz.")
+    list: WordList = field(learning.quiz_result_list, "The list of the quiz.")
     date: date = described("The member's own day, set on submission and never changed.")
     correct: int = described("Questions answered correctly.")
     total: int = described("Questions asked.")
@@ -110,9 +110,9 @@ class QuizResult(Node):
 
 @record_type(vocabulary_store.Sentence, "A practice sentence.")
 class Sentence(Node):
-    user: LazyUser = field(learning.users_of_sentences, "Its author.")
+    user: LazyUser = field(learning.sentence_users, "Its author.")
     word: Word | None = field(
-        learning.word_of_sentence, "The word it practises; for other members, null if it is from a private list."
+        learning.sentence_word, "The word it practises; for other members, null if it is from a private list."
     )
     date: date = described("The member's own day when it was first written.")
     text: str = described("The sentence.")
@@ -128,7 +128,7 @@ class Streak:
 
 @record_type(quiz_leaderboard.QuizStanding, "A member's row in a day's leaderboard.")
 class QuizStanding:
-    user: LazyUser = field(learning.users_of_standings, "The member.")
+    user: LazyUser = field(learning.quiz_standing_users, "The member.")
     rank: int = described(
         "The rank by correct answers, then accuracy, then fewer quizzes. Equal results share a rank: 1, 1, 3."
     )

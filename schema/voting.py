@@ -49,7 +49,7 @@ class Strength:
 
 @record_type(voting_store.Contender, "Someone or something to vote for.")
 class Contender(Node):
-    board: Board = field(board_resolvers.board_of, "Its board.")
+    board: Board = field(board_resolvers.contender_board, "Its board.")
     name: str = described("Unique on its board, ignoring case.")
     svg: str | None = field(board_resolvers.svg, "Its picture as sanitised SVG, without scripts or outside references.")
     created_at: datetime = described("When it joined.")
@@ -63,7 +63,7 @@ class Contender(Node):
         board_resolvers.rank, "One more than the number of contenders with a higher score; null if it has retired."
     )
     matchups: MatchupConnection = field(
-        board_resolvers.matchups_of_contender, "Its head-to-head records; it is the left one in all of them."
+        board_resolvers.contender_matchups, "Its head-to-head records; it is the left one in all of them."
     )
 
 
@@ -82,8 +82,8 @@ class LeaderboardRow:
 
 @record_type(board_resolvers.Matchup, "The head-to-head record of two contenders.")
 class Matchup:
-    left: Contender = field(board_resolvers.left_of, "One of the two.")
-    right: Contender = field(board_resolvers.right_of, "The other one.")
+    left: Contender = field(board_resolvers.matchup_left, "One of the two.")
+    right: Contender = field(board_resolvers.matchup_right, "The other one.")
     left_wins: int = described("Votes for the left one.")
     right_wins: int = described("Votes for the right one.")
     ties: int = described("Votes for neither.")
@@ -99,11 +99,11 @@ class Board(Node):
     pair_count: int = described("The number of pairs of active contenders.")
     votes: int = described("The number of votes, including ties but not skips; at most two seconds old.")
     contenders: ContenderConnection = field(
-        board_resolvers.contenders_of_board,
+        board_resolvers.board_contenders,
         "All contenders in the order they joined, including retired ones.",
     )
     leaderboard: LeaderboardConnection = field(
-        board_resolvers.leaderboard_of_board,
+        board_resolvers.board_leaderboard,
         "Active contenders by score, then by name (ignoring case), then by joining order.",
     )
     progress: BoardProgress = field(ballots.progress, "The viewer's progress through this board's pairs.")
@@ -206,7 +206,7 @@ class ContenderRetired:
 @record_type(ballots.VoteCast, "The verdict was counted. A repeat of the same verdict returns the same result.")
 class VoteCast:
     winner: Contender | None = field(ballots.winner, "The contender voted for; null for a tie or a skip.")
-    matchup: Matchup = field(ballots.matchup_of_cast, "The pair's record, this vote included.")
+    matchup: Matchup = field(ballots.cast_matchup, "The pair's record, this vote included.")
     progress: BoardProgress = described("The voter's progress after this pair.")
 
 

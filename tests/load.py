@@ -27,7 +27,7 @@ from datastore.pickem.events import (
 from datastore.pickem.predictions import PREDICTION, RANKING_SHARDS, Prediction
 from datastore.pickem.standings import STANDING
 from resolvers.pickem import rules
-from resolvers.pickem.season_files import id_made_of
+from resolvers.pickem.season_files import derived_id
 
 START = datetime(2026, 11, 1, 20, tzinfo=UTC)
 MATCHES = 10
@@ -35,9 +35,9 @@ MATCHES = 10
 
 def locked_event(season: str, name: str = "Crowded") -> tuple[Event, tuple[Match, ...]]:
     """A locked event of ten decided matches."""
-    id_ = id_made_of(START, season, name)
+    id_ = derived_id(START, season, name)
     matches = tuple(
-        Match(id_, id_made_of(START, id_, str(place)), f"M{place}", 5 + place, (Team(("A",)), Team(("B",))))
+        Match(id_, derived_id(START, id_, str(place)), f"M{place}", 5 + place, (Team(("A",)), Team(("B",))))
         for place in range(MATCHES)
     )
     event = Event(id_, name, season, START, START, EventState.LOCKED, card=tuple(match.id for match in matches))

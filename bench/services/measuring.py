@@ -161,7 +161,7 @@ def _whole_body(got: bytes, end: int) -> bytes | None:
     return b"".join(parts)
 
 
-async def body_of(reader: asyncio.StreamReader, head: str) -> bytes:
+async def validate_body(reader: asyncio.StreamReader, head: str) -> bytes:
     if "content-length: " in head:
         return await reader.readexactly(int(head.split("content-length: ")[1].split("\r\n", maxsplit=1)[0]))
     parts = []

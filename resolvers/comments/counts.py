@@ -14,7 +14,7 @@ from datastore.comments import Comment, CommentPage, counts
 from datastore.comments.counts import Leader
 from datastore.comments.planner import NO_CENSUS, RATINGS, CommentCounts, Filter
 from datastore.dynamo import DynamoError, Page, SingleFlight, Window, shared_context, within_deadline
-from resolvers.comments.rules import filter_of
+from resolvers.comments.rules import parse_filter
 from resolvers.context import AnyId, Context
 from resolvers.loading.loader import Loader, read_each
 
@@ -84,7 +84,7 @@ async def total_count(ctx: Context, page: CommentPage, /) -> int:
 
 
 async def comment_statistics(ctx: Context, /, *, product: AnyId, language: str | None = None) -> Statistics:
-    wanted = filter_of(product, None if language is None else [language], None)
+    wanted = parse_filter(product, None if language is None else [language], None)
     census = await ctx.services.get(Counts).exact(wanted.product)
     return Statistics(wanted.product, wanted.languages[0] if wanted.languages else None, census)
 
@@ -96,7 +96,7 @@ async def top_products(ctx: Context, /, *, window: Window) -> Page[Leader]:
     return await counts.leaders(ctx.table, request)
 
 
-async def statistics_of(ctx: Context, leader: Leader, /) -> Statistics:
+async def leader_statistics(ctx: Context, leader: Leader, /) -> Statistics:
     return Statistics(leader.product, None, await ctx.services.get(Counts).exact(leader.product))
 
 

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Annotated, Any
 
-from datastore import comments
+from datastore import comments as comments_store
 from datastore.comments import Comment, CommentChange, CommentPage, Reports, Status, VersionConflict
 from datastore.comments.planner import Filter
 from datastore.dynamo import Page, Window, metered
@@ -18,12 +18,20 @@ from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from resolvers import people
 from resolvers.comments.counts import Counts
 from resolvers.comments.languages import language_tag
-from resolvers.comments.rules import LONGEST_REASON, body_of, filter_of, product_id, rating_of, text_of, title_of
+from resolvers.comments.rules import (
+    LONGEST_REASON,
+    parse_filter,
+    product_id,
+    validate_body,
+    validate_rating,
+    validate_text,
+    validate_title,
+)
 from resolvers.context import UNSET, AnyId, BothWaysWindow, Context, NodeOf, Services, Unset
 from resolvers.live.feed import Arrival
 from resolvers.loading.batched import batched
 from resolvers.loading.loader import Loader
-from resolvers.node_ids import key_of, node_id
+from resolvers.node_ids import node_id, parse_node_key
 from resolvers.viewer import Role, Viewer
 
 CommentId = Annotated[str, NodeOf("Comment")]
@@ -51,33 +59,35 @@ async def comments_page(
     ratings: list[int] | None = None,
 ) -> CommentPage:
     """The page, and on request how it was read. A cursor of another filter is refused before anything is read."""
-    wanted = filter_of(product, languages, ratings)
-    request = comments.page_request(wanted, window)
+    wanted = parse_filter(product, languages, ratings)
+    request = comments_store.page_request(wanted, window)
     census = await ctx.services.get(Counts).recent(wanted)
     if not ctx.explain:
-        return await comments.page(ctx.table, wanted, census, request)
+        return await comments_store.page(ctx.table, wanted, census, request)
     began = time.perf_counter()
     with metered() as spent:
-        page = await comments.page(ctx.table, wanted, census, request)
+        page = await comments_store.page(ctx.table, wanted, census, request)
     milliseconds = round((time.perf_counter() - began) * 1000, 2)
     plan = _explained(wanted, page.report, units=spent.read_units, milliseconds=milliseconds)
     ctx.notes.setdefault("plan", []).append(plan)
     return page
 
 
-def _explained(wanted: Filter, account: comments.ReadReport, *, units: float, milliseconds: float) -> dict[str, Any]:
+def _explained(
+    wanted: Filter, report: comments_store.ReadReport, *, units: float, milliseconds: float
+) -> dict[str, Any]:
     return {
         "product": wanted.product,
         "languages": wanted.languages,
         "ratings": wanted.ratings,
         "considered": [
             {"path": plan.path, "queries": len(plan.readings), "cost": round(plan.cost, 2), "exact": plan.exact}
-            for plan in account.considered
+            for plan in report.considered
         ],
-        "chosen": account.chosen.path,
-        "queries": account.queries,
-        "rounds": account.rounds,
-        "itemsRead": account.read,
+        "chosen": report.chosen.path,
+        "queries": report.queries,
+        "rounds": report.rounds,
+        "itemsRead": report.read,
         "readUnits": units,
         "engineMilliseconds": milliseconds,
     }
@@ -109,7 +119,7 @@ def reports_loader(services: Services) -> Loader[tuple[str, str], Reports]:
     """What was reported about the comments of a page."""
 
     async def read(keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:
-        return await comments.reports(services.table, keys)
+        return await comments_store.reports(services.table, keys)
 
     loader: Loader[tuple[str, str], Reports] = Loader(read, fresh=True)
     return services.loaders.add("reports", loader)
@@ -118,7 +128,7 @@ def reports_loader(services: Services) -> Loader[tuple[str, str], Reports]:
 async def moderation_queue(ctx: Context, /, *, window: Window, status: Status = Status.PENDING) -> Page[Comment]:
     """What waits for a moderator."""
     ctx.with_role(Role.MODERATOR)
-    return await comments.queue(ctx.table, status, window)
+    return await comments_store.queue(ctx.table, status, window)
 
 
 async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None = None) -> AsyncGenerator[Comment]:
@@ -127,7 +137,7 @@ async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None =
     start = await _event_mark(ctx, after or ctx.last_event, product) or ctx.new_id()
 
     async def look(past: str, up_to: str) -> tuple[list[Arrival[Comment]], str]:
-        found, reached = await comments.arrivals(ctx.services.table, product, past, up_to, ARRIVALS_AT_ONCE)
+        found, reached = await comments_store.arrivals(ctx.services.table, product, past, up_to, ARRIVALS_AT_ONCE)
         return [Arrival(position, one) for position, one in found], reached
 
     topic = ctx.services.live.arrivals(("comments", product), look, start, ctx.services.clock)
@@ -142,7 +152,7 @@ async def _event_mark(ctx: Context, text: str | None, product: str) -> str | Non
     if not text or is_ulid(text):
         return text or None
     try:
-        key = key_of("Comment", text)
+        key = parse_node_key("Comment", text)
     except InvalidInput:
         key = ""
     of, _, ulid = key.rpartition("#")
@@ -165,14 +175,14 @@ async def post_comment(
         product=product_id(product, ("input", "product")),
         ulid=ctx.new_id(),
         language=language_tag(language, ("input", "language")),
-        rating=rating_of(rating, ("input", "rating")),
-        body=body_of(body),
+        rating=validate_rating(rating, ("input", "rating")),
+        body=validate_body(body),
         author=member.id,
-        title=title_of(title),
+        title=validate_title(title),
         held=Status.PENDING if _must_wait(ctx) else None,
     )
     await _bounded(ctx, "post")
-    await comments.rewrite(ctx.table, ctx.once, new, CommentChange(None, new))
+    await comments_store.rewrite(ctx.table, ctx.once, new, CommentChange(None, new))
     ctx.services.get(Counts).written(None, new)
     return new
 
@@ -193,11 +203,11 @@ async def edit_comment(
     if language is not None:
         changes["language"] = language_tag(language, ("input", "language"))
     if rating is not None:
-        changes["rating"] = rating_of(rating, ("input", "rating"))
+        changes["rating"] = validate_rating(rating, ("input", "rating"))
     if title is not UNSET:
-        changes["title"] = title_of(title)
+        changes["title"] = validate_title(title)
     if body is not None:
-        changes["body"] = body_of(body)
+        changes["body"] = validate_body(body)
     await _bounded(ctx, "edit")
 
     def edited(old: Comment) -> Comment:
@@ -220,7 +230,7 @@ async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
     for _ in range(_ATTEMPTS):
         old = await _found(ctx, comment)
         if old is None or not _may_see(member, old):
-            await comments.remember(ctx.table, ctx.once, deleted)
+            await comments_store.remember(ctx.table, ctx.once, deleted)
             return deleted
         if not _may_change(member, old):
             message = "Only its author or a moderator may delete a comment."
@@ -236,15 +246,15 @@ async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
 async def report_comment(ctx: Context, /, *, comment: CommentId, reason: str) -> Comment:
     """Puts a comment before the moderators. It stays visible until they decide: reports alone silence nobody."""
     member = ctx.member()
-    reason = text_of(reason, "reason", LONGEST_REASON)
+    reason = validate_text(reason, "reason", LONGEST_REASON)
     await _bounded(ctx, "report")
     for _ in range(_ATTEMPTS):
         found = await _seen(ctx, comment)
         if found.held is not None:  # it is before the moderators already
-            await comments.remember(ctx.table, ctx.once, found)
+            await comments_store.remember(ctx.table, ctx.once, found)
             return found
         try:
-            await comments.report(ctx.table, ctx.once, found, member.id, reason)
+            await comments_store.report(ctx.table, ctx.once, found, member.id, reason)
         except VersionConflict:
             continue
         return found
@@ -255,7 +265,7 @@ async def moderate_comment(ctx: Context, /, *, comment: CommentId, status: Statu
     """A moderator's decision. It settles what was reported; what is published after waiting arrives at once."""
     ctx.with_role(Role.MODERATOR)
     if note is not None:
-        note = text_of(note, "note", LONGEST_REASON)
+        note = validate_text(note, "note", LONGEST_REASON)
 
     def decided(old: Comment) -> Comment:
         held = None if status is Status.PUBLISHED else status
@@ -271,7 +281,7 @@ async def _changed(ctx: Context, key: str, change: Callable[[Comment], Comment],
         old = await _seen(ctx, key)
         new = change(old)
         if new is old:
-            await comments.remember(ctx.table, ctx.once, old)
+            await comments_store.remember(ctx.table, ctx.once, old)
             return old
         try:
             await _carried_out(ctx, new, CommentChange(old, new, settled))
@@ -282,7 +292,7 @@ async def _changed(ctx: Context, key: str, change: Callable[[Comment], Comment],
 
 
 async def _carried_out(ctx: Context, answer: Any, change: CommentChange) -> None:
-    await comments.rewrite(ctx.table, ctx.once, answer, change)
+    await comments_store.rewrite(ctx.table, ctx.once, answer, change)
     ctx.services.get(Counts).written(change.old, change.new)
 
 
@@ -314,7 +324,7 @@ async def _found(ctx: Context, key: str, *, held: bool = True) -> Comment | None
     product, _, ulid = key.rpartition("#")
     if not is_ulid(ulid) or not product or "#" in product:
         return None
-    return await comments.comment(ctx.table, product, ulid, held=held)
+    return await comments_store.comment(ctx.table, product, ulid, held=held)
 
 
 async def _seen(ctx: Context, key: str) -> Comment:

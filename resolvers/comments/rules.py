@@ -29,7 +29,7 @@ def product_id(text: str, path: tuple[str, ...]) -> str:
     return product
 
 
-def filter_of(product: str, languages: list[str] | None, ratings: list[int] | None) -> Filter:
+def parse_filter(product: str, languages: list[str] | None, ratings: list[int] | None) -> Filter:
     """What to show; an empty list is the same as none: a reader who ticks nothing wants everything."""
     if languages is not None and len(languages) > MOST_SOURCES:
         message = f"At most {MOST_SOURCES} languages at once."
@@ -40,29 +40,29 @@ def filter_of(product: str, languages: list[str] | None, ratings: list[int] | No
     return Filter.of(
         product_id(product, ("product",)),
         [language_tag(text, ("languages", str(place))) for place, text in enumerate(languages or ())],
-        [rating_of(number, ("ratings", str(place))) for place, number in enumerate(ratings or ())],
+        [validate_rating(number, ("ratings", str(place))) for place, number in enumerate(ratings or ())],
     )
 
 
-def rating_of(number: int, path: tuple[str, ...]) -> int:
+def validate_rating(number: int, path: tuple[str, ...]) -> int:
     if type(number) is not int or number not in RATINGS:
         message = f"A rating is a whole number from {RATINGS[0]} to {RATINGS[-1]}."
         raise InvalidInput(message, path=path)
     return number
 
 
-def body_of(text: str) -> str:
-    text_of(text, "body", LONGEST_BODY)
+def validate_body(text: str) -> str:
+    validate_text(text, "body", LONGEST_BODY)
     return text
 
 
-def title_of(text: str | None) -> str | None:
+def validate_title(text: str | None) -> str | None:
     if text is None or _blank(text):
         return None
-    return text_of(text, "title", LONGEST_TITLE)
+    return validate_text(text, "title", LONGEST_TITLE)
 
 
-def text_of(text: str, name: str, longest: int) -> str:
+def validate_text(text: str, name: str, longest: int) -> str:
     if _blank(text) or len(text) > longest:
         message = f"A {name} has 1 to {longest:,} characters, and not only blank ones."
         raise InvalidInput(message, path=("input", name))

@@ -12,7 +12,7 @@ from functools import partial
 
 from datastore.dynamo import SingleFlight, shared_context
 from datastore.ids import is_ulid
-from datastore.pickem import events as events_store
+from datastore.pickem import events as event_store
 from datastore.pickem import histograms, standings
 from datastore.pickem.events import Event, Match, VersionConflict
 from datastore.pickem.histograms import Histogram
@@ -48,10 +48,10 @@ class Pickem:
         )
         self.cards, self.picked = add("cards", cards), add("picked", picked)
         ranks_of_events: Loader[tuple[str, int], Histogram] = Loader(
-            self._read_histograms_of_events, ttl=_AN_HOUR, size=_HISTOGRAMS
+            self._read_event_histograms, ttl=_AN_HOUR, size=_HISTOGRAMS
         )
         ranks_of_seasons: Loader[tuple[str, int], Histogram] = Loader(
-            self._read_histograms_of_seasons, ttl=_AN_HOUR, size=_HISTOGRAMS
+            self._read_season_histograms, ttl=_AN_HOUR, size=_HISTOGRAMS
         )
         self._ranks_of_events = add("event_ranks", ranks_of_events)
         self._ranks_of_seasons = add("season_ranks", ranks_of_seasons)
@@ -60,7 +60,7 @@ class Pickem:
 
     async def _read_events(self, ids: Sequence[str]) -> Mapping[str, Event | Exception]:
         return await self.locked(
-            await events_store.events_by_id(self._house.table, [id_ for id_ in ids if is_ulid(id_)])
+            await event_store.events_by_id(self._house.table, [id_ for id_ in ids if is_ulid(id_)])
         )
 
     async def locked(self, events: Mapping[str, Event]) -> Mapping[str, Event | Exception]:
@@ -76,9 +76,9 @@ class Pickem:
         while current is not None and current.is_due(now := self._house.clock()):
             try:
                 after = current.locked(now)
-                await events_store.change_event(self._house.table, current, after, unasked(now), after)
+                await event_store.change_event(self._house.table, current, after, unasked(now), after)
             except VersionConflict:
-                current = (await events_store.events_by_id(self._house.table, [event.id])).get(event.id)
+                current = (await event_store.events_by_id(self._house.table, [event.id])).get(event.id)
             else:
                 return after
         return current
@@ -95,25 +95,25 @@ class Pickem:
     async def _read_cards(
         self, keys: Sequence[tuple[str, int]]
     ) -> Mapping[tuple[str, int], Mapping[str, Match] | Exception]:
-        return await read_each(keys, lambda key: events_store.matches_of(self._house.table, key[0]))
+        return await read_each(keys, lambda key: event_store.matches_of(self._house.table, key[0]))
 
     async def _read_picked(self, events: Sequence[str]) -> Mapping[str, Mapping[str, int] | Exception]:
-        return await read_each(events, self._read_picked_of)
+        return await read_each(events, self._read_pick_counts)
 
-    async def _read_picked_of(self, event: str) -> Mapping[str, int]:
+    async def _read_pick_counts(self, event: str) -> Mapping[str, int]:
         sums: dict[str, int] = {}
-        for gate in await events_store.gates_of(self._house.table, event):
+        for gate in await event_store.gates_of(self._house.table, event):
             for name, number in gate.picked.items():
                 sums[name] = sums.get(name, 0) + number
         return sums
 
     # ── ranks ──
 
-    async def ranks_of_event(self, event: Event) -> Histogram | None:
+    async def event_ranks(self, event: Event) -> Histogram | None:
         """The event's points, of the generation that was scored last."""
         return None if event.scored is None else await self._ranks_of_events.load((event.id, event.scored))
 
-    async def ranks_of_season(self, name: str) -> tuple[Season, Histogram]:
+    async def season_ranks(self, name: str) -> tuple[Season, Histogram]:
         """A season and the histogram that counts: asked for each time, read when it is another."""
         for _ in range(_PUBLICATIONS):
             season = await self.seasons.load(name) or Season(name)
@@ -128,13 +128,13 @@ class Pickem:
     async def _read_seasons(self, names: Sequence[str]) -> Mapping[str, Season]:
         return await standings.seasons_by_name(self._house.table, names)
 
-    async def _read_histograms_of_events(
+    async def _read_event_histograms(
         self, keys: Sequence[tuple[str, int]]
     ) -> Mapping[tuple[str, int], Histogram | Exception]:
         table = self._house.table
-        return await read_each(keys, lambda key: histograms.stored(table, scope_of_event(key[0]), key[1]))
+        return await read_each(keys, lambda key: histograms.stored(table, event_scope(key[0]), key[1]))
 
-    async def _read_histograms_of_seasons(
+    async def _read_season_histograms(
         self, keys: Sequence[tuple[str, int]]
     ) -> Mapping[tuple[str, int], Histogram | Exception]:
         return await read_each(keys, lambda key: standings.histogram_of_season(self._house.table, *key))
@@ -157,7 +157,7 @@ class Pickem:
         return await standings.member_page(self._house.table, user, max(sizes))
 
 
-def scope_of_event(event: str) -> str:
+def event_scope(event: str) -> str:
     return f"EVENT:{event}"
 
 
@@ -166,10 +166,10 @@ def unasked(now: datetime) -> Once:
     return Once("", None, "", now)
 
 
-def pickem_of(ctx: Context) -> Pickem:
+def pickem_cache(ctx: Context) -> Pickem:
     return ctx.services.get(Pickem)
 
 
-async def event_of(ctx: Context, id_: str) -> Event | None:
+async def load_event(ctx: Context, id_: str) -> Event | None:
     """An event as it is now, locked if its time has come."""
-    return await pickem_of(ctx).events.load(id_)
+    return await pickem_cache(ctx).events.load(id_)

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Annotated, TypeVar
 
 from datastore.dynamo import Page
-from datastore.pickem import events as stored
+from datastore.pickem import events as event_store
 from datastore.pickem.events import Event, EventState, Locked, Match, MatchOutcome, VersionConflict
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from resolvers.context import BothWaysWindow, Context, NodeOf
 from resolvers.pickem import rules
-from resolvers.pickem.cache import event_of, pickem_of
+from resolvers.pickem.cache import load_event, pickem_cache
 from resolvers.pickem.rules import TeamGiven
 from resolvers.pickem.views import MatchAndEvent, MatchView, match_view
 from resolvers.viewer import Role
@@ -30,14 +30,14 @@ ATTEMPTS = 16
 
 
 async def event(ctx: Context, /, *, id: EventId) -> Event | None:  # noqa: A002 - the argument's public name
-    return await event_of(ctx, id)
+    return await load_event(ctx, id)
 
 
 async def events(ctx: Context, /, *, state: EventState | None = None, window: BothWaysWindow) -> Page[Event]:
     """Newest first."""
     scope = f"events:{state.value if state else ''}"
-    page = await stored.event_page(ctx.table, state, window, ctx.now(), scope)
-    locked = await pickem_of(ctx).locked({event.id: event for event in page.nodes})
+    page = await event_store.event_page(ctx.table, state, window, ctx.now(), scope)
+    locked = await pickem_cache(ctx).locked({event.id: event for event in page.nodes})
     return page.map([_event_or_error(locked[event.id]) for event in page.nodes])
 
 
@@ -49,16 +49,16 @@ def _event_or_error(event: Event | Exception) -> Event:
 
 async def event_matches(ctx: Context, event: Event, /) -> list[MatchView]:
     """The card, pre-show first."""
-    card = await pickem_of(ctx).card(event)
+    card = await pickem_cache(ctx).card(event)
     return [match_view(event, card[match]) for match in event.card if match in card]
 
 
 async def match_by_key(ctx: Context, key: str) -> MatchView | None:
     event_id, _, match_id = key.partition(":")
-    event = await event_of(ctx, event_id)
+    event = await load_event(ctx, event_id)
     if event is None:
         return None
-    match = (await pickem_of(ctx).card(event)).get(match_id)
+    match = (await pickem_cache(ctx).card(event)).get(match_id)
     return match_view(event, match) if match is not None and match_id in event.card else None
 
 
@@ -66,13 +66,13 @@ async def pick_counts(ctx: Context, match_view: MatchView, /) -> list[int] | Non
     """Picks per team; nobody's business until the lock."""
     if not match_view.revealed:
         return None
-    picked = await pickem_of(ctx).picked.load(match_view.event) or {}
-    return [picked.get(stored.picked(match_view.id, team), 0) for team in range(len(match_view.teams))]
+    picked = await pickem_cache(ctx).picked.load(match_view.event) or {}
+    return [picked.get(event_store.picked(match_view.id, team), 0) for team in range(len(match_view.teams))]
 
 
 async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncIterator[Event]:
     """The event now, and again after each change."""
-    kept = pickem_of(ctx)
+    kept = pickem_cache(ctx)
 
     async def look() -> Event:
         found = await kept.events.load(event)
@@ -95,13 +95,13 @@ async def create_event(ctx: Context, /, *, name: str, season: str, starts_at: da
     now = ctx.now()
     made = Event(
         id=ctx.new_id(),
-        name=rules.name_of(name, "input", "name"),
-        season=rules.season_of(season),
-        starts_at=rules.start_of(starts_at),
+        name=rules.validate_name(name, "input", "name"),
+        season=rules.validate_season(season),
+        starts_at=rules.validate_start(starts_at),
         created_at=now,
     )
     event = made.locked(now) if made.is_due(now) else made
-    await stored.create_event(ctx.table, event, (), ctx.once)
+    await event_store.create_event(ctx.table, event, (), ctx.once)
     return event
 
 
@@ -119,15 +119,15 @@ async def update_event(
 
     async def change(before: Event) -> Event:
         after = before.changed(
-            name=before.name if name is None else rules.name_of(name, "input", "name"),
-            starts_at=before.starts_at if starts_at is None else _movable(before, rules.start_of(starts_at)),
+            name=before.name if name is None else rules.validate_name(name, "input", "name"),
+            starts_at=before.starts_at if starts_at is None else _movable(before, rules.validate_start(starts_at)),
             state=before.state if cancelled is None else _cancelled(before, cancelled=cancelled),
         )
         if after.is_due(now := ctx.now()):
             after = replace(after, state=EventState.LOCKED, locked_at=now)
         moves = before.state is EventState.UPCOMING and after.starts_at != before.starts_at
         clock = ctx.services.clock if moves else None
-        await stored.change_event(ctx.table, before, after, ctx.once, after, clock=clock)
+        await event_store.change_event(ctx.table, before, after, ctx.once, after, clock=clock)
         return after
 
     return await _decided(ctx, event, change)
@@ -162,7 +162,7 @@ async def lock_event(ctx: Context, /, *, event: EventId) -> Event:
             message = "This event is cancelled."
             raise Conflict(message, path=("input", "event"))
         after = before.locked(ctx.now())
-        await stored.change_event(ctx.table, before, after, ctx.once, after)
+        await event_store.change_event(ctx.table, before, after, ctx.once, after)
         return after
 
     return await _decided(ctx, event, change)
@@ -178,7 +178,7 @@ async def _receipted(ctx: Context, answer: A) -> A:
 async def _decided(ctx: Context, event_id: str, change: Callable[[Event], Awaitable[A]], *path: str) -> A:
     """A change decided from the event as it is, and decided anew when another one came first."""
     for _ in range(ATTEMPTS):
-        event = await event_of(ctx, event_id)
+        event = await load_event(ctx, event_id)
         if event is None:
             raise NotFound(path=("input", *(path or ("event",))))
         try:
@@ -207,10 +207,10 @@ async def add_match(
     match = Match(
         event=event,
         id=ctx.new_id(),
-        name=rules.name_of(name, "input", "name"),
-        points=rules.points_of(points),
-        teams=rules.teams_of(teams),
-        championships=rules.championships_of(championships),
+        name=rules.validate_name(name, "input", "name"),
+        points=rules.validate_points(points),
+        teams=rules.parse_teams(teams),
+        championships=rules.validate_championships(championships),
         preshow=preshow,
     )
 
@@ -221,10 +221,10 @@ async def add_match(
         if len(before.card) >= rules.MOST_MATCHES:
             message = f"A card has at most {rules.MOST_MATCHES} matches."
             raise InvalidInput(message, path=("input", "event"))
-        matches = {**await pickem_of(ctx).card(before), match.id: match}
+        matches = {**await pickem_cache(ctx).card(before), match.id: match}
         after = before.changed(card=_ordered((*before.card, match.id), matches))
         answer = MatchAndEvent(match_view(after, match), after)
-        await stored.put_match(ctx.table, _card_change(ctx, before, after, answer), match)
+        await event_store.put_match(ctx.table, _card_change(ctx, before, after, answer), match)
         return answer
 
     return await _decided(ctx, event, change)
@@ -246,24 +246,24 @@ async def update_match(
     event_id, _, match_id = match.partition(":")
 
     async def change(before: Event) -> MatchView:
-        matches = await pickem_of(ctx).card(before)
+        matches = await pickem_cache(ctx).card(before)
         old = _on_card(before, matches, match_id)
         _require_upcoming(before)
         new = replace(
             old,
-            name=old.name if name is None else rules.name_of(name, "input", "name"),
-            points=old.points if points is None else rules.points_of(points),
-            teams=old.teams if teams is None else rules.teams_of(teams),
-            championships=old.championships if championships is None else rules.championships_of(championships),
+            name=old.name if name is None else rules.validate_name(name, "input", "name"),
+            points=old.points if points is None else rules.validate_points(points),
+            teams=old.teams if teams is None else rules.parse_teams(teams),
+            championships=old.championships if championships is None else rules.validate_championships(championships),
             preshow=old.preshow if preshow is None else preshow,
         )
         after = before.changed(card=_ordered(before.card, {**matches, match_id: new}))
         answer = match_view(after, new)
         card_change = _card_change(ctx, before, after, answer)
         if gone := range(len(new.teams), len(old.teams)):
-            await stored.put_match_with_fewer_teams(ctx.table, card_change, new, gone)
+            await event_store.put_match_with_fewer_teams(ctx.table, card_change, new, gone)
         else:
-            await stored.put_match(ctx.table, card_change, new)
+            await event_store.put_match(ctx.table, card_change, new)
         return answer
 
     return await _decided(ctx, event_id, change, "match")
@@ -275,11 +275,11 @@ async def remove_match(ctx: Context, /, *, match: MatchId) -> Event:
     event_id, _, match_id = match.partition(":")
 
     async def change(before: Event) -> Event:
-        matches = await pickem_of(ctx).card(before)
+        matches = await pickem_cache(ctx).card(before)
         old = _on_card(before, matches, match_id)
         _require_upcoming(before)
         after = before.changed(card=tuple(other for other in before.card if other != match_id))
-        await stored.remove_match(ctx.table, _card_change(ctx, before, after, after), old)
+        await event_store.remove_match(ctx.table, _card_change(ctx, before, after, after), old)
         return after
 
     return await _decided(ctx, event_id, change, "match")
@@ -296,8 +296,8 @@ async def reorder_matches(ctx: Context, /, *, event: EventId, matches: list[Matc
         if len(ids) != len(wanted) or sorted(ids) != sorted(before.card):
             message = f"Name each of the card's {len(before.card)} matches exactly once."
             raise InvalidInput(message, path=("input", "matches"))
-        after = before.changed(card=_ordered(tuple(ids), await pickem_of(ctx).card(before)))
-        await stored.reorder_card(ctx.table, _card_change(ctx, before, after, after))
+        after = before.changed(card=_ordered(tuple(ids), await pickem_cache(ctx).card(before)))
+        await event_store.reorder_card(ctx.table, _card_change(ctx, before, after, after))
         return after
 
     return await _decided(ctx, event, change)
@@ -311,17 +311,17 @@ async def record_result(
     event_id, _, match_id = match.partition(":")
 
     async def change(before: Event) -> MatchView:
-        found = _on_card(before, await pickem_of(ctx).card(before), match_id)
+        found = _on_card(before, await pickem_cache(ctx).card(before), match_id)
         if before.state not in (EventState.LOCKED, EventState.SCORED):
             message = f"This event is {before.state.value}. Results are recorded once it is locked."
             raise Conflict(message, path=("input", "match"))
-        result = rules.result_of(found, outcome, winner)
+        result = rules.parse_result(found, outcome, winner)
         if before.results.get(match_id) == result:
             return await _receipted(ctx, match_view(before, found))
         results = {**before.results, match_id: result}
         after = before.changed(results=results, generation=before.generation + 1)
         answer = match_view(after, found)
-        await stored.change_event(ctx.table, before, after, ctx.once, answer)
+        await event_store.change_event(ctx.table, before, after, ctx.once, answer)
         return answer
 
     return await _decided(ctx, event_id, change, "match")
@@ -345,5 +345,5 @@ def _ordered(card: tuple[str, ...], matches: Mapping[str, Match]) -> tuple[str, 
     return rules.in_order(card, (match.id for match in matches.values() if match.preshow))
 
 
-def _card_change(ctx: Context, before: Event, after: Event, answer: object) -> stored.CardChange:
-    return stored.CardChange(before, after, ctx.once, answer, ctx.services.clock)
+def _card_change(ctx: Context, before: Event, after: Event, answer: object) -> event_store.CardChange:
+    return event_store.CardChange(before, after, ctx.once, answer, ctx.services.clock)

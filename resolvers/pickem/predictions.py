@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
-from datastore import people
+from datastore import people as people_store
 from datastore.dynamo import Page, Window
 from datastore.people import Profile
-from datastore.pickem import predictions as stored
+from datastore.pickem import predictions as prediction_store
 from datastore.pickem.events import Event, EventState, Locked
 from datastore.pickem.predictions import Prediction
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from resolvers.context import AnyId, Context, NodeOf
 from resolvers.loading.batched import batched
-from resolvers.node_ids import key_of, node_id
+from resolvers.node_ids import node_id, parse_node_key
 from resolvers.people import authors, newcomer
 from resolvers.pickem import rules
-from resolvers.pickem.cache import event_of, pickem_of
+from resolvers.pickem.cache import load_event, pickem_cache
 from resolvers.pickem.views import Pick, PredictionView
 
 EventId = Annotated[str, NodeOf("Event")]
@@ -44,18 +44,18 @@ async def viewer_prediction(ctx: Context, event: Event, /) -> PredictionView | N
     """The viewer's own, at any time."""
     if not ctx.viewer.is_member:
         return None
-    found = await stored.prediction(ctx.table, event.id, ctx.viewer.id)
+    found = await prediction_store.prediction(ctx.table, event.id, ctx.viewer.id)
     return PredictionView(found, event) if found else None
 
 
 async def event_predictions(ctx: Context, event: Event, /, *, window: Window) -> Page[PredictionView]:
     """Best first once the event is scored; in the order of the members' ids until then."""
-    page = await stored.predictions_of_event(ctx.table, event, window)
+    page = await prediction_store.predictions_of_event(ctx.table, event, window)
     return page.map([PredictionView(found, event) for found in page.nodes])
 
 
 async def predictions(ctx: Context, /, *, event: EventId, window: Window) -> Page[PredictionView]:
-    found = await event_of(ctx, event)
+    found = await load_event(ctx, event)
     if found is None:
         message = "There is no event with this id."
         raise InvalidInput(message, path=("event",))
@@ -64,18 +64,18 @@ async def predictions(ctx: Context, /, *, event: EventId, window: Window) -> Pag
 
 async def user_predictions(ctx: Context, profile: Profile, /, *, window: Window) -> Page[PredictionView]:
     """A member's predictions, newest event first; the first page shares its read with the member's standings."""
-    request = stored.predictions_of_user_request(profile.user, window)
+    request = prediction_store.predictions_of_user_request(profile.user, window)
     if request.forward and request.position is None:
-        loaded = await pickem_of(ctx).members.load((profile.user, request.wanted))
+        loaded = await pickem_cache(ctx).members.load((profile.user, request.wanted))
         page = Page.cut(loaded.predictions if loaded else (), request)
     else:
-        page = await stored.predictions_of_user(ctx.table, profile.user, request)
+        page = await prediction_store.predictions_of_user(ctx.table, profile.user, request)
     return page.map(await _entries(ctx, page.nodes))
 
 
 async def _entries(ctx: Context, found: Sequence[Prediction]) -> list[PredictionView]:
     ids = list({one.event for one in found})
-    events = dict(zip(ids, await pickem_of(ctx).events.load_many(ids), strict=True))
+    events = dict(zip(ids, await pickem_cache(ctx).events.load_many(ids), strict=True))
     return [PredictionView(one, _present(events[one.event])) for one in found]
 
 
@@ -86,10 +86,10 @@ def _present(event: Event | None) -> Event:
 
 async def prediction_by_key(ctx: Context, key: str) -> PredictionView | None:
     event_id, _, user = key.partition(":")
-    event = await event_of(ctx, event_id)
+    event = await load_event(ctx, event_id)
     if event is None:
         return None
-    found = await stored.prediction(ctx.table, event.id, user)
+    found = await prediction_store.prediction(ctx.table, event.id, user)
     return PredictionView(found, event) if found else None
 
 
@@ -119,7 +119,7 @@ async def prediction_rank(ctx: Context, entry: PredictionView, /) -> int | None:
     points = entry.prediction.points
     if points is None:
         return None
-    histogram = await pickem_of(ctx).ranks_of_event(entry.event)
+    histogram = await pickem_cache(ctx).event_ranks(entry.event)
     return histogram.rank(points) if histogram else None
 
 
@@ -136,19 +136,19 @@ async def submit_prediction(ctx: Context, /, *, event: EventId, picks: list[Pick
     if len(picks) > rules.MOST_MATCHES:
         message = f"A card has at most {rules.MOST_MATCHES} matches."
         raise InvalidInput(message, path=("input", "picks"))
-    given = [(_match_of(event, pick, place), pick.team) for place, pick in enumerate(picks)]
+    given = [(_parse_match(event, pick, place), pick.team) for place, pick in enumerate(picks)]
     token = ctx.new_id()
     for _ in range(ATTEMPTS):
         # The event first: if its time has come its gates are closed now, and no lost attempt of ours can pass later.
         found = await _required(ctx, event)
-        before = await stored.prediction(ctx.table, event, member.id)
+        before = await prediction_store.prediction(ctx.table, event, member.id)
         if before is not None and before.token == token:
             return PredictionView(before, found)
         _require_open(found)
         new = Prediction(
             event=event,
             user=member.id,
-            picks=rules.picks_of(given, found.card, await pickem_of(ctx).card(found)),
+            picks=rules.parse_picks(given, found.card, await pickem_cache(ctx).card(found)),
             submitted_at=ctx.now(),
             joined_at=before.joined_at if before else await _joined_at(ctx),
             starts_at=found.starts_at,
@@ -156,7 +156,7 @@ async def submit_prediction(ctx: Context, /, *, event: EventId, picks: list[Pick
             version=before.version + 1 if before else 1,
         )
         answer = PredictionView(new, found)
-        if await stored.submit(ctx.table, new, before, found, ctx.services.clock, ctx.once, answer):
+        if await prediction_store.submit(ctx.table, new, before, found, ctx.services.clock, ctx.once, answer):
             return answer
     raise Conflict
 
@@ -164,12 +164,12 @@ async def submit_prediction(ctx: Context, /, *, event: EventId, picks: list[Pick
 async def _joined_at(ctx: Context) -> datetime:
     """When the member joined, which their first write has just settled if nothing before did."""
     member = ctx.viewer.id
-    profile = await ctx.services.profiles.load(member) or await people.profile(ctx.table, member, consistent=True)
+    profile = await ctx.services.profiles.load(member) or await people_store.profile(ctx.table, member, consistent=True)
     return (profile or newcomer(ctx)).joined_at
 
 
 async def _required(ctx: Context, event_id: str) -> Event:
-    event = await event_of(ctx, event_id)
+    event = await load_event(ctx, event_id)
     if event is None:
         raise NotFound(path=("input", "event"))
     return event
@@ -183,10 +183,10 @@ def _require_open(event: Event) -> None:
     raise Locked(message, path=("input", "event"))
 
 
-def _match_of(event: str, pick: PickGiven, place: int) -> str:
+def _parse_match(event: str, pick: PickGiven, place: int) -> str:
     path = ("input", "picks", str(place), "match")
     try:
-        of, _, match = key_of("Match", pick.match).partition(":")
+        of, _, match = parse_node_key("Match", pick.match).partition(":")
     except InvalidInput as refused:
         raise InvalidInput(refused.message, path=path) from None
     if of != event:

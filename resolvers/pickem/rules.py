@@ -71,7 +71,7 @@ def in_order(card: Sequence[str], preshow: Iterable[str]) -> tuple[str, ...]:
     return (*(match for match in card if match in early), *(match for match in card if match not in early))
 
 
-def name_of(text: str, *path: str, longest: int = LONGEST_NAME) -> str:
+def validate_name(text: str, *path: str, longest: int = LONGEST_NAME) -> str:
     name = " ".join(text.split())
     if not name or len(name) > longest:
         message = f"A name here has 1 to {longest} characters."
@@ -79,7 +79,7 @@ def name_of(text: str, *path: str, longest: int = LONGEST_NAME) -> str:
     return name
 
 
-def season_of(text: str) -> str:
+def validate_season(text: str) -> str:
     season = " ".join(text.split())
     if not season or len(season) > LONGEST_SEASON or "#" in season or not season.isprintable():
         message = f"A season is named with 1 to {LONGEST_SEASON} characters, none of them '#' or a control character."
@@ -87,28 +87,28 @@ def season_of(text: str) -> str:
     return season
 
 
-def start_of(moment: datetime) -> datetime:
+def validate_start(moment: datetime) -> datetime:
     if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
         message = f"An event starts between the years {_FIRST_YEAR} and {_LAST_YEAR}."
         raise InvalidInput(message, path=("input", "startsAt"))
     return moment
 
 
-def points_of(points: int) -> int:
+def validate_points(points: int) -> int:
     if not 1 <= points <= MOST_POINTS:
         message = f"A match is worth 1 to {MOST_POINTS} points."
         raise InvalidInput(message, path=("input", "points"))
     return points
 
 
-def championships_of(names: Sequence[str]) -> tuple[str, ...]:
+def validate_championships(names: Sequence[str]) -> tuple[str, ...]:
     if len(names) > MOST_CHAMPIONSHIPS:
         message = f"At most {MOST_CHAMPIONSHIPS} championships in one match."
         raise InvalidInput(message, path=("input", "championships"))
-    return tuple(name_of(name, "input", "championships", str(place)) for place, name in enumerate(names))
+    return tuple(validate_name(name, "input", "championships", str(place)) for place, name in enumerate(names))
 
 
-def teams_of(given: Sequence[TeamGiven]) -> tuple[Team, ...]:
+def parse_teams(given: Sequence[TeamGiven]) -> tuple[Team, ...]:
     """Two or more teams of one or more members each."""
     if not 2 <= len(given) <= MOST_TEAMS:  # noqa: PLR2004 - one cannot fight alone
         message = f"A match has 2 to {MOST_TEAMS} teams."
@@ -124,12 +124,12 @@ def _team(given: TeamGiven, path: tuple[str, ...]) -> Team:
     if not 1 <= len(given.members) <= MOST_MEMBERS:
         message = f"A team has 1 to {MOST_MEMBERS} members."
         raise InvalidInput(message, path=(*path, "members"))
-    members = tuple(name_of(member, *path, "members", str(place)) for place, member in enumerate(given.members))
-    name = name_of(given.name, *path, "name") if given.name else None
+    members = tuple(validate_name(member, *path, "members", str(place)) for place, member in enumerate(given.members))
+    name = validate_name(given.name, *path, "name") if given.name else None
     return Team(members, name, bool(given.champion))
 
 
-def result_of(match: Match, outcome: MatchOutcome, winner: int | None) -> Result:
+def parse_result(match: Match, outcome: MatchOutcome, winner: int | None) -> Result:
     """A winner where somebody won, and only there."""
     if outcome is not MatchOutcome.WON:
         if winner is not None:
@@ -142,7 +142,7 @@ def result_of(match: Match, outcome: MatchOutcome, winner: int | None) -> Result
     return Result(outcome, winner)
 
 
-def picks_of(given: Iterable[tuple[str, int]], card: Sequence[str], matches: Mapping[str, Match]) -> dict[str, int]:
+def parse_picks(given: Iterable[tuple[str, int]], card: Sequence[str], matches: Mapping[str, Match]) -> dict[str, int]:
     """The picks of a submission: of matches on the card, of teams in them, one a match."""
     picks: dict[str, int] = {}
     for place, (match, team) in enumerate(given):

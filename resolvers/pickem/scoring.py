@@ -20,7 +20,7 @@ from functools import partial
 from typing import Annotated
 
 from datastore.dynamo import SingleFlight, Table, remaining, shared_context
-from datastore.pickem import events as stored
+from datastore.pickem import events as event_store
 from datastore.pickem import histograms, standings
 from datastore.pickem.events import Event, EventState, VersionConflict
 from datastore.pickem.histograms import Histogram
@@ -28,7 +28,7 @@ from datastore.pickem.predictions import Prediction, predictions_to_score
 from datastore.refusals import Conflict, NotFound, Unavailable
 from resolvers.context import Context, NodeOf, Services
 from resolvers.pickem import rules
-from resolvers.pickem.cache import Pickem, scope_of_event, unasked
+from resolvers.pickem.cache import Pickem, event_scope, unasked
 from resolvers.pickem.views import Scored
 from resolvers.viewer import Role
 
@@ -117,15 +117,15 @@ async def _score_generation(services: Services, event: Event, progress: Progress
     table = services.table
     if event.begun is None:
         begun = event.changed(begun=event.generation)
-        await stored.change_event(table, event, begun, unasked(services.clock()), begun)
+        await event_store.change_event(table, event, begun, unasked(services.clock()), begun)
         event = begun
-    gates = await stored.gates_of(table, event.id)
+    gates = await event_store.gates_of(table, event.id)
     progress.done, progress.total = 0, sum(gate.predictions for gate in gates)
-    walk = _Walk(table, event, rules.winners(event, await stored.matches_of(table, event.id)), progress)
+    walk = _Walk(table, event, rules.winners(event, await event_store.matches_of(table, event.id)), progress)
     async for some in predictions_to_score(table, event.id, AT_ONCE):
         await walk.score(some)
     histogram = Histogram.of(walk.counts)
-    await histograms.store(table, scope_of_event(event.id), event.generation, histogram)
+    await histograms.store(table, event_scope(event.id), event.generation, histogram)
     await standings.recount(table, event.season)
     return await _finished(services, event, histogram.total)
 
@@ -138,11 +138,11 @@ async def _finished(services: Services, scored: Event, predictions: int) -> Scor
             return Scored(event, predictions)
         after = event.changed(state=EventState.SCORED, scored=event.generation, predictions=predictions)
         try:
-            await stored.change_event(services.table, event, after, unasked(services.clock()), after)
+            await event_store.change_event(services.table, event, after, unasked(services.clock()), after)
         except VersionConflict:  # renamed, or finished by another scorer
             event = await services.get(Pickem).events.load(event.id)
         else:
-            await histograms.drop(services.table, scope_of_event(event.id), after.generation)
+            await histograms.drop(services.table, event_scope(event.id), after.generation)
             return Scored(after, predictions)
     raise VersionConflict
 

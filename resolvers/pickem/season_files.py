@@ -47,7 +47,7 @@ def cards_from(document: Any, now: datetime) -> list[Card]:
     return [_at(f"events.{place}", _card, event, now) for place, event in enumerate(events)]
 
 
-def document_of(cards: Iterable[Card]) -> dict[str, Any]:
+def season_document(cards: Iterable[Card]) -> dict[str, Any]:
     """The file that holds these cards."""
     return {"events": [_event_out(card) for card in cards]}
 
@@ -68,8 +68,8 @@ def _at(place: str, read: Any, *given: Any) -> Any:
 
 
 def _card(given: Mapping[str, Any], now: datetime) -> Card:
-    starts_at = rules.start_of(_moment(given["startsAt"]))
-    name, season = rules.name_of(given["name"], "input", "name"), rules.season_of(given["season"])
+    starts_at = rules.validate_start(_moment(given["startsAt"]))
+    name, season = rules.validate_name(given["name"], "input", "name"), rules.validate_season(given["season"])
     id_ = _id(given, starts_at, season, name, iso(starts_at))
     listed: Sequence[Any] = given.get("matches", [])
     if len(listed) > rules.MOST_MATCHES:
@@ -103,16 +103,16 @@ def _match(given: Mapping[str, Any], event: str, starts_at: datetime, place: int
     match = Match(
         event=event,
         id=_id(given, starts_at, event, str(place)),
-        name=rules.name_of(given["name"], "input", "name"),
-        points=rules.points_of(int(given["points"])),
-        teams=rules.teams_of(teams),
-        championships=rules.championships_of(given.get("championships", [])),
+        name=rules.validate_name(given["name"], "input", "name"),
+        points=rules.validate_points(int(given["points"])),
+        teams=rules.parse_teams(teams),
+        championships=rules.validate_championships(given.get("championships", [])),
         preshow=bool(given.get("preshow", False)),
     )
     said = given.get("result")
     if said is None:
         return match, None
-    return match, rules.result_of(match, MatchOutcome(said["outcome"]), said.get("winner"))
+    return match, rules.parse_result(match, MatchOutcome(said["outcome"]), said.get("winner"))
 
 
 def _moment(text: str) -> datetime:
@@ -129,10 +129,10 @@ def _id(given: Mapping[str, Any], starts_at: datetime, *words: str) -> str:
             message = "id is not a ULID; leave it out to have one made"
             raise ValueError(message)
         return str(given["id"])
-    return id_made_of(starts_at, *words)
+    return derived_id(starts_at, *words)
 
 
-def id_made_of(moment: datetime, *words: str) -> str:
+def derived_id(moment: datetime, *words: str) -> str:
     """The same id for the same words, sorted by the moment like any other."""
     milliseconds = max(0, int(moment.timestamp() * 1000))
     return str(ULID(milliseconds.to_bytes(6, "big") + hashlib.sha256("\x00".join(words).encode()).digest()[:10]))

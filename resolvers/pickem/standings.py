@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Sequence
 
 from datastore.dynamo import Page, Window
 from datastore.people import Profile
-from datastore.pickem import standings as stored
+from datastore.pickem import standings as standing_store
 from datastore.refusals import InvalidInput
 from resolvers.context import Context
 from resolvers.loading.batched import batched
 from resolvers.people import authors
 from resolvers.pickem import rules
-from resolvers.pickem.cache import Pickem, pickem_of
+from resolvers.pickem.cache import Pickem, pickem_cache
 from resolvers.pickem.views import StandingView, standing_view
 
 PAGE_SIZE = 20
@@ -24,24 +24,24 @@ async def standings(ctx: Context, /, *, season: str, window: Window) -> Page[Sta
     """By points, then by correct picks, then who joined first. The same points share a rank."""
     name = _season(season)
     page, (about, histogram) = await asyncio.gather(
-        stored.standings_page(ctx.table, name, window), pickem_of(ctx).ranks_of_season(name)
+        standing_store.standings_page(ctx.table, name, window), pickem_cache(ctx).season_ranks(name)
     )
     return page.map([standing_view(one, histogram) for one in page.nodes]).counted(about.members)
 
 
 async def user_standings(ctx: Context, profile: Profile, /) -> list[StandingView]:
     """One for each season the member has played in, the last by name first."""
-    kept = pickem_of(ctx)
+    kept = pickem_cache(ctx)
     loaded = await kept.members.load((profile.user, None))
     found = loaded.standings if loaded else ()
-    seasons = await asyncio.gather(*(kept.ranks_of_season(one.season) for one in found))
+    seasons = await asyncio.gather(*(kept.season_ranks(one.season) for one in found))
     return [standing_view(one, histogram) for one, (_, histogram) in zip(found, seasons, strict=True)]
 
 
 async def user_standing(ctx: Context, profile: Profile, /, *, season: str) -> StandingView | None:
     name = _season(season)
     found, (_, histogram) = await asyncio.gather(
-        stored.standing(ctx.table, profile.user, name), pickem_of(ctx).ranks_of_season(name)
+        standing_store.standing(ctx.table, profile.user, name), pickem_cache(ctx).season_ranks(name)
     )
     return standing_view(found, histogram) if found else None
 
@@ -64,8 +64,8 @@ async def standings_changed(
     window = Window(size, services.seal)
 
     async def look() -> list[StandingView]:
-        page = await stored.standings_page(services.table, name, window)
-        _, histogram = await kept.ranks_of_season(name)
+        page = await standing_store.standings_page(services.table, name, window)
+        _, histogram = await kept.season_ranks(name)
         return [standing_view(one, histogram) for one in page.nodes]
 
     async for rows in services.live.changes(("standings", name, size), look):
@@ -75,6 +75,6 @@ async def standings_changed(
 def _season(text: str) -> str:
     """A season's name as it is stored; one that no season can have is a mistake of the question."""
     try:
-        return rules.season_of(text)
+        return rules.validate_season(text)
     except InvalidInput as refused:
         raise InvalidInput(refused.message, path=("season",)) from None

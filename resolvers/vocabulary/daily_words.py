@@ -10,7 +10,7 @@ from typing import Annotated
 
 import structlog
 
-from datastore import vocabulary
+from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Page, Window
 from datastore.people import Profile
 from datastore.refusals import Conflict, InvalidInput
@@ -30,8 +30,8 @@ from resolvers import people
 from resolvers.context import Context, NodeOf
 from resolvers.viewer import Role
 from resolvers.vocabulary.profile_screen import profile_screens
-from resolvers.vocabulary.streaks import day_of, zone_of
-from resolvers.vocabulary.visibility import Shelves, line, list_of, named_list, optional_line, reader, visible_word
+from resolvers.vocabulary.streaks import local_day, time_zone
+from resolvers.vocabulary.visibility import Shelves, line, load_list, named_list, optional_line, reader, visible_word
 
 ListId = Annotated[str, NodeOf("WordList")]
 
@@ -61,7 +61,7 @@ class NewWord:
 
 
 async def word_list(ctx: Context, /, *, id: ListId) -> WordList | None:  # noqa: A002 - the argument's public name
-    found = await vocabulary.word_list(ctx.table, id, consistent=True)
+    found = await vocabulary_store.word_list(ctx.table, id, consistent=True)
     if found is None or not found.visible_to(reader(ctx)):
         return None
     ctx.services.get(Shelves).lists.put(id, found)
@@ -70,7 +70,7 @@ async def word_list(ctx: Context, /, *, id: ListId) -> WordList | None:  # noqa:
 
 async def word_lists(ctx: Context, /, *, window: Window) -> Page[WordList]:
     """Public lists and the viewer's own private ones, together by name."""
-    page = await vocabulary.lists_page(ctx.table, reader(ctx), window)
+    page = await vocabulary_store.lists_page(ctx.table, reader(ctx), window)
     for found in page.nodes:
         ctx.services.get(Shelves).lists.put(found.list, found)
     return page
@@ -82,11 +82,11 @@ async def owner(ctx: Context, found: WordList, /) -> Profile | None:
 
 
 async def subscriber_count(ctx: Context, found: WordList, /) -> int:
-    return await vocabulary.subscriber_count(ctx.table, found.list)
+    return await vocabulary_store.subscriber_count(ctx.table, found.list)
 
 
 async def words(ctx: Context, found: WordList, /, *, window: Window) -> Page[Word]:
-    return await vocabulary.word_page(ctx.table, found, window)
+    return await vocabulary_store.word_page(ctx.table, found, window)
 
 
 async def create_word_list(ctx: Context, /, *, name: str, level: int | None = None, public: bool = False) -> WordList:
@@ -104,7 +104,7 @@ async def create_word_list(ctx: Context, /, *, name: str, level: int | None = No
         level=level,
     )
     await ctx.services.rates.hit(CHANGES, "lists", member.id)
-    await vocabulary.create_list(ctx.table, new, ctx.once)
+    await vocabulary_store.create_list(ctx.table, new, ctx.once)
     ctx.services.get(Shelves).changed(new)
     return new
 
@@ -123,13 +123,13 @@ async def add_words(ctx: Context, /, *, list: ListId, words: Sequence[NewWord]) 
     # A repeat that finds the claim of its own first attempt goes on with it.
     same = f"{ctx.viewer.id} {ctx.once.key}" if ctx.once.key else ctx.new_id()
     batch = Batch(same, given, LONGEST_LIST if found.public else MOST_WORDS)
-    added = await vocabulary.add_words(ctx.table, list, batch, ctx.once)
+    added = await vocabulary_store.add_words(ctx.table, list, batch, ctx.once)
     ctx.services.get(Shelves).changed(added.list)
     return added
 
 
 async def words_added(ctx: Context, added: AddedWords, /) -> Sequence[Word]:
-    return await vocabulary.added_words(ctx.table, added)
+    return await vocabulary_store.added_words(ctx.table, added)
 
 
 def checked(list_id: str, word: NewWord, path: tuple[str, ...]) -> Word:
@@ -163,18 +163,18 @@ async def daily_word(ctx: Context, found: WordList, /, *, on: date | None = None
     """The list's word of a date. Today's is drawn by whoever asks first; a day that nobody asked about has none."""
     day = await _day(ctx, on)
     if day < _today(ctx):
-        return await vocabulary.stored(ctx.table, found.list, day)
-    return await vocabulary.draw(ctx.table, found.list, day)
+        return await vocabulary_store.stored(ctx.table, found.list, day)
+    return await vocabulary_store.draw(ctx.table, found.list, day)
 
 
 async def review(
     ctx: Context, found: WordList, /, *, from_: date | None = None, to: date | None = None, window: Window
 ) -> Page[DailyWord]:
-    return await vocabulary.review(ctx.table, found.list, from_, to, window)
+    return await vocabulary_store.review(ctx.table, found.list, from_, to, window)
 
 
-async def list_of_daily_word(ctx: Context, daily: DailyWord, /) -> WordList:
-    return await list_of(ctx, daily.list)
+async def daily_word_list(ctx: Context, daily: DailyWord, /) -> WordList:
+    return await load_list(ctx, daily.list)
 
 
 def _today(ctx: Context) -> date:
@@ -187,7 +187,7 @@ async def _day(ctx: Context, on: date | None) -> date:
     if on is None or on <= today:
         return on or today
     viewer = await people.viewer(ctx)
-    if viewer is None or on > day_of(ctx.now(), zone_of(viewer.time_zone)):
+    if viewer is None or on > local_day(ctx.now(), time_zone(viewer.time_zone)):
         message = f"The word of {on} is not drawn before that day begins. Ask for {today} or earlier."
         raise InvalidInput(message, path=("on",))
     return on
@@ -195,10 +195,10 @@ async def _day(ctx: Context, on: date | None) -> date:
 
 async def _drawn_on(ctx: Context, owner_id: str | None, day: date) -> list[DailyWord]:
     """The words of all lists of an owner on a day. On the day itself, lists that have none yet get theirs."""
-    found = {drawn.list: drawn async for drawn in vocabulary.on_date(ctx.table, day, owner_id)}
+    found = {drawn.list: drawn async for drawn in vocabulary_store.on_date(ctx.table, day, owner_id)}
     shelves = ctx.services.get(Shelves)
     if day >= _today(ctx) and not shelves.complete(owner_id, day):
-        lists = [one async for one in vocabulary.lists_by_name(ctx.table, owner_id) if one.word_count]
+        lists = [one async for one in vocabulary_store.lists_by_name(ctx.table, owner_id) if one.word_count]
         room = asyncio.Semaphore(_DRAWS_AT_ONCE)
         missing = [one for one in lists if one.list not in found]
         drawn = await asyncio.gather(*(_drawn(ctx, one, day, room) for one in missing))
@@ -212,7 +212,7 @@ async def _drawn(ctx: Context, found: WordList, day: date, room: asyncio.Semapho
     """One list's word; a list that cannot have one does not stand in the others' way."""
     async with room:
         try:
-            return await vocabulary.draw(ctx.table, found.list, day)
+            return await vocabulary_store.draw(ctx.table, found.list, day)
         except (ListBroken, Conflict) as error:
             _log.error("a list has no daily word", list=found.list, reason=str(error))
             return None
@@ -226,13 +226,13 @@ async def subscriptions(ctx: Context, profile: Profile, /) -> list[Subscription]
     if reader(ctx) != profile.user:
         return []
     screen = await ctx.services.get(profile_screens).load((profile.user, date.max))
-    found = screen.subscriptions if screen else await vocabulary.subscriptions(ctx.table, profile.user)
+    found = screen.subscriptions if screen else await vocabulary_store.subscriptions(ctx.table, profile.user)
     lists = await ctx.services.get(Shelves).lists.load_many([one.list for one in found])
     return [one for one, of in zip(found, lists, strict=True) if of is not None and of.visible_to(profile.user)]
 
 
-async def list_of_subscription(ctx: Context, subscription: Subscription, /) -> WordList:
-    return await list_of(ctx, subscription.list)
+async def subscription_list(ctx: Context, subscription: Subscription, /) -> WordList:
+    return await load_list(ctx, subscription.list)
 
 
 async def subscribe(
@@ -245,12 +245,12 @@ async def subscribe(
     member = ctx.member()
     found = await named_list(ctx, list)
     await ctx.services.rates.hit(CHANGES, "subscriptions", member.id)
-    known = await vocabulary.subscriptions(ctx.table, member.id)
+    known = await vocabulary_store.subscriptions(ctx.table, member.id)
     if len(known) >= MOST_SUBSCRIPTIONS and not any(one.list == list for one in known):
         message = f"You have {len(known)} subscriptions, which is all a member may have."
         raise Conflict(message)
     wanted = Subscription(member.id, found.list, character_set, active=True, since=ctx.now())
-    return await vocabulary.subscribe(ctx.table, wanted, ctx.once)
+    return await vocabulary_store.subscribe(ctx.table, wanted, ctx.once)
 
 
 async def unsubscribe(
@@ -262,7 +262,7 @@ async def unsubscribe(
 ) -> Subscription:
     member = ctx.member()
     await named_list(ctx, list)
-    return await vocabulary.unsubscribe(ctx.table, member.id, list, character_set, ctx.once)
+    return await vocabulary_store.unsubscribe(ctx.table, member.id, list, character_set, ctx.once)
 
 
 # ── nodes ──

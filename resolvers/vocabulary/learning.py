@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Annotated
 
-from datastore import vocabulary
+from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Page, PageRequest, Window
 from datastore.ids import is_ulid
 from datastore.people import Profile
@@ -23,8 +23,8 @@ from resolvers.loading.batched import batched
 from resolvers.vocabulary.daily_words import ListId, word_place
 from resolvers.vocabulary.profile_screen import profile_screens
 from resolvers.vocabulary.quiz_leaderboard import QuizDays, QuizStanding
-from resolvers.vocabulary.streaks import Streak, day_of, streak_of, zone_of
-from resolvers.vocabulary.visibility import list_of, named_list, reader, visible_list, visible_word
+from resolvers.vocabulary.streaks import Streak, compute_streak, local_day, time_zone
+from resolvers.vocabulary.visibility import load_list, named_list, reader, visible_list, visible_word
 
 LONGEST_QUIZ = 1000
 LONGEST_SENTENCE = 2000
@@ -64,7 +64,7 @@ async def record_quiz(
         message = f"Of {total} questions, 0 to {total} can be answered correctly."
         raise InvalidInput(message, path=("input", "correct"))
     await ctx.services.rates.hit(WRITTEN, "quizzes", member.id)
-    profile, days = await vocabulary.profile_and_days(ctx.table, member.id)
+    profile, days = await vocabulary_store.profile_and_days(ctx.table, member.id)
     result = QuizResult(
         user=member.id,
         date=_day(ctx, profile, on),
@@ -76,8 +76,8 @@ async def record_quiz(
         private=not found.public,
     )
     today = _today(ctx, profile)
-    answer: QuizRecorded = await vocabulary.record(
-        ctx.table, result, days, lambda after: QuizRecorded(result, streak_of(after.all(), today)), ctx.once
+    answer: QuizRecorded = await vocabulary_store.record(
+        ctx.table, result, days, lambda after: QuizRecorded(result, compute_streak(after.all(), today)), ctx.once
     )
     ctx.services.get(QuizDays).note(result)
     return answer
@@ -99,7 +99,7 @@ async def write_sentence(
     await ctx.services.rates.hit(WRITTEN, "sentences", member.id)
     if sentence is not None:
         return await _amended(ctx, sentence, practised if word is not UNSET else UNSET, written)
-    profile, days = await vocabulary.profile_and_days(ctx.table, member.id)
+    profile, days = await vocabulary_store.profile_and_days(ctx.table, member.id)
     new = Sentence(
         user=member.id,
         date=_day(ctx, profile, on),
@@ -109,14 +109,14 @@ async def write_sentence(
         list=practised.list if practised else None,
         ordinal=practised.ordinal if practised else None,
     )
-    await vocabulary.record(ctx.table, new, days, lambda _: new, ctx.once)
+    await vocabulary_store.record(ctx.table, new, days, lambda _: new, ctx.once)
     ctx.services.get(QuizDays).note(new)
     return new
 
 
 async def _amended(ctx: Context, key: str, word: Word | Unset | None, text: str) -> Sentence:
     place = _parsed(key)
-    found = await vocabulary.sentence(ctx.table, place[2], *place[:2]) if place else None
+    found = await vocabulary_store.sentence(ctx.table, place[2], *place[:2]) if place else None
     if found is None:
         message = "There is no sentence with this id."
         raise NotFound(message, path=("input", "sentence"))
@@ -128,7 +128,7 @@ async def _amended(ctx: Context, key: str, word: Word | Unset | None, text: str)
         changed = replace(
             changed, list=word.list if word is not None else None, ordinal=word.ordinal if word is not None else None
         )
-    await vocabulary.amend(ctx.table, changed, ctx.once)
+    await vocabulary_store.amend(ctx.table, changed, ctx.once)
     return changed
 
 
@@ -154,16 +154,16 @@ def _sentence_text(text: str) -> str:
 
 def _today(ctx: Context, profile: Profile | None) -> date:
     """The member's own day."""
-    zone = zone_of(profile.time_zone if profile else None)
-    return day_of(ctx.now(), zone, ctx.services.policy.day_begins_at)
+    zone = time_zone(profile.time_zone if profile else None)
+    return local_day(ctx.now(), zone, ctx.services.policy.day_begins_at)
 
 
 def _day(ctx: Context, profile: Profile | None, on: date | None) -> date:
     """The day a result is for: the member's own, or one given that has begun for them and is not long over."""
     if on is None:
         return _today(ctx, profile)
-    zone = zone_of(profile.time_zone if profile else None)
-    today = day_of(ctx.now(), zone)
+    zone = time_zone(profile.time_zone if profile else None)
+    today = local_day(ctx.now(), zone)
     if not today - LOOK_BACK <= on <= today:
         message = f"`on` is {today - LOOK_BACK} to {today}, which is today in your time zone."
         raise InvalidInput(message, path=("input", "on"))
@@ -178,10 +178,10 @@ async def quiz_results(
 ) -> Page[QuizResult]:
     """Newest day first; results of private lists are for their owner."""
     span, own = Span(from_, to), reader(ctx) == profile.user
-    request = vocabulary.quiz_request(profile.user, span, window, all_lists=own)
+    request = vocabulary_store.quiz_request(profile.user, span, window, all_lists=own)
     screen = await _screen(ctx, profile, span, request)
     if screen is None:
-        return await vocabulary.quiz_page(ctx.table, profile.user, span, request, all_lists=own)
+        return await vocabulary_store.quiz_page(ctx.table, profile.user, span, request, all_lists=own)
     return screen.quiz_page(span, request, all_lists=own)
 
 
@@ -190,10 +190,10 @@ async def sentences(
 ) -> Page[Sentence]:
     """Newest day first."""
     span = Span(from_, to)
-    request = vocabulary.sentence_request(profile.user, span, window)
+    request = vocabulary_store.sentence_request(profile.user, span, window)
     screen = await _screen(ctx, profile, span, request)
     if screen is None:
-        return await vocabulary.sentence_page(ctx.table, profile.user, span, request)
+        return await vocabulary_store.sentence_page(ctx.table, profile.user, span, request)
     return screen.sentence_page(span, request)
 
 
@@ -206,25 +206,25 @@ async def _screen(ctx: Context, profile: Profile, span: Span, request: PageReque
 
 async def streak(ctx: Context, profile: Profile, /) -> Streak:
     screen = await ctx.services.get(profile_screens).load((profile.user, date.max))
-    days = screen.days if screen else await vocabulary.days_of(ctx.table, profile.user)
-    return streak_of(days.all() if days else (), _today(ctx, profile))
+    days = screen.days if screen else await vocabulary_store.days_of(ctx.table, profile.user)
+    return compute_streak(days.all() if days else (), _today(ctx, profile))
 
 
 @batched
-async def users_of_results(ctx: Context, results: Sequence[QuizResult], /) -> list[Profile]:
+async def quiz_result_users(ctx: Context, results: Sequence[QuizResult], /) -> list[Profile]:
     return await people.authors(ctx, [result.user for result in results])
 
 
-async def list_of_result(ctx: Context, result: QuizResult, /) -> WordList:
-    return await list_of(ctx, result.list)
+async def quiz_result_list(ctx: Context, result: QuizResult, /) -> WordList:
+    return await load_list(ctx, result.list)
 
 
 @batched
-async def users_of_sentences(ctx: Context, sentences: Sequence[Sentence], /) -> list[Profile]:
+async def sentence_users(ctx: Context, sentences: Sequence[Sentence], /) -> list[Profile]:
     return await people.authors(ctx, [one.user for one in sentences])
 
 
-async def word_of_sentence(ctx: Context, found: Sentence, /) -> Word | None:
+async def sentence_word(ctx: Context, found: Sentence, /) -> Word | None:
     """Null without a word, and to others when the word is of a private list."""
     if found.list is None or found.ordinal is None:
         return None
@@ -251,7 +251,7 @@ async def quiz_leaderboard(
 
 
 @batched
-async def users_of_standings(ctx: Context, standings: Sequence[QuizStanding], /) -> list[Profile]:
+async def quiz_standing_users(ctx: Context, standings: Sequence[QuizStanding], /) -> list[Profile]:
     return await people.authors(ctx, [standing.user for standing in standings])
 
 
@@ -260,13 +260,13 @@ async def users_of_standings(ctx: Context, standings: Sequence[QuizStanding], /)
 
 async def quiz_node(ctx: Context, key: str) -> QuizResult | None:
     place = _parsed(key)
-    found = await vocabulary.quiz_result(ctx.table, place[2], *place[:2]) if place else None
+    found = await vocabulary_store.quiz_result(ctx.table, place[2], *place[:2]) if place else None
     return found if found is not None and (not found.private or reader(ctx) == found.user) else None
 
 
 async def sentence_node(ctx: Context, key: str) -> Sentence | None:
     place = _parsed(key)
-    return await vocabulary.sentence(ctx.table, place[2], *place[:2]) if place else None
+    return await vocabulary_store.sentence(ctx.table, place[2], *place[:2]) if place else None
 
 
 def _parsed(key: str) -> tuple[date, str, str] | None:

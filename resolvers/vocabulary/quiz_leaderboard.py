@@ -18,7 +18,7 @@ from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING
 
-from datastore import vocabulary
+from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Page, PageRequest, SingleFlight, best_first, shared_context, within_deadline
 from datastore.vocabulary import QuizResult, Sentence
 
@@ -138,7 +138,7 @@ class QuizDays:
     async def _make(self, on: date) -> QuizDay:
         began = time.monotonic()
         made = QuizDay()
-        await vocabulary.read_day(self._house.table, on, made.add)
+        await vocabulary_store.read_day(self._house.table, on, made.add)
         for result in self._written.values():
             if result.date == on:
                 made.add(result)

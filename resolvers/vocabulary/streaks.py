@@ -24,7 +24,7 @@ class Streak:
     last_active_on: date | None
 
 
-def zone_of(name: str | None) -> tzinfo:
+def time_zone(name: str | None) -> tzinfo:
     """A member's zone; UTC for those who named none, or one that this machine's data no longer knows."""
     if name is None:
         return UTC
@@ -34,13 +34,13 @@ def zone_of(name: str | None) -> tzinfo:
         return UTC
 
 
-def day_of(now: datetime, zone: tzinfo, begins_at: int = 0) -> date:
+def local_day(now: datetime, zone: tzinfo, begins_at: int = 0) -> date:
     """The day that a moment belongs to, where the day begins at an hour of the clock on the wall."""
     there = now.astimezone(zone)
     return there.date() - ONE_DAY if there.hour < begins_at else there.date()
 
 
-def streak_of(days: Sequence[date], today: date) -> Streak:
+def compute_streak(days: Sequence[date], today: date) -> Streak:
     """The streaks of active days, which are given in order and each once."""
     longest = run = 0
     before: date | None = None

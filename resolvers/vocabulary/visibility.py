@@ -8,7 +8,7 @@ from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from datastore import vocabulary
+from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import key_text
 from datastore.refusals import InvalidInput, NotFound
 from datastore.vocabulary import Word, WordList
@@ -37,10 +37,10 @@ class Shelves:
         self._complete: dict[tuple[str | None, date], float] = {}
 
     async def _read_lists(self, ids: Sequence[str]) -> Mapping[str, WordList]:
-        return await _reread_missing(ids, partial(vocabulary.word_lists, self._house.table))
+        return await _reread_missing(ids, partial(vocabulary_store.word_lists, self._house.table))
 
     async def _read_words(self, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Word]:
-        return await _reread_missing(places, partial(vocabulary.words_at, self._house.table))
+        return await _reread_missing(places, partial(vocabulary_store.words_at, self._house.table))
 
     def changed(self, found: WordList) -> None:
         """A list as this process has just written it."""
@@ -84,7 +84,7 @@ async def named_list(ctx: Context, list_id: str) -> WordList:
     return found
 
 
-async def list_of(ctx: Context, list_id: str) -> WordList:
+async def load_list(ctx: Context, list_id: str) -> WordList:
     """The list behind a record that the viewer may see."""
     found = await visible_list(ctx, list_id)
     if found is None:
@@ -98,7 +98,7 @@ async def visible_word(ctx: Context, list_id: str, ordinal: int) -> Word | None:
     if found is None:
         return None
     if ordinal >= found.word_count:  # the list may be a little older than the word
-        found = await vocabulary.word_list(ctx.table, list_id, consistent=True)
+        found = await vocabulary_store.word_list(ctx.table, list_id, consistent=True)
         if found is None or ordinal >= found.word_count:
             return None
     return await ctx.services.get(Shelves).words.load((list_id, ordinal))

@@ -9,15 +9,15 @@ from datetime import datetime, timedelta
 from enum import Enum
 from hashlib import blake2b
 
-from datastore import voting
+from datastore import voting as voting_store
 from datastore.dynamo import BadKey, key_text
 from datastore.refusals import InvalidInput, NotFound, Refusal
 from datastore.voting import MAIN, Ballot, Board, Contender, Outcome, TokenExpired, TokenSpent, TokenUnknown, Vote
 from datastore.voting.pair_walk import DrawnPair, EligibleContenders, PairWalk
 from resolvers.context import AnyId, Context, Services
-from resolvers.node_ids import read_node_id
+from resolvers.node_ids import parse_node_id
 from resolvers.viewer import Role
-from resolvers.voting.boards import Matchup, contender_at, record_of, standings
+from resolvers.voting.boards import Matchup, contender_at, load_matchup, standings
 
 
 class Exhausted(Refusal):
@@ -85,7 +85,7 @@ class FirstDrawSizes:
         return size
 
 
-def seed_of(voter: str, board: str) -> bytes:
+def voter_seed(voter: str, board: str) -> bytes:
     """What makes a voter's order of pairs their own."""
     return blake2b(f"{board}#{voter}".encode(), digest_size=32).digest()
 
@@ -93,11 +93,11 @@ def seed_of(voter: str, board: str) -> bytes:
 async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     """The viewer's next pair. Nothing is written; until it is voted the same pair comes again."""
     await _not_too_often(ctx, "draw")
-    if not voting.is_slug(board):
+    if not voting_store.is_slug(board):
         raise _no_board(board)
     voter = ctx.viewer.id
     now, latest = await asyncio.gather(
-        voting.board_now(ctx.table, board, consistent=True), voting.latest_vote(ctx.table, voter, board)
+        voting_store.board_now(ctx.table, board, consistent=True), voting_store.latest_vote(ctx.table, voter, board)
     )
     if now is None:
         raise _no_board(board)
@@ -118,7 +118,7 @@ def _drawn(
 ) -> tuple[DrawnPair, EligibleContenders]:
     """The next drawn_pair, and the contenders it was drawn from."""
     voter, board, number = place
-    seed = seed_of(voter, board)
+    seed = voter_seed(voter, board)
     drawn_pair = walk.draw(seed, eligible)
     if drawn_pair is None:
         raise Exhausted
@@ -141,12 +141,12 @@ async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteC
         raise TokenExpired(path=("input", "token"))
     board = await _board_with_room(ctx, ballot)
     outcome = _outcome(verdict, low_is_left=ballot.low_is_left)
-    vote = voting.vote_on(ballot, board, outcome, ctx.now())
+    vote = voting_store.vote_on(ballot, board, outcome, ctx.now())
     if outcome is Outcome.SKIP:
-        counted = await voting.cast(ctx.table, vote)
+        counted = await voting_store.cast(ctx.table, vote)
     else:
         async with standings(ctx).tide(board.slug).voting():
-            counted = await voting.cast(ctx.table, vote)
+            counted = await voting_store.cast(ctx.table, vote)
     if (counted.low, counted.high, counted.verdict) != (vote.low, vote.high, vote.verdict):
         raise TokenSpent(path=("input", "token"))
     return VoteCast(counted, ballot.low_is_left, _progress(counted, board.eligible))
@@ -157,10 +157,10 @@ async def _board_with_room(ctx: Context, ballot: Ballot) -> Board:
     known = standings(ctx)
     now = await known.boards.load(ballot.board)
     if now is None:  # it may have been made a moment ago, by another process
-        now = await voting.board_now(ctx.table, ballot.board, consistent=True)
+        now = await voting_store.board_now(ctx.table, ballot.board, consistent=True)
     if now is None:
         raise TokenUnknown(path=("input", "token"))
-    if await voting.ensure_spread(ctx.table, now.board):
+    if await voting_store.ensure_spread(ctx.table, now.board):
         known.changed(ballot.board)
     return now.board
 
@@ -208,15 +208,15 @@ async def winner(ctx: Context, cast: VoteCast, /) -> Contender | None:
     return await contender_at(ctx, vote.board, vote.low if vote.verdict is Outcome.LOW else vote.high)
 
 
-async def matchup_of_cast(ctx: Context, cast: VoteCast, /) -> Matchup:
+async def cast_matchup(ctx: Context, cast: VoteCast, /) -> Matchup:
     vote = cast.vote
     left, right = (vote.low, vote.high) if cast.low_is_left else (vote.high, vote.low)
-    return await record_of(ctx, vote.board, left, right)
+    return await load_matchup(ctx, vote.board, left, right)
 
 
 async def progress(ctx: Context, board: Board, /) -> Progress:
     """How far the viewer is through this board's pairs."""
-    latest = await voting.latest_vote(ctx.table, ctx.viewer.id, board.slug)
+    latest = await voting_store.latest_vote(ctx.table, ctx.viewer.id, board.slug)
     return _progress(latest, board.eligible) if latest else Progress(0, board.pair_count)
 
 
@@ -224,7 +224,7 @@ def _progress(vote: Vote, eligible: EligibleContenders) -> Progress:
     walk = vote.pair_walk()
     # The walk may know of somebody who joined a moment ago, when the board at hand does not yet.
     eligible = EligibleContenders(max(eligible.size, walk.covered), eligible.retired)
-    walk = walk.recounted(seed_of(vote.voter, vote.board), eligible)
+    walk = walk.recounted(voter_seed(vote.voter, vote.board), eligible)
     return Progress(walk.seen, walk.remaining(eligible))
 
 
@@ -234,11 +234,11 @@ def _progress(vote: Vote, eligible: EligibleContenders) -> Progress:
 async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId) -> int:
     """Takes back what one voter said on one board, and settles it. Again, it finds nothing to take back."""
     ctx.with_role(Role.EDITOR)
-    if not voting.is_slug(board) or await standings(ctx).boards.load(board) is None:
+    if not voting_store.is_slug(board) or await standings(ctx).boards.load(board) is None:
         raise _no_board(board)
     tide = standings(ctx).tide(board)
     async with tide.voting():
-        removed = await voting.void_votes(ctx.table, _voter(voter), board)
+        removed = await voting_store.void_votes(ctx.table, _voter(voter), board)
     await tide.settle_anew()
     if ctx.once.key is not None:
         await ctx.once.transact(ctx.table, removed)
@@ -248,7 +248,7 @@ async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId) -> int
 def _voter(text: str) -> str:
     """A voter's own id, or the id of the member who voted."""
     try:
-        kind, key = read_node_id(text)
+        kind, key = parse_node_id(text)
     except InvalidInput:
         kind, key = "User", text
     try:

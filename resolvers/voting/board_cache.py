@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
 
-from datastore import voting
+from datastore import voting as voting_store
 from datastore.dynamo import DynamoError, SingleFlight, remaining, shared_context
 from datastore.voting import Board, BoardNow, Contender, Roster
 from resolvers.loading.loader import Loader, read_each
@@ -73,28 +73,28 @@ class BoardCache:
     # ── what is read, together and never twice at a time ──
 
     async def _read_boards(self, slugs: Sequence[str]) -> Mapping[str, BoardNow | Exception]:
-        return await read_each(slugs, partial(voting.board_now, self._house.table, consistent=True))
+        return await read_each(slugs, partial(voting_store.board_now, self._house.table, consistent=True))
 
     async def _read_contenders(self, places: Sequence[Place]) -> Mapping[Place, Contender]:
-        return await voting.contenders_at(self._house.table, places)
+        return await voting_store.contenders_at(self._house.table, places)
 
     async def _read_pictures(self, places: Sequence[Place]) -> Mapping[Place, str]:
         """Also that a contender has none, as an empty text: boards without pictures would be read again and again."""
-        return {**dict.fromkeys(places, ""), **await voting.pictures(self._house.table, places)}
+        return {**dict.fromkeys(places, ""), **await voting_store.pictures(self._house.table, places)}
 
     async def _read_slices(self, wanted: Sequence[SliceOf]) -> Mapping[SliceOf, Slice[Contender] | Exception]:
         return await read_each(wanted, self._read_slice)
 
     async def _read_slice(self, wanted: SliceOf) -> Slice[Contender]:
         slug, _, position, limit = wanted
-        return await voting.leaderboard_slice(self._house.table, slug, position, limit)
+        return await voting_store.leaderboard_slice(self._house.table, slug, position, limit)
 
     async def _read_rosters(self, wanted: Sequence[RosterOf]) -> Mapping[RosterOf, Roster | Exception]:
         return await read_each(wanted, self._read_roster)
 
     async def _read_roster(self, wanted: RosterOf) -> Roster | None:
         now = await self.boards.load(wanted[0])
-        return await voting.read_roster(self._house.table, now.board) if now is not None else None
+        return await voting_store.read_roster(self._house.table, now.board) if now is not None else None
 
     # ── what others ask for ──
 
@@ -203,7 +203,7 @@ class BoardSettler:
         async with self._marking:
             if self._marked_until is None or self._marked_until < needed:
                 until = needed + _MARKED_AHEAD
-                await voting.mark_dirty(self._house.table, self._slug, self.name, until)
+                await voting_store.mark_dirty(self._house.table, self._slug, self.name, until)
                 self._marked_until = until
 
     async def _keep_up(self) -> None:
@@ -223,7 +223,7 @@ class BoardSettler:
             # Taken back here first: whoever votes from now on waits for the lock and marks anew.
             self._marked_until = None
             try:
-                await voting.clear_dirty(self._house.table, self._slug, self.name)
+                await voting_store.clear_dirty(self._house.table, self._slug, self.name)
             except DynamoError as error:
                 _log.warning("a mark was left; others will settle this board for a while", reason=str(error))
 
@@ -245,7 +245,7 @@ class BoardSettler:
         self._began = asyncio.get_running_loop().time()
         self._changed = False
         try:
-            roster = await voting.settle(self._house.table, self._slug, self._house.clock(), self._roster)
+            roster = await voting_store.settle(self._house.table, self._slug, self._house.clock(), self._roster)
         except DynamoError as error:
             _log.warning("a board could not be settled; trying again", board=self._slug, reason=str(error))
             self._changed = True

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from datastore import voting
+from datastore import voting as voting_store
 from datastore.dynamo import Page, PageRequest, Window
 from datastore.refusals import InvalidInput, NotFound
 from datastore.voting import MAIN, Board, Contender, ContenderChange, PairTally
@@ -78,7 +78,7 @@ def standings(ctx: Context) -> BoardCache:
     return ctx.services.get(BoardCache)
 
 
-def place_of(key: str) -> tuple[str, int] | None:
+def parse_contender_key(key: str) -> tuple[str, int] | None:
     """Board and ordinal in the key of a contender's id."""
     found = _CONTENDER_KEY.fullmatch(key)
     return (found[1], int(found[2])) if found else None
@@ -88,25 +88,25 @@ def place_of(key: str) -> tuple[str, int] | None:
 
 
 async def board(ctx: Context, /, *, slug: str = MAIN) -> Board | None:
-    return await standings(ctx).board(slug) if voting.is_slug(slug) else None
+    return await standings(ctx).board(slug) if voting_store.is_slug(slug) else None
 
 
 async def boards(ctx: Context, /, *, window: Window) -> Page[Board]:
-    return await voting.boards_page(ctx.table, window)
+    return await voting_store.boards_page(ctx.table, window)
 
 
 async def create_board(ctx: Context, /, *, slug: str, title: str) -> Board:
     ctx.with_role(Role.EDITOR)
-    if not voting.is_slug(slug):
+    if not voting_store.is_slug(slug):
         message = "A slug has 1 to 64 small letters, digits and dashes, and neither begins nor ends with a dash."
         raise InvalidInput(message, path=("input", "slug"))
     new = Board(slug, line(title, "title", LONGEST_TITLE), ctx.now())
-    created = await voting.create_board(ctx.table, new, ctx.once)
+    created = await voting_store.create_board(ctx.table, new, ctx.once)
     standings(ctx).changed(slug)
     return created
 
 
-async def board_of(ctx: Context, contender: Contender, /) -> Board:
+async def contender_board(ctx: Context, contender: Contender, /) -> Board:
     now = await standings(ctx).boards.load(contender.board)
     if now is None:
         raise NotFound
@@ -117,24 +117,24 @@ async def board_of(ctx: Context, contender: Contender, /) -> Board:
 
 
 async def contender(ctx: Context, /, *, id: ContenderId) -> Contender | None:  # noqa: A002 - the argument's public name
-    place = place_of(id)
+    place = parse_contender_key(id)
     if place is None or await standings(ctx).board(place[0]) is None:
         return None
     return await standings(ctx).contenders.load(place)
 
 
 async def contenders(ctx: Context, /, *, board: str = MAIN, window: Window) -> Page[Contender]:
-    request = voting.contenders_request(board, window)
-    found = await standings(ctx).board(board) if voting.is_slug(board) else None
+    request = voting_store.contenders_request(board, window)
+    found = await standings(ctx).board(board) if voting_store.is_slug(board) else None
     return await _contenders(ctx, found, request) if found else Page.cut((), request).counted(0)
 
 
-async def contenders_of_board(ctx: Context, board: Board, /, *, window: Window) -> Page[Contender]:
-    return await _contenders(ctx, board, voting.contenders_request(board.slug, window))
+async def board_contenders(ctx: Context, board: Board, /, *, window: Window) -> Page[Contender]:
+    return await _contenders(ctx, board, voting_store.contenders_request(board.slug, window))
 
 
 async def _contenders(ctx: Context, board: Board, request: PageRequest) -> Page[Contender]:
-    page = await voting.contenders_page(ctx.table, board.slug, request)
+    page = await voting_store.contenders_page(ctx.table, board.slug, request)
     return page.counted(board.size)
 
 
@@ -145,15 +145,15 @@ async def svg(ctx: Context, contender: Contender, /) -> str | None:
 async def rank(ctx: Context, contender: Contender, /) -> int | None:
     if contender.retired:
         return None
-    return await standings(ctx).rank(await board_of(ctx, contender), contender.score)
+    return await standings(ctx).rank(await contender_board(ctx, contender), contender.score)
 
 
 async def add_contender(ctx: Context, /, *, board: str = MAIN, name: str, svg: str | None = None) -> Contender:
     ctx.with_role(Role.EDITOR)
-    if not voting.is_slug(board):
+    if not voting_store.is_slug(board):
         message = "There is no board of this name."
         raise NotFound(message, path=("input", "board"))
-    added = await voting.add_contender(
+    added = await voting_store.add_contender(
         ctx.table,
         board,
         ContenderChange(ctx.new_id(), _contender_name(name), None if svg is None else harmless(svg)),
@@ -175,20 +175,20 @@ async def update_contender(
         harmless(svg) if isinstance(svg, str) else None,
         redraw=svg is not UNSET,
     )
-    changed = await voting.change_contender(ctx.table, _existing(contender), change, ctx.once)
+    changed = await voting_store.change_contender(ctx.table, _existing(contender), change, ctx.once)
     standings(ctx).changed(changed.board, changed)
     return changed
 
 
 async def retire_contender(ctx: Context, /, *, contender: ContenderId) -> Contender:
     ctx.with_role(Role.EDITOR)
-    retired = await voting.retire_contender(ctx.table, _existing(contender), once=ctx.once)
+    retired = await voting_store.retire_contender(ctx.table, _existing(contender), once=ctx.once)
     standings(ctx).changed(retired.board, retired)
     return retired
 
 
 def _existing(key: str) -> tuple[str, int]:
-    place = place_of(key)
+    place = parse_contender_key(key)
     if place is None:
         raise NotFound(path=("input", "contender"))
     return place
@@ -196,7 +196,7 @@ def _existing(key: str) -> tuple[str, int]:
 
 def _contender_name(text: str) -> str:
     name = line(text, "name", LONGEST_NAME)
-    if len(voting.folded(name).encode()) > LONGEST_FOLDED:
+    if len(voting_store.folded(name).encode()) > LONGEST_FOLDED:
         message = "This name is too long once its ligatures are spelled out. Choose a shorter one."
         raise InvalidInput(message, path=("input", "name"))
     return name
@@ -215,13 +215,13 @@ def line(text: str, name: str, longest: int) -> str:
 
 
 async def leaderboard(ctx: Context, /, *, board: str = MAIN, window: Window) -> Page[LeaderboardRow]:
-    request = voting.leaderboard_request(board, window)
-    found = await standings(ctx).board(board) if voting.is_slug(board) else None
+    request = voting_store.leaderboard_request(board, window)
+    found = await standings(ctx).board(board) if voting_store.is_slug(board) else None
     return await _leaderboard(ctx, found, request) if found else Page.cut((), request).counted(0)
 
 
-async def leaderboard_of_board(ctx: Context, board: Board, /, *, window: Window) -> Page[LeaderboardRow]:
-    return await _leaderboard(ctx, board, voting.leaderboard_request(board.slug, window))
+async def board_leaderboard(ctx: Context, board: Board, /, *, window: Window) -> Page[LeaderboardRow]:
+    return await _leaderboard(ctx, board, voting_store.leaderboard_request(board.slug, window))
 
 
 async def _leaderboard(ctx: Context, board: Board, request: PageRequest) -> Page[LeaderboardRow]:
@@ -256,7 +256,7 @@ async def leaderboard_changed(
         message = f"`first` is 1 to {_LARGEST_PAGE}."
         raise InvalidInput(message, path=("first",))
     known = standings(ctx)
-    if not voting.is_slug(board) or await known.board(board) is None:
+    if not voting_store.is_slug(board) or await known.board(board) is None:
         message = f"There is no board called {board}."
         raise InvalidInput(message, path=("board",))
 
@@ -272,7 +272,7 @@ async def leaderboard_changed(
 
 
 async def matchup(ctx: Context, /, *, left: ContenderId, right: ContenderId) -> Matchup | None:
-    first, second = place_of(left), place_of(right)
+    first, second = parse_contender_key(left), parse_contender_key(right)
     if first is None or second is None or first[0] != second[0]:
         return None
     if first == second:
@@ -282,15 +282,15 @@ async def matchup(ctx: Context, /, *, left: ContenderId, right: ContenderId) -> 
     there = await known.contenders.load_many([first, second])
     if None in there:
         return None
-    return await record_of(ctx, first[0], first[1], second[1])
+    return await load_matchup(ctx, first[0], first[1], second[1])
 
 
-async def record_of(ctx: Context, slug: str, left: int, right: int) -> Matchup:
+async def load_matchup(ctx: Context, slug: str, left: int, right: int) -> Matchup:
     now = await standings(ctx).boards.load(slug)
     if now is None:
         raise NotFound
     pair = (min(left, right), max(left, right))
-    [record] = await voting.pair_records(ctx.table, now.board, [pair], consistent=True)
+    [record] = await voting_store.pair_records(ctx.table, now.board, [pair], consistent=True)
     return Matchup.of(record, low_is_left=left < right)
 
 
@@ -299,38 +299,38 @@ async def matchups(
 ) -> Page[Matchup]:
     """Pairs that were voted on: the board's in the order of joining, or those of one contender, on its own board."""
     if contender is not None:
-        return await _matchups_of(ctx, place_of(contender), window)
-    request = voting.pairs_request(board, window)
-    found = await standings(ctx).board(board) if voting.is_slug(board) else None
+        return await _contender_matchups(ctx, parse_contender_key(contender), window)
+    request = voting_store.pairs_request(board, window)
+    found = await standings(ctx).board(board) if voting_store.is_slug(board) else None
     if found is None:
         return Page.cut((), request).counted(0)
-    page = await voting.pairs_page(ctx.table, found, request)
+    page = await voting_store.pairs_page(ctx.table, found, request)
     return page.map([Matchup.of(record, low_is_left=True) for record in page.nodes])
 
 
-async def _matchups_of(ctx: Context, place: tuple[str, int] | None, window: Window) -> Page[Matchup]:
-    request = voting.pairs_of_contender_request(*place or ("", 0), window)
+async def _contender_matchups(ctx: Context, place: tuple[str, int] | None, window: Window) -> Page[Matchup]:
+    request = voting_store.pairs_of_contender_request(*place or ("", 0), window)
     there = await standings(ctx).contenders.load(place) if place else None
     return await _matchups(ctx, there, request) if there else Page.cut((), request).counted(0)
 
 
-async def matchups_of_contender(ctx: Context, contender: Contender, /, *, window: Window) -> Page[Matchup]:
+async def contender_matchups(ctx: Context, contender: Contender, /, *, window: Window) -> Page[Matchup]:
     """Those in which this contender stands left, by the others' order of joining."""
-    request = voting.pairs_of_contender_request(contender.board, contender.ordinal, window)
+    request = voting_store.pairs_of_contender_request(contender.board, contender.ordinal, window)
     return await _matchups(ctx, contender, request)
 
 
 async def _matchups(ctx: Context, contender: Contender, request: PageRequest) -> Page[Matchup]:
-    board = await board_of(ctx, contender)
-    page = await voting.pairs_of_contender(ctx.table, board, contender.ordinal, request)
+    board = await contender_board(ctx, contender)
+    page = await voting_store.pairs_of_contender(ctx.table, board, contender.ordinal, request)
     return page.map([Matchup.of(record, low_is_left=record.low == contender.ordinal) for record in page.nodes])
 
 
-async def left_of(ctx: Context, matchup: Matchup, /) -> Contender:
+async def matchup_left(ctx: Context, matchup: Matchup, /) -> Contender:
     return await contender_at(ctx, matchup.board, matchup.left_ordinal)
 
 
-async def right_of(ctx: Context, matchup: Matchup, /) -> Contender:
+async def matchup_right(ctx: Context, matchup: Matchup, /) -> Contender:
     return await contender_at(ctx, matchup.board, matchup.right_ordinal)
 
 
@@ -338,7 +338,7 @@ async def contender_at(ctx: Context, board: str, ordinal: int) -> Contender:
     """Somebody whom a record names. Who has just joined, through another process, is read anew."""
     found = await standings(ctx).contenders.load((board, ordinal))
     if found is None:
-        found = await voting.contender(ctx.table, board, ordinal, consistent=True)
+        found = await voting_store.contender(ctx.table, board, ordinal, consistent=True)
     if found is None:
         raise NotFound
     return found

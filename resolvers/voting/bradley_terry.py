@@ -25,7 +25,7 @@ from math import exp, log, sqrt
 
 import structlog
 
-from datastore import voting
+from datastore import voting as voting_store
 from datastore.dynamo import DynamoError, SingleFlight, shared_context
 from datastore.voting import Board
 from resolvers.context import Context, Services
@@ -220,7 +220,7 @@ class Strengths:
         try:
             meetings = [
                 Meeting(pair.low, pair.high, pair.lo + pair.t / 2, pair.hi + pair.t / 2)
-                for pair in await voting.all_pairs(self._house.table, board)
+                for pair in await voting_store.all_pairs(self._house.table, board)
                 if pair.votes
             ]
         except DynamoError as error:

@@ -139,10 +139,10 @@ def _parse_fields(fields: Mapping[str, Any], line: bytes) -> Comment:
         product=rules.product_id(_parse_text(fields, "product"), ("product",)),
         ulid=ulid,
         language=language_tag(_parse_text(fields, "language"), ("language",)),
-        rating=rules.rating_of(fields.get("rating", 0), ("rating",)),
-        body=rules.body_of(_parse_text(fields, "body")),
+        rating=rules.validate_rating(fields.get("rating", 0), ("rating",)),
+        body=rules.validate_body(_parse_text(fields, "body")),
         author=_parse_author(fields),
-        title=rules.title_of(_parse_text(fields, "title") if fields.get("title") is not None else None),
+        title=rules.validate_title(_parse_text(fields, "title") if fields.get("title") is not None else None),
         edited_at=_parse_moment(fields, "editedAt"),
         held=_parse_held(fields),
     )

@@ -13,7 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from datastore.dynamo import BadKey, Table, key_text, open_table
 from datastore.refusals import InvalidInput
 from resolvers.context import Services
-from resolvers.node_ids import key_of
+from resolvers.node_ids import parse_node_key
 from server.commands import Failed, err, out, run_with_services
 from server.legacy import LegacySource, Migration, MigrationOptions, MigrationSummary
 from server.settings import AWS, Settings
@@ -106,7 +106,7 @@ def _read_map(path: Path, key: str, value: str) -> dict[str, str]:
 def _parse_list_id(node_id: str) -> str:
     """The key in a list's id as the API shows it."""
     try:
-        return key_of("WordList", node_id)
+        return parse_node_key("WordList", node_id)
     except InvalidInput:
         raise Failed(
             f"{node_id} is not the id of a list. Take it from `{{ wordLists {{ nodes {{ id name }} }} }}`."

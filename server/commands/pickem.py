@@ -15,10 +15,10 @@ from datastore.ids import is_ulid
 from datastore.pickem.events import VersionConflict, all_events, create_event, matches_of
 from datastore.refusals import InvalidInput, Refusal
 from resolvers.context import Services
-from resolvers.node_ids import key_of
+from resolvers.node_ids import parse_node_key
 from resolvers.pickem import scoring
 from resolvers.pickem.cache import unasked
-from resolvers.pickem.season_files import BadSeasonFile, Card, cards_from, document_of
+from resolvers.pickem.season_files import BadSeasonFile, Card, cards_from, season_document
 from resolvers.pickem.views import Scored
 from server.commands import Failed, err, out, run_with_services
 
@@ -50,7 +50,7 @@ def _parse_event_id(text: str) -> str:
     if is_ulid(text):
         return text
     try:
-        return key_of("Event", text)
+        return parse_node_key("Event", text)
     except InvalidInput as refused:
         raise Failed(refused.message) from None
 
@@ -98,7 +98,7 @@ def export_events(
     """Exports cards and results as a season file, oldest event first."""
 
     async def export(services: Services) -> dict[str, Any]:
-        return document_of([card async for card in _cards(services, season)])
+        return season_document([card async for card in _cards(services, season)])
 
     text = orjson.dumps(run_with_services(export), option=orjson.OPT_INDENT_2).decode()
     if file is None:

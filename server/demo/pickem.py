@@ -15,7 +15,7 @@ from datastore.pickem.seeding import seed_event
 from resolvers.context import Services
 from resolvers.pickem.rules import in_order
 from resolvers.pickem.scoring import Progress, score
-from resolvers.pickem.season_files import id_made_of
+from resolvers.pickem.season_files import derived_id
 from server.demo.files import read_json
 from server.demo.people import MEMBERS
 
@@ -46,7 +46,7 @@ async def seed(services: Services) -> str:
 
 def event_id(name: str) -> str:
     """The same id at every seeding, so that an interrupted one leaves nothing twice."""
-    return id_made_of(_ID_TIME, "demo", name)
+    return derived_id(_ID_TIME, "demo", name)
 
 
 def _event(name: str, starts_at: datetime, now: datetime) -> Event:
@@ -76,7 +76,7 @@ def _matches(random: Random, event: Event) -> Iterator[Match]:
         )
         yield Match(
             event=event.id,
-            id=id_made_of(_ID_TIME, event.id, str(index)),
+            id=derived_id(_ID_TIME, event.id, str(index)),
             name=kind,
             points=5 * (index + 1),
             teams=teams,
@@ -100,5 +100,5 @@ def _prediction(random: Random, event: Event, matches: Sequence[Match], profile:
         submitted_at=submitted_at,
         joined_at=profile.joined_at,
         starts_at=event.starts_at,
-        token=id_made_of(submitted_at, event.id, profile.user),
+        token=derived_id(submitted_at, event.id, profile.user),
     )

@@ -13,7 +13,7 @@ from datastore.voting import MAIN, Board, Contender, Outcome, Vote
 from datastore.voting.pair_walk import EligibleContenders, PairWalk
 from datastore.voting.seeding import seed_board
 from resolvers.context import Services
-from resolvers.voting.ballots import seed_of
+from resolvers.voting.ballots import voter_seed
 from server.demo.files import read_texts
 from server.demo.people import MEMBERS
 
@@ -52,7 +52,7 @@ def _votes(masks: int, now: datetime) -> Iterator[Vote]:
         taste = [liking + random.gauss(0, 0.5) for liking in common]
         walk = PairWalk()
         for number in range(1, VOTES_EACH + 1):
-            step = walk.draw(seed_of(voter, MAIN), contenders)
+            step = walk.draw(voter_seed(voter, MAIN), contenders)
             if step is None:
                 return
             outcome = _outcome(random, taste[step.low] - taste[step.high])

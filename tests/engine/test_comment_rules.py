@@ -16,7 +16,7 @@ from datastore.dynamo import Rejected
 from resolvers.comments.counts import Counts
 from resolvers.comments.pages import comment_posted
 from resolvers.context import Context
-from resolvers.node_ids import key_of
+from resolvers.node_ids import parse_node_key
 from resolvers.viewer import Kind, Role, Viewer
 from server.settings import Settings
 from tests.client import Client, serving
@@ -247,7 +247,7 @@ async def test_a_late_commit_arrives_late(one_client: Client) -> None:
 
 
 def _ulid_of(posted: dict[str, Any]) -> str:
-    return key_of("Comment", posted["id"]).rpartition("#")[2]
+    return parse_node_key("Comment", posted["id"]).rpartition("#")[2]
 
 
 async def test_a_stream_of_events_carries_their_ids(one_client: Client) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from datastore.dynamo import Rejected
 from datastore.dynamo.attributes import iso
-from resolvers.node_ids import key_of
+from resolvers.node_ids import parse_node_key
 from resolvers.viewer import Role
 from tests.client import Client
 from tests.season import (
@@ -59,7 +59,7 @@ async def test_an_event_that_cannot_be_locked_fails_alone(one_client: Client, mo
     transact = client.transact_write_items
 
     async def refusing(**parameters: Any) -> Any:
-        if key_of("Event", stuck) in str(parameters):
+        if parse_node_key("Event", stuck) in str(parameters):
             raise Rejected("not this event")
         return await transact(**parameters)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from datastore.pickem.events import gates_of
-from resolvers.node_ids import key_of
+from resolvers.node_ids import parse_node_key
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.season import CHANGE, LOOK, SUBMIT, UPDATE, Editor, in_hours, predicted, submit, teams
@@ -143,7 +143,7 @@ async def test_a_slow_clock_lets_nobody_in_after_anybody_has_looked(one_client: 
         assert (await ada.ask(LOOK, id=event))["state"] == "LOCKED"
         assert await late.code(SUBMIT, input=predicted(event, [(match, 1)])) == "LOCKED"
         assert (await slow.ask(LOOK, id=event))["state"] == "LOCKED"
-        gates = await gates_of(slow.services.table, key_of("Event", event))
+        gates = await gates_of(slow.services.table, parse_node_key("Event", event))
         assert {gate.state for gate in gates} == {"closed"}
         mover = Editor(slow)
         assert await mover.client.code(UPDATE, input={"event": event, "startsAt": in_hours(9)}) == "LOCKED"

@@ -10,7 +10,7 @@ from typing import Any
 from datastore.dynamo import metered
 from datastore.receipts import Once
 from resolvers.context import Context
-from resolvers.node_ids import key_of
+from resolvers.node_ids import parse_node_key
 from resolvers.pickem import events, standings
 from resolvers.viewer import Kind, Viewer
 from server.audit import breaches
@@ -207,7 +207,7 @@ async def test_what_changes_is_told(one_client: Client) -> None:
     rows: list[Any] = []
 
     async def watch_event() -> None:
-        async with aclosing(events.event_changed(ctx, event=key_of("Event", event))) as changes:
+        async with aclosing(events.event_changed(ctx, event=parse_node_key("Event", event))) as changes:
             async for seen in changes:
                 states.append(seen.state)
                 if seen.state == "SCORED":

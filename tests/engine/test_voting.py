@@ -7,7 +7,7 @@ from datetime import timedelta
 from itertools import combinations
 from typing import Any
 
-from resolvers.node_ids import node_id, read_node_id
+from resolvers.node_ids import node_id, parse_node_id
 from resolvers.viewer import Role
 from resolvers.voting.board_cache import BoardCache
 from server.audit.voting import breaches
@@ -324,4 +324,4 @@ async def test_one_request_adds_one_contender(client: Client) -> None:
     await gather(*(one.ask(ADD, input={"name": f"n{number}"}) for number in range(5)))
     listed = await client.ask("{ contenders { totalCount nodes { id name } } }")
     assert listed["totalCount"] == len(listed["nodes"]) == 7
-    assert sorted(int(read_node_id(node["id"])[1].split("/")[1]) for node in listed["nodes"]) == list(range(7))
+    assert sorted(int(parse_node_id(node["id"])[1].split("/")[1]) for node in listed["nodes"]) == list(range(7))

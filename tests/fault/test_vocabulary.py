@@ -12,7 +12,7 @@ from datastore import vocabulary
 from datastore.dynamo import Table
 from datastore.vocabulary import DAILY, LIST, QUIZ, SENTENCE, SUBSCRIPTION
 from resolvers.context import Services
-from resolvers.node_ids import key_of
+from resolvers.node_ids import parse_node_key
 from resolvers.viewer import Role
 from server.audit import breaches
 from tests.client import Client, serving
@@ -118,6 +118,6 @@ async def test_a_bad_day_loses_and_doubles_nothing(one_table: Table, default_eng
     kept = {(one.user, one.list): one.active async for one in one_table.scan(SUBSCRIPTION)}
     for learner in learners:
         for listed, active in learner.active.items():
-            assert listed in learner.doubtful or kept[learner.name, key_of("WordList", listed)] == active
+            assert listed in learner.doubtful or kept[learner.name, parse_node_key("WordList", listed)] == active
     days = Counter([(one.list, one.date) async for one in one_table.scan(DAILY)])
     assert max(days.values(), default=1) == 1

@@ -11,7 +11,7 @@ from datastore.pickem.events import Event, Match, MatchOutcome, Result, Team, sl
 from datastore.pickem.histograms import Histogram
 from datastore.refusals import InvalidInput
 from resolvers.pickem import rules
-from resolvers.pickem.season_files import BadSeasonFile, cards_from, document_of
+from resolvers.pickem.season_files import BadSeasonFile, cards_from, season_document
 
 NOW = datetime(2026, 11, 20, 20, tzinfo=UTC)
 TEAMS = (Team(("A",)), Team(("B",)))
@@ -119,8 +119,8 @@ def test_a_season_file_comes_back_as_it_went_out() -> None:
     assert [match.name for match in cards[0].matches] == ["Main", "Early"]
     assert cards[0].event.card == (cards[0].matches[1].id, cards[0].matches[0].id)
     assert cards == cards_from(given, NOW)
-    out = document_of(cards)
-    assert document_of(cards_from(out, NOW)) == out
+    out = season_document(cards)
+    assert season_document(cards_from(out, NOW)) == out
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_bad_season_file_names_the_place(wrong: object, said: str) -> None:
 
 def test_a_result_names_a_winner_only_where_somebody_won() -> None:
     """A team of the match, 0 included."""
-    assert rules.result_of(match("a", 1), MatchOutcome.WON, 0) == Result(MatchOutcome.WON, 0)
+    assert rules.parse_result(match("a", 1), MatchOutcome.WON, 0) == Result(MatchOutcome.WON, 0)
     for outcome, winner in ((MatchOutcome.WON, None), (MatchOutcome.WON, 2), (MatchOutcome.DRAWN, 1)):
         with pytest.raises(InvalidInput):
-            rules.result_of(match("a", 1), outcome, winner)
+            rules.parse_result(match("a", 1), outcome, winner)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datastore.vocabulary import Days
-from resolvers.vocabulary.streaks import Streak, day_of, streak_of, zone_of
+from resolvers.vocabulary.streaks import Streak, compute_streak, local_day, time_zone
 
 TODAY = date(2026, 11, 20)
 DAYS = st.lists(st.dates(date(2026, 1, 1), TODAY), max_size=60)
@@ -34,13 +34,13 @@ def ago(*days: int) -> list[date]:
 )
 def test_a_streak_is_a_run_that_reaches_today_or_yesterday(days: tuple[int, ...], expected: tuple[int, int]) -> None:
     """Current and longest, for gaps before, between and after."""
-    found = streak_of(ago(*days), TODAY)
+    found = compute_streak(ago(*days), TODAY)
     assert (found.current, found.longest) == expected
 
 
 def test_who_moves_west_keeps_the_streak() -> None:
     """The latest day may be tomorrow, as seen from the new zone."""
-    assert streak_of(ago(1, 0, -1), TODAY) == Streak(3, 3, TODAY + timedelta(days=1))
+    assert compute_streak(ago(1, 0, -1), TODAY) == Streak(3, 3, TODAY + timedelta(days=1))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_who_moves_west_keeps_the_streak() -> None:
 def test_the_day_of_a_moment(zone: str | None, begins_at: int, expected: str) -> None:
     """At half past one in UTC, in the hour that Vienna skips for summer time."""
     moment = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
-    assert str(day_of(moment, zone_of(zone), begins_at)) == expected
+    assert str(local_day(moment, time_zone(zone), begins_at)) == expected
 
 
 @given(days=DAYS)

@@ -136,13 +136,13 @@ class World:
         return self.values.of(type_, seed, place, told)
 
     def _of_ours(self, owner: str, place: str, way: str, *, root: bool) -> Callable[..., Any]:
-        def seed_of(record: tuple[Any, ...]) -> Any:
+        def voter_seed(record: tuple[Any, ...]) -> Any:
             return _seed(record[0]) if record else "root"
 
         if way == "sync":
 
             def sync(_: Any, /, *record: Any, **given: Any) -> Any:
-                return self.answer(owner, place, seed_of(record), given)
+                return self.answer(owner, place, voter_seed(record), given)
 
             return sync
 
@@ -155,9 +155,9 @@ class World:
             return batched(many)
 
         async def later(_: Any, /, *record: Any, **given: Any) -> Any:
-            for _ in range(hash_of((seed_of(record), place)) % 4):
+            for _ in range(hash_of((voter_seed(record), place)) % 4):
                 await asyncio.sleep(0)
-            return self.answer(owner, place, seed_of(record), given)
+            return self.answer(owner, place, voter_seed(record), given)
 
         return later
 
@@ -168,15 +168,15 @@ class World:
             return error
 
     def _of_strawberry(self, owner: str, place: str, taken: list[Any], *, later: bool) -> Any:
-        def seed_of(root: Any) -> Any:
+        def voter_seed(root: Any) -> Any:
             return "root" if root is None else _seed(root)
 
         def at_once(root: Any, info: Any, **given: Any) -> Any:  # noqa: ARG001 - Strawberry's signature
-            return self.answer(owner, place, seed_of(root), given)
+            return self.answer(owner, place, voter_seed(root), given)
 
         async def awaited(root: Any, info: Any, **given: Any) -> Any:  # noqa: ARG001
             await asyncio.sleep(0)
-            return self.answer(owner, place, seed_of(root), given)
+            return self.answer(owner, place, voter_seed(root), given)
 
         answer = awaited if later else at_once
         declare_signature(answer, place, [Argument(*argument, "An argument.") for argument in taken])
