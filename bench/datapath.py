@@ -85,7 +85,7 @@ async def ways(url: str) -> AsyncIterator[dict[str, Way]]:
     """Yield every client by name."""
     async with AsyncExitStack() as stack:
         table = await stack.enter_async_context(open_table(NAME, url=url))
-        slow = await stack.enter_async_context(open_table(NAME, url=url, plain=True))
+        slow = await stack.enter_async_context(open_table(NAME, url=url, sdk_only=True))
         await create(table)
         await table.write_many(REMARK.put(remark(number)) for number in range(3 * ITEMS))
         session = aioboto3.Session(aws_access_key_id="bench", aws_secret_access_key="bench", region_name="us-east-1")
@@ -93,9 +93,9 @@ async def ways(url: str) -> AsyncIterator[dict[str, Way]]:
         http = await stack.enter_async_context(aiohttp.ClientSession())
         found = {
             "aioboto3's client, as documented": lambda: documented.query(**QUERY),
-            "`Table.slice` through the SDK's client": lambda: records(slow),
-            "`Table.slice`, to records": lambda: records(table),
-            "`Wire.query`, to attribute maps": lambda: attribute_maps(table),
+            "`Table.query` through the SDK's client": lambda: records(slow),
+            "`Table.query`, to records": lambda: records(table),
+            "`DirectClient.query`, to attribute maps": lambda: attribute_maps(table),
             "bare aiohttp, botocore's signature, orjson": lambda: bare(http, url, signed=True),
             "bare aiohttp, unsigned, orjson": lambda: bare(http, url, signed=False),
         }

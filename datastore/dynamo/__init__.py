@@ -18,8 +18,7 @@ from datastore.dynamo.keys import HIGHEST, BadKey, Key, best_first, from_best_fi
 from datastore.dynamo.merge import Merged, merge, share_of
 from datastore.dynamo.paging import Page, PageRequest, Window
 from datastore.dynamo.retries import persist, remaining, within_deadline
-from datastore.dynamo.table import BATCH_READ, Slice, Table
-from datastore.dynamo.transport.client import open_table
+from datastore.dynamo.table import BATCH_READ, Slice, Table, open_table
 from datastore.dynamo.transport.single_flight import SingleFlight
 from datastore.dynamo.transport.timeouts import Alarm, timeout_at
 from datastore.dynamo.writes import Check, Delete, Put, Update, Write

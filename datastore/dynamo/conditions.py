@@ -7,22 +7,28 @@ with one of DynamoDB's reserved words and no value is ever part of an expression
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from datastore.dynamo.attributes import Attribute
-    from datastore.dynamo.entity import Entity
+
+
+class Fields(Protocol):
+    """How an entity stores its fields."""
+
+    def stored_name(self, name: str) -> str: ...
+    def encode(self, name: str, value: Any) -> Attribute: ...
 
 
 class Expression:
     """The placeholders of one request."""
 
-    def __init__(self, entity: Entity[Any]) -> None:
+    def __init__(self, fields: Fields) -> None:
         self.names: dict[str, str] = {}
         self.values: dict[str, Attribute] = {}
-        self._entity = entity
+        self._fields = fields
 
     def name(self, stored_name: str) -> str:
         placeholder = f"#{stored_name}"
@@ -30,10 +36,10 @@ class Expression:
         return placeholder
 
     def field(self, name: str) -> str:
-        return self.name(self._entity.stored_name(name))
+        return self.name(self._fields.stored_name(name))
 
     def value(self, name: str, value: Any) -> str:
-        return self.attribute(self._entity.encode(name, value))
+        return self.attribute(self._fields.encode(name, value))
 
     def attribute(self, attribute: Attribute) -> str:
         placeholder = f":{len(self.values)}"

@@ -21,6 +21,7 @@ Every call is repeated as `retries` says. Eventually consistent reads are shared
 
 from __future__ import annotations
 
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -33,6 +34,7 @@ from datastore.dynamo.merge import LARGEST_READ, last_read, merge
 from datastore.dynamo.paging import Page
 from datastore.dynamo.retries import persist
 from datastore.dynamo.shared_reads import SharedReads
+from datastore.dynamo.transport.client import open_client
 from datastore.dynamo.writes import Check, Delete, Put, Update
 
 if TYPE_CHECKING:
@@ -319,6 +321,18 @@ class Table:
     async def describe(self) -> Mapping[str, Any]:
         answer = await persist(self.client.describe_table, TableName=self.name)
         return cast("Mapping[str, Any]", answer["Table"])
+
+
+@asynccontextmanager
+async def open_table(
+    name: str, *, url: str | None = None, region: str | None = None, sdk_only: bool = False
+) -> AsyncIterator[Table]:
+    """The table at an engine's URL; without one, at AWS by the SDK's own chain of settings."""
+    async with (
+        open_client(name, url=url, region=region, sdk_only=sdk_only) as client,
+        aclosing(Table(client, name)) as table,
+    ):
+        yield table
 
 
 async def _fetch(read: _Read, request: Mapping[str, Any]) -> _Answer:

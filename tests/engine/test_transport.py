@@ -1,4 +1,4 @@
-"""The lean way and the SDK's own, side by side on real engines: what one writes the other reads, refusals included."""
+"""The direct client and the SDK's, compared on real engines: each reads what the other writes, and fails alike."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 from datastore.dynamo import Table, metered, open_table
 from datastore.dynamo.declaration import create
 from datastore.dynamo.errors import named
-from datastore.dynamo.transport.signing import Wire
+from datastore.dynamo.transport.direct_client import DirectClient
 from datastore.people import PROFILE, Profile
 from resolvers.context import utc_now
 from tests.engines import Running
@@ -37,13 +37,13 @@ ITEM = some.dictionaries(NAME, ATTRIBUTE, max_size=5)
 
 @asynccontextmanager
 async def both(engine: Running, name: str) -> AsyncIterator[tuple[Table, Table]]:
-    """A table, asked in the lean way and in the SDK's."""
+    """A table, through the direct client and through the SDK's."""
     async with AsyncExitStack() as stack:
-        lean = await stack.enter_async_context(open_table(name, url=engine.url))
-        plain = await stack.enter_async_context(open_table(name, url=engine.url, plain=True))
-        await create(lean)
-        yield lean, plain
-        await lean.client.delete_table(TableName=name)
+        direct = await stack.enter_async_context(open_table(name, url=engine.url))
+        sdk = await stack.enter_async_context(open_table(name, url=engine.url, sdk_only=True))
+        await create(direct)
+        yield direct, sdk
+        await direct.client.delete_table(TableName=name)
 
 
 async def outcome(table: Table, method: str, **parameters: Any) -> Any:
@@ -60,12 +60,12 @@ async def outcome(table: Table, method: str, **parameters: Any) -> Any:
 def test_both_ways_write_and_read_the_same(engine: Running, table_name: str) -> None:
     """Random items: binary, numbers, nested maps, empty texts, all of Unicode; single, in batches, in transactions."""
 
-    async def held(lean: Table, plain: Table, items: list[dict[str, Any]], old: bytes) -> None:
-        name = lean.name
+    async def held(direct: Table, sdk: Table, items: list[dict[str, Any]], old: bytes) -> None:
+        name = direct.name
         keys = [{"pk": {"S": "NOTE#1"}, "sk": {"S": f"NOTE#{place}"}} for place in range(len(items))]
         whole = [{**item, **key} for item, key in zip(items, keys, strict=True)]
         for place, item in enumerate(whole):
-            writer = (lean, plain)[place % 2]
+            writer = (direct, sdk)[place % 2]
             await writer.client.put_item(TableName=name, Item=item)
         absent = {"ConditionExpression": "attribute_not_exists(pk)", "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
         put = {"TableName": name, "Item": {**whole[0], "old": {"B": old}}, **absent}
@@ -84,21 +84,21 @@ def test_both_ways_write_and_read_the_same(engine: Running, table_name: str) -> 
             ("query", {"TableName": name, **query, "Limit": 0}),
         ]
         for method, parameters in calls:
-            assert await outcome(lean, method, **parameters) == await outcome(plain, method, **parameters)
-        found = [await outcome(one, "batch_get_item", RequestItems={name: {"Keys": keys}}) for one in (lean, plain)]
-        of_lean, of_plain = (sorted(one["Responses"][name], key=lambda item: item["sk"]["S"]) for one in found)
-        assert of_lean == of_plain
-        await lean.client.batch_write_item(RequestItems={name: [{"DeleteRequest": {"Key": key}} for key in keys]})
-        assert (await outcome(plain, "scan", TableName=name))["Count"] == 0
+            assert await outcome(direct, method, **parameters) == await outcome(sdk, method, **parameters)
+        found = [await outcome(one, "batch_get_item", RequestItems={name: {"Keys": keys}}) for one in (direct, sdk)]
+        of_direct, of_sdk = (sorted(one["Responses"][name], key=lambda item: item["sk"]["S"]) for one in found)
+        assert of_direct == of_sdk
+        await direct.client.batch_write_item(RequestItems={name: [{"DeleteRequest": {"Key": key}} for key in keys]})
+        assert (await outcome(sdk, "scan", TableName=name))["Count"] == 0
 
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
-        lean, plain = runner.run(stack.enter_async_context(both(engine, table_name)))
+        direct, sdk = runner.run(stack.enter_async_context(both(engine, table_name)))
 
         @given(some.lists(ITEM, min_size=1, max_size=4), some.binary(min_size=1))
         @settings(max_examples=20, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
         def check(items: list[dict[str, Any]], old: bytes) -> None:
-            runner.run(held(lean, plain, items, old))
+            runner.run(held(direct, sdk, items, old))
 
         try:
             check()
@@ -151,4 +151,4 @@ async def test_who_wrote_sees_it_however_many_are_reading(table: Table) -> None:
 
 async def test_the_lean_way_is_the_one_taken(table: Table) -> None:
     """On an engine of one's own nothing is out of the ordinary."""
-    assert isinstance(table.client, Wire)
+    assert isinstance(table.client, DirectClient)

@@ -1,4 +1,4 @@
-"""The lean way and the SDK's own, held together: the same bytes mean the same, the same calls are signed the same."""
+"""The direct client, compared with the SDK: the same answers and errors, the same signatures."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 from yarl import URL
 
-from datastore.dynamo.transport.connections import Answered
-from datastore.dynamo.transport.signing import Faults, Resolved, Signer, answer_of, request_body
+from datastore.dynamo.transport.connections import Response
+from datastore.dynamo.transport.direct_client import ErrorParser, parse_answer
+from datastore.dynamo.transport.signing import Endpoint, Signer, request_body
 
 MODEL = botocore.session.get_session().get_service_model("dynamodb")
 TEXT = some.text(some.characters(exclude_categories=["Cs"]), max_size=20)
@@ -73,7 +74,7 @@ def test_answers_are_what_the_sdk_reads_in_them(items: list[Any], place: Any, in
     }
     for operation, answer in answers.items():
         body = json.dumps(orjson.loads(request_body(answer)), indent=indent).encode()
-        assert answer_of(body) == parsed_by_the_sdk(operation, body) == answer
+        assert parse_answer(body) == parsed_by_the_sdk(operation, body) == answer
 
 
 @given(ITEM, ITEM)
@@ -111,7 +112,7 @@ def test_what_no_attribute_can_hold_is_refused() -> None:
 )
 def test_signatures_are_the_sdks(url: str, body: bytes, token: str | None, secret: str) -> None:
     """With and without a session's token, whatever the port."""
-    way = Resolved(URL(url), "DynamoDB_20120810.", "application/x-amz-json-1.0", "agent", "eu-west-1", "dynamodb", "v4")
+    way = Endpoint(URL(url), "DynamoDB_20120810.", "application/x-amz-json-1.0", "agent", "eu-west-1", "dynamodb", "v4")
     keys = SimpleNamespace(access_key="AKID", secret_key=secret, token=token)
     request = AWSRequest(
         "POST", url, {"Content-Type": way.content_type, "X-Amz-Target": "DynamoDB_20120810.Query"}, data=body
@@ -133,15 +134,15 @@ def test_refusals_are_read_by_the_sdks_own_parser(item: Any) -> None:
     failed = {"__type": f"{prefix}ConditionalCheckFailedException", "message": "no", "Item": item}
     reasons = [{"Code": "None"}, {"Code": "ConditionalCheckFailed", "Item": item, "Message": "no"}]
     cancelled = {"__type": f"{prefix}TransactionCanceledException", "Message": "x", "CancellationReasons": reasons}
-    faults = Faults(MODEL)
-    one = faults.error("PutItem", Answered(400, [], request_body(failed))).response
+    errors = ErrorParser(MODEL)
+    one = errors.parse("PutItem", Response(400, [], request_body(failed))).response
     assert (one["Error"]["Code"], one["Item"]) == ("ConditionalCheckFailedException", item)
-    many = faults.error("TransactWriteItems", Answered(400, [], request_body(cancelled))).response
+    many = errors.parse("TransactWriteItems", Response(400, [], request_body(cancelled))).response
     assert many["CancellationReasons"][1]["Item"] == item
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>bad gateway</html>", b"[]", b'{"message": null}'])
 def test_a_fault_that_says_nothing_readable_is_told_by_its_status(body: bytes) -> None:
     """As when something between here and the engine answers."""
-    error = Faults(MODEL).error("Query", Answered(502, [(b"Content-Type", b"text/html")], body))
+    error = ErrorParser(MODEL).parse("Query", Response(502, [(b"Content-Type", b"text/html")], body))
     assert error.response["ResponseMetadata"]["HTTPStatusCode"] == 502

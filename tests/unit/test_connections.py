@@ -72,7 +72,7 @@ def test_a_connection_is_used_again(runner: asyncio.Runner) -> None:
     async def body() -> None:
         async with answering() as (engine, kept):
             for _ in range(10):
-                answered = await kept.ask(REQUEST)
+                answered = await kept.send(REQUEST)
             assert (answered.status, answered.body) == (200, b"true")
             assert (b"x-amzn-requestid", b"one") in answered.headers
             assert engine.opened == 1
@@ -85,7 +85,7 @@ def test_there_are_never_more_connections_than_asked_for(runner: asyncio.Runner)
 
     async def body() -> None:
         async with answering(most=4) as (engine, kept):
-            answers = await asyncio.gather(*(kept.ask(REQUEST) for _ in range(40)))
+            answers = await asyncio.gather(*(kept.send(REQUEST) for _ in range(40)))
             assert [one.body for one in answers] == [b"true"] * 40
             assert engine.opened == engine.busiest == 4
 
@@ -108,8 +108,8 @@ def test_an_answer_may_come_in_pieces(runner: asyncio.Runner, answer: Answer) ->
 
     async def body() -> None:
         async with answering(answer) as (engine, kept):
-            assert (await kept.ask(REQUEST)).body == b"true"
-            assert (await kept.ask(REQUEST)).body == b"true"
+            assert (await kept.send(REQUEST)).body == b"true"
+            assert (await kept.send(REQUEST)).body == b"true"
             assert engine.opened == 1
 
     runner.run(body())
@@ -139,8 +139,8 @@ def test_what_goes_wrong_is_a_lost_connection(runner: asyncio.Runner, answer: by
     async def body() -> None:
         async with answering(answer) as (_, kept):
             with pytest.raises(ConnectionError):
-                await kept.ask(REQUEST)
-            assert (await kept.ask(REQUEST)).body == b"true"
+                await kept.send(REQUEST)
+            assert (await kept.send(REQUEST)).body == b"true"
 
     runner.run(body())
 
@@ -153,7 +153,7 @@ def test_a_checksum_that_fits_is_no_damage(runner: asyncio.Runner) -> None:
             _,
             kept,
         ):
-            assert (await kept.ask(REQUEST)).body == b"true"
+            assert (await kept.send(REQUEST)).body == b"true"
 
     runner.run(body())
 
@@ -166,8 +166,8 @@ def test_an_engine_that_is_not_there_is_refused(runner: asyncio.Runner) -> None:
             gone = Connections(Origin("127.0.0.1", 1), 1)
             for _ in range(3):
                 with pytest.raises(OSError, match=r"refused|Connect call failed"):
-                    await gone.ask(REQUEST)
-            assert (await kept.ask(REQUEST)).status == 200
+                    await gone.send(REQUEST)
+            assert (await kept.send(REQUEST)).status == 200
             assert engine.opened == 1
 
     runner.run(body())
@@ -185,8 +185,8 @@ def test_an_engine_that_says_goodbye_is_asked_on_a_new_connection(runner: asynci
 
     async def body() -> None:
         async with answering(parting) as (engine, kept):
-            assert (await kept.ask(REQUEST)).body == b"true"
-            assert (await kept.ask(REQUEST)).body == b"true"
+            assert (await kept.send(REQUEST)).body == b"true"
+            assert (await kept.send(REQUEST)).body == b"true"
             assert engine.opened == 2
 
     runner.run(body())
@@ -203,8 +203,8 @@ def test_silence_ends_with_a_timeout(runner: asyncio.Runner, monkeypatch: pytest
     async def body() -> None:
         async with answering(silence) as (engine, kept):
             with pytest.raises(TimeoutError):
-                await kept.ask(REQUEST)
-            assert (await kept.ask(REQUEST)).body == b"true"
+                await kept.send(REQUEST)
+            assert (await kept.send(REQUEST)).body == b"true"
             assert engine.opened == 2
 
     runner.run(body())
@@ -221,8 +221,8 @@ def test_a_request_that_is_given_up_takes_its_connection_with_it(runner: asyncio
         async with answering(late, most=1) as (engine, kept):
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.03):
-                    await kept.ask(REQUEST)
-            assert (await kept.ask(REQUEST)).body == b"true"
+                    await kept.send(REQUEST)
+            assert (await kept.send(REQUEST)).body == b"true"
             assert engine.opened == 2
 
     runner.run(body())
@@ -233,8 +233,8 @@ def test_words_nobody_asked_for_end_a_connection(runner: asyncio.Runner) -> None
 
     async def body() -> None:
         async with answering(OK + OK.replace(b"true", b"null")) as (engine, kept):
-            assert (await kept.ask(REQUEST)).body == b"true"
-            assert (await kept.ask(REQUEST)).body == b"true"
+            assert (await kept.send(REQUEST)).body == b"true"
+            assert (await kept.send(REQUEST)).body == b"true"
             assert engine.opened == 2
 
     runner.run(body())
@@ -247,11 +247,11 @@ def test_a_connection_that_was_idle_for_long_is_not_trusted(
 
     async def body() -> None:
         async with answering() as (engine, kept):
-            await asyncio.gather(*(kept.ask(REQUEST) for _ in range(3)))
+            await asyncio.gather(*(kept.send(REQUEST) for _ in range(3)))
             assert engine.opened == 3
             monkeypatch.setattr(connections, "IDLE_SECONDS", 0.02)
             await asyncio.sleep(0.03)
-            await kept.ask(REQUEST)
+            await kept.send(REQUEST)
             assert engine.opened == 4
             assert len(kept._idle) == 1
 

@@ -22,7 +22,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from datastore.dynamo import EngineUnavailable, Table, deadline, open_table
-from datastore.dynamo.transport.signing import Wire, resolved
+from datastore.dynamo.transport.direct_client import DirectClient
+from datastore.dynamo.transport.signing import read_endpoint
 from datastore.people import PROFILE
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -82,11 +83,11 @@ async def nobody(table: Table) -> None:
 async def test_the_address_at_aws_is_the_sdks() -> None:
     """With the region that requests are signed for; nothing is sent to find out."""
     async with aioboto3.Session().client("dynamodb") as client:
-        way = await resolved(client, "ringside")
-    assert str(way.url) == "https://dynamodb.eu-west-1.amazonaws.com/"
-    assert (way.target, way.content_type) == ("DynamoDB_20120810.", "application/x-amz-json-1.0")
-    assert (way.region, way.service, way.plain) == ("eu-west-1", "dynamodb", None)
-    assert way.agent.startswith("aiobotocore")
+        endpoint = await read_endpoint(client, "ringside")
+    assert str(endpoint.url) == "https://dynamodb.eu-west-1.amazonaws.com/"
+    assert (endpoint.target, endpoint.content_type) == ("DynamoDB_20120810.", "application/x-amz-json-1.0")
+    assert (endpoint.region, endpoint.service, endpoint.unsupported) == ("eu-west-1", "dynamodb", None)
+    assert endpoint.agent.startswith("aiobotocore")
 
 
 @pytest.mark.usefixtures("keys")
@@ -94,7 +95,7 @@ async def test_other_addresses_are_the_sdks_too(monkeypatch: pytest.MonkeyPatch)
     """FIPS, dual stack: settings of the SDK's chain that the service knows nothing of."""
     monkeypatch.setenv("AWS_USE_FIPS_ENDPOINT", "true")
     async with aioboto3.Session(region_name="us-east-2").client("dynamodb") as client:
-        assert (await resolved(client, "ringside")).url.host == "dynamodb-fips.us-east-2.amazonaws.com"
+        assert (await read_endpoint(client, "ringside")).url.host == "dynamodb-fips.us-east-2.amazonaws.com"
 
 
 @pytest.mark.usefixtures("keys")
@@ -105,7 +106,7 @@ async def test_requests_are_signed_with_the_chains_credentials(monkeypatch: pyte
     async with serving(engine) as url:
         monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
         async with open_table("ringside") as table:
-            assert isinstance(table.client, Wire)
+            assert isinstance(table.client, DirectClient)
             await nobody(table)
     (request,) = engine.asked
     assert engine.signers == ["AKID"]
@@ -131,7 +132,7 @@ async def test_credentials_that_expire_are_fetched_anew(monkeypatch: pytest.Monk
         monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
         monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", giver)
         async with open_table("ringside") as table:
-            assert isinstance(table.client, Wire)
+            assert isinstance(table.client, DirectClient)
             for _ in range(4):
                 await nobody(table)
     assert engine.signers[-2:] == ["AKID3", "AKID3"]
@@ -142,7 +143,7 @@ async def test_credentials_that_expire_are_fetched_anew(monkeypatch: pytest.Monk
 async def test_without_credentials_the_sdk_says_so(caplog: pytest.LogCaptureFixture) -> None:
     """When the first call is made, as it always did."""
     async with open_table("ringside") as table:
-        assert not isinstance(table.client, Wire)
+        assert not isinstance(table.client, DirectClient)
         with deadline(0.2), pytest.raises(EngineUnavailable, match="NoCredentialsError"):
             await table.get(PROFILE.at(user="ada"))
     assert "there are no credentials" in caplog.text
@@ -154,10 +155,10 @@ async def test_a_proxy_is_the_sdks_business(monkeypatch: pytest.MonkeyPatch, cap
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     async with open_table("ringside") as table:
-        assert not isinstance(table.client, Wire)
+        assert not isinstance(table.client, DirectClient)
     assert "there is a proxy" in caplog.text
     async with open_table("ringside", url="http://127.0.0.1:1") as table:
-        assert isinstance(table.client, Wire)
+        assert isinstance(table.client, DirectClient)
 
 
 @pytest.mark.usefixtures("keys")
@@ -171,7 +172,7 @@ async def test_certificates_are_checked(monkeypatch: pytest.MonkeyPatch, tmp_pat
                 await table.get(PROFILE.at(user="ada"))
         monkeypatch.setenv("AWS_CA_BUNDLE", str(bundle))
         async with open_table("ringside", url=url) as table:
-            assert isinstance(table.client, Wire)
+            assert isinstance(table.client, DirectClient)
             await nobody(table)
     assert len(engine.asked) == 1
 

@@ -1,0 +1,92 @@
+"""Each import contract of pyproject.toml is broken by an import that it forbids, and by no other contract's."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.service import ROOT
+
+LAYERS: Final = ("server", "schema", "resolvers", "datastore")
+FORBIDDEN: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "Four layers, imports only downward": (
+        ("datastore/voting/votes.py", "import resolvers.policy"),
+        ("schema/scalars.py", "import server.settings"),
+    ),
+    "Only datastore.dynamo imports the AWS libraries": (
+        ("datastore/seal.py", "import botocore"),
+        ("server/app.py", "import aioboto3"),
+    ),
+    "Resolvers and datastore do not import GraphQL": (
+        ("resolvers/policy.py", "import graphql"),
+        ("datastore/dynamo/keys.py", "import strawberry"),
+    ),
+    "Parts are independent in the datastore": (("datastore/voting/votes.py", "import datastore.comments.planner"),),
+    "Parts are independent in the resolvers": (("resolvers/pickem/rules.py", "import resolvers.comments.languages"),),
+    "Parts are independent in the schema": (("schema/voting.py", "import schema.comments"),),
+    "Parts are independent in the server": (("server/demo/voting.py", "import server.demo.comments"),),
+    "The compiler imports nothing else of the service": tuple(
+        ("server/compiler/paths.py", f"import {module}")
+        for module in ("datastore.seal", "resolvers.policy", "schema.scalars", "server.settings", "server.http.sse")
+    ),
+    "The transport imports nothing else of the service": tuple(
+        ("datastore/dynamo/transport/signing.py", f"import {module}")
+        for module in ("datastore.dynamo", "datastore.dynamo.errors", "datastore.seal")
+    ),
+}
+"""By contract: a file, and an import in it that breaks this contract alone."""
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the packages and of their contracts."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for layer in LAYERS:
+        shutil.copytree(ROOT / layer, folder / layer, ignore=shutil.ignore_patterns("*.pyc", "pages"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+@contextmanager
+def planted(file: Path, line: str) -> Iterator[None]:
+    """The file with one more line."""
+    text = file.read_text(encoding="utf-8")
+    file.write_text(f"{text}\n{line}\n", encoding="utf-8")
+    try:
+        yield
+    finally:
+        file.write_text(text, encoding="utf-8")
+
+
+def broken_contracts(folder: Path) -> set[str]:
+    linter = Path(sys.executable).with_name("lint-imports")
+    report = subprocess.run([linter], cwd=folder, capture_output=True, text=True, check=False)
+    assert "Contracts: " in report.stdout, report.stdout + report.stderr
+    return set(re.findall(r"(?m)^(.+) BROKEN", report.stdout))
+
+
+def test_every_contract_is_proven_here() -> None:
+    """A new contract needs an import that breaks it."""
+    configured = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    assert {contract["name"] for contract in configured["contracts"]} == FORBIDDEN.keys()
+
+
+def test_the_packages_keep_every_contract(checkout: Path) -> None:
+    assert broken_contracts(checkout) == set()
+
+
+@pytest.mark.parametrize(
+    ("contract", "file", "line"), [(name, *violation) for name, listed in FORBIDDEN.items() for violation in listed]
+)
+def test_a_forbidden_import_breaks_its_contract_alone(checkout: Path, contract: str, file: str, line: str) -> None:
+    with planted(checkout / file, line):
+        assert broken_contracts(checkout) == {contract}
