@@ -95,7 +95,7 @@ class Loader(Generic[K, V]):
         if entry is not None and entry[0] >= monotonic():
             self.counts.hits += 1
             return entry[1]
-        (waiter,) = self._waiters((key,))
+        ((waiter, _),) = self._waiters((key,))
         return self._value(await within_deadline(waiter), key)
 
     async def load_many(self, keys: Sequence[K]) -> list[V | None]:
@@ -120,8 +120,10 @@ class Loader(Generic[K, V]):
             else:
                 answers[key] = entry[1]
         self.counts.hits += len(answers)
-        for waiter in self._waiters(missing):
-            answers.update(await within_deadline(waiter))
+        for waiter, read in self._waiters(missing):
+            batch_answers = await within_deadline(waiter)
+            # Only these keys: a batch may also have an older answer to a key that a later batch reads again.
+            answers.update((key, batch_answers.get(key)) for key in read)
         return [self._value(answers, key) for key in keys]
 
     @staticmethod
@@ -162,10 +164,12 @@ class Loader(Generic[K, V]):
 
     # ── batches ──
 
-    def _waiters(self, keys: Sequence[K] | Mapping[K, None]) -> list[asyncio.Future[Answers]]:
-        """Futures of this caller's own for the batches with these keys, which are begun if need be."""
-        batches = dict.fromkeys([self._batch_with(key) for key in keys])
-        return [self._reads.join(batch, partial(self._carry_out, batch)) for batch in batches]
+    def _waiters(self, keys: Sequence[K] | Mapping[K, None]) -> list[tuple[asyncio.Future[Answers], list[K]]]:
+        """Futures of this caller's own for the batches that read these keys, which are begun if need be."""
+        batches: dict[_Batch[K], list[K]] = {}
+        for key in keys:
+            batches.setdefault(self._batch_with(key), []).append(key)
+        return [(self._reads.join(batch, partial(self._carry_out, batch)), read) for batch, read in batches.items()]
 
     def _batch_with(self, key: K) -> _Batch[K]:
         batch = self._last_batch.get(key)

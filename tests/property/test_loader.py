@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as some
 
 from datastore.dynamo import deadline
@@ -158,7 +158,15 @@ async def _leave(step: Step, task: asyncio.Task[None]) -> None:
     task.cancel()
 
 
+A_KEY_IS_READ_AGAIN_WHILE_ITS_OLDER_BATCH_IS_READING = [
+    Step(2, Act.LOAD, ("a", "b"), None),
+    Step(3, Act.FORGET, ("a",), None),
+    Step(4, Act.LOAD, ("a", "b"), None),
+]
+
+
 @given(STEPS, READS_TAKE)
+@example(A_KEY_IS_READ_AGAIN_WHILE_ITS_OLDER_BATCH_IS_READING, [4])
 @settings(max_examples=300)
 def test_a_loader_with_a_ttl_never_answers_with_less_than_this_process_wrote(
     steps: list[Step], takes: list[int]
