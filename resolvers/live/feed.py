@@ -11,18 +11,14 @@ Why not the change stream of the table: it is one more service to run, and no en
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeAlias, TypeVar
 
-import structlog
-
-from datastore.dynamo import DynamoError
 from datastore.ids import first_id_of
+from resolvers.live.poller import Poller
 
 V = TypeVar("V")
 
@@ -30,7 +26,6 @@ SECONDS = 1.0
 HELD_BACK = timedelta(seconds=0.5)
 OVERLAP = timedelta(seconds=15)
 LOGGED = 2_000
-_log = structlog.get_logger("ringside.live")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,48 +41,28 @@ Look: TypeAlias = Callable[[str, str], Awaitable[tuple[list[Arrival[Any]], str]]
 """What arrived past one position and up to another, oldest first, and the position that it is complete to."""
 
 
-class Arrivals(Generic[V]):
-    """One topic: a log of what arrived since somebody listens, and who reads it."""
+class Feed(Generic[V]):
+    """One topic: a log of what arrived since somebody listens, and its listeners."""
 
     def __init__(self, look: Look, clock: Callable[[], datetime]) -> None:
+        self.poller = Poller(self._poll, SECONDS)
         self._look = look
         self._clock = clock
+        self._looked: datetime | None = None
         self._log: deque[Arrival[V]] = deque(maxlen=LOGGED)
         self._logged = 0
         self._seen: set[str] = set()
         self._settled: str | None = None
-        self._changed = asyncio.Condition()
-        self._listeners = 0
-        self._polling: asyncio.Task[None] | None = None
-
-    @property
-    def deserted(self) -> bool:
-        return self._listeners == 0
 
     async def listen(self, after: str) -> AsyncGenerator[Arrival[V]]:
-        self._listeners += 1
-        if self._polling is None:
-            # Not in the first listener's context: its deadline and its meter are not the topic's.
-            self._polling = asyncio.get_running_loop().create_task(self._poll(), context=contextvars.Context())
-        try:
+        async with self.poller.listening():
             async for arrival in self._from(after):
                 yield arrival
-        finally:
-            self._listeners -= 1
-            if self.deserted:
-                await self.stop()
-
-    async def stop(self) -> None:
-        polling, self._polling = self._polling, None
-        if polling is not None:
-            polling.cancel()
-            await asyncio.gather(polling, return_exceptions=True)
 
     async def _from(self, start: str) -> AsyncIterator[Arrival[V]]:
-        async with self._changed:
-            while self._settled is None:
-                await self._changed.wait()
-            read, settled = self._logged, self._settled
+        if not await self.poller.until(lambda: self._settled is not None):
+            return
+        read, settled = self._logged, self._settled or ""
         mark, given, back = start, set[str](), start < settled
         while True:
             horizon = first_id_of(self._clock() - OVERLAP)
@@ -97,6 +72,8 @@ class Arrivals(Generic[V]):
                     given.add(arrival.position)
                 yield replace(arrival, mark=mark)
             while (logged := await self._logged_since(read)) is not None:
+                if not logged:
+                    return
                 read += len(logged)
                 for arrival in logged:
                     # One that comes late lies before `start`: news to who comes back, the past to who has just come.
@@ -113,35 +90,26 @@ class Arrivals(Generic[V]):
                 yield arrival
 
     async def _logged_since(self, read: int) -> list[Arrival[V]] | None:
-        """What the log holds from a number on, waiting for the first; None when it has already dropped some."""
-        async with self._changed:
-            while self._logged == read:
-                await self._changed.wait()
-            new = self._logged - read
-            return list(self._log)[-new:] if new <= len(self._log) else None
+        """What the log holds from a number on, waiting for the first; None when it has already dropped some.
 
-    async def _poll(self) -> None:
-        looked = self._clock()
-        while True:
-            now = self._clock()
-            bound = max(first_id_of(now - HELD_BACK), self._settled or "")
-            try:
-                found = [arrival async for arrival in self._between(first_id_of(looked - OVERLAP), bound)]
-            except DynamoError as error:
-                _log.warning("a topic could not be looked at; trying again", reason=str(error))
-            except Exception:  # noqa: BLE001 - one bad look must not end the topic for its listeners
-                _log.exception("a topic cannot be looked at")
-            else:
-                await self._publish(found, bound)
-                looked = now
-            await asyncio.sleep(SECONDS)
+        Nothing at all means that the process ends.
+        """
+        if not await self.poller.until(lambda: self._logged != read):
+            return []
+        new = self._logged - read
+        return list(self._log)[-new:] if new <= len(self._log) else None
 
-    async def _publish(self, found: list[Arrival[V]], bound: str) -> None:
-        async with self._changed:
-            if self._settled is not None:  # the first look only says what is there already
-                fresh = [arrival for arrival in found if arrival.position not in self._seen]
-                self._log.extend(fresh)
-                self._logged += len(fresh)
-            self._seen = {arrival.position for arrival in found}
-            self._settled = bound
-            self._changed.notify_all()
+    async def _poll(self) -> bool:
+        now = self._clock()
+        bound = max(first_id_of(now - HELD_BACK), self._settled or "")
+        since = first_id_of((self._looked or now) - OVERLAP)
+        found = [arrival async for arrival in self._between(since, bound)]
+        fresh: list[Arrival[V]] = []
+        if self._settled is not None:  # the first look only says what is there already
+            fresh = [arrival for arrival in found if arrival.position not in self._seen]
+            self._log.extend(fresh)
+            self._logged += len(fresh)
+        is_first = self._settled is None
+        self._seen = {arrival.position for arrival in found}
+        self._settled, self._looked = bound, now
+        return is_first or bool(fresh)

@@ -5,30 +5,33 @@ every value that differs from the one before, in order, none of them twice. A li
 value and misses those between. When the last listener leaves, the polling ends.
 
 `changes` is for values that replace each other; for records that follow each other, none of which may be missed, there
-is `arrivals`, whose law stands in resolvers/arrivals.py.
+is `arrivals`, whose law stands in `feed`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Iterator
+from contextlib import aclosing, contextmanager
 from datetime import datetime
-from typing import Any, Generic, TypeVar, cast
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar, cast
 
-import structlog
-
-from datastore.dynamo import DynamoError
 from datastore.refusals import Overloaded
-from resolvers.live.feed import Arrival, Arrivals, Look
+from resolvers.live.feed import Arrival, Feed, Look
+from resolvers.live.poller import Poller
 
 V = TypeVar("V")
 
 SECONDS = 2.0
 MOST_POLLED = 500
 """Topics of arrivals in one process: each asks the table twice a second, and strangers choose their names."""
-_log = structlog.get_logger("ringside.live")
+
+
+class _Polled(Protocol):
+    poller: Poller
+
+
+T = TypeVar("T", bound=_Polled)
 
 
 class Live:
@@ -36,100 +39,71 @@ class Live:
 
     def __init__(self) -> None:
         self._topics: dict[Hashable, _Topic[Any]] = {}
-        self._arrivals: dict[Hashable, Arrivals[Any]] = {}
+        self._feeds: dict[Hashable, Feed[Any]] = {}
 
     async def changes(
         self, name: Hashable, look: Callable[[], Awaitable[V]], *, seconds: float = SECONDS
     ) -> AsyncIterator[V]:
         """The topic's value now, and each time it is another. `look` of the first listener serves all of them."""
-        topic = self._topics.get(name)
-        if topic is None:
-            topic = self._topics[name] = _Topic(look, seconds)
-        try:
+        with _joined(self._topics, name, lambda: _Topic(look, seconds)) as topic:
             async with aclosing(topic.listen()) as values:
                 async for value in values:
                     yield cast("V", value)
-        finally:
-            if topic.deserted and self._topics.get(name) is topic:
-                del self._topics[name]
 
     async def arrivals(
         self, name: Hashable, look: Look, after: str, clock: Callable[[], datetime]
     ) -> AsyncGenerator[Arrival[Any]]:
         """Every record that becomes visible past a position. `look` of the first listener serves all of them."""
-        topic = self._arrivals.get(name)
-        if topic is None:
-            if len(self._arrivals) >= MOST_POLLED:
-                raise Overloaded
-            topic = self._arrivals[name] = Arrivals(look, clock)
-        try:
-            async with aclosing(topic.listen(after)) as arrivals:
+        if name not in self._feeds and len(self._feeds) >= MOST_POLLED:
+            raise Overloaded
+        with _joined(self._feeds, name, lambda: Feed(look, clock)) as feed:
+            async with aclosing(feed.listen(after)) as arrivals:
                 async for arrival in arrivals:
                     yield arrival
-        finally:
-            if topic.deserted and self._arrivals.get(name) is topic:
-                del self._arrivals[name]
 
     async def close(self) -> None:
-        topics: list[_Topic[Any] | Arrivals[Any]] = [*self._topics.values(), *self._arrivals.values()]
+        """End all topics, and with them the streams of their listeners."""
+        topics: list[_Polled] = [*self._topics.values(), *self._feeds.values()]
         for topic in topics:
-            await topic.stop()
-        self._topics.clear()
-        self._arrivals.clear()
+            await topic.poller.close()
+
+
+@contextmanager
+def _joined(topics: dict[Hashable, T], name: Hashable, make: Callable[[], T]) -> Iterator[T]:
+    """The topic of this name, for as long as anybody listens to it."""
+    topic = topics.get(name)
+    if topic is None:
+        topic = topics[name] = make()
+    try:
+        yield topic
+    finally:
+        if topic.poller.idle and topics.get(name) is topic:
+            del topics[name]
 
 
 class _Topic(Generic[V]):
     """One value that is looked at again and again."""
 
     def __init__(self, look: Callable[[], Awaitable[V]], seconds: float) -> None:
+        self.poller = Poller(self._poll, seconds)
         self._look = look
-        self._seconds = seconds
         self._value: V | None = None
         self._version = 0
-        self._changed = asyncio.Condition()
-        self._listeners = 0
-        self._polling: asyncio.Task[None] | None = None
-
-    @property
-    def deserted(self) -> bool:
-        return self._listeners == 0
 
     async def listen(self) -> AsyncGenerator[V]:
-        self._listeners += 1
-        if self._polling is None:
-            # Not in the first listener's context: its deadline and its meter are not the topic's.
-            self._polling = asyncio.get_running_loop().create_task(self._poll(), context=contextvars.Context())
         seen = 0
-        try:
-            while True:
-                async with self._changed:
-                    while self._version <= seen:
-                        await self._changed.wait()
-                    seen, value = self._version, self._value
-                yield cast("V", value)
-        finally:
-            self._listeners -= 1
-            if self.deserted:
-                await self.stop()
+        async with self.poller.listening():
+            while await self.poller.until(partial(self._is_newer, seen)):
+                seen = self._version
+                yield cast("V", self._value)
 
-    async def stop(self) -> None:
-        polling, self._polling = self._polling, None
-        if polling is not None:
-            polling.cancel()
-            await asyncio.gather(polling, return_exceptions=True)
+    def _is_newer(self, seen: int) -> bool:
+        return self._version > seen
 
-    async def _poll(self) -> None:
-        while True:
-            try:
-                value = await self._look()
-            except DynamoError as error:
-                _log.warning("a topic could not be looked at; trying again", reason=str(error))
-            except Exception:  # noqa: BLE001 - one bad look must not end the topic for its listeners
-                _log.exception("a topic cannot be looked at")
-            else:
-                if self._version == 0 or value != self._value:
-                    async with self._changed:
-                        self._value = value
-                        self._version += 1
-                        self._changed.notify_all()
-            await asyncio.sleep(self._seconds)
+    async def _poll(self) -> bool:
+        value = await self._look()
+        if self._version and value == self._value:
+            return False
+        self._value = value
+        self._version += 1
+        return True

@@ -1,6 +1,6 @@
 """Work that several requests share: `Loader` for records by key, `SingleFlight` for anything else, `Poller` for topics.
 
-One rule holds for all of it:
+One rule holds for all three:
 
 - **Context.** Shared work runs in a task and a context of its own (`shared_context`). Its units are charged to the
   request that began it. It does not end with that request's deadline: each of its calls to the engine has the engine's
@@ -11,5 +11,6 @@ One rule holds for all of it:
   which is raised for that key alone; an exception of a whole read fails the keys of that read. No error is remembered.
 - **End.** When the process ends, so does everything that is under way, and everything that waits for it.
 
-`SingleFlight` is in `datastore.dynamo.transport`, since the table shares its reads by it too.
+`SingleFlight` is in `datastore.dynamo.transport`, since the table shares its reads by it too; `Poller` is in
+`resolvers.live`. A property test holds each of them to the rule.
 """

@@ -189,10 +189,10 @@ async def test_what_is_posted_arrives_once_and_in_order(one_client: Client) -> N
         await post(ada, body=body)
     for arrived in await asyncio.gather(*waiting):
         assert [body for _, body in arrived] == ["a", "b", "c"]
-    assert len(one_client.services.live._arrivals) == 1
+    assert len(one_client.services.live._feeds) == 1
     await first.aclose()
     await second.aclose()
-    assert not one_client.services.live._arrivals
+    assert not one_client.services.live._feeds
 
 
 async def test_who_comes_back_misses_nothing(one_client: Client) -> None:

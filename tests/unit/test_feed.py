@@ -14,7 +14,7 @@ from datastore.ids import Ids
 from datastore.refusals import Overloaded
 from resolvers.live import feed as arrivals
 from resolvers.live import topics as live_module
-from resolvers.live.feed import Arrival, Arrivals
+from resolvers.live.feed import Arrival, Feed
 from resolvers.live.topics import Live
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -70,7 +70,7 @@ async def looked(shelf: Shelf, times: int = 2) -> None:
 
 async def test_a_listener_gets_what_comes_after_it(shelf: Shelf) -> None:
     """Also what was committed before somebody looked; nothing from before; nothing before it is half a second old."""
-    topic: Arrivals[str] = Arrivals(shelf.look, lambda: shelf.now)
+    topic: Feed[str] = Feed(shelf.look, lambda: shelf.now)
     shelf.commit()
     stream = topic.listen(shelf.id())
     waiting = asyncio.create_task(next_of(stream, 2))
@@ -81,12 +81,12 @@ async def test_a_listener_gets_what_comes_after_it(shelf: Shelf) -> None:
     shelf.pass_by(1)
     assert await waiting == ids
     await stream.aclose()
-    assert topic.deserted
+    assert topic.poller.idle
 
 
 async def test_what_is_committed_late_arrives_late(shelf: Shelf) -> None:
     """At those who listen, once; and their mark does not go back."""
-    topic: Arrivals[str] = Arrivals(shelf.look, lambda: shelf.now)
+    topic: Feed[str] = Feed(shelf.look, lambda: shelf.now)
     stream = topic.listen(shelf.id())
     waiting = asyncio.create_task(next_of(stream, 1))
     await looked(shelf)
@@ -104,7 +104,7 @@ async def test_what_is_committed_late_arrives_late(shelf: Shelf) -> None:
 
 async def test_who_comes_back_gets_what_it_missed(shelf: Shelf) -> None:
     """However many, page by page, and then what comes; another listener's poll serves it."""
-    topic: Arrivals[str] = Arrivals(shelf.look, lambda: shelf.now)
+    topic: Feed[str] = Feed(shelf.look, lambda: shelf.now)
     mark = shelf.commit()
     missed = [shelf.commit() for _ in range(10)]
     shelf.pass_by(60)
@@ -121,7 +121,7 @@ async def test_who_comes_back_gets_what_it_missed(shelf: Shelf) -> None:
 async def test_a_slow_listener_reads_on_in_the_table(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log has dropped what it has not read yet: it misses nothing all the same."""
     monkeypatch.setattr(arrivals, "LOGGED", 4)
-    topic: Arrivals[str] = Arrivals(shelf.look, lambda: shelf.now)
+    topic: Feed[str] = Feed(shelf.look, lambda: shelf.now)
     slow, quick = topic.listen(shelf.id()), topic.listen(shelf.id())
     first = [asyncio.create_task(next_of(stream, 1)) for stream in (slow, quick)]
     await looked(shelf)
@@ -139,7 +139,7 @@ async def test_a_slow_listener_reads_on_in_the_table(shelf: Shelf, monkeypatch: 
 
 async def test_an_engine_that_was_gone_hides_nothing(shelf: Shelf) -> None:
     """Gone for longer than a look goes back: what was committed meanwhile arrives."""
-    topic: Arrivals[str] = Arrivals(shelf.look, lambda: shelf.now)
+    topic: Feed[str] = Feed(shelf.look, lambda: shelf.now)
     stream = topic.listen(shelf.id())
     waiting = asyncio.create_task(next_of(stream, 2))
     await looked(shelf)
@@ -167,10 +167,10 @@ async def test_the_last_listener_ends_the_poll(shelf: Shelf, monkeypatch: pytest
     shelf.commit()
     shelf.pass_by(1)
     await asyncio.gather(*waiting)
-    assert len(live._arrivals) == 1
+    assert len(live._feeds) == 1
     for stream in streams:
         await stream.aclose()
-    assert not live._arrivals
+    assert not live._feeds
     with monkeypatch.context() as full:
         full.setattr(live_module, "MOST_POLLED", 0)
         with pytest.raises(Overloaded):
@@ -182,5 +182,5 @@ async def test_the_last_listener_ends_the_poll(shelf: Shelf, monkeypatch: pytest
     waiting = [asyncio.create_task(anext(left))]
     await looked(shelf)
     await live.close()
-    waiting[0].cancel()
-    await asyncio.gather(*waiting, return_exceptions=True)
+    with pytest.raises(StopAsyncIteration):
+        await waiting[0]

@@ -1,0 +1,75 @@
+"""One poll for any number of listeners: it begins with the first of them and ends with the last.
+
+A look that fails is logged and made again. The poll follows the rule of `resolvers.loading`: it runs in a context of
+its own, a listener may leave at any time without harm to the others, and the end of the process ends the poll and all
+waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import structlog
+
+from datastore.dynamo import DynamoError, SingleFlight, shared_context
+
+_log = structlog.get_logger("ringside.live")
+
+
+class Poller:
+    """Calls `look` again and again, with a pause of `seconds`. A look tells whether it found anything new."""
+
+    def __init__(self, look: Callable[[], Awaitable[bool]], seconds: float) -> None:
+        self._look = look
+        self._seconds = seconds
+        self._listeners = 0
+        self._polls: SingleFlight[None, None] = SingleFlight(shared_context)
+        self._news = asyncio.Condition()
+        self._closed = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody listens."""
+        return self._listeners == 0
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        self._listeners += 1
+        self._polls.begin(None, self._poll)
+        try:
+            yield
+        finally:
+            self._listeners -= 1
+            if self.idle:
+                await self._polls.close()
+
+    async def until(self, known: Callable[[], bool]) -> bool:
+        """Waits until a look has made this true; False when it never will, since the process ends."""
+        async with self._news:
+            await self._news.wait_for(lambda: self._closed or known())
+        return not self._closed
+
+    async def close(self) -> None:
+        """Ends the poll, and the waiting of all listeners."""
+        self._closed = True
+        await self._polls.close()
+        await self._tell()
+
+    async def _poll(self) -> None:
+        while True:
+            try:
+                found_news = await self._look()
+            except DynamoError as error:
+                _log.warning("a topic could not be looked at; trying again", reason=str(error))
+            except Exception:  # noqa: BLE001 - one bad look must not end the topic for its listeners
+                _log.exception("a topic cannot be looked at")
+            else:
+                if found_news:
+                    await self._tell()
+            await asyncio.sleep(self._seconds)
+
+    async def _tell(self) -> None:
+        async with self._news:
+            self._news.notify_all()
