@@ -37,7 +37,7 @@ import uvloop
 
 from bench.services import planted
 from bench.services.measuring import here
-from server.__main__ import _uvicorn
+from server.__main__ import uvicorn_config
 from server.app import application, open_engine
 from server.engine import beside
 from server.settings import Settings
@@ -138,7 +138,7 @@ async def record(settings: Settings, *headers: str) -> Calls:
     """Serves in this event loop, asks from another thread, and records the last request."""
     calls = Calls(here())
     async with open_engine(settings) as table:
-        server = uvicorn.Server(_uvicorn(settings, application(settings, table), 1))
+        server = uvicorn.Server(uvicorn_config(settings, application(settings, table), 1))
         with socket.socket() as listening:
             listening.bind(("127.0.0.1", 0))
             listening.listen()

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 class Policy:
     """The rules of one deployment."""
 
-    development: bool = False
-    """Whether this is somebody's own machine: those who ask may see how an answer came about."""
     comment_rate: str | None = None
     """How often one member may post, edit or report: "30/minute"; None sets no bound."""
     premoderation: bool = False

@@ -37,4 +37,4 @@ class Viewer:
 
     def may(self, role: Role) -> bool:
         """Say whether the viewer has the role, or one that implies it. A visitor has none, whatever is claimed."""
-        return self.is_member and (role is Role.MEMBER or role in self.roles or Role.ADMIN in self.roles)
+        return self.kind is Kind.MEMBER and (role is Role.MEMBER or role in self.roles or Role.ADMIN in self.roles)

@@ -19,7 +19,7 @@ from datastore.dynamo import DynamoError, declaration
 from datastore.refusals import Refusal
 from resolvers.context import Services
 from resolvers.viewer import Role
-from server.app import Unfit, application, check, open_engine, policy_of
+from server.app import UnusableTable, application, open_engine, policy, validate_table
 from server.auth.tokens import mint
 from server.commands import (
     Failed,
@@ -37,7 +37,6 @@ from server.commands.execution import explain
 from server.engine import EngineRefused
 from server.execution.documents import BadManifest
 from server.gc_tuning import set_aside
-from server.http.protocol import Lean
 from server.settings import PREFIX, BadSettings, Settings, settings_help
 from server.telemetry import shared_metrics
 
@@ -73,7 +72,7 @@ def main() -> None:
     """Runs a command. An expected failure prints one readable message and exits with code 1."""
     try:
         app()
-    except (BadSettings, BadManifest, EngineRefused, Unfit, Failed) as failure:
+    except (BadSettings, BadManifest, EngineRefused, UnusableTable, Failed) as failure:
         _end(str(failure))
     except Refusal as refusal:
         _end(refusal.message)
@@ -102,7 +101,7 @@ def serve(
             signal.signal(number, lambda *_: sys.exit(0))
         served = reachable.model_copy(update={"demo": demo or settings.demo})
         address = f"http://{host}:{listening.getsockname()[1]}/graphql"
-        with asyncio.Runner(loop_factory=_uvicorn(served, None, workers).get_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=uvicorn_config(served, None, workers).get_loop_factory()) as runner:
             runner.run(_serve(settings, served, listening, address, alone=workers == 1))
         if workers > 1:
             _serve_by_many(served, listening, workers)
@@ -113,10 +112,10 @@ async def _serve(settings: Settings, served: Settings, listening: socket.socket,
     async with open_engine(served) as table:
         if settings.embedded:
             await declaration.create(table)
-        await check(table)
+        await validate_table(table)
         if served.demo:
             try:
-                await _seed_demo(Services(table, settings.seal(), policy_of(settings)))
+                await _seed_demo(Services(table, settings.seal(), policy(settings)))
             except DynamoError as error:
                 # A slow engine, such as moto, may time out here and can still serve.
                 message = f"The demo data is incomplete ({error}); `ringside demo` adds the rest."
@@ -124,7 +123,7 @@ async def _serve(settings: Settings, served: Settings, listening: socket.socket,
         listening.listen()  # from now on connections wait until the service accepts them
         out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)")
         if alone:
-            server = uvicorn.Server(_uvicorn(served, application(served, table), 1))
+            server = uvicorn.Server(uvicorn_config(served, application(served, table), 1))
             set_aside()
             await server.serve(sockets=[listening])
 
@@ -136,15 +135,14 @@ def _serve_by_many(settings: Settings, listening: socket.socket, workers: int) -
     os.environ[f"{PREFIX}INTROSPECTION"] = settings.introspection.value
     os.environ[f"{PREFIX}DEMO"] = str(settings.demo).lower()
     with shared_metrics():
-        Multiprocess(_uvicorn(settings, "server.app:from_environment", workers), sockets=[listening]).run()
+        Multiprocess(uvicorn_config(settings, "server.app:from_environment", workers), sockets=[listening]).run()
 
 
-def _uvicorn(settings: Settings, served: object, workers: int) -> uvicorn.Config:
+def uvicorn_config(settings: Settings, served: object, workers: int) -> uvicorn.Config:
     return uvicorn.Config(
         served,  # type: ignore[arg-type]
         factory=isinstance(served, str),
         workers=workers,
-        http=Lean,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -242,14 +240,14 @@ def manifest(
 ) -> None:
     """Prints the manifest of trusted documents for these files, all of which must fit the schema and the limits."""
     from schema import schema as ringside_schema
-    from server.execution.documents import Documents, Faulty, write_manifest
+    from server.execution.documents import Documents, InvalidOperation, write_manifest
 
     texts = [_read_document(file) for file in files]
     for file, text in zip(files, texts, strict=True):
         try:
             Documents(ringside_schema._schema, manifest={"": text})  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
-        except Faulty as faulty:
-            raise Failed(f"{file} is not a valid document: {faulty}") from None
+        except InvalidOperation as invalid:
+            raise Failed(f"{file} is not a valid document: {invalid}") from None
     written = write_manifest(texts)
     if out_file is None:
         print(written, end="")

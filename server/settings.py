@@ -21,7 +21,7 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from datastore.seal import Seal
-from server.auth.secret import SHORTEST_SECRET, UnreadableSecret, standing_secrets
+from server.auth.secret import MIN_SECRET_LENGTH, UnreadableSecret, load_or_create_secrets
 
 PREFIX = "RINGSIDE_"
 EMBEDDED = "embedded"
@@ -164,8 +164,8 @@ def _origins(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _long_enough(values: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
-    if any(len(value.get_secret_value()) < SHORTEST_SECRET for value in values):
-        raise ValueError(f"a secret has fewer than {SHORTEST_SECRET} characters")
+    if any(len(value.get_secret_value()) < MIN_SECRET_LENGTH for value in values):
+        raise ValueError(f"a secret has fewer than {MIN_SECRET_LENGTH} characters")
     return values
 
 
@@ -237,7 +237,7 @@ class Settings(BaseSettings):
     )
     secrets: Annotated[_Listed[SecretStr], AfterValidator(_long_enough)] = _setting(
         "Secrets that sign cookies, ballots, cursors and development tokens: comma-separated, newest first, "
-        f"each of {SHORTEST_SECRET} characters or more.",
+        f"each of {MIN_SECRET_LENGTH} characters or more.",
         write="the output of `openssl rand -base64 48`; keep the old secret after a comma until all it signed expired",
         default=(),
         shown="generated once in `RINGSIDE_DATA` if embedded; otherwise required",
@@ -372,7 +372,7 @@ class Settings(BaseSettings):
             raise BadSettings("\n".join(problems)) from None
         if not settings.secrets:
             try:
-                settings = settings._with_standing_secret()
+                settings = settings._with_stored_secrets()
             except UnreadableSecret as refusal:
                 problems.append(f"{PREFIX}SECRETS is not set, {refusal}")
         if problems:
@@ -388,10 +388,10 @@ class Settings(BaseSettings):
         """Return the seal for these secrets."""
         return Seal([secret.get_secret_value() for secret in self.secrets])
 
-    def _with_standing_secret(self) -> Self:
+    def _with_stored_secrets(self) -> Self:
         if not self.embedded:
             raise UnreadableSecret(f"and the engine is not the embedded one. Write {_write('secrets')}.")
-        secrets = _long_enough(tuple(map(SecretStr, standing_secrets(self.data))))
+        secrets = _long_enough(tuple(map(SecretStr, load_or_create_secrets(self.data))))
         return self.model_copy(update={"secrets": secrets})
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import httpx
-from fastapi import FastAPI
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from resolvers.context import Services
 from resolvers.viewer import Role
@@ -27,31 +29,59 @@ class Answered(AssertionError):
     """The answer had errors where none were expected."""
 
 
+@dataclass
+class Served:
+    """An application whose lifespan runs; its requests get the lifespan's state, as from a server."""
+
+    app: ASGIApp
+    state: dict[str, Any] = field(default_factory=dict)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.app({**scope, "state": dict(self.state)}, receive, send)
+
+
+@asynccontextmanager
+async def lifespan(app: ASGIApp) -> AsyncIterator[Served]:
+    """Starts the application, and shuts it down after the block."""
+    served = Served(app)
+    received: asyncio.Queue[Message] = asyncio.Queue()
+    sent: asyncio.Queue[Message] = asyncio.Queue()
+    running = asyncio.create_task(app({"type": "lifespan", "state": served.state}, received.get, sent.put))
+    await received.put({"type": "lifespan.startup"})
+    if (await sent.get())["type"] != "lifespan.startup.complete":
+        await running  # raises what went wrong
+    try:
+        yield served
+    finally:
+        await received.put({"type": "lifespan.shutdown"})
+        await running
+
+
 class Client:
     """Somebody who asks: a visitor with a cookie, or a member with a token."""
 
-    def __init__(self, app: FastAPI, settings: Settings, token: str | None = None) -> None:
-        self.app = app
+    def __init__(self, served: Served, settings: Settings, token: str | None = None) -> None:
+        self.served = served
         self.settings = settings
         headers = {"authorization": f"Bearer {token}"} if token else {}
         self.http = httpx.AsyncClient(
-            transport=httpx.ASGITransport(app), base_url="http://ringside.test", headers=headers, timeout=30
+            transport=httpx.ASGITransport(served), base_url="http://ringside.test", headers=headers, timeout=30
         )
 
     @property
     def services(self) -> Services:
         """What the service's requests share; for tests that must look behind the answers."""
-        services: Services = self.app.state.services
+        services: Services = self.served.state["services"]
         return services
 
     def member(self, user: str, *roles: Role, name: str | None = None, email: str | None = None) -> Client:
         """Another client, signed in."""
         token = mint(self.settings, user, name=name or user.title(), email=email, roles=roles)
-        return Client(self.app, self.settings, token)
+        return Client(self.served, self.settings, token)
 
     def visitor(self) -> Client:
         """Another client, a stranger."""
-        return Client(self.app, self.settings)
+        return Client(self.served, self.settings)
 
     async def post(self, query: str, **variables: Any) -> httpx.Response:
         return await self.http.post("/graphql", json={"query": query, "variables": variables})
@@ -81,9 +111,8 @@ class Client:
 @asynccontextmanager
 async def serving(settings: Settings) -> AsyncIterator[Client]:
     """The service of these settings in this process, its table being there."""
-    app = application(settings)
-    async with app.router.lifespan_context(app):
-        yield Client(app, settings)
+    async with lifespan(application(settings)) as served:
+        yield Client(served, settings)
 
 
 async def pages(client: Asks, query: str, *, size: int = 2, **variables: Any) -> list[Any]:

@@ -8,28 +8,31 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import strawberry
 import uvicorn
+from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from bench.services import records
 from resolvers.context import Context, Services
-from resolvers.loading.batched import batched
-from resolvers.loading.loader import Loader
+from resolvers.loading.batched import together
+from resolvers.loading.loader import Kept
 from schema.fields import described, field
 from schema.types import record_type
-from server.app import Ringside
 from server.auth.identification import Identification
 from server.execution.documents import Documents
 from server.gc_tuning import set_aside
+from server.http.endpoint import GraphQLEndpoint
 from server.http.explorer import Explorer
-from server.http.pipeline import Gate, GraphQL
-from server.http.protocol import Lean
+from server.http.fast_path import FastPath
+from server.http.pipeline import Pipeline
 from server.settings import Settings
-from server.telemetry import Metrics, NoTraces, configure_logging
+from server.telemetry import Metrics, configure_logging, with_request_ids
 
 
 async def read_users(ids: Sequence[str]) -> Mapping[str, records.User]:
@@ -44,7 +47,7 @@ async def leaderboard(_: Context, /, *, first: int) -> list[records.Row]:
     return records.ROWS[:first]
 
 
-@batched
+@together
 async def authors(ctx: Context, comments: Sequence[records.Comment], /) -> Sequence[Any]:
     return await ctx.services.profiles.load_many([comment.author_id for comment in comments])
 
@@ -107,7 +110,7 @@ class Query:
     leaderboard: list[Row] = field(leaderboard, "The best.", first="How many.")
 
 
-def application() -> Any:
+def application() -> ASGIApp:
     settings = Settings(
         dynamodb_url="http://127.0.0.1:1",
         secrets=("a secret for measuring, of length",),
@@ -119,21 +122,16 @@ def application() -> Any:
     services = Services(SimpleNamespace(), seal)  # type: ignore[arg-type] - nothing here asks the table
     # No cache across requests: every request loads its authors again, as on the other servers.
     services.profiles = Loader(read_users, fresh=True)  # type: ignore[assignment,arg-type]
-    schema = strawberry.Schema(query=Query)._schema  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
-    gate = Gate(
-        schema,
-        Documents(schema),
-        services,
-        Identification(settings, seal),
-        settings,
-        Metrics(),
-        NoTraces(),
-        asyncio.Event(),
-    )
-    app = Ringside()
-    app.direct = GraphQL(gate, Explorer()).direct
+    documents = Documents(strawberry.Schema(query=Query)._schema)  # noqa: SLF001 - where Strawberry keeps graphql-core's
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        identification = Identification(settings, seal)
+        yield {"pipeline": Pipeline(documents, services, identification, settings, Metrics(), None, asyncio.Event())}
+
+    graphql = GraphQLEndpoint(Explorer())
     set_aside()
-    return app
+    return with_request_ids(FastPath(FastAPI(lifespan=lifespan), "/graphql", graphql))
 
 
 if __name__ == "__main__":
@@ -141,7 +139,6 @@ if __name__ == "__main__":
         application(),
         host="127.0.0.1",
         port=int(sys.argv[1]),
-        http=Lean,
         log_config=None,
         access_log=False,
         server_header=False,

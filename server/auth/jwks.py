@@ -1,7 +1,7 @@
-"""The public keys of an OIDC provider: fetched without blocking, kept, and asked for again only so often.
+"""The public keys of an OIDC provider (JWKS): fetched without blocking, cached, and refetched with a cooldown.
 
-Keys are refreshed in the background when they are old, and at once when a token names one that is not there, but
-never more than once in COOLDOWN seconds, whatever strangers send. While the provider is away the last keys stand.
+Old keys are refreshed in the background. A token that names an unknown key causes a fetch at once, but at most one in
+COOLDOWN seconds, whatever clients send. While the provider does not answer, the last keys stay in use.
 """
 
 import asyncio
@@ -16,47 +16,47 @@ import structlog
 from jwt import PyJWK, PyJWTError
 
 from datastore.dynamo import SingleFlight, shared_context
-from server.auth.tokens import KeysUnavailable
+from server.auth.errors import KeysUnavailable
 
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
 
-FRESH = 300.0
-"""Seconds after which keys are refreshed in the background."""
+FRESH_SECONDS = 300.0
+"""After these, keys are refreshed in the background."""
 
-STALE = 86_400.0
-"""Seconds after which keys that could not be refreshed are no longer believed."""
+STALE_SECONDS = 86_400.0
+"""After these, keys that could not be refreshed are no longer used."""
 
 COOLDOWN = KeysUnavailable.retry_after
-"""Seconds between two fetches at the least; a key that the provider has just made waits no longer than this."""
+"""Seconds, at least, between two fetches. A key that the provider has just made waits no longer than this."""
 
-PATIENCE = 5.0
-"""Seconds for one fetch, from the connection to the last byte."""
+FETCH_SECONDS = 5.0
+"""For one fetch, from the connection to the last byte."""
 
-LARGEST = 262_144
-"""Bytes: some hundred keys, where a provider has two or three."""
+MAX_BYTES = 262_144
+"""Some hundred keys; a provider has two or three."""
 
 log = structlog.get_logger("ringside.oidc")
 
 
-class KeySet:
-    """What is known of the provider's keys."""
+class JWKS:
+    """The signing keys at a provider's address."""
 
     def __init__(self, url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._url = url
         self._clock = clock
         self._keys: list[PyJWK] = []
         self._fetched_at = 0.0
-        self._not_before = float("-inf")
+        self._next_fetch_at = float("-inf")
         self._fetches: SingleFlight[str, None] = SingleFlight(shared_context)
         self._http: httpx.AsyncClient | None = None
 
     async def find(self, kid: str | None, algorithm: str) -> PyJWK | None:
-        """Return the key that a token names; without a name, the only one that fits its algorithm."""
-        if not self._known():
+        """The key with an id; without an id, the only key of the algorithm. KeysUnavailable if there are none yet."""
+        if not self._usable():
             await self._refreshed()
-            if not self._known():
+            if not self._usable():
                 raise KeysUnavailable
-        elif self._age() > FRESH and self._may_fetch():
+        elif self._age() > FRESH_SECONDS and self._may_fetch():
             self._fetches.begin(self._url, self._fetch)
         key = self._pick(kid, algorithm)
         if key is None and await self._refreshed():
@@ -64,7 +64,7 @@ class KeySet:
         return key
 
     async def close(self) -> None:
-        """End a fetch under way and the connection behind it."""
+        """Cancels a fetch under way and closes its connection."""
         await self._fetches.close()
         if self._http:
             await self._http.aclose()
@@ -72,29 +72,29 @@ class KeySet:
     def _age(self) -> float:
         return self._clock() - self._fetched_at
 
-    def _known(self) -> bool:
-        return bool(self._keys) and self._age() < STALE
+    def _usable(self) -> bool:
+        return bool(self._keys) and self._age() < STALE_SECONDS
 
     def _pick(self, kid: str | None, algorithm: str) -> PyJWK | None:
-        fitting = [key for key in self._keys if key.algorithm_name == algorithm and kid in (None, key.key_id)]
-        return fitting[0] if len(fitting) == 1 or (fitting and kid is not None) else None
+        matching = [key for key in self._keys if key.algorithm_name == algorithm and kid in (None, key.key_id)]
+        return matching[0] if len(matching) == 1 or (matching and kid is not None) else None
 
     async def _refreshed(self) -> bool:
-        """Wait for a fetch, if one is due or under way."""
+        """Waits for a fetch, if one is due or under way."""
         if not self._may_fetch():
             return False
         await self._fetches.run(self._url, self._fetch)
         return True
 
     def _may_fetch(self) -> bool:
-        return self._url in self._fetches or self._clock() >= self._not_before
+        return self._url in self._fetches or self._clock() >= self._next_fetch_at
 
     async def _fetch(self) -> None:
-        self._not_before = self._clock() + COOLDOWN
+        self._next_fetch_at = self._clock() + COOLDOWN
         try:
-            async with asyncio.timeout(PATIENCE):
-                keys = _usable(orjson.loads(await self._download()))
-        except Exception as error:  # noqa: BLE001 - whatever a foreign server does, the keys at hand stand
+            async with asyncio.timeout(FETCH_SECONDS):
+                keys = _signing_keys(orjson.loads(await self._download()))
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong at the provider, the last keys stay in use
             log.warning("oidc keys not fetched", url=self._url, error=type(error).__name__, reason=str(error))
             return
         if not keys:
@@ -103,23 +103,22 @@ class KeySet:
         self._keys, self._fetched_at = keys, self._clock()
 
     async def _download(self) -> bytes:
-        self._http = self._http or httpx.AsyncClient(timeout=PATIENCE, follow_redirects=False)
+        self._http = self._http or httpx.AsyncClient(timeout=FETCH_SECONDS, follow_redirects=False)
         body = bytearray()
-        async with self._http.stream("GET", self._url, headers={"accept": "application/json"}) as answer:
-            answer.raise_for_status()
-            async for piece in answer.aiter_bytes():
-                body += piece
-                if len(body) > LARGEST:
-                    message = f"more than {LARGEST} bytes of keys"
-                    raise ValueError(message)
+        async with self._http.stream("GET", self._url, headers={"accept": "application/json"}) as response:
+            response.raise_for_status()
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > MAX_BYTES:
+                    raise ValueError(f"more than {MAX_BYTES} bytes of keys")
         return bytes(body)
 
 
-def _usable(document: Any) -> list[PyJWK]:
-    """Return the public signing keys of the pinned algorithms; what is not understood is left out."""
+def _signing_keys(document: Any) -> list[PyJWK]:
+    """The public signing keys of the accepted algorithms, without those that cannot be parsed."""
     keys = []
-    for key in document["keys"]:
+    for entry in document["keys"]:
         with suppress(PyJWTError, ValueError, TypeError, KeyError, AttributeError):
-            if key.get("use", "sig") == "sig" and (usable := PyJWK(key)).algorithm_name in ALGORITHMS:
-                keys.append(usable)
+            if entry.get("use", "sig") == "sig" and (key := PyJWK(entry)).algorithm_name in ALGORITHMS:
+                keys.append(key)
     return keys

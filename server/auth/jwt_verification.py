@@ -1,17 +1,13 @@
-"""What proves a token: the signature of one of our secrets, or of the provider's keys. The rules stand in tokens.py."""
+"""Verifies a token's signature, by one of our secrets or the provider's keys. tokens.py has the rules of claims."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jwt
 from jwt.exceptions import InvalidSubjectError
 
-from server.auth.jwks import ALGORITHMS, KeySet
-from server.auth.tokens import Unauthenticated
-
-if TYPE_CHECKING:
-    from server.settings import Settings
+from server.auth.errors import Unauthenticated
+from server.auth.jwks import ALGORITHMS, JWKS
+from server.settings import Settings
 
 _REASONS: dict[type[Exception], str] = {
     jwt.InvalidSignatureError: "The token was not signed by a key known here, or was altered.",
@@ -22,48 +18,48 @@ _REASONS: dict[type[Exception], str] = {
 }
 
 
-class Proof:
-    """Opens the tokens that these settings take."""
+class JWTVerifier:
+    """Verifies the tokens that these settings accept."""
 
     def __init__(self, settings: Settings) -> None:
         self._secrets = [secret.get_secret_value().encode() for secret in settings.secrets]
-        self._keys = KeySet(settings.jwks_url) if settings.jwks_url else None
+        self._jwks = JWKS(settings.jwks_url) if settings.jwks_url else None
         self._audience, self._issuer = settings.jwt_audience, settings.jwt_issuer
 
     async def close(self) -> None:
-        """Let go of the provider's connection."""
-        if self._keys:
-            await self._keys.close()
+        """Closes the connection to the identity provider."""
+        if self._jwks:
+            await self._jwks.close()
 
     async def claims(self, token: str) -> dict[str, Any]:
-        """Return the claims, or raise Unauthenticated, or KeysUnavailable when the provider cannot be asked."""
+        """The verified claims, or Unauthenticated, or KeysUnavailable when the provider does not answer."""
         try:
-            return await self._by_provider(token, self._keys) if self._keys else self._by_secret(token)
+            return await self._verify_by_provider(token, self._jwks) if self._jwks else self._verify_by_secret(token)
         except jwt.MissingRequiredClaimError as error:
             raise Unauthenticated(f"The token has no {error.claim}.") from None
         except jwt.PyJWTError as error:
             raise Unauthenticated(_REASONS.get(type(error), "The token is not a JSON Web Token.")) from None
-        except (ValueError, RecursionError):  # lone surrogates, numbers of thousands of digits, endless brackets
+        except (ValueError, RecursionError):  # lone surrogates, numbers of thousands of digits, deep nesting
             raise Unauthenticated("The token is not a JSON Web Token.") from None
 
-    def _by_secret(self, token: str) -> dict[str, Any]:
+    def _verify_by_secret(self, token: str) -> dict[str, Any]:
         for secret in self._secrets[:-1]:
             try:
-                return self._decoded(token, secret, ("HS256",))
+                return self._decode(token, secret, ("HS256",))
             except jwt.InvalidSignatureError:
                 continue
-        return self._decoded(token, self._secrets[-1], ("HS256",))
+        return self._decode(token, self._secrets[-1], ("HS256",))
 
-    async def _by_provider(self, token: str, keys: KeySet) -> dict[str, Any]:
+    async def _verify_by_provider(self, token: str, jwks: JWKS) -> dict[str, Any]:
         header = jwt.get_unverified_header(token)
         if header.get("alg") not in ALGORITHMS:
             raise jwt.InvalidAlgorithmError
-        key = await keys.find(header.get("kid"), header["alg"])
+        key = await jwks.find(header.get("kid"), header["alg"])
         if key is None:
             raise jwt.InvalidSignatureError
-        return self._decoded(token, key, ALGORITHMS)
+        return self._decode(token, key, ALGORITHMS)
 
-    def _decoded(self, token: str, key: bytes | jwt.PyJWK, algorithms: tuple[str, ...]) -> dict[str, Any]:
+    def _decode(self, token: str, key: bytes | jwt.PyJWK, algorithms: tuple[str, ...]) -> dict[str, Any]:
         return jwt.decode(
             token,
             key,
@@ -74,7 +70,7 @@ class Proof:
                 "require": ["sub", "exp"],
                 "verify_aud": self._audience is not None,
                 "verify_iss": self._issuer is not None,
-                # Times are checked by _expiry, against a clock that tests can move. An iat in the future is no crime.
+                # tokens.py checks times, against a clock that tests can move. An iat in the future is accepted.
                 "verify_exp": False,
                 "verify_nbf": False,
                 "verify_iat": False,

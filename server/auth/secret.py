@@ -1,4 +1,4 @@
-"""The secret of an embedded deployment: made once, kept beside its data, the same after every restart."""
+"""The secret of an embedded deployment: created once, stored with its data, the same after every restart."""
 
 import os
 import secrets
@@ -6,20 +6,20 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-SHORTEST_SECRET = 32
-"""Characters: as long as the SHA-256 key it becomes."""
+MIN_SECRET_LENGTH = 32
+"""Characters: the length of the SHA-256 key that it becomes."""
 
 
 class UnreadableSecret(Exception):
-    """The file with the secret can be neither read nor made."""
+    """The file with the secret can be neither read nor created."""
 
 
-def standing_secrets(folder: Path) -> list[str]:
-    """Return the secrets in the folder's file, newest first; make the file if there is none."""
+def load_or_create_secrets(folder: Path) -> list[str]:
+    """The secrets in the folder's file, newest first. Creates the file if there is none."""
     path = folder / "secret"
     try:
         if not path.exists():
-            _make(path)
+            _create(path)
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not text"
@@ -27,17 +27,17 @@ def standing_secrets(folder: Path) -> list[str]:
             f"and {path} can be neither read nor made ({reason}). Let this user write to the folder, or set another "
             "RINGSIDE_DATA."
         ) from error
-    found = [secret.strip() for secret in text.split(",")]
-    if any(len(secret) < SHORTEST_SECRET for secret in found):
+    stored = [secret.strip() for secret in text.split(",")]
+    if any(len(secret) < MIN_SECRET_LENGTH for secret in stored):
         raise UnreadableSecret(
-            f"and {path} holds a secret of fewer than {SHORTEST_SECRET} characters. Delete the file, and a new one is "
-            "made; cookies and tokens signed before are then refused."
+            f"and {path} holds a secret of fewer than {MIN_SECRET_LENGTH} characters. Delete the file, and a new one "
+            "is made; cookies and tokens signed before are then refused."
         )
-    return found
+    return stored
 
 
-def _make(path: Path) -> None:
-    """Write the whole file first, then give it its name, unless another process was quicker: then its secret stands."""
+def _create(path: Path) -> None:
+    """Writes the file in full before it gets its name. If another process was faster, its secret is used."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile("w", dir=path.parent, prefix=".secret-") as whole:  # 0600 from its first byte
         whole.write(secrets.token_urlsafe(48) + "\n")

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from datastore.dynamo import declaration
 from resolvers.context import Services
-from server.app import check, open_engine, policy_of
+from server.app import open_engine, policy, validate_table
 from server.engine import EngineInUse, beside
 from server.settings import Settings
 
@@ -51,8 +51,8 @@ def run_with_services(work: Callable[[Services], Awaitable[T]]) -> T:
         async with open_engine(reachable) as table:
             if settings.embedded:
                 await declaration.create(table)
-            await check(table)
-            services = Services(table, settings.seal(), policy_of(settings))
+            await validate_table(table)
+            services = Services(table, settings.seal(), policy(settings))
             try:
                 return await work(services)
             finally:

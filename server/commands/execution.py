@@ -12,7 +12,7 @@ from graphql import ExecutionResult
 from schema import schema
 from server.commands import Failed
 from server.compiler import Fallback
-from server.execution.documents import Documents, Faulty
+from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
 
 
 def explain(
@@ -32,9 +32,9 @@ def explain(
         raise Failed("--variables is not a JSON object.")
     documents = Documents(schema._schema)  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
     try:
-        chosen = documents.operation(text, operation, introspection=True)
-    except Faulty as faulty:
-        raise Failed(str(faulty)) from None
+        chosen = documents.operation(GraphQLRequest(text, operation, values), introspection=True)
+    except InvalidOperation as invalid:
+        raise Failed(str(invalid)) from None
     prepared = chosen.compiled.prepare(values, suggestions=True)
     if isinstance(prepared, Fallback):
         raise Failed(f"graphql-core executes this operation: {prepared.reason}.")

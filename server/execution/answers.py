@@ -1,23 +1,21 @@
-"""Running an operation, and wording what went wrong in it.
+"""Runs operations, and formats their errors for the client.
 
-A refusal becomes a GraphQL error with its code; a table that does not answer becomes UNAVAILABLE; a fault of this
-program, such as a call that the table does not take, becomes INTERNAL with the request's id and nothing else, and goes
-to the log in full.
+A refusal becomes a GraphQL error with its code; a table that does not answer becomes UNAVAILABLE. Any other exception,
+such as a call that the table rejects, is a fault of the service: it is logged in full, and the client gets INTERNAL.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from inspect import isawaitable
-from typing import Any
+from typing import Any, Self
 
 import structlog
 from graphql import (
     ExecutionResult,
     GraphQLError,
-    GraphQLSchema,
     create_source_event_stream,
     execute,
     map_source_to_response_event,
@@ -32,40 +30,46 @@ from server.execution.documents import Operation
 
 _log = structlog.get_logger("ringside.graphql")
 
-_CODES_OF_QUERIES = {"INVALID_INPUT": "BAD_USER_INPUT"}
+_QUERY_CODES = {"INVALID_INPUT": "BAD_USER_INPUT"}
 
 
 @dataclass(slots=True)
 class Answer:
-    """What is sent back. `started` is False when the operation never ran: `data` is then left out altogether."""
+    """The response to an operation."""
 
     data: dict[str, Any] | None = None
     errors: list[dict[str, Any]] = field(default_factory=list)
     extensions: dict[str, Any] = field(default_factory=dict)
-    started: bool = True
-    mark: str | None = None
-    """Where a stream stands with this event, for clients that come back."""
+    executed: bool = True
+    """False if execution never began: the body then has no `data` at all."""
+    event_id: str | None = None
+    """The position in a stream, which a client that reconnects sends back."""
+
+    @classmethod
+    def from_result(cls, result: Any, ctx: Context) -> Self:
+        if result.errors is None:
+            return cls(result.data, [], ctx.notes, event_id=ctx.mark)
+        errors = [format_error(error) for error in result.errors]
+        # If coercing the variables failed, no error has a path, and data is absent rather than null.
+        executed = result.data is not None or any("path" in error for error in errors)
+        return cls(result.data, errors, ctx.notes, executed, ctx.mark)
+
+    @classmethod
+    def not_executed(cls, *errors: GraphQLError) -> Self:
+        return cls(errors=[format_error(error) for error in errors], executed=False)
 
     def body(self) -> dict[str, Any]:
         body: dict[str, Any] = {}
         if self.errors:
             body["errors"] = self.errors
-        if self.started:
+        if self.executed:
             body["data"] = self.data
         if self.extensions:
             body["extensions"] = self.extensions
         return body
 
-    @property
-    def outcome(self) -> str:
-        """For metrics and logs: ok, or the code of the first error."""
-        if not self.errors:
-            return "ok"
-        return str(self.errors[0].get("extensions", {}).get("code", "error")).lower()
-
 
 async def run(
-    schema: GraphQLSchema,
     operation: Operation,
     variables: Mapping[str, Any],
     ctx: Context,
@@ -73,15 +77,15 @@ async def run(
     suggestions: bool,
     fell_back: Callable[[str], None] = lambda _: None,
 ) -> Answer:
-    """A query or a mutation, executed: by its compiled code, or by graphql-core if it cannot be compiled."""
+    """The answer of a query or mutation, by its compiled code, or by graphql-core if it cannot be compiled."""
     prepared = operation.compiled.prepare(variables, suggestions=suggestions)
     if isinstance(prepared, PreparedOperation):
-        return answer_of(await prepared.execute(ctx), ctx)
+        return Answer.from_result(await prepared.execute(ctx), ctx)
     if isinstance(prepared, ExecutionResult):
-        return answer_of(prepared, ctx)
+        return Answer.from_result(prepared, ctx)
     fell_back(prepared.reason)
     result = execute(
-        schema,
+        operation.schema,
         operation.document,
         context_value=ctx,
         variable_values=dict(variables),
@@ -90,22 +94,21 @@ async def run(
     )
     if isawaitable(result):
         result = await result
-    return answer_of(result, ctx)
+    return Answer.from_result(result, ctx)
 
 
-async def events(
-    schema: GraphQLSchema,
+async def subscribe(
     operation: Operation,
     variables: Mapping[str, Any],
     ctx: Context,
     *,
     suggestions: bool,
     fell_back: Callable[[str], None] = lambda _: None,
-) -> Answer | AsyncIterator[Answer]:
-    """A subscription: its events, or an answer that says why there are none."""
+) -> Answer | AsyncGenerator[Answer, None]:
+    """The events of a subscription, or the answer that says why there are none."""
     prepared = operation.compiled.prepare(variables, suggestions=suggestions)
     executor = Executor.build(
-        schema,
+        operation.schema,
         operation.document,
         None,
         ctx,
@@ -114,45 +117,31 @@ async def events(
         hide_suggestions=not suggestions,
     )
     if isinstance(executor, list):
-        return answer_of(ExecutionResult(None, executor), ctx)
+        return Answer.from_result(ExecutionResult(None, executor), ctx)
     source = create_source_event_stream(executor)
     if isawaitable(source):
         source = await source
     if isinstance(source, ExecutionResult):
-        return answer_of(source, ctx)
+        return Answer.from_result(source, ctx)
     if isinstance(prepared, Fallback):
         fell_back(prepared.reason)
     if isinstance(prepared, PreparedOperation):
-        return _each(map_source_to_response_event(executor, source, prepared.execute_event), ctx)
-    return _each(map_source_to_response_event(executor, source), ctx)
+        return _answers(map_source_to_response_event(executor, source, prepared.execute_event), ctx)
+    return _answers(map_source_to_response_event(executor, source), ctx)
 
 
-async def _each(source: Any, ctx: Context) -> AsyncIterator[Answer]:
+async def _answers(results: Any, ctx: Context) -> AsyncGenerator[Answer, None]:
     try:
-        async for result in source:
-            yield answer_of(result, ctx)
+        async for result in results:
+            yield Answer.from_result(result, ctx)
     except (Refusal, BadKey, DynamoError) as error:
-        # Raised by the stream itself, not by a field of one event: the last that the client hears.
-        yield refused(GraphQLError("The stream ended.", original_error=error))
+        # Raised by the stream itself, not by a field of one event: it is the client's last event.
+        yield Answer.not_executed(GraphQLError("The stream ended.", original_error=error))
     finally:
-        await source.aclose()
+        await results.aclose()
 
 
-def answer_of(result: Any, ctx: Context) -> Answer:
-    if result.errors is None:
-        return Answer(result.data, [], ctx.notes, mark=ctx.mark)
-    errors = [worded(error) for error in result.errors]
-    # Data is absent, not null, when coercing the variables failed: no error then has a path.
-    started = result.data is not None or any("path" in error for error in errors)
-    return Answer(result.data, errors, ctx.notes, started=started, mark=ctx.mark)
-
-
-def refused(*errors: GraphQLError) -> Answer:
-    """The answer to an operation that was not begun."""
-    return Answer(errors=[worded(error) for error in errors], started=False)
-
-
-def worded(error: GraphQLError) -> dict[str, Any]:
+def format_error(error: GraphQLError) -> dict[str, Any]:
     """An error as the client sees it."""
     cause = error.original_error
     while isinstance(cause, GraphQLError) and cause.original_error is not None:
@@ -161,13 +150,14 @@ def worded(error: GraphQLError) -> dict[str, Any]:
     if cause is None or isinstance(cause, GraphQLError):
         formatted["extensions"] = {"code": "BAD_USER_INPUT", **(error.extensions or {})}
         return formatted
-    formatted["message"], formatted["extensions"] = _explained(cause)
+    formatted["message"], formatted["extensions"] = _describe(cause)
     return formatted
 
 
-def _explained(cause: BaseException) -> tuple[str, dict[str, Any]]:
+def _describe(cause: BaseException) -> tuple[str, dict[str, Any]]:
+    """The message and extensions for an exception of a resolver; unexpected ones are logged."""
     if isinstance(cause, Refusal):
-        extensions: dict[str, Any] = {"code": _CODES_OF_QUERIES.get(cause.code, cause.code)}
+        extensions: dict[str, Any] = {"code": _QUERY_CODES.get(cause.code, cause.code)}
         if cause.retry_after is not None:
             extensions["retryAfterSeconds"] = cause.retry_after
         if cause.path:

@@ -1,7 +1,7 @@
-"""From a text to an operation that may run: parsed, limited and validated once, then kept.
+"""Turns a request's text into an operation that may run: parsed, limited, validated, and cached for the next request.
 
-Only what passed every check is kept, so nobody can fill the cache with rubbish; it is bounded by number and by size.
-With trusted documents (a manifest), nothing else is ever parsed on behalf of a client.
+Only documents that passed every check are cached, so invalid ones cannot fill the cache. It is bounded by their number
+and size. With a manifest of trusted documents, no other document is ever parsed.
 """
 
 from __future__ import annotations
@@ -28,16 +28,28 @@ from graphql import (
 )
 
 from server.compiler import CompiledOperation
-from server.execution.limits import Cost, Limits, check_depth, check_names, check_nesting, cost_of
+from server.execution.limits import Cost, Limits, check_counts, check_depth, check_nesting
 
-MOST_DOCUMENTS = 500
-"""A document of a page keeps about 46 KB and its compiled operation 25 KB, so all of them stay below 40 MB."""
-MOST_CHARACTERS = 8_000_000
-MOST_ERRORS = 10
+MAX_DOCUMENTS = 500
+"""A cached document of a page takes about 46 KB and its compiled operation 25 KB, so all of them stay below 40 MB."""
+MAX_CHARACTERS = 8_000_000
+MAX_ERRORS = 10
 
 
-class Faulty(Exception):
-    """A document that does not run, with the errors to answer with."""
+@dataclass(slots=True, eq=False)
+class GraphQLRequest:
+    """The parameters of a request, whichever protocol it came by."""
+
+    query: str | None
+    operation_name: str | None = None
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    document_id: str | None = None
+    wants_plan: bool = False
+    """Whether the client asks how the answer was made: `"extensions": {"plan": true}`."""
+
+
+class InvalidOperation(Exception):
+    """An operation that must not run, with the errors to answer."""
 
     def __init__(self, *errors: GraphQLError) -> None:
         super().__init__("; ".join(error.message for error in errors))
@@ -48,11 +60,12 @@ class Faulty(Exception):
 class Operation:
     """One operation of a document, ready to run."""
 
+    schema: GraphQLSchema = field(compare=False, repr=False)
     document: DocumentNode
     hash: str
     name: str | None
     kind: OperationType
-    cost: Cost
+    cost: Cost = field(compare=False, repr=False)
     trusted: bool
     compiled: CompiledOperation = field(compare=False, repr=False)
 
@@ -60,80 +73,75 @@ class Operation:
 @dataclass(frozen=True, slots=True)
 class _Document:
     operations: Mapping[str | None, Operation]
+    """By name; the only operation of a document also under None."""
     size: int
 
 
 class Documents:
-    """The documents this process has met and may run."""
+    """The documents that this process may run, and its cache of those that it has checked."""
 
     def __init__(
         self, schema: GraphQLSchema, limits: Limits | None = None, *, manifest: Mapping[str, str] | None = None
     ) -> None:
         self._schema = schema
         self._limits = limits or Limits()
-        self._kept: OrderedDict[tuple[str, bool], _Document] = OrderedDict()
-        self._characters = 0
+        self._cached: OrderedDict[tuple[str | None, bool], _Document] = OrderedDict()
+        self._cached_characters = 0
         self._trusted: dict[str, _Document] | None = None
         if manifest is not None:
             self._trusted = {
-                key: self._checked(text, key, introspection=True, trusted=True) for key, text in manifest.items()
+                key: self._check(text, key, introspection=True, trusted=True) for key, text in manifest.items()
             }
             for document in self._trusted.values():
                 for operation in document.operations.values():
                     operation.compiled.compile_ahead()
 
     @property
-    def only_trusted(self) -> bool:
-        return self._trusted is not None
-
-    @property
-    def trusted_names(self) -> list[str]:
-        """The operations of the manifest, by name."""
+    def trusted_names(self) -> set[str]:
+        """The names of the manifest's operations."""
         documents = (self._trusted or {}).values()
-        return [name for document in documents for name in document.operations if name is not None]
+        return {name for document in documents for name in document.operations if name is not None}
 
-    def operation(
-        self, text: str | None, name: str | None, *, key: str | None = None, introspection: bool
-    ) -> Operation:
-        """The operation a request asks for, or Faulty."""
-        return _chosen(self._document(text, key, introspection=introspection), name)
+    def operation(self, request: GraphQLRequest, *, introspection: bool) -> Operation:
+        """The operation that a request asks for, within the limits with its variables; otherwise InvalidOperation."""
+        key = (request.query, introspection)
+        document = self._cached.get(key)
+        if document is None:
+            document = self._find(request, introspection=introspection)
+        else:
+            self._cached.move_to_end(key)
+        operation = document.operations.get(request.operation_name)
+        if operation is None:
+            raise _bad_input(_unknown_operation(document, request.operation_name))
+        cost = operation.cost(request.variables)
+        if cost > self._limits.complexity:
+            raise _bad_input(
+                f"This operation asks for up to {cost} fields; at most {self._limits.complexity} are answered at once. "
+                "Ask for smaller pages (`first`), or for less inside of them."
+            )
+        return operation
 
-    def _document(self, text: str | None, key: str | None, *, introspection: bool) -> _Document:
+    def _find(self, request: GraphQLRequest, *, introspection: bool) -> _Document:
+        """A document of the manifest, or one that is checked now and cached."""
         if self._trusted is not None:
-            found = self._trusted.get(key or hash_of(text or ""))
-            if found is None:
-                raise Faulty(
-                    _fault("Only the documents of this deployment's manifest are run, and this is none of them.")
-                )
-            return found
+            trusted = self._trusted.get(request.document_id or hash_of(request.query or ""))
+            if trusted is None:
+                raise _bad_input("Only the documents of this deployment's manifest are run, and this is none of them.")
+            return trusted
+        text = request.query
         if text is None:
-            raise Faulty(_fault("There is no `query` in the request."))
-        place = (text, introspection)
-        kept = self._kept.get(place)
-        if kept is not None:
-            self._kept.move_to_end(place)
-            return kept
-        document = self._checked(text, hash_of(text), introspection=introspection, trusted=False)
-        self._keep(place, document)
+            raise _bad_input("There is no `query` in the request.")
+        document = self._check(text, hash_of(text), introspection=introspection, trusted=False)
+        self._cached[text, introspection] = document
+        self._cached_characters += document.size
+        while len(self._cached) > MAX_DOCUMENTS or self._cached_characters > MAX_CHARACTERS:
+            _, oldest = self._cached.popitem(last=False)
+            self._cached_characters -= oldest.size
         return document
 
-    def _keep(self, place: tuple[str, bool], document: _Document) -> None:
-        self._kept[place] = document
-        self._characters += document.size
-        while len(self._kept) > MOST_DOCUMENTS or self._characters > MOST_CHARACTERS:
-            _, oldest = self._kept.popitem(last=False)
-            self._characters -= oldest.size
-
-    def _checked(self, text: str, key: str, *, introspection: bool, trusted: bool) -> _Document:
-        document = self._parsed(text)
-        try:
-            check_names(document, self._limits)
-        except GraphQLError as error:
-            raise Faulty(error) from None
-        rules = specified_rules if introspection else (*specified_rules, NoSchemaIntrospectionCustomRule)
-        errors = validate(self._schema, document, rules, max_errors=MOST_ERRORS, hide_suggestions=not introspection)
-        if errors:
-            raise Faulty(*(_coded(error, "GRAPHQL_VALIDATION_FAILED") for error in errors))
+    def _check(self, text: str, key: str, *, introspection: bool, trusted: bool) -> _Document:
+        document = self._parse(text)
+        self._validate(document, introspection=introspection)
         fragments = {
             definition.name.value: definition
             for definition in document.definitions
@@ -146,48 +154,47 @@ class Documents:
                 try:
                     check_depth(definition, fragments, self._limits)
                 except GraphQLError as error:
-                    raise Faulty(error) from None
+                    raise InvalidOperation(error) from None
                 compiled = CompiledOperation(self._schema, document, definition)
-                cost = cost_of(definition, fragments)
-                operations[name] = Operation(document, key, name, definition.operation, cost, trusted, compiled)
+                cost = Cost(definition, fragments)
+                operations[name] = Operation(
+                    self._schema, document, key, name, definition.operation, cost, trusted, compiled
+                )
+        if len(operations) == 1:
+            operations[None] = next(iter(operations.values()))
         return _Document(operations, len(text))
 
-    def _parsed(self, text: str) -> DocumentNode:
+    def _parse(self, text: str) -> DocumentNode:
         try:
             check_nesting(text, self._limits)
             return parse(text, max_tokens=self._limits.tokens, no_location=False)
         except GraphQLError as error:
-            raise Faulty(_coded(error, "GRAPHQL_PARSE_FAILED")) from None
+            raise InvalidOperation(_with_code(error, "GRAPHQL_PARSE_FAILED")) from None
 
-    def check_cost(self, operation: Operation, variables: Mapping[str, Any]) -> None:
-        """Per request: complexity depends on the page sizes in the variables."""
-        most = self._limits.complexity
-        cost = operation.cost(variables)
-        if cost > most:
-            message = (
-                f"This operation asks for up to {cost} fields; at most {most} are answered at once. "
-                "Ask for smaller pages (`first`), or for less inside of them."
-            )
-            raise Faulty(_fault(message))
+    def _validate(self, document: DocumentNode, *, introspection: bool) -> None:
+        try:
+            check_counts(document, self._limits)
+        except GraphQLError as error:
+            raise InvalidOperation(error) from None
+        rules = specified_rules if introspection else (*specified_rules, NoSchemaIntrospectionCustomRule)
+        errors = validate(self._schema, document, rules, max_errors=MAX_ERRORS, hide_suggestions=not introspection)
+        if errors:
+            raise InvalidOperation(*(_with_code(error, "GRAPHQL_VALIDATION_FAILED") for error in errors))
 
 
-def _chosen(document: _Document, name: str | None) -> Operation:
-    operations = document.operations
+def _unknown_operation(document: _Document, name: str | None) -> str:
     if name is not None:
-        if name not in operations:
-            raise Faulty(_fault(f"There is no operation called {name!r} in the document."))
-        return operations[name]
-    if len(operations) != 1:
-        many = "several operations: say which with `operationName`" if operations else "no operation"
-        raise Faulty(_fault(f"The document has {many}."))
-    return next(iter(operations.values()))
+        return f"There is no operation called {name!r} in the document."
+    if document.operations:
+        return "The document has several operations: say which with `operationName`."
+    return "The document has no operation."
 
 
-def _fault(message: str) -> GraphQLError:
-    return GraphQLError(message, extensions={"code": "BAD_USER_INPUT"})
+def _bad_input(message: str) -> InvalidOperation:
+    return InvalidOperation(GraphQLError(message, extensions={"code": "BAD_USER_INPUT"}))
 
 
-def _coded(error: GraphQLError, code: str) -> GraphQLError:
+def _with_code(error: GraphQLError, code: str) -> GraphQLError:
     if not error.extensions:
         error.extensions = {"code": code}
     return error
@@ -206,22 +213,19 @@ def read_manifest(path: Path) -> Mapping[str, str]:
     try:
         manifest = orjson.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        message = f"The manifest {path} cannot be read as JSON: {error}"
-        raise BadManifest(message) from None
+        raise BadManifest(f"The manifest {path} cannot be read as JSON: {error}") from None
     if not isinstance(manifest, dict) or not all(isinstance(text, str) for text in manifest.values()):
-        message = f"The manifest {path} is not an object from hashes to documents."
-        raise BadManifest(message)
+        raise BadManifest(f"The manifest {path} is not an object from hashes to documents.")
     trusted = {}
     for key, text in manifest.items():
         bare = key.removeprefix("sha256:")
         if bare != hash_of(text):
-            message = f"The manifest {path} has a document under {key}, but its SHA-256 is {hash_of(text)}."
-            raise BadManifest(message)
+            raise BadManifest(f"The manifest {path} has a document under {key}, but its SHA-256 is {hash_of(text)}.")
         trusted[bare] = text
     return trusted
 
 
 def write_manifest(texts: Iterable[str]) -> str:
-    """The manifest of these documents, as `read_manifest` takes it."""
+    """A manifest of these documents that `read_manifest` reads."""
     manifest = {f"sha256:{hash_of(text)}": text for text in texts}
     return orjson.dumps(manifest, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()

@@ -1,20 +1,21 @@
-"""What an operation may cost before it runs: bounded on its text, on its tree, and on the objects it asks for.
+"""Limits of an operation, checked before it runs: on its text, its syntax tree, and the objects that it asks for.
 
-Order matters. Brackets are counted before the parser recurses; names are counted before validation, whose comparison
-of equal response names is quadratic; depth and complexity need fragments without cycles, so they follow validation.
+The order matters. Brackets are counted before parsing, because the parser recurses. Names are counted before
+validation, which compares fields of the same name pair by pair. Depth and complexity need fragments without cycles, so
+they follow validation.
 
-Complexity: every field counts 1; what is inside a field with page arguments counts once per object asked for
-(`first` or `last`, 20 unless given), inside a list of ids once per id. The sum is a function of the variables, so it is
-made once per document and computed per request.
+Complexity: every field counts 1. The fields inside a field with page arguments count once for each object asked for
+(`first` or `last`, 20 by default), those inside a field with a list of ids once for each id. `Cost` is built once for
+each operation and evaluated with the variables of each request.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from graphql import (
     DocumentNode,
@@ -31,7 +32,6 @@ from graphql import (
 )
 
 Variables: TypeAlias = Mapping[str, Any]
-Cost: TypeAlias = Callable[[Variables], int]
 
 _STRINGS_AND_COMMENTS = re.compile(r'"""(?:[^"\\]|\\"""|\\|"(?!""))*"""|"(?:[^"\\\n]|\\.)*"|#[^\n\r]*')
 _BRACKETS = re.compile(r"[{}()\[\]]")
@@ -41,7 +41,7 @@ _PAGE_SIZE = 20
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds of one deployment. The defaults let GraphiQL's introspection and any screen of the examples pass."""
+    """The limits of a deployment. With the defaults GraphiQL's introspection and all examples pass."""
 
     nesting: int = 60
     tokens: int = 4_000
@@ -55,32 +55,31 @@ class Limits:
     complexity: int = 20_000
 
 
-class TooMuch(GraphQLError):
-    """The operation goes beyond a limit; the message says which and how far."""
+class LimitExceeded(GraphQLError):
+    """The operation exceeds a limit; the message names it."""
 
-    def __init__(self, what: str, found: int | str, most: int) -> None:
+    def __init__(self, counted: str, count: int | str, limit: int) -> None:
         super().__init__(
-            f"This operation has {what}: {found}. At most {most} are accepted; ask for less, or in several requests.",
+            f"This operation has {counted}: {count}. "
+            f"At most {limit} are accepted; ask for less, or in several requests.",
             extensions={"code": "BAD_USER_INPUT"},
         )
 
 
 def check_nesting(text: str, limits: Limits) -> None:
-    """Before parsing: the parser recurses with every bracket, and takes its time with every token."""
+    """Before parsing: the parser recurses with every bracket, and takes time with every token."""
     bare = _STRINGS_AND_COMMENTS.sub("", text)
-    # The parser counts tokens too, but the first 4,000 take it 30 ms; here they take 1.
+    # The parser counts tokens too, but takes 30 ms for the first 4,000; this takes 1 ms.
     if (tokens := len(_TOKENS.findall(bare))) > limits.tokens:
-        what = "tokens"
-        raise TooMuch(what, tokens, limits.tokens)
+        raise LimitExceeded("tokens", tokens, limits.tokens)
     level = 0
     for bracket in _BRACKETS.finditer(bare):
         level += 1 if bracket[0] in "{([" else -1
         if level > limits.nesting:
-            message = "brackets within brackets"
-            raise TooMuch(message, f"more than {limits.nesting} levels", limits.nesting)
+            raise LimitExceeded("brackets within brackets", f"more than {limits.nesting} levels", limits.nesting)
 
 
-def check_names(document: DocumentNode, limits: Limits) -> None:
+def check_counts(document: DocumentNode, limits: Limits) -> None:
     """Before validation: counts that need no schema."""
     names: Counter[str] = Counter()
     aliases = directives = fragments = 0
@@ -92,140 +91,139 @@ def check_names(document: DocumentNode, limits: Limits) -> None:
     for definition in document.definitions:
         fragments += isinstance(definition, FragmentDefinitionNode)
         directives += len(getattr(definition, "directives", None) or ())
-    counted = (
+    counts = (
         ("aliases", aliases, limits.aliases),
         ("directives", directives, limits.directives),
         ("fragments", fragments, limits.fragments),
         ("fields", names.total(), limits.fields),
         ("fields of the same name", max(names.values(), default=0), limits.same_name),
     )
-    for what, found, most in counted:
-        if found > most:
-            raise TooMuch(what, found, most)
+    for counted, count, limit in counts:
+        if count > limit:
+            raise LimitExceeded(counted, count, limit)
 
 
 def _selections(document: DocumentNode) -> Iterator[FieldNode | InlineFragmentNode | FragmentSpreadNode]:
-    waiting = [definition.selection_set for definition in document.definitions if hasattr(definition, "selection_set")]
-    while waiting:
-        selection_set = waiting.pop()
+    pending = [definition.selection_set for definition in document.definitions if hasattr(definition, "selection_set")]
+    while pending:
+        selection_set = pending.pop()
         if selection_set is None:
             continue
         for node in selection_set.selections:
             yield node
             if isinstance(node, FieldNode | InlineFragmentNode):
-                waiting.append(node.selection_set)
+                pending.append(node.selection_set)
 
 
 def check_depth(
     operation: OperationDefinitionNode, fragments: Mapping[str, FragmentDefinitionNode], limits: Limits
 ) -> None:
-    """After validation: how deep fields lie within fields. Introspection has a bound of its own."""
-    known: dict[str, int] = {}
+    """After validation: how deep fields lie within fields. Introspection has a limit of its own."""
+    fragment_depths: dict[str, int] = {}
 
     def depth(selection_set: SelectionSetNode | None) -> int:
-        return max((below(node) for node in selection_set.selections), default=0) if selection_set else 0
+        return max((depth_of(node) for node in selection_set.selections), default=0) if selection_set else 0
 
-    def below(node: Any) -> int:
+    def depth_of(node: Any) -> int:
         if isinstance(node, FieldNode):
             return 1 + depth(node.selection_set)
         if isinstance(node, InlineFragmentNode):
             return depth(node.selection_set)
         name = node.name.value
-        if name not in known:
-            known[name] = depth(fragments[name].selection_set)
-        return known[name]
+        if name not in fragment_depths:
+            fragment_depths[name] = depth(fragments[name].selection_set)
+        return fragment_depths[name]
 
     for node in operation.selection_set.selections:
         introspects = isinstance(node, FieldNode) and node.name.value.startswith("__")
-        most = limits.introspection_depth if introspects else limits.depth
-        if (found := below(node)) > most:
-            message = "levels of fields"
-            raise TooMuch(message, found, most)
+        limit = limits.introspection_depth if introspects else limits.depth
+        if (levels := depth_of(node)) > limit:
+            raise LimitExceeded("levels of fields", levels, limit)
 
 
-def cost_of(operation: OperationDefinitionNode, fragments: Mapping[str, FragmentDefinitionNode]) -> Cost:
-    """The operation's complexity as a function of its variables, written out: `2 + size(v.get("first")) * 9`.
+class _Size(NamedTuple):
+    """How many objects a variable asks for: a page size, or the length of a list of ids."""
 
-    A fragment is reckoned once however often it is spread: a chain of them could stand for more fields than there is
-    time to count.
-    """
-    known: dict[str, _Sum] = {}
-    lines = ["def cost(v):"]
-
-    def total(selection_set: SelectionSetNode | None) -> _Sum:
-        return _Sum.of([each(node) for node in selection_set.selections] if selection_set else [])
-
-    def each(node: Any) -> _Sum:
-        if isinstance(node, FieldNode):
-            return _times(node).times(total(node.selection_set)).plus(1)
-        if isinstance(node, InlineFragmentNode):
-            return total(node.selection_set)
-        name = node.name.value
-        if name not in known:
-            found = total(fragments[name].selection_set)
-            lines.append(f"    f{len(known)} = {found}")
-            known[name] = _Sum(0, (f"f{len(known)}",)) if found.varying else found
-        return known[name]
-
-    lines.append(f"    return {total(operation.selection_set)}")
-    names: dict[str, Any] = {"size": _size, "count": _count}
-    exec("\n".join(lines), names)  # noqa: S102 - written above, of numbers and of variables' names in quotes
-    cost: Cost = names["cost"]
-    return cost
+    variable: str
+    default: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Sum:
-    """A number, and expressions of Python to be added to it."""
+class _Sum(NamedTuple):
+    """A constant, and products of a factor and an earlier sum, which stands at an index."""
 
     constant: int
-    varying: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, parts: list[_Sum]) -> _Sum:
-        return cls(sum(part.constant for part in parts), tuple(one for part in parts for one in part.varying))
-
-    def plus(self, number: int) -> _Sum:
-        return _Sum(self.constant + number, self.varying)
-
-    def times(self, other: _Sum) -> _Sum:
-        if not self.varying and not other.varying:
-            return _Sum(self.constant * other.constant)
-        return _Sum(0, (f"({self}) * ({other})",))
-
-    def __str__(self) -> str:
-        return " + ".join([str(self.constant), *self.varying])
+    products: list[tuple[int | _Size, int]]
 
 
-def _times(node: FieldNode) -> _Sum:
-    """How many objects a field may answer with. Values that are no page size are refused by the field itself."""
+class Cost:
+    """The complexity of an operation as a function of its variables.
+
+    A fragment is added up once however often it is spread: a chain of fragments can stand for more fields than there
+    is time to count.
+    """
+
+    def __init__(self, operation: OperationDefinitionNode, fragments: Mapping[str, FragmentDefinitionNode]) -> None:
+        self._fragments = fragments
+        self._fragment_sums: dict[str, _Sum] = {}
+        self._sums: list[_Sum] = []  # those that depend on variables, inner ones first, and the operation's own
+        self._sums.append(self._sum(operation.selection_set))
+
+    def __call__(self, variables: Variables) -> int:
+        totals: list[int] = []
+        for constant, products in self._sums:
+            total = constant
+            for factor, index in products:
+                times = factor if isinstance(factor, int) else _objects(variables.get(factor.variable), factor.default)
+                total += times * totals[index]
+            totals.append(total)
+        return totals[-1]
+
+    def _sum(self, selection_set: SelectionSetNode) -> _Sum:
+        constant, products = 0, []
+        for node in selection_set.selections:
+            factor: int | _Size = 1
+            if isinstance(node, FieldNode):
+                constant, factor = constant + 1, _factor(node)
+            inner = self._inner(node)
+            if isinstance(factor, int) and not inner.products:
+                constant += factor * inner.constant
+            else:
+                self._sums.append(inner)
+                products.append((factor, len(self._sums) - 1))
+        return _Sum(constant, products)
+
+    def _inner(self, node: Any) -> _Sum:
+        """The sum of what is selected inside a node."""
+        if not isinstance(node, FragmentSpreadNode):
+            return self._sum(node.selection_set) if node.selection_set else _Sum(0, [])
+        name = node.name.value
+        if name not in self._fragment_sums:
+            self._fragment_sums[name] = self._sum(self._fragments[name].selection_set)
+        return self._fragment_sums[name]
+
+
+def _factor(node: FieldNode) -> int | _Size:
+    """How many objects a field may answer. A value that is no page size counts as the default; the field refuses it."""
     arguments = {argument.name.value: argument.value for argument in node.arguments or ()}
     if isinstance(ids := arguments.get("ids"), ListValueNode):
-        return _Sum(max(1, len(ids.values)))
+        return max(1, len(ids.values))
     if isinstance(ids, VariableNode):
-        return _Sum(0, (f"count(v.get({ids.name.value!r}))",))
+        return _Size(ids.name.value, 1)
     sizes = [arguments[name] for name in ("first", "last") if name in arguments]
     if not sizes:
-        return _Sum(_PAGE_SIZE if _is_page(node) else 1)
-    if isinstance(sizes[0], IntValueNode):
-        return _Sum(max(1, int(sizes[0].value)))
+        return _PAGE_SIZE if _is_page(node) else 1
     if isinstance(sizes[0], VariableNode):
-        return _Sum(0, (f"size(v.get({sizes[0].name.value!r}))",))
-    return _Sum(_PAGE_SIZE)
+        return _Size(sizes[0].name.value, _PAGE_SIZE)
+    return max(1, int(sizes[0].value)) if isinstance(sizes[0], IntValueNode) else _PAGE_SIZE
 
 
-def _count(value: Any) -> int:
-    return max(1, len(value)) if isinstance(value, list) else 1
-
-
-def _size(value: Any) -> int:
-    return max(1, value) if isinstance(value, int) else _PAGE_SIZE
+def _objects(value: Any, default: int) -> int:
+    if isinstance(value, list):
+        return max(1, len(value))
+    return max(1, value) if isinstance(value, int) else default
 
 
 def _is_page(node: FieldNode) -> bool:
-    names = (
-        {inner.name.value for inner in node.selection_set.selections if isinstance(inner, FieldNode)}
-        if node.selection_set
-        else ()
-    )
-    return bool({"edges", "nodes", "pageInfo"} & set(names))
+    selections = node.selection_set.selections if node.selection_set else ()
+    names = {inner.name.value for inner in selections if isinstance(inner, FieldNode)}
+    return not names.isdisjoint(("edges", "nodes", "pageInfo"))

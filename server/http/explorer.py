@@ -48,10 +48,10 @@ EXPLORER_POLICY: Final = "; ".join(
 # A worker obeys the policy of its own file, and an icon opened by itself is a page: neither needs anything.
 FILES_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
 
-HARDENED: Final = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+SECURITY_HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
 
 # Names carry a hash of what is in the file, so a year is safe.
-FOREVER: Final = "public, max-age=31536000, immutable"
+IMMUTABLE: Final = "public, max-age=31536000, immutable"
 
 # Spelled out, since the operating system's own list decides otherwise and is missing from slim containers.
 CONTENT_TYPES: Final = {
@@ -99,7 +99,7 @@ class Explorer:
         """The page with a nonce of its own, or the advice to build it."""
         nonce = secrets.token_urlsafe(16)
         headers = {
-            **HARDENED,
+            **SECURITY_HEADERS,
             "Content-Security-Policy": EXPLORER_POLICY.replace(NONCE, nonce),
             # A kept page would use its nonce twice; and other clients get other answers from the same address.
             "Cache-Control": "no-store",
@@ -122,7 +122,8 @@ class _Files(StaticFiles):
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
     ) -> Response:
         response = super().file_response(full_path, stat_result, scope, status_code)
-        response.headers.update({**HARDENED, "Content-Security-Policy": FILES_POLICY, "Cache-Control": FOREVER})
+        response.headers.update(SECURITY_HEADERS)
+        response.headers.update({"Content-Security-Policy": FILES_POLICY, "Cache-Control": IMMUTABLE})
         known = CONTENT_TYPES.get(Path(full_path).suffix)
         if known is not None and "content-type" in response.headers:
             response.headers["Content-Type"] = known

@@ -1,131 +1,71 @@
-"""Reading a GraphQL request from HTTP: negotiation, the body's bounds, the parameters' types.
+"""Reads a GraphQL request from HTTP: content negotiation, limits of the body, types of the parameters.
 
-Rules of GraphQL over HTTP, and the choices it leaves open:
-- An answer is `application/graphql-response+json` to those who accept it, else `application/json`.
-- A document that does not parse or validate, and variables that do not fit, are status 400: a client that looks at
-  the status alone must not take a refusal for an answer. Only who asks for `application/json` by name gets the 200
-  that the specification keeps for older clients.
-- GET runs queries only. POST takes JSON only, which no other site's form can send without being asked first (CORS).
-- A list of requests (batching) is not taken.
+The rules of GraphQL over HTTP, and the choices that they leave open:
+- The response is `application/graphql-response+json` for clients that accept it, else `application/json`.
+- A document that does not parse or validate, or variables that do not fit, get status 400: a client that looks at the
+  status alone must not mistake a refusal for an answer. Only a client that asks for `application/json` by name gets
+  the 200 that the specification keeps for older clients.
+- GET runs queries only. POST accepts JSON only, which a form on another site cannot send without a CORS preflight.
+- Batching (a list of requests) is not supported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType, NoneType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from types import NoneType
+from typing import Any, TypeAlias
 
 import orjson
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Receive, Scope
 
-if TYPE_CHECKING:
-    from server.execution.documents import Documents, Operation
+from server.execution.documents import GraphQLRequest
 
 Headers: TypeAlias = Mapping[bytes, bytes]
+"""Headers by lower-case name."""
 
 MODERN = "application/graphql-response+json"
 LEGACY = "application/json"
 STREAM = "text/event-stream"
-
-
-class BadRequest(Exception):
-    """The request is no GraphQL request. Its answer: a status, a message, headers of its own."""
-
-    def __init__(self, status: int, message: str, **headers: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
-
-
-@dataclass(slots=True, eq=False)
-class GraphQLRequest:
-    """What a client asks for."""
-
-    query: str | None
-    operation_name: str | None = None
-    variables: Mapping[str, Any] = field(default_factory=dict)
-    document_id: str | None = None
-    plan: bool = False
-    """Whether the client wants to know how the answer came about: `"extensions": {"plan": true}`."""
-    known: tuple[Documents, bool, Operation] | None = None
-    """The operation that these words were found to mean: for which documents and with or without introspection."""
-
-    @classmethod
-    def of(cls, parameters: Any) -> GraphQLRequest:
-        if isinstance(parameters, list):
-            raise BadRequest(400, "Send one request at a time: batches are not taken.")
-        if not isinstance(parameters, dict):
-            raise BadRequest(400, 'The body must be a JSON object such as {"query": "{ viewer { id } }"}.')
-        given = tuple(map(parameters.get, _PARAMETERS))
-        if not all(map(isinstance, given, _KINDS)):
-            raise _mistyped(given)
-        query, name, variables, document_id, extensions = given
-        if not query and not document_id:
-            raise BadRequest(400, "There is no `query` in the request.")
-        return cls(
-            query,
-            name or None,
-            variables or {},
-            document_id.removeprefix("sha256:") if document_id else None,
-            extensions is not None and extensions.get("plan") is True,
-        )
-
-
-_PARAMETERS = ("query", "operationName", "variables", "documentId", "extensions")
-_KINDS = ((str, NoneType), (str, NoneType), (dict, NoneType), (str, NoneType), (dict, NoneType))
-
-
-def _mistyped(given: tuple[Any, ...]) -> BadRequest:
-    name, kind = next(
-        (name, kinds[0])
-        for name, value, kinds in zip(_PARAMETERS, given, _KINDS, strict=True)
-        if not isinstance(value, kinds)
-    )
-    return BadRequest(400, f"`{name}` must be {'a text' if kind is str else 'an object'}.")
+MAX_QUERY_STRING = 16_384
 
 
 @dataclass(frozen=True, slots=True)
-class Negotiated:
-    """The media type to answer with, and the status of an operation that was not begun."""
+class ResponseFormat:
+    """The media type of the response, and its status if the operation is not executed."""
 
-    media: str
-    not_begun: int
-
-
-def headers_of(scope: Scope) -> Headers:
-    """The headers by name; of several with the same name, the first."""
-    return dict(reversed(scope["headers"]))
+    media_type: str
+    not_executed: int
 
 
-@lru_cache(maxsize=256)  # a client says the same each time; what strangers invent pushes out what they invented before
-def negotiated(accept: bytes) -> Negotiated:
-    """What a client accepts best; its own order decides among equals."""
-    ranked: list[tuple[float, int, str]] = []
-    if not accept:
-        return Negotiated(LEGACY, 400)
-    for place, part in enumerate(accept.decode("latin-1").split(",")):
-        kind, _, parameters = part.strip().lower().partition(";")
-        kind = kind.strip()
-        quality = _quality(parameters)
-        if quality > 0 and kind in _ANSWERS:
-            ranked.append((-quality, place, kind))
-    if not ranked:
-        message = f"Answers come as {MODERN}, {LEGACY} or, for subscriptions, {STREAM}."
-        raise BadRequest(406, message)
-    return _ANSWERS[min(ranked)[2]]
-
-
-_ANSWERS = {
-    MODERN: Negotiated(MODERN, 400),
-    LEGACY: Negotiated(LEGACY, 200),
-    STREAM: Negotiated(STREAM, 400),
-    "application/*": Negotiated(LEGACY, 400),
-    "*/*": Negotiated(LEGACY, 400),
+_FORMATS = {
+    MODERN: ResponseFormat(MODERN, 400),
+    LEGACY: ResponseFormat(LEGACY, 200),
+    STREAM: ResponseFormat(STREAM, 400),
+    "application/*": ResponseFormat(LEGACY, 400),
+    "*/*": ResponseFormat(LEGACY, 400),
 }
+DEFAULT_FORMAT = ResponseFormat(LEGACY, 400)
+
+
+@lru_cache(maxsize=256)  # bounded, since clients choose the header
+def negotiate(accept: bytes) -> ResponseFormat:
+    """The format that a client prefers; of equal preferences, the first. HTTPException 406 if there is none."""
+    if not accept:
+        return DEFAULT_FORMAT
+    ranked: list[tuple[float, int, str]] = []
+    for index, part in enumerate(accept.decode("latin-1").split(",")):
+        media_type, _, parameters = part.strip().lower().partition(";")
+        media_type = media_type.strip()
+        quality = _quality(parameters)
+        if quality > 0 and media_type in _FORMATS:
+            ranked.append((-quality, index, media_type))
+    if not ranked:
+        raise HTTPException(406, f"Answers come as {MODERN}, {LEGACY} or, for subscriptions, {STREAM}.")
+    return _FORMATS[min(ranked)[2]]
 
 
 def _quality(parameters: str) -> float:
@@ -139,76 +79,88 @@ def _quality(parameters: str) -> float:
     return 1.0
 
 
-async def read(scope: Scope, headers: Headers, receive: Receive, most: int) -> GraphQLRequest:
-    """The request of a GET or POST."""
+_PARAMETERS = ("query", "operationName", "variables", "documentId", "extensions")
+_TYPES = ((str, NoneType), (str, NoneType), (dict, NoneType), (str, NoneType), (dict, NoneType))
+
+
+def parse_request(parameters: Any) -> GraphQLRequest:
+    """The request in a JSON value; HTTPException 400 if it is none."""
+    if isinstance(parameters, list):
+        raise HTTPException(400, "Send one request at a time: batching is not supported.")
+    if not isinstance(parameters, dict):
+        raise HTTPException(400, 'The body must be a JSON object such as {"query": "{ viewer { id } }"}.')
+    values = tuple(map(parameters.get, _PARAMETERS))
+    if not all(map(isinstance, values, _TYPES)):
+        raise _wrong_type(values)
+    query, name, variables, document_id, extensions = values
+    if not query and not document_id:
+        raise HTTPException(400, "There is no `query` in the request.")
+    return GraphQLRequest(
+        query,
+        name or None,
+        variables or {},
+        document_id.removeprefix("sha256:") if document_id else None,
+        extensions is not None and extensions.get("plan") is True,
+    )
+
+
+def _wrong_type(values: tuple[Any, ...]) -> HTTPException:
+    name, expected = next(
+        (name, types[0])
+        for name, value, types in zip(_PARAMETERS, values, _TYPES, strict=True)
+        if not isinstance(value, types)
+    )
+    return HTTPException(400, f"`{name}` must be {'a text' if expected is str else 'an object'}.")
+
+
+async def read_request(scope: Scope, headers: Headers, receive: Receive, max_bytes: int) -> GraphQLRequest:
+    """The request of a GET or POST; HTTPException with the status if it cannot be read."""
     if scope["method"] == "GET":
-        return GraphQLRequest.of(_from_address(scope))
+        return parse_request(_query_parameters(scope))
+    if scope["method"] != "POST":
+        raise HTTPException(405, "Ask with POST or GET.", {"allow": "GET, POST"})
     if not _is_json(headers.get(b"content-type", b"")):
-        raise BadRequest(415, f"Send the request as {LEGACY} in UTF-8.", accept_post=LEGACY)
+        raise HTTPException(415, f"Send the request as {LEGACY} in UTF-8.", {"accept-post": LEGACY})
     announced = headers.get(b"content-length", b"")
-    if announced.isdigit() and int(announced) > most:
-        raise _too_large(most)
-    parts, size = [], 0
-    while True:
+    if announced.isdigit() and int(announced) > max_bytes:
+        raise _too_large(max_bytes)
+    body, more = bytearray(), True
+    while more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise BadRequest(400, "The request ended before its body did.")
-        part = message.get("body", b"")
-        size += len(part)
-        if size > most:
-            raise _too_large(most)
-        parts.append(part)
-        if not message.get("more_body", False):
-            body = b"".join(parts)
-            return _common(body) if size <= _SHORT else _parsed(body)
-
-
-def _parsed(body: bytes) -> GraphQLRequest:
-    return GraphQLRequest.of(_json(body, "The body"))
-
-
-_SHORT = 4_096
-
-
-@lru_cache(maxsize=100)
-def _common(body: bytes) -> GraphQLRequest:
-    """A page that everybody opens is asked for in the same words each time: the same request, with what is known of it.
-
-    Its variables are read-only, since many share them, which also says that they may be remembered: see compiled.py.
-    """
-    asked = _parsed(body)
-    asked.variables = MappingProxyType(asked.variables)
-    return asked
+            raise HTTPException(400, "The request ended before its body did.")
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > max_bytes:
+            raise _too_large(max_bytes)
+    return parse_request(_parse_json(body, "The body"))
 
 
 @lru_cache(maxsize=64)
-def _is_json(header: bytes) -> bool:
-    content_type, _, parameters = header.decode("latin-1").partition(";")
+def _is_json(content_type: bytes) -> bool:
+    media_type, _, parameters = content_type.decode("latin-1").partition(";")
     charset = parameters.replace(" ", "").lower().removeprefix("charset=").strip('"')
-    return content_type.strip().lower() == LEGACY and charset in ("", "utf-8", "utf8")
+    return media_type.strip().lower() == LEGACY and charset in ("", "utf-8", "utf8")
 
 
-def _from_address(scope: Scope) -> dict[str, Any]:
-    if len(scope["query_string"]) > _LONGEST_ADDRESS:
-        raise BadRequest(414, "The address is too long; send the request with POST.")
+def _query_parameters(scope: Scope) -> dict[str, Any]:
+    if len(scope["query_string"]) > MAX_QUERY_STRING:
+        raise HTTPException(414, "The address is too long; send the request with POST.")
     parameters: dict[str, Any] = dict(Request(scope).query_params)
     for name in ("variables", "extensions"):
         if parameters.get(name):
-            parameters[name] = _json(parameters[name].encode("utf-8", "surrogatepass"), f"`{name}`")
+            parameters[name] = _parse_json(parameters[name].encode("utf-8", "surrogatepass"), f"`{name}`")
         else:
             parameters.pop(name, None)
     return parameters
 
 
-_LONGEST_ADDRESS = 16_384
-
-
-def _json(text: bytes, what: str) -> Any:
+def _parse_json(text: bytes | bytearray, source: str) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise BadRequest(400, f"{what} is not JSON in UTF-8: {error.msg}.") from None
+        raise HTTPException(400, f"{source} is not JSON in UTF-8: {error.msg}.") from None
 
 
-def _too_large(most: int) -> BadRequest:
-    return BadRequest(413, f"The body is larger than {most} bytes.", connection="close")
+def _too_large(max_bytes: int) -> HTTPException:
+    return HTTPException(413, f"The body is larger than {max_bytes} bytes.", {"connection": "close"})

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from server.http.explorer import CONTENT_TYPES, FILES_POLICY, HARDENED
+from server.http.explorer import CONTENT_TYPES, FILES_POLICY, SECURITY_HEADERS
 
 _FOLDER: Final = Path(__file__).with_name("pages") / "voting"
 
@@ -28,11 +28,11 @@ def routes() -> list[Route]:
 
 
 async def _page(_: Request) -> Response:
-    headers = {**HARDENED, "Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
+    headers = {**SECURITY_HEADERS, "Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
     return FileResponse(_FOLDER / "vote.html", headers=headers, media_type="text/html; charset=utf-8")
 
 
 async def _file(request: Request) -> Response:
     path = _FOLDER / request.url.path.removeprefix("/")
-    headers = {**HARDENED, "Content-Security-Policy": FILES_POLICY, "Cache-Control": "no-cache"}
+    headers = {**SECURITY_HEADERS, "Content-Security-Policy": FILES_POLICY, "Cache-Control": "no-cache"}
     return FileResponse(path, headers=headers, media_type=CONTENT_TYPES[path.suffix])

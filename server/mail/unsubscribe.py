@@ -19,7 +19,7 @@ from datastore.receipts import Once
 from datastore.refusals import Conflict, NotFound
 from datastore.seal import Forged
 from resolvers.context import Services
-from server.http.explorer import HARDENED
+from server.http.explorer import SECURITY_HEADERS
 from server.mail.message import Unsubscription
 
 TIMEOUT = 10.0
@@ -37,44 +37,42 @@ _PAGE = """<!doctype html>
 _BUTTON = '<form method="post"><button style="font-size:1em;padding:.5em 1em">Yes, unsubscribe</button></form>'
 
 
-class UnsubscribeEndpoint:
-    """Ends the subscriptions that a signed link names."""
+async def unsubscribe(request: Request) -> HTMLResponse:
+    """Ends the subscriptions that a signed link names. The services are in the state of the lifespan."""
+    services: Services = request.state.services
+    try:
+        unsubscription = Unsubscription.parse(services.seal, request.query_params.get("token", ""))
+    except Forged:
+        text = "Copy the whole link from the email. If it is very old, use the link in a newer email."
+        return _page("This link is not complete", f"<p>{text}</p>", 400)
+    try:
+        with deadline(TIMEOUT):
+            if request.method == "POST":
+                return await _unsubscribe(services, unsubscription)
+            return await _confirmation_page(services, unsubscription)
+    except (DynamoError, Conflict):
+        return _page("Please try again in a minute", "<p>The service is busy; nothing was changed.</p>", 503)
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
 
-    async def endpoint(self, request: Request) -> HTMLResponse:
-        try:
-            unsubscription = Unsubscription.parse(self._services.seal, request.query_params.get("token", ""))
-        except Forged:
-            text = "Copy the whole link from the email. If it is very old, use the link in a newer email."
-            return _page("This link is not complete", f"<p>{text}</p>", 400)
-        try:
-            with deadline(TIMEOUT):
-                if request.method == "POST":
-                    return await self._unsubscribe(unsubscription)
-                return await self._confirmation_page(unsubscription)
-        except (DynamoError, Conflict):
-            return _page("Please try again in a minute", "<p>The service is busy; nothing was changed.</p>", 503)
+async def _confirmation_page(services: Services, unsubscription: Unsubscription) -> HTMLResponse:
+    if unsubscription.list is None:
+        return _page("Unsubscribe from all daily words?", _BUTTON)
+    word_list = await vocabulary_store.word_list(services.table, unsubscription.list)
+    name = word_list.name if word_list is not None else "this list"
+    return _page(f"Unsubscribe from the daily words of {name}?", _BUTTON)
 
-    async def _confirmation_page(self, unsubscription: Unsubscription) -> HTMLResponse:
-        if unsubscription.list is None:
-            return _page("Unsubscribe from all daily words?", _BUTTON)
-        word_list = await vocabulary_store.word_list(self._services.table, unsubscription.list)
-        name = word_list.name if word_list is not None else "this list"
-        return _page(f"Unsubscribe from the daily words of {name}?", _BUTTON)
 
-    async def _unsubscribe(self, unsubscription: Unsubscription) -> HTMLResponse:
-        table, user = self._services.table, unsubscription.user
-        once = Once(user, None, "", self._services.clock())
-        for subscription in await vocabulary_store.subscriptions(table, user):
-            if subscription.active and unsubscription.includes(subscription):
-                with suppress(NotFound):
-                    await vocabulary_store.unsubscribe(table, user, subscription.list, subscription.character_set, once)
-        _log.info("unsubscribed by link", all_lists=unsubscription.list is None)
-        return _page("Done", "<p>You will not receive these words again.</p>")
+async def _unsubscribe(services: Services, unsubscription: Unsubscription) -> HTMLResponse:
+    table, user = services.table, unsubscription.user
+    once = Once(user, None, "", services.clock())
+    for subscription in await vocabulary_store.subscriptions(table, user):
+        if subscription.active and unsubscription.includes(subscription):
+            with suppress(NotFound):
+                await vocabulary_store.unsubscribe(table, user, subscription.list, subscription.character_set, once)
+    _log.info("unsubscribed by link", all_lists=unsubscription.list is None)
+    return _page("Done", "<p>You will not receive these words again.</p>")
 
 
 def _page(title: str, content: str, status: int = 200) -> HTMLResponse:
-    headers = {**HARDENED, "content-security-policy": _POLICY, "cache-control": "no-store"}
+    headers = {**SECURITY_HEADERS, "content-security-policy": _POLICY, "cache-control": "no-store"}
     return HTMLResponse(_PAGE.format(title=escape(title), content=content), status, headers)

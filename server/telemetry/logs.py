@@ -10,7 +10,6 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Sequence
-from random import getrandbits
 from typing import TextIO
 
 import orjson
@@ -24,7 +23,6 @@ from server.settings import Format, Log
 _NAME = "ringside"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
-_least = [logging.INFO]
 _AT_LEAST = {
     "aioboto3": logging.WARNING,
     "aiobotocore": logging.WARNING,
@@ -45,7 +43,6 @@ def configure_logging(log: Log, stream: TextIO | None = None) -> None:
     """Send all log lines of this process to the stream, standard error by default. May be called again."""
     stream = stream or sys.stderr
     level = logging.getLevelNamesMapping()[log.level.upper()]
-    _least[0] = level
     people = log.format is Format.CONSOLE or (log.format is None and stream.isatty())
     about: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -63,24 +60,9 @@ def configure_logging(log: Log, stream: TextIO | None = None) -> None:
     _route_libraries(about, shape, stream, level)
 
 
-def tells(level: int) -> bool:
-    """Whether lines of this level are written; checking is cheaper than building a line that is dropped."""
-    return level >= _least[0]
-
-
 def with_request_ids(app: ASGIApp) -> ASGIApp:
     """Give each request an id, the caller's X-Request-ID if it is plain and short, and return it in the response."""
     return CorrelationIdMiddleware(app, update_request_header=False, validator=_plain_id)
-
-
-def request_id(given: bytes | None) -> bytes:
-    """Do the same for a request that bypasses middleware; return its id for the response."""
-    if given is not None and _plain_id(text := given.decode("latin-1")):
-        correlation_id.set(text)
-        return given
-    made = f"{getrandbits(128):032x}"  # has to be unique, not secret
-    correlation_id.set(made)
-    return made.encode()
 
 
 def _plain_id(text: str) -> bool:

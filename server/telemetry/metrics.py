@@ -60,15 +60,15 @@ class Metrics:
         self._recent: list[tuple[str | None, Outcome, float, float, float, int]] = []
         if not self._shared:
             ProcessCollector(registry=self.registry)
-        self.under_way = 0
-        self._in_flight = Gauge(
+        self.in_flight = 0
+        self._in_flight_gauge = Gauge(
             "ringside_requests_in_flight",
             "Requests in progress.",
             registry=self.registry,
             multiprocess_mode="livesum",
         )
         if not self._shared:
-            self._in_flight.set_function(lambda: self.under_way)
+            self._in_flight_gauge.set_function(lambda: self.in_flight)
         self.subscriptions = Gauge(
             "ringside_subscriptions", "Open subscriptions.", registry=self.registry, multiprocess_mode="livesum"
         )
@@ -92,17 +92,11 @@ class Metrics:
         self._rows: dict[str, _Row] = {}
         self._known = frozenset(known)
 
-    def entered(self) -> None:
-        """Count a request as in progress."""
-        self.under_way += 1
+    def count_in_flight(self, change: int) -> None:
+        """Count requests in progress: 1 when one begins, -1 when it ends."""
+        self.in_flight += change
         if self._shared:
-            self._in_flight.set(self.under_way)
-
-    def left(self) -> None:
-        """Stop counting it as in progress."""
-        self.under_way -= 1
-        if self._shared:
-            self._in_flight.set(self.under_way)
+            self._in_flight_gauge.set(self.in_flight)
 
     def finished(
         self,

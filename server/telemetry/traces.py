@@ -7,8 +7,8 @@ OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER and OTEL_EXPORTER_OTLP_HEADERS work as Op
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Protocol
+from contextlib import contextmanager
+from typing import Any
 
 import structlog
 from graphql import OperationType
@@ -16,43 +16,13 @@ from graphql import OperationType
 PATIENCE = 5
 """Seconds for one export. It runs in a thread and can only delay the service's shutdown."""
 
-Ended = Callable[[str], None]
+SetOutcome = Callable[[str], None]
 Headers = Iterable[tuple[bytes, bytes]]
 
 
-class Traces(Protocol):
-    """Traces operations, or discards them."""
+class Traces:
+    """Traces operations through OpenTelemetry."""
 
-    def operation(
-        self, kind: OperationType, name: str | None, digest: str, headers: Headers
-    ) -> AbstractContextManager[Ended]:
-        """Trace the block; its `as` value is called with the outcome."""
-
-    async def close(self) -> None:
-        """Export what is left."""
-
-
-class NoTraces:
-    """Tracing is off."""
-
-    def operation(
-        self,
-        kind: OperationType,  # noqa: ARG002
-        name: str | None,  # noqa: ARG002
-        digest: str,  # noqa: ARG002
-        headers: Headers,  # noqa: ARG002
-    ) -> AbstractContextManager[Ended]:
-        """Trace nothing."""
-        return _NOTHING
-
-    async def close(self) -> None:
-        """Do nothing."""
-
-
-_NOTHING: AbstractContextManager[Ended] = nullcontext(lambda _outcome: None)
-
-
-class _OpenTelemetry:
     def __init__(self, endpoint: str) -> None:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
         from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
@@ -70,7 +40,8 @@ class _OpenTelemetry:
         self._kind, self._error = SpanKind.SERVER, StatusCode.ERROR
 
     @contextmanager
-    def operation(self, kind: OperationType, name: str | None, digest: str, headers: Headers) -> Iterator[Ended]:
+    def operation(self, kind: OperationType, name: str | None, digest: str, headers: Headers) -> Iterator[SetOutcome]:
+        """Traces the block; its `as` value is called with the outcome."""
         carrier = {key.decode("latin-1"): value.decode("latin-1") for key, value in headers if key.startswith(b"trace")}
         about = {"graphql.operation.type": kind.value, "graphql.operation.name": name, "graphql.document.hash": digest}
         with self._tracer.start_as_current_span(
@@ -86,6 +57,7 @@ class _OpenTelemetry:
                 yield lambda outcome: span.set_attribute("ringside.outcome", outcome)
 
     async def close(self) -> None:
+        """Exports what is left."""
         await asyncio.to_thread(self._provider.shutdown)
 
     @contextmanager
@@ -97,9 +69,9 @@ class _OpenTelemetry:
             raise
 
 
-def open_traces(endpoint: str | None) -> Traces:
-    """Return traces that go to the endpoint, or nowhere."""
-    return _OpenTelemetry(endpoint) if endpoint else NoTraces()
+def open_traces(endpoint: str | None) -> Traces | None:
+    """Traces that go to the endpoint, if there is one."""
+    return Traces(endpoint) if endpoint else None
 
 
 def _signal(endpoint: str) -> str:

@@ -24,7 +24,7 @@ from datastore.dynamo import (
 from datastore.dynamo.declaration import create
 from datastore.people import PROFILE, Profile
 from resolvers.context import utc_now
-from server.app import Unfit, check
+from server.app import UnusableTable, validate_table
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import Running
@@ -168,5 +168,5 @@ async def test_an_engine_without_transactions_is_refused_with_the_reason(
         return await known(fault, operation, *rest)
 
     monkeypatch.setattr(proxy, "_answer", unknown)
-    with pytest.raises(Unfit, match=r"no transactions.*UnknownOperation"):
-        await check(shaky)
+    with pytest.raises(UnusableTable, match=r"no transactions.*UnknownOperation"):
+        await validate_table(shaky)

@@ -20,9 +20,10 @@ from jwt.warnings import InsecureKeyLengthWarning
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from server.auth import jwks as oidc
-from server.auth.jwks import COOLDOWN, FRESH, LARGEST, STALE, KeySet, KeysUnavailable
-from server.auth.tokens import Tokens, Unauthenticated, mint
+from server.auth import jwks
+from server.auth.errors import KeysUnavailable, Unauthenticated
+from server.auth.jwks import COOLDOWN, FRESH_SECONDS, JWKS, MAX_BYTES, STALE_SECONDS
+from server.auth.tokens import Tokens, mint
 from server.settings import Settings
 
 SECRET = "the secret of the service, not the provider"
@@ -141,9 +142,9 @@ class Clock:
 
 
 @asynccontextmanager
-async def keys_of(provider: Provider) -> AsyncIterator[tuple[KeySet, Clock]]:
+async def keys_of(provider: Provider) -> AsyncIterator[tuple[JWKS, Clock]]:
     clock = Clock()
-    keys = KeySet(provider.url, clock=clock)
+    keys = JWKS(provider.url, clock=clock)
     try:
         yield keys, clock
     finally:
@@ -267,7 +268,7 @@ async def test_old_keys_are_refreshed_behind_the_scenes(provider: Provider) -> N
         await keys.find("one", "RS256")
         provider.publish(public(EC, "next"))
         provider.answering.clear()
-        clock.now += FRESH + 1
+        clock.now += FRESH_SECONDS + 1
         assert await keys.find("one", "RS256")
         provider.answering.set()
         assert await keys.find("next", "ES256")
@@ -284,7 +285,7 @@ async def test_old_keys_are_refreshed_behind_the_scenes(provider: Provider) -> N
         (200, b"[]"),
         (200, b'{"keys": 7}'),
         (200, b'{"keys": []}'),
-        (200, b" " * (LARGEST + 1)),
+        (200, b" " * (MAX_BYTES + 1)),
         (200, b"\xff"),
     ],
 )
@@ -306,7 +307,7 @@ async def test_keys_that_could_not_be_refreshed_for_a_day_are_not_believed(provi
     async with keys_of(provider) as (keys, clock):
         await keys.find("one", "RS256")
         provider.status = 500
-        clock.now += STALE
+        clock.now += STALE_SECONDS
         with pytest.raises(KeysUnavailable):
             await keys.find("one", "RS256")
 
@@ -329,15 +330,15 @@ async def test_nobody_listening_is_the_services_trouble_too() -> None:
     """A connection refused is no exception that reaches the caller."""
     with Provider() as gone:
         url = gone.url
-    keys = KeySet(url)
+    keys = JWKS(url)
     with pytest.raises(KeysUnavailable):
         await keys.find("one", "RS256")
     await keys.close()
 
 
 async def test_a_provider_that_never_answers_is_given_up(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The patience bounds the whole fetch."""
-    monkeypatch.setattr(oidc, "PATIENCE", 0.05)
+    """FETCH_SECONDS bounds the whole fetch."""
+    monkeypatch.setattr(jwks, "FETCH_SECONDS", 0.05)
     provider.answering.clear()
     async with keys_of(provider) as (keys, _):
         with pytest.raises(KeysUnavailable):
@@ -347,7 +348,7 @@ async def test_a_provider_that_never_answers_is_given_up(provider: Provider, mon
 async def test_closing_ends_a_fetch_under_way(provider: Provider) -> None:
     """The service stops without waiting for a stranger."""
     provider.answering.clear()
-    keys = KeySet(provider.url)
+    keys = JWKS(provider.url)
     waiting = asyncio.create_task(keys.find("one", "RS256"))
     await asyncio.to_thread(provider.asked.wait, 5)
     await keys.close()

@@ -43,9 +43,9 @@ def test_what_goes_on_now_is_gauged() -> None:
     """Requests in flight and open subscriptions come and go."""
     metrics = Metrics()
     metrics.subscriptions.inc()
-    metrics.entered()
+    metrics.count_in_flight(1)
     found = figures(metrics)
-    metrics.left()
+    metrics.count_in_flight(-1)
     assert (found["ringside_requests_in_flight",], found["ringside_subscriptions",]) == (1, 1)
     assert figures(metrics)["ringside_requests_in_flight",] == 0
 
@@ -130,7 +130,7 @@ import os, sys
 from server.telemetry import Metrics, Outcome
 metrics = Metrics()
 metrics.finished("Leaderboard", Outcome.OK, 0.1, read_units=1.5, engine_calls=1)
-metrics.entered()
+metrics.count_in_flight(1)
 print("ready", flush=True)
 sys.stdin.readline()
 sys.stdout.write(metrics.render()[0].decode())

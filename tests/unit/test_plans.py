@@ -21,7 +21,7 @@ from server.compiler import Fallback, PreparedOperation, to_dicts
 from server.compiler.operation import MAX_PLANS
 from server.compiler.planning import MAX_FIELDS
 from server.execution.answers import run
-from server.execution.documents import Documents, hash_of
+from server.execution.documents import Documents, GraphQLRequest, hash_of
 from server.execution.limits import Limits
 
 
@@ -129,7 +129,7 @@ def _new_log() -> None:
 
 
 def ready(text: str, variables: dict[str, Any] | None = None, limits: Limits | None = None) -> Any:
-    operation = Documents(SCHEMA._schema, limits).operation(text, None, introspection=True)
+    operation = Documents(SCHEMA._schema, limits).operation(GraphQLRequest(text), introspection=True)
     return operation.compiled.prepare(variables or {}, suggestions=True)
 
 
@@ -213,16 +213,18 @@ async def test_what_is_not_known_is_left_with_its_reason(text: str, reason: str)
             return ""
 
         documents = Documents(strawberry.Schema(query=Query, directives=[d])._schema)
-    operation = documents.operation(text, None, introspection=True)
+    operation = documents.operation(GraphQLRequest(text), introspection=True)
     assert operation.compiled.prepare({}, suggestions=True) == Fallback(reason)
 
 
 async def test_an_operation_left_to_graphql_core_is_counted() -> None:
     """And answered."""
     counted: list[str] = []
-    operation = Documents(SCHEMA._schema).operation('{ __type(name: "Query") { name } }', None, introspection=True)
+    operation = Documents(SCHEMA._schema).operation(
+        GraphQLRequest('{ __type(name: "Query") { name } }'), introspection=True
+    )
     ctx: Any = types.SimpleNamespace(notes={}, mark=None)
-    answer = await run(SCHEMA._schema, operation, {}, ctx, suggestions=True, fell_back=counted.append)
+    answer = await run(operation, {}, ctx, suggestions=True, fell_back=counted.append)
     assert answer.data == {"__type": {"name": "Query"}}
     assert counted == ["introspection"]
 
@@ -232,7 +234,7 @@ async def test_choices_are_compiled_apart_and_bounded() -> None:
     names = [f"v{number}" for number in range(8)]
     fields = " ".join(f"{name}: slow @skip(if: ${name})" for name in names)
     text = f"query Q({', '.join(f'${name}: Boolean!' for name in names)}) {{ {fields} __typename }}"
-    operation = Documents(SCHEMA._schema).operation(text, None, introspection=True)
+    operation = Documents(SCHEMA._schema).operation(GraphQLRequest(text), introspection=True)
     found = [
         operation.compiled.prepare(
             {name: bool(choice >> place & 1) for place, name in enumerate(names)}, suggestions=True
@@ -264,7 +266,7 @@ async def test_trusted_documents_are_compiled_at_the_start() -> None:
     """The first request is answered by a plan that is there already."""
     text = "query Page($count: Int!) { comments(count: $count) { number } }"
     documents = Documents(SCHEMA._schema, manifest={hash_of(text): text})
-    assert documents.operation(None, None, key=hash_of(text), introspection=True).compiled.plan_count == 1
+    assert documents.operation(GraphQLRequest(None, document_id=hash_of(text)), introspection=True).compiled.plan_count == 1
 
 
 def test_explain_prints_the_function(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from server.auth.secret import standing_secrets
+from server.auth.secret import load_or_create_secrets
 from server.settings import (
     BadSettings,
     Format,
@@ -247,7 +247,7 @@ def test_the_embedded_secret_is_made_once_and_for_this_user_only(tmp_path: Path)
 def test_of_two_that_make_the_secret_at_once_both_get_the_same(tmp_path: Path) -> None:
     """The command line beside a starting service."""
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(standing_secrets, [tmp_path / "fresh"] * 8))
+        found = list(threads.map(load_or_create_secrets, [tmp_path / "fresh"] * 8))
     assert len({tuple(secrets) for secrets in found}) == 1
 
 

@@ -9,7 +9,7 @@ import pytest
 from graphql import parse, validate
 
 from schema import schema
-from server.execution.limits import Limits, check_names
+from server.execution.limits import Limits, check_counts
 from tests.generated import ROOT
 
 TEXTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "bench" / "results").rglob("*.md")])
@@ -22,7 +22,7 @@ def test_a_query_of_the_readme_runs(query: str) -> None:
     """It fits the schema and the limits as it stands there."""
     document = parse(query)
     assert validate(schema._schema, document) == []
-    check_names(document, Limits())
+    check_counts(document, Limits())
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))

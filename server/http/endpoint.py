@@ -1,0 +1,116 @@
+"""GraphQL over HTTP: POST, GET, Server-Sent Events and, for a browser, the explorer, all at one address."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+
+from graphql import OperationType
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from datastore.refusals import Overloaded
+from resolvers.context import Context
+from server.auth.identification import Identified
+from server.execution.answers import Answer
+from server.execution.documents import GraphQLRequest, InvalidOperation, Operation
+from server.http.explorer import Explorer, wants_page
+from server.http.pipeline import Pipeline
+from server.http.request import DEFAULT_FORMAT, STREAM, Headers, ResponseFormat, negotiate, read_request
+from server.http.response import answer_response, error_response
+from server.http.sse import stream_response
+from server.telemetry import Outcome
+
+_OUTCOMES = {401: Outcome.UNAUTHENTICATED, 503: Outcome.OVERLOADED}
+
+
+class GraphQLEndpoint:
+    """The ASGI application of /graphql for HTTP. Its pipeline is in the state of the lifespan."""
+
+    def __init__(self, explorer: Explorer) -> None:
+        self._explorer = explorer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST" and wants_page(Request(scope)):
+            response = self._explorer.page()
+        else:
+            response = await _respond(scope["state"]["pipeline"], scope, receive)
+        await response(scope, receive, send)
+
+
+async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Response:
+    """The response to a GraphQL request, errors included."""
+    began, response_format = time.perf_counter(), DEFAULT_FORMAT
+    try:
+        # Before anything is read: under ten times the load, refusing is most of the work.
+        _check_capacity(pipeline)
+        headers = dict(reversed(scope["headers"]))  # of several with one name, the first
+        response_format = negotiate(headers.get(b"accept", b""))
+        request = await read_request(scope, headers, receive, pipeline.settings.max_body_bytes)
+        identified = await pipeline.identification.identify(scope["headers"], secure=scope["scheme"] == "https")
+        # Again after reading: a request that arrives slowly takes up no capacity meanwhile.
+        _check_capacity(pipeline)
+        pipeline.metrics.count_in_flight(1)
+        try:
+            return await _execute(pipeline, scope, headers, request, identified, response_format)
+        finally:
+            pipeline.metrics.count_in_flight(-1)
+    except HTTPException as error:
+        outcome, response = _OUTCOMES.get(error.status_code, Outcome.INVALID), error_response(error)
+    except InvalidOperation as invalid:
+        answer = Answer.not_executed(*invalid.errors)
+        outcome, response = Outcome.INVALID, answer_response(answer, response_format, identified.set_cookie)
+    pipeline.metrics.finished(None, outcome, time.perf_counter() - began)
+    return response
+
+
+def _check_capacity(pipeline: Pipeline) -> None:
+    """HTTPException 503 at the limit: a server that accepts more requests than it can work on answers none in time."""
+    if pipeline.metrics.in_flight >= pipeline.settings.max_in_flight:
+        raise HTTPException(503, Overloaded.explanation, {"retry-after": "1"})
+
+
+async def _execute(
+    pipeline: Pipeline,
+    scope: Scope,
+    headers: Headers,
+    request: GraphQLRequest,
+    identified: Identified,
+    response_format: ResponseFormat,
+) -> Response:
+    viewer, set_cookie = identified
+    introspection = pipeline.may_introspect(viewer)
+    operation = pipeline.documents.operation(request, introspection=introspection)
+    if operation.kind is not OperationType.QUERY:
+        _check_kind(operation, scope["method"], response_format)
+    client, last_event = scope.get("client"), headers.get(b"last-event-id")
+    ctx = Context(
+        pipeline.services,
+        viewer,
+        client[0] if client else "",
+        explain=request.wants_plan and pipeline.may_see_plans(viewer),
+        last_event=last_event.decode("latin-1") if last_event is not None else None,
+    )
+    if operation.kind is OperationType.SUBSCRIPTION:
+        events = await pipeline.subscribe(operation, request.variables, ctx, suggestions=introspection)
+        return stream_response(_single(events) if isinstance(events, Answer) else events, pipeline.closing, set_cookie)
+    answer = await pipeline.execute(
+        operation, request.variables, ctx, suggestions=introspection, headers=scope["headers"]
+    )
+    if response_format.media_type == STREAM:
+        return stream_response(_single(answer), pipeline.closing, set_cookie)
+    return answer_response(answer, response_format, set_cookie)
+
+
+def _check_kind(operation: Operation, method: str, response_format: ResponseFormat) -> None:
+    """HTTPException if this kind of operation cannot be asked for in this way."""
+    if method == "GET":
+        raise HTTPException(405, "GET runs queries only; send this with POST.", {"allow": "POST"})
+    if operation.kind is OperationType.SUBSCRIPTION and response_format.media_type != STREAM:
+        raise HTTPException(406, f"Subscriptions come over a WebSocket (graphql-transport-ws) or as {STREAM}.")
+
+
+async def _single(answer: Answer) -> AsyncIterator[Answer]:
+    yield answer
