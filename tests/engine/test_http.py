@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
+import sys
 import sysconfig
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import httpx
@@ -212,6 +215,76 @@ async def test_a_page_of_another_origin_may_not_ask(service: Service) -> None:
         )
         assert preflight.status_code == 405
         assert "access-control-allow-origin" not in preflight.headers
+
+
+ORIGIN = "https://www.example.com"
+
+
+@pytest.fixture
+async def open_to_a_site(settings: Settings, one_table: Table) -> AsyncIterator[Client]:
+    """A visitor of a service that pages of one other site may ask."""
+    assert one_table.name == settings.table
+    async with serving(settings.model_copy(update={"cors_origins": (ORIGIN,)})) as visitor:
+        visitor.http.headers["origin"] = ORIGIN
+        yield visitor
+
+
+async def test_a_page_of_an_allowed_origin_may_ask(open_to_a_site: Client) -> None:
+    """Answers and refusals of every kind carry the headers that its browser wants; other origins get none."""
+    preflight = await open_to_a_site.http.options(
+        "/graphql", headers={"access-control-request-method": "POST", "access-control-request-headers": "content-type"}
+    )
+    bodies: list[dict[str, Any]] = [{"query": "{ __typename }"}, {"query": "{ nothing }"}, {"query": 1}]
+    answers = [await open_to_a_site.http.post("/graphql", json=body) for body in bodies]
+    assert [answer.status_code for answer in answers] == [200, 400, 400]
+    for response in (preflight, *answers):
+        assert response.headers["access-control-allow-origin"] == ORIGIN
+        assert response.headers["access-control-allow-credentials"] == "true"
+    other = await open_to_a_site.http.post(
+        "/graphql", json={"query": "{ __typename }"}, headers={"origin": "https://evil.example"}
+    )
+    assert "access-control-allow-origin" not in other.headers
+
+
+async def test_a_request_with_an_origin_runs_the_same_code(one_client: Client, open_to_a_site: Client) -> None:
+    """The explorer's page sends an Origin, curl does not: what is tried with the one holds for the other."""
+    for visitor in (one_client, open_to_a_site):
+        await visitor.post("{ boards { nodes { slug } } }")
+    without, with_origin = [
+        await _own_functions(visitor.post("{ boards { nodes { slug } } }")) for visitor in (one_client, open_to_a_site)
+    ]
+    assert without == with_origin
+    assert any("endpoint.py" in function for function in without)
+
+
+async def _own_functions(request: Awaitable[httpx.Response]) -> set[str]:
+    """The functions of the service that a request calls."""
+    called: set[str] = set()
+
+    def record(frame: FrameType, event: str, _: Any) -> None:
+        file = Path(frame.f_code.co_filename)
+        if event == "call" and file.is_relative_to(ROOT / "server"):
+            called.add(f"{file} {frame.f_code.co_qualname}")
+
+    sys.setprofile(record)
+    try:
+        assert (await request).status_code == 200
+    finally:
+        sys.setprofile(None)
+    return called
+
+
+async def test_every_response_has_the_id_of_its_request(open_to_a_site: Client) -> None:
+    """Whoever answers: the endpoint, FastAPI's routes, CORS. A client may choose the id."""
+    preflight = {"access-control-request-method": "POST"}
+    responses = [
+        await open_to_a_site.http.post("/graphql", json={"query": "{ __typename }"}, headers={"x-request-id": "mine"}),
+        await open_to_a_site.http.get("/graphql", headers={"accept": "text/html", "x-request-id": "mine"}),
+        await open_to_a_site.http.get("/nowhere", headers={"x-request-id": "mine"}),
+        await open_to_a_site.http.options("/graphql", headers={**preflight, "x-request-id": "mine"}),
+    ]
+    assert [response.headers["x-request-id"] for response in responses] == ["mine"] * 4
+    assert len((await open_to_a_site.post("{ __typename }")).headers["x-request-id"]) == 32
 
 
 async def test_health_and_metrics_are_told(service: Service) -> None:

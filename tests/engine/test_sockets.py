@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -87,6 +88,28 @@ async def test_a_broken_protocol_closes_the_socket_with_its_code(
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == code
         assert closed.value.rcvd.reason
+
+
+async def test_open_subscriptions_are_counted_in_the_metrics(service: Service) -> None:
+    """While it is open; `complete` ends it."""
+    subscription = "subscription { leaderboardChanged { rank } }"
+    async with socket(service) as connection, httpx.AsyncClient(base_url=service.url) as http:
+
+        async def open_subscriptions() -> str:
+            return next(
+                line for line in (await http.get("/metrics")).text.splitlines() if line.startswith("ringside_subscr")
+            )
+
+        await said(connection, {"type": "connection_init"})
+        await heard(connection)
+        assert await open_subscriptions() == "ringside_subscriptions 0.0"
+        await said(connection, {"id": "1", "type": "subscribe", "payload": {"query": subscription}})
+        assert (await heard(connection))["type"] == "next"
+        assert await open_subscriptions() == "ringside_subscriptions 1.0"
+        await said(connection, {"id": "1", "type": "complete"}, {"type": "ping"})
+        while (await heard(connection))["type"] != "pong":
+            pass
+        assert await open_subscriptions() == "ringside_subscriptions 0.0"
 
 
 async def test_a_page_of_another_origin_may_not_connect(service: Service) -> None:
