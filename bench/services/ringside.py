@@ -20,8 +20,8 @@ from starlette.types import ASGIApp
 
 from bench.services import records
 from resolvers.context import Context, Services
-from resolvers.loading.batched import together
-from resolvers.loading.loader import Kept
+from resolvers.loading.batched import batched
+from resolvers.loading.loader import Loader
 from schema.fields import described, field
 from schema.types import record_type
 from server.auth.identification import Identification
@@ -47,7 +47,7 @@ async def leaderboard(_: Context, /, *, first: int) -> list[records.Row]:
     return records.ROWS[:first]
 
 
-@together
+@batched
 async def authors(ctx: Context, comments: Sequence[records.Comment], /) -> Sequence[Any]:
     return await ctx.services.profiles.load_many([comment.author_id for comment in comments])
 

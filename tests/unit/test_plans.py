@@ -266,7 +266,8 @@ async def test_trusted_documents_are_compiled_at_the_start() -> None:
     """The first request is answered by a plan that is there already."""
     text = "query Page($count: Int!) { comments(count: $count) { number } }"
     documents = Documents(SCHEMA._schema, manifest={hash_of(text): text})
-    assert documents.operation(GraphQLRequest(None, document_id=hash_of(text)), introspection=True).compiled.plan_count == 1
+    request = GraphQLRequest(None, document_id=hash_of(text))
+    assert documents.operation(request, introspection=True).compiled.plan_count == 1
 
 
 def test_explain_prints_the_function(tmp_path: Path) -> None:
