@@ -1,4 +1,4 @@
-"""Moments and days as texts that every client can read."""
+"""DateTime and Date: moments and days as texts that every client can read."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
-def _moment(value: Any) -> datetime:
-    """GraphQLError, and nothing else, for what is no moment: any other exception would count as a fault of ours."""
+# The parsers raise GraphQLError alone: any other exception would be answered as a fault of this program.
+
+
+def _parse_moment(value: Any) -> datetime:
     if isinstance(value, str) and _MOMENT.fullmatch(value):
         try:
             parsed = datetime.fromisoformat(value.upper()).astimezone(UTC)
@@ -24,18 +26,16 @@ def _moment(value: Any) -> datetime:
             pass
         else:
             return parsed.replace(microsecond=parsed.microsecond // 1000 * 1000)
-    message = "A DateTime is a moment as RFC 3339 writes it, with its zone: 2026-11-20T20:00:00Z."
-    raise GraphQLError(message)
+    raise GraphQLError("A DateTime is a moment as RFC 3339 writes it, with its zone: 2026-11-20T20:00:00Z.")
 
 
-def _day(value: Any) -> date:
+def _parse_day(value: Any) -> date:
     if isinstance(value, str) and _DAY.fullmatch(value):
         try:
             return date.fromisoformat(value)
         except ValueError:
             pass
-    message = "A Date is a day of the calendar, written as yyyy-mm-dd."
-    raise GraphQLError(message)
+    raise GraphQLError("A Date is a day of the calendar, written as yyyy-mm-dd.")
 
 
 SCALARS: dict[object, Any] = {
@@ -43,13 +43,13 @@ SCALARS: dict[object, Any] = {
         name="DateTime",
         description="A time in RFC 3339 format, in UTC, to the millisecond: 2026-11-20T20:00:00.000Z.",
         serialize=iso,
-        parse_value=_moment,
+        parse_value=_parse_moment,
         specified_by_url="https://www.rfc-editor.org/rfc/rfc3339",
     ),
     date: scalar(
         name="Date",
         description="A calendar day: yyyy-mm-dd.",
         serialize=date.isoformat,
-        parse_value=_day,
+        parse_value=_parse_day,
     ),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import Annotated
 
 import strawberry
 
@@ -43,9 +42,7 @@ class Word(Node):
     "A list's word of one day. It is the same for everyone, and no word is repeated before all have been used.",
 )
 class DailyWord:
-    list: Annotated[WordList, strawberry.lazy("schema.vocabulary")] = field(
-        daily_words.daily_word_list, "The list it was drawn from."
-    )
+    list: WordList = field(daily_words.daily_word_list, "The list it was drawn from.")
     date: date = described("The day.")
     word: Word = described("The word.")
 
@@ -53,8 +50,6 @@ class DailyWord:
 WordConnection = connection(
     Word, "A page of a list's words, in the order they were added.", edge="A word's place in a page."
 )
-
-
 DailyWordConnection = connection(
     DailyWord, "A page of past daily words, newest first.", edge="A daily word's place in a page."
 )
@@ -139,13 +134,9 @@ class QuizStanding:
 
 
 QuizResultConnection = connection(QuizResult, "A page of quizzes, newest day first.", edge="A quiz's place in a page.")
-
-
 SentenceConnection = connection(
     Sentence, "A page of sentences, newest day first.", edge="A sentence's place in a page."
 )
-
-
 QuizStandingConnection = connection(
     QuizStanding, "A page of a day's leaderboard, best first.", edge="A row's place in a page."
 )
