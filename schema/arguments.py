@@ -121,9 +121,9 @@ class Parameters:
             return _parse(value, path)
         type_name, many = self.nodes[name]
         try:
-            return (
-                tuple(parse_node_key(type_name, each) for each in value) if many else parse_node_key(type_name, value)
-            )
+            if many:
+                return tuple(parse_node_key(type_name, each) for each in value)
+            return parse_node_key(type_name, value)
         except InvalidInput as refusal:
             raise InvalidInput(refusal.message, path=path) from None
 
