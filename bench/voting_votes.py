@@ -33,9 +33,10 @@ from datastore import voting
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.seal import Seal
-from datastore.voting import BOARD, CONTENDER, VOTE, Board, Contender, Outcome, Vote
+from datastore.voting import BOARD, CONTENDER, VOTE, Board, Contender, PairVerdict, Vote
 from datastore.voting.pair_walk import PairWalk
-from datastore.voting.votes import counting
+from datastore.voting.shards import shard_count, voter_shard
+from datastore.voting.votes import counter_updates
 from resolvers.context import Services, utc_now
 from server.audit.voting import breaches
 from tests.engines import running
@@ -104,7 +105,7 @@ async def service(engine: str, contenders: int, votes: int) -> None:
         broken = [breach async for breach in breaches(services)]
         await services.close()
         print(
-            f"| {contenders} | {voting.shards_for(contenders, voting.USUAL_RATE)} | {attempts:.3f} | {conflicts} "
+            f"| {contenders} | {shard_count(contenders, voting.DEFAULT_RATE)} | {attempts:.3f} | {conflicts} "
             f"| {dict(answered)} | {votes / seconds:.0f} | {cpu * 1000:.2f} | {len(broken)} |",
             *broken[:3],
             flush=True,
@@ -138,7 +139,7 @@ async def ask(voter: aiohttp.ClientSession, url: str, query: str, **variables: s
 async def separately(table: Table, vote: Vote) -> None:
     """Write the vote, then each counter by itself: a crash in between loses the rest."""
     await table.write(VOTE.put(vote))
-    for update in counting(replace(vote, shard=0)):
+    for update in counter_updates(replace(vote, shard=0)):
         await table.write(update)
 
 
@@ -159,14 +160,14 @@ async def path(engine: str, contenders: int, votes: int, hold: float | None, lab
     async with Proxy(engine, hold=hold) as proxy, open_table(name, url=proxy.url if hold else engine) as table:
         await create(table)
         proxy.forget()
-        shards = voting.shards_for(contenders, voting.USUAL_RATE)
+        shards = shard_count(contenders, voting.DEFAULT_RATE)
         chance = Random(3)
 
         async def cast(number: int) -> None:
             low, high = sorted(chance.sample(range(contenders), 2))
             voter = f"voter-{number}"
-            shard = voting.shard_of(voter, shards)
-            vote = Vote(voter, "main", 1, low, high, Outcome.LOW, utc_now(), PairWalk().packed(), shard)
+            shard = voter_shard(voter, shards)
+            vote = Vote(voter, "main", 1, low, high, PairVerdict.LOW_WINS, utc_now(), PairWalk().packed(), shard)
             await DESIGNS[label](table, vote)
 
         before = time.process_time()

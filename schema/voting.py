@@ -18,7 +18,7 @@ from schema.types import Node, enum, record_type
 BOARD_SLUG = "The board's slug."
 
 enum(
-    ballots.Verdict,
+    voting_store.Verdict,
     "A voter's verdict on the two contenders of a ballot.",
     LEFT="The left one wins.",
     RIGHT="The right one wins.",

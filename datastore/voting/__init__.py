@@ -1,11 +1,11 @@
-"""Boards and contenders, ballots and votes, tallies and what is settled from them.
+"""Boards, contenders, ballots, votes, and the tallies that the leaderboard is settled from.
 
 | wanted                             | read or write                                               | requests |
 |------------------------------------|-------------------------------------------------------------|----------|
-| a board, and who votes on it now   | Query BOARD#<slug>, BOARD…                                  | 1        |
+| a board and its dirty marks        | Query BOARD#<slug>, BOARD…                                  | 1        |
 | all boards                         | gsi1 BOARDS, ascending                                      | 1 a page |
 | contenders                         | Get or BatchGet BOARD#<slug> CONTENDER#<ordinal>            | 1        |
-| all contenders in order of joining | Query BOARD#<slug>, CONTENDER#…                             | 1 a page |
+| all contenders in joining order    | Query BOARD#<slug>, CONTENDER#…                             | 1 a page |
 | a board's best contenders          | gsi1 LEADERBOARD#<slug>, ascending                          | 1 a page |
 | pictures                           | BatchGet BOARD#<slug> SVG#<ordinal>                         | 1        |
 | add, rename, retire a contender    | a transaction with the board, its name and its picture      | 2        |
@@ -13,24 +13,32 @@
 | cast a vote                        | a transaction: the vote if absent, both contenders, the pair | 1       |
 | a head-to-head record              | BatchGet TALLY#<slug>#<shard> PAIR#<low>#<high>             | 1        |
 | all head-to-head records           | Query TALLY#<slug>#<shard>, PAIR#…, merged                  | shards   |
-| settle                             | Query each shard's contenders; write the rows that changed  | shards + changed |
-| void a voter                       | per vote a transaction of 4                                 | votes    |
+| settle a board                     | Query each shard's contenders; write the rows that changed  | shards + changed |
+| void a voter's votes               | a transaction of 4 per vote                                 | votes    |
 
-What is published of orders: the leaderboard by score, then by name without regard to case, then by who joined first.
+The leaderboard is ordered by score, then by name (ignoring case), then by joining order.
 """
 
-from datastore.voting.ballots import Ballot, TokenExpired, TokenSpent, TokenUnknown
+from datastore.voting.ballots import (
+    Ballot,
+    TokenExpired,
+    TokenSpent,
+    TokenUnknown,
+    Verdict,
+)
 from datastore.voting.boards import (
     BOARD,
+    DEFAULT_RATE,
     MAIN,
-    USUAL_RATE,
     Board,
-    BoardNow,
+    BoardWithMarks,
     all_boards,
-    board_now,
-    boards_page,
+    clear_dirty,
     create_board,
     is_slug,
+    mark_dirty,
+    read_board_with_marks,
+    read_boards_page,
 )
 from datastore.voting.contenders import (
     CONTENDER,
@@ -38,103 +46,113 @@ from datastore.voting.contenders import (
     PICTURE,
     Contender,
     ContenderChange,
+    ContenderKey,
     Name,
     Picture,
     add_contender,
+    all_contenders,
     change_contender,
-    contender,
-    contenders_at,
-    contenders_page,
     contenders_request,
     folded,
     leaderboard_request,
-    leaderboard_slice,
-    pictures,
+    read_contender,
+    read_contenders,
+    read_contenders_page,
+    read_leaderboard_slice,
+    read_pictures,
     retire_contender,
-    roster,
 )
-from datastore.voting.settling import Roster, clear_dirty, mark_dirty, read_roster, settle
+from datastore.voting.resharding import (
+    ensure_shards_are_read,
+    reshard,
+)
+from datastore.voting.settling import (
+    BoardRows,
+    read_board_rows,
+    settle,
+)
 from datastore.voting.tallies import (
     PAIR,
     TALLY,
     PairTally,
     Tally,
-    all_pairs,
-    ensure_spread,
-    pair_records,
-    pairs_of_contender,
-    pairs_of_contender_request,
-    pairs_page,
+    contender_pairs_request,
     pairs_request,
-    raise_spread,
-    reshard,
-    set_rate,
-    shard_of,
-    shards_for,
+    read_contender_pairs_page,
+    read_pair_records,
+    read_pair_tallies,
+    read_pairs_page,
 )
-from datastore.voting.votes import VOTE, Outcome, Vote, all_votes, cast, latest_vote, void_votes, vote_on
+from datastore.voting.votes import (
+    VOTE,
+    PairVerdict,
+    Vote,
+    all_votes,
+    cast,
+    read_latest_vote,
+    void_votes,
+    vote_on,
+)
 
 __all__ = [
     "BOARD",
     "CONTENDER",
+    "DEFAULT_RATE",
     "MAIN",
     "NAME",
     "PAIR",
     "PICTURE",
     "TALLY",
-    "USUAL_RATE",
     "VOTE",
     "Ballot",
     "Board",
-    "BoardNow",
+    "BoardRows",
+    "BoardWithMarks",
     "Contender",
     "ContenderChange",
+    "ContenderKey",
     "Name",
-    "Outcome",
     "PairTally",
+    "PairVerdict",
     "Picture",
-    "Roster",
     "Tally",
     "TokenExpired",
     "TokenSpent",
     "TokenUnknown",
+    "Verdict",
     "Vote",
     "add_contender",
     "all_boards",
-    "all_pairs",
+    "all_contenders",
     "all_votes",
-    "board_now",
-    "boards_page",
     "cast",
     "change_contender",
     "clear_dirty",
-    "contender",
-    "contenders_at",
-    "contenders_page",
+    "contender_pairs_request",
     "contenders_request",
     "create_board",
-    "ensure_spread",
+    "ensure_shards_are_read",
     "folded",
     "is_slug",
-    "latest_vote",
     "leaderboard_request",
-    "leaderboard_slice",
     "mark_dirty",
-    "pair_records",
-    "pairs_of_contender",
-    "pairs_of_contender_request",
-    "pairs_page",
     "pairs_request",
-    "pictures",
-    "raise_spread",
-    "read_roster",
+    "read_board_rows",
+    "read_board_with_marks",
+    "read_boards_page",
+    "read_contender",
+    "read_contender_pairs_page",
+    "read_contenders",
+    "read_contenders_page",
+    "read_latest_vote",
+    "read_leaderboard_slice",
+    "read_pair_records",
+    "read_pair_tallies",
+    "read_pairs_page",
+    "read_pictures",
     "reshard",
     "retire_contender",
-    "roster",
-    "set_rate",
     "settle",
-    "shard_of",
-    "shards_for",
     "void_votes",
     "vote_on",
 ]

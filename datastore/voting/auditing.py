@@ -1,4 +1,4 @@
-"""Reads for `ringside audit`: every record about boards, contenders and votes."""
+"""Reads for `ringside audit`: every record of boards, contenders and votes."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""Ballots: a drawn pair as a sealed text. Nothing of it is stored until it is voted.
+"""Ballots: a drawn pair as a sealed token. Nothing is stored until the voter uses it.
 
-    voter · board · number · lower and higher ordinal · who stands left · expiry    as JSON
-    the walk behind this pair                                                       as bytes
+    voter · board · number · lower and higher ordinal · whether the lower is left · expiry    as JSON
+    the pair walk after this pair                                                             as bytes
 
-The seal is the only thing that makes a ballot good: whoever casts it must be the voter it names, in time, and the
-number must be free.
+A ballot is accepted from the voter it names, before it expires, and only if that voter has no vote of its number yet.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import Enum
 from typing import TYPE_CHECKING
 
 import orjson
@@ -39,36 +39,48 @@ class TokenSpent(Refusal):
     explanation = "This token was used before, with another verdict. Draw the next matchup."
 
 
+class Verdict(Enum):
+    """A voter's verdict on the pair as it was shown."""
+
+    LEFT = "LEFT"
+    RIGHT = "RIGHT"
+    TIE = "TIE"
+    SKIP = "SKIP"
+
+
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """One pair issued to one voter, to be voted on once."""
+    """One pair issued to one voter: the ordinals of its sides, and the voter's walk after it."""
 
     voter: str
     board: str
     number: int
-    low: int
-    high: int
-    low_is_left: bool
+    left: int
+    right: int
     expires_at: datetime
     walk: bytes
 
     def sealed(self, seal: Seal) -> str:
-        head = orjson.dumps(
-            [
-                self.voter, self.board, self.number, self.low, self.high, self.low_is_left,
-                round(self.expires_at.timestamp() * 1000),
-            ]
-        )  # fmt: skip
+        low, high = min(self.left, self.right), max(self.left, self.right)
+        expires = round(self.expires_at.timestamp() * 1000)
+        head = orjson.dumps([self.voter, self.board, self.number, low, high, self.left == low, expires])
         return seal.sign_text(_PURPOSE, len(head).to_bytes(2) + head + self.walk)
 
     @classmethod
     def opened(cls, seal: Seal, token: str) -> Ballot:
-        """The ballot in a token, or TokenUnknown."""
+        """The ballot in a token; TokenUnknown if the token was not sealed here."""
         try:
-            data = seal.open_text(_PURPOSE, token)
+            payload = seal.open_text(_PURPOSE, token)
         except Forged:
             raise TokenUnknown(path=("input", "token")) from None
-        end = 2 + int.from_bytes(data[:2])
-        voter, board, number, low, high, low_is_left, expires = orjson.loads(data[2:end])
-        expires_at = datetime.fromtimestamp(expires / 1000, UTC)
-        return cls(voter, board, number, low, high, low_is_left, expires_at, data[end:])
+        end = 2 + int.from_bytes(payload[:2])
+        voter, board, number, low, high, low_is_left, expires = orjson.loads(payload[2:end])
+        return cls(
+            voter=voter,
+            board=board,
+            number=number,
+            left=low if low_is_left else high,
+            right=high if low_is_left else low,
+            expires_at=datetime.fromtimestamp(expires / 1000, UTC),
+            walk=payload[end:],
+        )

@@ -1,36 +1,39 @@
-"""Contenders: their rows with what is settled, their names that nobody else has, their pictures."""
+"""Contenders: their rows with the settled counts, their unique names, their pictures."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import unicodedata
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from datastore.dynamo import ConditionFailed, Entity, Key, Page, absent, present, remaining, where
+from datastore.dynamo import ConditionFailed, Entity, Key, Page, StoredAs, absent, present, remaining, where
 from datastore.refusals import Conflict, NotFound, Unavailable
-from datastore.voting.boards import BOARD, MAIN, Board, board_now, ensure_main
+from datastore.voting.boards import BOARD, MAIN, Board, ensure_main, read_board_with_marks
 
 if TYPE_CHECKING:
     from datastore.dynamo import PageRequest, Slice, Table, Window, Write
     from datastore.receipts import Once
 
-_PAUSE = 0.03
-_MOST_CONTENDERS = 10_000
-"""Ordinals a board gives out. A settling reads as many tallies per shard, and a voter meets 50 million pairs."""
+ContenderKey: TypeAlias = tuple[str, int]
+"""A board's slug and a contender's ordinal."""
+
+_FIRST_PAUSE = 0.03
+_MAX_CONTENDERS = 10_000
+"""Per board, retired ones included. Settling reads as many tallies per shard, and there are 50 million pairs."""
 
 
 def folded(name: str) -> str:
-    """A name as it is compared and kept apart: no case, no compatibility forms, and no `#`, which keys reserve."""
+    """A name in the form that is compared: without case, compatibility forms and `#`, which is reserved in keys."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).replace("#", "＃")
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """Somebody, or something, to vote for. Wins, losses and ties are as settled last; `version` counts writes."""
+    """Someone or something to vote for. Wins, losses and ties are the settled ones; `version` counts writes."""
 
     board: str
     ordinal: int
@@ -66,12 +69,12 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """Keeps a name for one contender of a board; `mark` tells the request that took it."""
+    """Reserves a name for one contender of a board, on behalf of one request."""
 
     board: str
     folded: str
     ordinal: int
-    mark: str
+    request_id: Annotated[str, StoredAs("mark")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +86,12 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class ContenderChange:
-    """What an editor wants of a contender, in the request `mark`. No name leaves the old one; so does no `redraw`."""
+    """An editor's new or changed contender. A name of None leaves the name, an `svg` of None removes the picture."""
 
-    mark: str
+    request_id: str
     name: str | None
     svg: str | None
-    redraw: bool = True
+    replaces_picture: bool = True
 
 
 CONTENDER = Entity(
@@ -103,22 +106,22 @@ PICTURE = Entity(Picture, Key("BOARD#{board}", "SVG#{ordinal:06d}"))
 # ── reading ──
 
 
-async def contender(table: Table, board: str, ordinal: int, *, consistent: bool = False) -> Contender | None:
+async def read_contender(table: Table, board: str, ordinal: int, *, consistent: bool = False) -> Contender | None:
     return await table.get(CONTENDER.at(board=board, ordinal=ordinal), consistent=consistent)
 
 
-async def contenders_at(table: Table, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Contender]:
-    """The contenders there are, by board and ordinal."""
-    found = await table.get_many([CONTENDER.at(board=board, ordinal=ordinal) for board, ordinal in places])
-    return {(record.board, record.ordinal): record for record in found if record is not None}
+async def read_contenders(table: Table, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Contender]:
+    """The contenders that exist, by board and ordinal."""
+    contenders = await table.get_many([CONTENDER.at(board=board, ordinal=ordinal) for board, ordinal in keys])
+    return {(contender.board, contender.ordinal): contender for contender in contenders if contender is not None}
 
 
 def contenders_request(board: str, window: Window) -> PageRequest:
     return window.open(f"contenders {board}")
 
 
-async def contenders_page(table: Table, board: str, request: PageRequest) -> Page[Contender]:
-    """In the order in which they joined, the retired ones among them."""
+async def read_contenders_page(table: Table, board: str, request: PageRequest) -> Page[Contender]:
+    """In joining order, including retired ones."""
     return await table.page([CONTENDER.on(board=board)], request)
 
 
@@ -126,28 +129,28 @@ def leaderboard_request(board: str, window: Window) -> PageRequest:
     return window.open(f"leaderboard {board}")
 
 
-async def leaderboard_slice(table: Table, board: str, position: str | None, limit: int) -> Slice[Contender]:
-    """Best first, then by name, past a position in that order."""
+async def read_leaderboard_slice(table: Table, board: str, position: str | None, limit: int) -> Slice[Contender]:
+    """Best first, then by name, after a position in that order."""
     return await table.query(CONTENDER.on("gsi1", board=board).past(position), limit=limit)
 
 
-async def roster(table: Table, board: str) -> AsyncIterator[Contender]:
-    """Every contender of a board as it is now."""
-    async for record in table.iterate(CONTENDER.on(board=board), consistent=True, at_once=1000):
-        yield record
+def all_contenders(table: Table, board: str) -> AsyncIterator[Contender]:
+    """The contenders of a board, including retired ones; a consistent read."""
+    return table.iterate(CONTENDER.on(board=board), consistent=True, at_once=1000)
 
 
-async def pictures(table: Table, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], str]:
-    found = await table.get_many([PICTURE.at(board=board, ordinal=ordinal) for board, ordinal in places])
-    return {(record.board, record.ordinal): record.svg for record in found if record is not None}
+async def read_pictures(table: Table, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, str]:
+    """The pictures that exist, by board and ordinal."""
+    pictures = await table.get_many([PICTURE.at(board=board, ordinal=ordinal) for board, ordinal in keys])
+    return {(picture.board, picture.ordinal): picture.svg for picture in pictures if picture is not None}
 
 
 # ── writing ──
 
 
 async def _attempts() -> AsyncIterator[None]:
-    """Again and again until the request's time is up: what was read may change before it is written."""
-    pause = _PAUSE
+    """Attempts until the request's deadline: the records that were read may change before the write."""
+    pause = _FIRST_PAUSE
     while True:
         yield
         if remaining() < pause:
@@ -156,115 +159,111 @@ async def _attempts() -> AsyncIterator[None]:
         pause = min(pause * 1.5, 1.0)
 
 
-def _guards(failed: ConditionFailed) -> list[Name]:
-    """The names that stood in a transaction's way."""
+def _conflicting_names(failed: ConditionFailed) -> list[Name]:
+    """The stored names that made a transaction fail."""
     items = [item for item in failed.failures.values() if item]
     return [NAME.read(item) for item in items if NAME.recognises(item["pk"]["S"], item["sk"]["S"])]
 
 
-def _taken(name: str) -> Conflict:
+def _name_taken(name: str) -> Conflict:
     return Conflict(f"This board has a contender called {name} already. Choose another name.", path=("input", "name"))
 
 
 async def add_contender(table: Table, board: str, change: ContenderChange, now: datetime, once: Once) -> Contender:
-    """The next ordinal, the name if it is free, the row and the picture, all or none."""
-    name = change.name or ""
+    """Take the next ordinal and write the name, the row and the picture, all or none. Conflict if the name is taken."""
     async for _ in _attempts():
-        joined = replace(await _newcomer(table, board, now), name=name)
-        writes: list[Write] = [
-            BOARD.change(
-                BOARD.at(slug=board),
-                values={"size": joined.ordinal + 1},
-                add={"revision": 1},
-                when=where(size=joined.ordinal),
-            ),
-            NAME.put(Name(board, folded(name), joined.ordinal, change.mark), when=absent()),
-            CONTENDER.put(joined, when=absent()),
-        ]
-        if change.svg is not None:
-            writes.append(PICTURE.put(Picture(board, joined.ordinal, change.svg)))
+        contender = replace(await _next_contender(table, board, now), name=change.name or "")
         try:
-            await once.transact(table, joined, *writes)
+            await once.transact(table, contender, *_additions(contender, change))
         except ConditionFailed as failed:
-            for guard in _guards(failed):
-                if guard.mark != change.mark:
-                    raise _taken(name) from None
-                # An attempt without an answer was carried out.
-                return replace(joined, ordinal=guard.ordinal)
+            for name in _conflicting_names(failed):
+                if name.request_id != change.request_id:
+                    raise _name_taken(contender.name) from None
+                return replace(contender, ordinal=name.ordinal)  # added by an earlier attempt whose answer was lost
             continue
-        return joined
+        return contender
     raise Unavailable(retry_after=1.0)
 
 
-async def _newcomer(table: Table, slug: str, now: datetime) -> Contender:
-    found = await board_now(table, slug, consistent=True)
-    if found is None and slug == MAIN:
+def _additions(contender: Contender, change: ContenderChange) -> Iterator[Write]:
+    board, ordinal = contender.board, contender.ordinal
+    yield BOARD.change(
+        BOARD.at(slug=board), values={"size": ordinal + 1}, add={"revision": 1}, when=where(size=ordinal)
+    )
+    yield NAME.put(Name(board, contender.sort_name, ordinal, change.request_id), when=absent())
+    yield CONTENDER.put(contender, when=absent())
+    if change.svg is not None:
+        yield PICTURE.put(Picture(board, ordinal, change.svg))
+
+
+async def _next_contender(table: Table, slug: str, now: datetime) -> Contender:
+    """A contender without a name at the board's next ordinal. The board `main` is created if it does not exist."""
+    current = await read_board_with_marks(table, slug, consistent=True)
+    if current is None and slug == MAIN:
         await ensure_main(table, now)
-        found = await board_now(table, slug, consistent=True)
-    if found is None:
-        message = f"There is no board called {slug}. Create it first, or look at `boards`."
-        raise NotFound(message, path=("input", "board"))
-    if found.board.size >= _MOST_CONTENDERS:
-        message = f"This board has had {_MOST_CONTENDERS} contenders, and that is all it takes. Begin another board."
-        raise Conflict(message, path=("input", "board"))
-    return Contender(slug, found.board.size, "", now)
+        current = await read_board_with_marks(table, slug, consistent=True)
+    if current is None:
+        raise NotFound(
+            f"There is no board called {slug}. Create it first, or look at `boards`.", path=("input", "board")
+        )
+    if current.board.size >= _MAX_CONTENDERS:
+        raise Conflict(
+            f"This board has had {_MAX_CONTENDERS} contenders, and that is all it takes. Begin another board.",
+            path=("input", "board"),
+        )
+    return Contender(slug, current.board.size, "", now)
 
 
-async def change_contender(table: Table, place: tuple[str, int], change: ContenderChange, once: Once) -> Contender:
-    """Another name, another picture or none; the name moves if it is free."""
-    board, ordinal = place
+async def change_contender(table: Table, key: ContenderKey, change: ContenderChange, once: Once) -> Contender:
+    """Change a contender's name, picture or both. Conflict if the name is taken."""
     async for _ in _attempts():
-        there = await contender(table, board, ordinal, consistent=True)
-        if there is None:
+        current = await read_contender(table, *key, consistent=True)
+        if current is None:
             raise NotFound(path=("input", "contender"))
-        changed = replace(there, name=change.name or there.name, version=there.version + 1)
-        writes: list[Write] = [
-            CONTENDER.shift(changed, "name", "version", when=where(version=there.version)),
-            BOARD.change(BOARD.at(slug=board), add={"revision": 1}, when=present()),
-        ]
-        if change.redraw:
-            key = PICTURE.at(board=board, ordinal=ordinal)
-            writes.append(
-                PICTURE.delete(key) if change.svg is None else PICTURE.put(Picture(board, ordinal, change.svg))
-            )
-        if changed.sort_name != there.sort_name:
-            writes.append(NAME.put(Name(board, changed.sort_name, ordinal, change.mark), when=absent()))
-            writes.append(NAME.delete(NAME.at(board=board, folded=there.sort_name)))
+        changed = replace(current, name=change.name or current.name, version=current.version + 1)
         try:
-            await once.transact(table, changed, *writes)
+            await once.transact(table, changed, *_changes(current, changed, change))
         except ConditionFailed as failed:
-            if any(guard.ordinal != ordinal for guard in _guards(failed)):
-                raise _taken(changed.name) from None
+            if any(name.ordinal != changed.ordinal for name in _conflicting_names(failed)):
+                raise _name_taken(changed.name) from None
             continue
         return changed
     raise Unavailable(retry_after=1.0)
 
 
-async def retire_contender(table: Table, place: tuple[str, int], *, once: Once) -> Contender:
-    """Off the leaderboard and out of every draw, for good; the row, its name and its records stay."""
-    board, ordinal = place
+def _changes(current: Contender, changed: Contender, change: ContenderChange) -> Iterator[Write]:
+    board, ordinal = current.board, current.ordinal
+    yield CONTENDER.shift(changed, "name", "version", when=where(version=current.version))
+    yield BOARD.change(BOARD.at(slug=board), add={"revision": 1}, when=present())
+    if change.replaces_picture and change.svg is None:
+        yield PICTURE.delete(PICTURE.at(board=board, ordinal=ordinal))
+    elif change.replaces_picture and change.svg is not None:
+        yield PICTURE.put(Picture(board, ordinal, change.svg))
+    if changed.sort_name != current.sort_name:
+        yield NAME.put(Name(board, changed.sort_name, ordinal, change.request_id), when=absent())
+        yield NAME.delete(NAME.at(board=board, folded=current.sort_name))
+
+
+async def retire_contender(table: Table, key: ContenderKey, *, once: Once) -> Contender:
+    """Remove a contender from the leaderboard and from every draw for good. Its row, name and records stay."""
     async for _ in _attempts():
-        there = await contender(table, board, ordinal, consistent=True)
-        now = await board_now(table, board, consistent=True)
-        if there is None or now is None:
+        contender = await read_contender(table, *key, consistent=True)
+        current = await read_board_with_marks(table, key[0], consistent=True)
+        if contender is None or current is None:
             raise NotFound(path=("input", "contender"))
-        if there.retired:
-            return there
-        changed = replace(there, retired=True, version=there.version + 1)
+        if contender.retired:
+            return contender
+        retired = replace(contender, retired=True, version=contender.version + 1)
+        retire = CONTENDER.shift(retired, "retired", "version", when=where(version=contender.version))
         try:
-            await once.transact(
-                table,
-                changed,
-                CONTENDER.shift(changed, "retired", "version", when=where(version=there.version)),
-                _without(now.board, ordinal),
-            )
+            await once.transact(table, retired, retire, _retire_on_board(current.board, contender.ordinal))
         except ConditionFailed:
             continue
-        return changed
+        return retired
     raise Unavailable(retry_after=1.0)
 
 
-def _without(board: Board, ordinal: int) -> Write:
+def _retire_on_board(board: Board, ordinal: int) -> Write:
     retired = f"{board.eligible.retired | 1 << ordinal:x}"
     return BOARD.change(
         BOARD.place_of(board), values={"retired": retired}, add={"revision": 1}, when=where(revision=board.revision)

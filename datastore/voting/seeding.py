@@ -1,4 +1,4 @@
-"""Seeding: a whole board with its contenders and votes in bulk, counted as if each vote had been cast on its own."""
+"""Seeding: writes a board with its contenders and votes in bulk, counted as if each vote had been cast."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING
 from datastore.dynamo import ConditionFailed, Put, absent
 from datastore.voting.boards import BOARD, Board
 from datastore.voting.contenders import CONTENDER, NAME, PICTURE, Contender, Name, Picture
-from datastore.voting.tallies import PAIR, TALLY, PairTally, Tally, shard_of, shards_for
-from datastore.voting.votes import VOTE, Outcome, Vote
+from datastore.voting.shards import shard_count, voter_shard
+from datastore.voting.tallies import PAIR, TALLY, PairTally, Tally
+from datastore.voting.votes import COUNTERS, VOTE, Vote
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
 
-_MARK = "demo"
-_COUNTERS = {Outcome.LOW: ("w", "l"), Outcome.HIGH: ("l", "w"), Outcome.TIE: ("t", "t")}
+_REQUEST_ID = "demo"
 
 
 async def seed_board(
     table: Table, board: Board, contenders: Mapping[Contender, str], votes: Sequence[Vote], now: datetime
 ) -> bool:
-    """Writes a board with its contenders, their pictures and their votes. False if there is such a board already.
+    """Write a board with its contenders, their pictures and their votes. False if the board exists already.
 
-    The board is written last: without it nothing else is visible, so an interrupted seeding can be repeated.
+    The board is written last. Nothing else is visible without it, so an interrupted seeding can be repeated.
     """
-    shards = shards_for(len(contenders), board.rate)
-    votes = [replace(vote, shard=shard_of(vote.voter, shards)) for vote in votes]
+    shards = shard_count(len(contenders), board.rate)
+    votes = [replace(vote, shard=voter_shard(vote.voter, shards)) for vote in votes]
     await table.write_many(_items(board.slug, contenders, votes))
     counted = replace(
         board,
@@ -38,7 +38,7 @@ async def seed_board(
         votes=sum(vote.counts for vote in votes),
         settled=1,
         settled_at=now,
-        spread=shards,
+        read_shards=shards,
     )
     try:
         await table.write(BOARD.put(counted, when=absent()))
@@ -51,24 +51,25 @@ def _tallies(board: str, votes: Sequence[Vote]) -> Iterator[Tally]:
     counts: dict[tuple[int, int], Counter[str]] = {}
     for vote in votes:
         if vote.counts:
-            for ordinal, counter in zip((vote.low, vote.high), _COUNTERS[vote.verdict], strict=True):
-                counts.setdefault((vote.shard, ordinal), Counter())[counter] += 1
-    return (Tally(board, *place, counter["w"], counter["l"], counter["t"]) for place, counter in counts.items())
+            counters = COUNTERS[vote.verdict]
+            counts.setdefault((vote.shard, vote.low), Counter())[counters.low] += 1
+            counts.setdefault((vote.shard, vote.high), Counter())[counters.high] += 1
+    return (Tally(board, shard, ordinal, **numbers) for (shard, ordinal), numbers in counts.items())
 
 
 def _pair_tallies(board: str, votes: Sequence[Vote]) -> Iterator[PairTally]:
     counts: dict[tuple[int, int, int], Counter[str]] = {}
     for vote in votes:
         if vote.counts:
-            counts.setdefault((vote.shard, vote.low, vote.high), Counter())[vote.verdict.value] += 1
-    return (PairTally(board, *pair, counter["lo"], counter["hi"], counter["t"]) for pair, counter in counts.items())
+            counts.setdefault((vote.shard, vote.low, vote.high), Counter())[COUNTERS[vote.verdict].pair] += 1
+    return (PairTally(board, shard, low, high, **numbers) for (shard, low, high), numbers in counts.items())
 
 
 def _items(board: str, contenders: Mapping[Contender, str], votes: Sequence[Vote]) -> Iterator[Put]:
     tallies = list(_tallies(board, votes))
     for contender, svg in contenders.items():
         yield CONTENDER.put(_settled(contender, tallies))
-        yield NAME.put(Name(board, contender.sort_name, contender.ordinal, _MARK))
+        yield NAME.put(Name(board, contender.sort_name, contender.ordinal, _REQUEST_ID))
         yield PICTURE.put(Picture(board, contender.ordinal, svg))
     yield from map(VOTE.put, votes)
     yield from map(TALLY.put, tallies)
@@ -79,7 +80,7 @@ def _settled(contender: Contender, tallies: Sequence[Tally]) -> Contender:
     own = [tally for tally in tallies if tally.ordinal == contender.ordinal]
     return replace(
         contender,
-        wins=sum(tally.w for tally in own),
-        losses=sum(tally.l for tally in own),
-        ties=sum(tally.t for tally in own),
+        wins=sum(tally.wins for tally in own),
+        losses=sum(tally.losses for tally in own),
+        ties=sum(tally.ties for tally in own),
     )

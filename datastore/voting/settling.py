@@ -1,130 +1,126 @@
-"""Settling: the sums over a board's shards go to its contenders' rows, and so into the leaderboard's index.
+"""Settling: the sums over a board's shards are written to its contenders' rows, and so to the leaderboard's index.
 
-Idempotent, and safe with any number of processes: rows are read before the sums, and a row is written only if nobody
-wrote it since, so sums never go back in time. A process that votes leaves a mark on the board first (`stir`), and
-takes it away when all it counted is settled. The mark of a process that was killed stays: whoever reads the board
-settles until the moment up to which that process could still have counted votes.
+Settling is idempotent, and any number of processes may settle at the same time. Rows are read before the sums, and a
+row is written only if its version has not changed since, so a row's counts never go back in time.
+
+A process that counts votes marks the board as dirty first, and clears its mark once its votes are settled. The mark of
+a killed process stays. Processes that read the board then settle it, until the moment up to which the killed process
+could have counted votes.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed, absent, less, present, where
-from datastore.voting.boards import BOARD, STIRRING, Board, DirtyMark, board_now
-from datastore.voting.contenders import CONTENDER, Contender, roster
-from datastore.voting.tallies import contender_sums
+from datastore.voting.boards import BOARD, Board, DirtyMark, clear_dirty, read_board_with_marks
+from datastore.voting.contenders import CONTENDER, Contender, all_contenders
+from datastore.voting.tallies import read_contender_sums
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
 
-AT_ONCE = 16
-_FORGOTTEN = timedelta(minutes=5)
-_NOTHING = (0, 0, 0)
+_ROWS_AT_ONCE = 16
+_MARK_LIFETIME = timedelta(minutes=5)
+_NO_VOTES = (0, 0, 0)
 _NO_STATE = -1
+"""A value of `Board.settled` that no board has: the rows belong to no state of the board and must be read again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Roster:
-    """All rows of a board in one state of it, by ordinal."""
+class BoardRows:
+    """All rows of a board in one of its states, by ordinal."""
 
     board: Board
     rows: Mapping[int, Contender]
     complete: bool = True
+    """Whether all rows could be written when the board was settled."""
     scores: Sequence[int] = field(init=False)
-    """Of those who have not retired, ascending."""
+    """The scores of the active contenders, ascending."""
 
     def __post_init__(self) -> None:
         scores = sorted(row.score for row in self.rows.values() if not row.retired)
         object.__setattr__(self, "scores", scores)
 
 
-async def read_roster(table: Table, board: Board) -> Roster:
-    return Roster(board, {row.ordinal: row async for row in roster(table, board.slug)})
+async def read_board_rows(table: Table, board: Board) -> BoardRows:
+    return BoardRows(board, {row.ordinal: row async for row in all_contenders(table, board.slug)})
 
 
-async def mark_dirty(table: Table, board: str, process: str, until: datetime) -> None:
-    """Says that this process may count votes until a moment."""
-    await table.write(STIRRING.put(DirtyMark(board, process, until)))
+async def settle(table: Table, slug: str, now: datetime, cached: BoardRows | None = None) -> BoardRows | None:
+    """Settle a board and return its rows, or None if there is no such board.
 
-
-async def clear_dirty(table: Table, board: str, process: str) -> None:
-    """Says that everything this process counted is settled."""
-    await table.write(STIRRING.delete(STIRRING.at(board=board, process=process)))
-
-
-async def settle(table: Table, slug: str, now: datetime, known: Roster | None = None) -> Roster | None:
-    """The rows as they are afterwards, or None without such a board. What is `known` is read only if it changed.
-
-    `complete` is false where somebody else wrote a row meanwhile: then settle again.
+    `cached` rows are used if the board has not changed since. If another process wrote a row meanwhile, the result is
+    not `complete`: settle again.
     """
-    found = await board_now(table, slug, consistent=True)
-    if found is None:
+    current = await read_board_with_marks(table, slug, consistent=True)
+    if current is None:
         return None
-    board = found.board
-    if known is None or known.board.stamp != board.stamp:
-        known = await read_roster(table, board)
-    sums = await contender_sums(table, board)
-    changed = [
-        replace(row, wins=wins, losses=losses, ties=ties, version=row.version + 1)
-        for row in known.rows.values()
-        for wins, losses, ties in (sums.get(row.ordinal, _NOTHING),)
-        if row.counts != (wins, losses, ties)
-    ]
-    written = await _write(table, changed)
+    board = current.board
+    if cached is None or cached.board.stamp != board.stamp:
+        cached = await read_board_rows(table, board)
+    sums = await read_contender_sums(table, board)
+    changed = list(_changed_rows(cached.rows.values(), sums))
+    written = await _write_rows(table, changed)
     complete = all(written)
-    rows = {**known.rows, **{row.ordinal: row for row, done in zip(changed, written, strict=True) if done}}
     votes = sum(wins for wins, _, _ in sums.values()) + sum(ties for _, _, ties in sums.values()) // 2
-    if changed or votes != board.votes or found.stirrings:
-        expected = replace(board, votes=votes, settled=board.settled + 1)
-        board = await _sign(table, expected, now, complete=complete)
-        if not complete or board.stamp != expected.stamp:
-            # Somebody wrote rows meanwhile, so these are of no state of the board: the next settling reads them anew.
-            board = replace(board, settled=_NO_STATE)
-    await _forget(table, found.stirrings, now)
-    return Roster(board, rows, complete)
+    if changed or votes != board.votes or current.dirty_marks:
+        board = await _record_settlement(table, replace(board, votes=votes), now, complete=complete)
+    await _delete_old_marks(table, current.dirty_marks, now)
+    written_rows = {row.ordinal: row for row, done in zip(changed, written, strict=True) if done}
+    return BoardRows(board, {**cached.rows, **written_rows}, complete)
 
 
-async def _write(table: Table, rows: Sequence[Contender]) -> list[bool]:
-    """Says of each whether it was written, or somebody was faster."""
-    room = asyncio.Semaphore(AT_ONCE)
+def _changed_rows(rows: Iterable[Contender], sums: Mapping[int, tuple[int, int, int]]) -> Iterator[Contender]:
+    for row in rows:
+        wins, losses, ties = sums.get(row.ordinal, _NO_VOTES)
+        if row.counts != (wins, losses, ties):
+            yield replace(row, wins=wins, losses=losses, ties=ties, version=row.version + 1)
+
+
+async def _write_rows(table: Table, rows: Sequence[Contender]) -> list[bool]:
+    """For each row, whether it was written; False if another process changed it first."""
+    slots = asyncio.Semaphore(_ROWS_AT_ONCE)
 
     async def write(row: Contender) -> bool:
-        async with room:
+        unchanged = where(version=row.version - 1)
+        async with slots:
             try:
-                await table.write(
-                    CONTENDER.shift(row, "wins", "losses", "ties", "version", when=where(version=row.version - 1))
-                )
+                await table.write(CONTENDER.shift(row, "wins", "losses", "ties", "version", when=unchanged))
             except ConditionFailed as failed:
-                there = failed.failures.get(0)
-                return there is not None and failed.doubtful and CONTENDER.read(there) == row
+                stored_item = failed.failures.get(0)
+                return failed.doubtful and stored_item is not None and CONTENDER.read(stored_item) == row
             return True
 
     return list(await asyncio.gather(*(write(row) for row in rows)))
 
 
-async def _sign(table: Table, board: Board, now: datetime, *, complete: bool) -> Board:
-    """Says up to when votes are settled. `settled` also moves when some rows could not be written: others were."""
-    at = now if complete else board.settled_at
-    unless_later = absent("settled_at") | less("settled_at", now)
+async def _record_settlement(table: Table, board: Board, now: datetime, *, complete: bool) -> Board:
+    """Write the board's number of votes and the time of its settlement, and return the board.
+
+    `settled` is raised even if some rows could not be written, since other rows were. If another process settled or
+    changed the board meanwhile, the rows at hand belong to no state of it.
+    """
     change = BOARD.change(
         BOARD.place_of(board),
-        values={"votes": board.votes, "settled_at": at},
+        values={"votes": board.votes, "settled_at": now if complete else board.settled_at},
         add={"settled": 1},
-        when=present() & unless_later,
+        when=present() & (absent("settled_at") | less("settled_at", now)),
     )
     try:
-        return await table.write_back(change, BOARD)
+        recorded = await table.write_back(change, BOARD)
     except ConditionFailed:
         return replace(board, settled=_NO_STATE)
+    if not complete or recorded.stamp != (board.revision, board.settled + 1):
+        return replace(recorded, settled=_NO_STATE)
+    return recorded
 
 
-async def _forget(table: Table, stirrings: Sequence[DirtyMark], now: datetime) -> None:
-    """Marks of processes long gone."""
-    for mark in stirrings:
-        if mark.until < now - _FORGOTTEN:
+async def _delete_old_marks(table: Table, marks: Sequence[DirtyMark], now: datetime) -> None:
+    for mark in marks:
+        if mark.until < now - _MARK_LIFETIME:
             await clear_dirty(table, mark.board, mark.process)

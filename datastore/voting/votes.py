@@ -1,16 +1,19 @@
-"""Votes: each its own record, in one transaction with what it counts."""
+"""Votes: each is a record of its own, written in one transaction with the counters it adds to."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from datastore.dynamo import ConditionFailed, Entity, Key, absent, present, where
+from datastore.voting.ballots import Verdict
 from datastore.voting.pair_walk import PairWalk
-from datastore.voting.tallies import PAIR, TALLY, shard_for
+from datastore.voting.shards import voter_shard
+from datastore.voting.tallies import PAIR, TALLY
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -19,29 +22,44 @@ if TYPE_CHECKING:
     from datastore.voting.ballots import Ballot
     from datastore.voting.boards import Board
 
-AT_ONCE = 4
-"""Votes voided at a time: they share a shard, so more would only meet each other."""
+_VOIDED_AT_ONCE = 4
+"""The votes of one voter share a shard, so more transactions at a time would only conflict with each other."""
 
 
-class Outcome(StrEnum):
-    """What was said of a pair, by its ordinals: the values are the names of the pair's counters."""
+class PairVerdict(StrEnum):
+    """The verdict on a pair by its ordinals, whichever was shown on the left."""
 
-    LOW = "lo"
-    HIGH = "hi"
+    LOW_WINS = "lo"
+    HIGH_WINS = "hi"
     TIE = "t"
     SKIP = "skip"
 
 
+class Counters(NamedTuple):
+    """The fields that a vote adds to: in the tallies of the lower and the higher ordinal, and in that of the pair."""
+
+    low: str
+    high: str
+    pair: str
+
+
+COUNTERS: Mapping[PairVerdict, Counters] = {
+    PairVerdict.LOW_WINS: Counters("wins", "losses", "low_wins"),
+    PairVerdict.HIGH_WINS: Counters("losses", "wins", "high_wins"),
+    PairVerdict.TIE: Counters("ties", "ties", "ties"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One verdict of one voter on one board, the `number`-th; `walk` is where the voter stands behind it."""
+    """One verdict of one voter on one board, the `number`-th. `walk` is the voter's pair walk after this pair."""
 
     voter: str
     board: str
     number: int
     low: int
     high: int
-    verdict: Outcome
+    verdict: PairVerdict
     at: datetime
     walk: bytes
     shard: int = 0
@@ -49,7 +67,7 @@ class Vote:
 
     @property
     def counts(self) -> bool:
-        return self.verdict is not Outcome.SKIP and not self.void
+        return self.verdict is not PairVerdict.SKIP and not self.void
 
     def pair_walk(self) -> PairWalk:
         return PairWalk.unpacked(self.walk)
@@ -58,67 +76,86 @@ class Vote:
 VOTE = Entity(Vote, Key("VOTER#{voter}#{board}", "VOTE#{number:010d}"))
 
 
-def vote_on(ballot: Ballot, board: Board, verdict: Outcome, now: datetime) -> Vote:
-    """The vote of a ballot's voter, to be counted in that voter's shard."""
-    shard = shard_for(ballot.voter, board)
-    return Vote(ballot.voter, ballot.board, ballot.number, ballot.low, ballot.high, verdict, now, ballot.walk, shard)
+def vote_on(ballot: Ballot, board: Board, verdict: Verdict, now: datetime) -> Vote:
+    """The vote that a verdict on a ballot makes."""
+    return Vote(
+        voter=ballot.voter,
+        board=ballot.board,
+        number=ballot.number,
+        low=min(ballot.left, ballot.right),
+        high=max(ballot.left, ballot.right),
+        verdict=_pair_verdict(verdict, left_is_low=ballot.left < ballot.right),
+        at=now,
+        walk=ballot.walk,
+        shard=voter_shard(ballot.voter, board.write_shards),
+    )
 
 
-async def latest_vote(table: Table, voter: str, board: str) -> Vote | None:
-    found = await table.query(VOTE.on(voter=voter, board=board).newest_first(), limit=1, consistent=True)
-    return found.records[0] if found.records else None
+def _pair_verdict(verdict: Verdict, *, left_is_low: bool) -> PairVerdict:
+    match verdict:
+        case Verdict.TIE:
+            return PairVerdict.TIE
+        case Verdict.SKIP:
+            return PairVerdict.SKIP
+        case Verdict.LEFT | Verdict.RIGHT:
+            return PairVerdict.LOW_WINS if (verdict is Verdict.LEFT) == left_is_low else PairVerdict.HIGH_WINS
+
+
+async def read_latest_vote(table: Table, voter: str, board: str) -> Vote | None:
+    newest = await table.query(VOTE.on(voter=voter, board=board).newest_first(), limit=1, consistent=True)
+    return newest.records[0] if newest.records else None
 
 
 def all_votes(table: Table) -> AsyncIterator[Vote]:
-    """Of all boards, in the order of the table."""
+    """The votes on all boards, in the order of the table."""
     return table.scan(VOTE)
 
 
-def counting(vote: Vote, by: int = 1) -> tuple[Update, ...]:
-    """What a vote adds to the two contenders and to their pair, in its shard. A skip adds nothing."""
-    if vote.verdict is Outcome.SKIP:
+def counter_updates(vote: Vote, by: int = 1) -> tuple[Update, ...]:
+    """The updates of the two contenders' tallies and of their pair's, in the vote's shard. A skip has none."""
+    if vote.verdict is PairVerdict.SKIP:
         return ()
     board, shard, low, high = vote.board, vote.shard, vote.low, vote.high
-    of_low, of_high = {Outcome.LOW: ("w", "l"), Outcome.HIGH: ("l", "w"), Outcome.TIE: ("t", "t")}[vote.verdict]
+    counters = COUNTERS[vote.verdict]
     return (
-        TALLY.change(TALLY.at(board=board, shard=shard, ordinal=low), add={of_low: by}),
-        TALLY.change(TALLY.at(board=board, shard=shard, ordinal=high), add={of_high: by}),
-        PAIR.change(PAIR.at(board=board, shard=shard, low=low, high=high), add={vote.verdict.value: by}),
+        TALLY.change(TALLY.at(board=board, shard=shard, ordinal=low), add={counters.low: by}),
+        TALLY.change(TALLY.at(board=board, shard=shard, ordinal=high), add={counters.high: by}),
+        PAIR.change(PAIR.at(board=board, shard=shard, low=low, high=high), add={counters.pair: by}),
     )
 
 
 async def cast(table: Table, vote: Vote) -> Vote:
-    """Counts the vote, once: the vote itself, or the one that was there under its number."""
+    """Count a vote once. Return the stored vote of its number: this one, or an earlier one."""
     try:
-        await table.transact(VOTE.put(vote, when=absent()), *counting(vote))
+        await table.transact(VOTE.put(vote, when=absent()), *counter_updates(vote))
     except ConditionFailed as failed:
-        there = failed.failures.get(0)
-        return VOTE.read(there) if there else vote
+        stored_item = failed.failures.get(0)
+        return VOTE.read(stored_item) if stored_item else vote
     return vote
 
 
 async def void_votes(table: Table, voter: str, board: str) -> int:
-    """Takes back every counted vote of a voter; how many this call took back."""
-    taken, batch = 0, list[Vote]()
+    """Void every counted vote of a voter; return how many this call voided."""
+    voided, batch = 0, list[Vote]()
     async for vote in table.iterate(VOTE.on(voter=voter, board=board), consistent=True):
         if vote.counts:
             batch.append(vote)
-        if len(batch) == AT_ONCE:
-            taken, batch = taken + await _take_back(table, batch), []
-    return taken + await _take_back(table, batch)
+        if len(batch) == _VOIDED_AT_ONCE:
+            voided, batch = voided + await _void_batch(table, batch), []
+    return voided + await _void_batch(table, batch)
 
 
-async def _take_back(table: Table, votes: list[Vote]) -> int:
-    return sum(await asyncio.gather(*(_voided(table, vote) for vote in votes)))
+async def _void_batch(table: Table, votes: list[Vote]) -> int:
+    return sum(await asyncio.gather(*(_void(table, vote) for vote in votes)))
 
 
-async def _voided(table: Table, vote: Vote) -> int:
-    mark = VOTE.change(
-        VOTE.place_of(vote), values={"void": True}, when=present() & (absent("void") | where(void=False))
-    )
+async def _void(table: Table, vote: Vote) -> bool:
+    """Void one vote; return whether this call did it."""
+    not_void = present() & (absent("void") | where(void=False))
+    set_void = VOTE.change(VOTE.place_of(vote), values={"void": True}, when=not_void)
     try:
-        await table.transact(mark, *counting(vote, by=-1))
+        await table.transact(set_void, *counter_updates(vote, by=-1))
     except ConditionFailed as failed:
-        # Without an answer to an earlier attempt, that attempt may be the one that marked it.
-        return 1 if failed.doubtful else 0
-    return 1
+        # After an attempt without an answer, that attempt may have voided the vote.
+        return failed.doubtful
+    return True

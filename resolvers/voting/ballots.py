@@ -6,13 +6,12 @@ import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import Enum
 from hashlib import blake2b
 
 from datastore import voting as voting_store
 from datastore.dynamo import BadKey, key_text
 from datastore.refusals import InvalidInput, NotFound, Refusal
-from datastore.voting import MAIN, Ballot, Board, Contender, Outcome, TokenExpired, TokenSpent, TokenUnknown, Vote
+from datastore.voting import MAIN, Ballot, Board, Contender, TokenExpired, TokenSpent, TokenUnknown, Verdict, Vote
 from datastore.voting.pair_walk import DrawnPair, EligibleContenders, PairWalk
 from resolvers.context import AnyId, Context, Services
 from resolvers.node_ids import parse_node_id
@@ -25,15 +24,6 @@ class Exhausted(Refusal):
     explanation = "This board has fewer than two contenders. Come back when there are more."
 
 
-class Verdict(Enum):
-    """What a voter says of a pair."""
-
-    LEFT = "LEFT"
-    RIGHT = "RIGHT"
-    TIE = "TIE"
-    SKIP = "SKIP"
-
-
 @dataclass(frozen=True, slots=True)
 class Progress:
     seen: int
@@ -44,25 +34,21 @@ class Progress:
 class DrawnBallot:
     """A ballot as its voter sees it."""
 
-    ballot: Ballot
     token: str
+    board: str
+    left_ordinal: int
+    right_ordinal: int
+    voter: str
+    expires_at: datetime
     progress: Progress
-
-    @property
-    def expires_at(self) -> datetime:
-        return self.ballot.expires_at
-
-    @property
-    def voter(self) -> str:
-        return self.ballot.voter
 
 
 @dataclass(frozen=True, slots=True)
 class VoteCast:
-    """A counted vote, and where its voter stands behind it."""
+    """A counted verdict on a ballot, and the voter's progress after it."""
 
-    vote: Vote
-    low_is_left: bool
+    ballot: Ballot
+    verdict: Verdict
     progress: Progress
 
 
@@ -96,27 +82,36 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     if not voting_store.is_slug(board):
         raise _no_board(board)
     voter = ctx.viewer.id
-    now, latest = await asyncio.gather(
-        voting_store.board_now(ctx.table, board, consistent=True), voting_store.latest_vote(ctx.table, voter, board)
+    current, latest = await asyncio.gather(
+        voting_store.read_board_with_marks(ctx.table, board, consistent=True),
+        voting_store.read_latest_vote(ctx.table, voter, board),
     )
-    if now is None:
+    if current is None:
         raise _no_board(board)
     number = latest.number + 1 if latest else 1
     walk = latest.pair_walk() if latest else PairWalk()
-    drawn_pair, eligible = _drawn(ctx, walk, now.board.eligible, (voter, board, number))
+    drawn_pair, eligible = _drawn(ctx, walk, current.board.eligible, (voter, board, number))
+    expires_at = ctx.now() + timedelta(seconds=ctx.services.policy.ballot_seconds)
     ballot = Ballot(
-        voter, board, number, drawn_pair.low, drawn_pair.high, drawn_pair.low_is_left,
-        ctx.now() + timedelta(seconds=ctx.services.policy.ballot_seconds), drawn_pair.after.packed(),
-    )  # fmt: skip
-    # Who joined behind a remembered beginning is still to come.
-    remaining = drawn_pair.remaining + now.board.eligible.pairs(eligible.size, now.board.size)
-    return DrawnBallot(ballot, ballot.sealed(ctx.services.seal), Progress(drawn_pair.seen, remaining))
+        voter, board, number, drawn_pair.left, drawn_pair.right, expires_at=expires_at, walk=drawn_pair.after.packed()
+    )
+    # Contenders that joined after a remembered first draw are still to come.
+    remaining = drawn_pair.remaining + current.board.eligible.pairs(eligible.size, current.board.size)
+    return DrawnBallot(
+        token=ballot.sealed(ctx.services.seal),
+        board=board,
+        left_ordinal=ballot.left,
+        right_ordinal=ballot.right,
+        voter=voter,
+        expires_at=ballot.expires_at,
+        progress=Progress(drawn_pair.seen, remaining),
+    )
 
 
 def _drawn(
     ctx: Context, walk: PairWalk, eligible: EligibleContenders, place: tuple[str, str, int]
 ) -> tuple[DrawnPair, EligibleContenders]:
-    """The next drawn_pair, and the contenders it was drawn from."""
+    """The next pair, and the contenders it was drawn from."""
     voter, board, number = place
     seed = voter_seed(voter, board)
     drawn_pair = walk.draw(seed, eligible)
@@ -140,16 +135,15 @@ async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteC
     if ballot.expires_at <= ctx.now():
         raise TokenExpired(path=("input", "token"))
     board = await _board_with_room(ctx, ballot)
-    outcome = _outcome(verdict, low_is_left=ballot.low_is_left)
-    vote = voting_store.vote_on(ballot, board, outcome, ctx.now())
-    if outcome is Outcome.SKIP:
+    vote = voting_store.vote_on(ballot, board, verdict, ctx.now())
+    if verdict is Verdict.SKIP:
         counted = await voting_store.cast(ctx.table, vote)
     else:
         async with standings(ctx).tide(board.slug).voting():
             counted = await voting_store.cast(ctx.table, vote)
     if (counted.low, counted.high, counted.verdict) != (vote.low, vote.high, vote.verdict):
         raise TokenSpent(path=("input", "token"))
-    return VoteCast(counted, ballot.low_is_left, _progress(counted, board.eligible))
+    return VoteCast(ballot, verdict, _progress(counted, board.eligible))
 
 
 async def _board_with_room(ctx: Context, ballot: Ballot) -> Board:
@@ -157,22 +151,12 @@ async def _board_with_room(ctx: Context, ballot: Ballot) -> Board:
     known = standings(ctx)
     now = await known.boards.load(ballot.board)
     if now is None:  # it may have been made a moment ago, by another process
-        now = await voting_store.board_now(ctx.table, ballot.board, consistent=True)
+        now = await voting_store.read_board_with_marks(ctx.table, ballot.board, consistent=True)
     if now is None:
         raise TokenUnknown(path=("input", "token"))
-    if await voting_store.ensure_spread(ctx.table, now.board):
+    if await voting_store.ensure_shards_are_read(ctx.table, now.board):
         known.changed(ballot.board)
     return now.board
-
-
-def _outcome(verdict: Verdict, *, low_is_left: bool) -> Outcome:
-    match verdict:
-        case Verdict.TIE:
-            return Outcome.TIE
-        case Verdict.SKIP:
-            return Outcome.SKIP
-        case Verdict.LEFT | Verdict.RIGHT:
-            return Outcome.LOW if (verdict is Verdict.LEFT) == low_is_left else Outcome.HIGH
 
 
 async def _not_too_often(ctx: Context, what: str) -> None:
@@ -191,32 +175,26 @@ def _no_board(slug: str) -> NotFound:
 
 
 async def ballot_left(ctx: Context, drawn: DrawnBallot, /) -> Contender:
-    ballot = drawn.ballot
-    return await contender_at(ctx, ballot.board, ballot.low if ballot.low_is_left else ballot.high)
+    return await contender_at(ctx, drawn.board, drawn.left_ordinal)
 
 
 async def ballot_right(ctx: Context, drawn: DrawnBallot, /) -> Contender:
-    ballot = drawn.ballot
-    return await contender_at(ctx, ballot.board, ballot.high if ballot.low_is_left else ballot.low)
+    return await contender_at(ctx, drawn.board, drawn.right_ordinal)
 
 
 async def winner(ctx: Context, cast: VoteCast, /) -> Contender | None:
     """Null for a tie and a skip."""
-    vote = cast.vote
-    if vote.verdict in (Outcome.TIE, Outcome.SKIP):
-        return None
-    return await contender_at(ctx, vote.board, vote.low if vote.verdict is Outcome.LOW else vote.high)
+    ordinal = {Verdict.LEFT: cast.ballot.left, Verdict.RIGHT: cast.ballot.right}.get(cast.verdict)
+    return None if ordinal is None else await contender_at(ctx, cast.ballot.board, ordinal)
 
 
 async def cast_matchup(ctx: Context, cast: VoteCast, /) -> Matchup:
-    vote = cast.vote
-    left, right = (vote.low, vote.high) if cast.low_is_left else (vote.high, vote.low)
-    return await load_matchup(ctx, vote.board, left, right)
+    return await load_matchup(ctx, cast.ballot.board, cast.ballot.left, cast.ballot.right)
 
 
 async def progress(ctx: Context, board: Board, /) -> Progress:
     """How far the viewer is through this board's pairs."""
-    latest = await voting_store.latest_vote(ctx.table, ctx.viewer.id, board.slug)
+    latest = await voting_store.read_latest_vote(ctx.table, ctx.viewer.id, board.slug)
     return _progress(latest, board.eligible) if latest else Progress(0, board.pair_count)
 
 

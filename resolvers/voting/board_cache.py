@@ -20,7 +20,7 @@ import structlog
 
 from datastore import voting as voting_store
 from datastore.dynamo import DynamoError, SingleFlight, remaining, shared_context
-from datastore.voting import Board, BoardNow, Contender, Roster
+from datastore.voting import Board, BoardRows, BoardWithMarks, Contender
 from resolvers.loading.loader import Loader, read_each
 
 if TYPE_CHECKING:
@@ -58,11 +58,11 @@ class BoardCache:
 
     def __init__(self, services: Services) -> None:
         self._house = services
-        boards: Loader[str, BoardNow] = Loader(self._read_boards, ttl=0.25)
+        boards: Loader[str, BoardWithMarks] = Loader(self._read_boards, ttl=0.25)
         contenders: Loader[Place, Contender] = Loader(self._read_contenders, ttl=0.25)
         pictures: Loader[Place, str] = Loader(self._read_pictures, ttl=5.0, size=1000)
         slices: Loader[SliceOf, Slice[Contender]] = Loader(self._read_slices, ttl=0.25, size=200)
-        rosters: Loader[RosterOf, Roster] = Loader(self._read_rosters, ttl=60.0, size=16)
+        rosters: Loader[RosterOf, BoardRows] = Loader(self._read_rosters, ttl=60.0, size=16)
         self.boards = services.loaders.add("boards", boards)
         self.contenders = services.loaders.add("contenders", contenders)
         self.pictures = services.loaders.add("pictures", pictures)
@@ -72,29 +72,29 @@ class BoardCache:
 
     # ── what is read, together and never twice at a time ──
 
-    async def _read_boards(self, slugs: Sequence[str]) -> Mapping[str, BoardNow | Exception]:
-        return await read_each(slugs, partial(voting_store.board_now, self._house.table, consistent=True))
+    async def _read_boards(self, slugs: Sequence[str]) -> Mapping[str, BoardWithMarks | Exception]:
+        return await read_each(slugs, partial(voting_store.read_board_with_marks, self._house.table, consistent=True))
 
     async def _read_contenders(self, places: Sequence[Place]) -> Mapping[Place, Contender]:
-        return await voting_store.contenders_at(self._house.table, places)
+        return await voting_store.read_contenders(self._house.table, places)
 
     async def _read_pictures(self, places: Sequence[Place]) -> Mapping[Place, str]:
         """Also that a contender has none, as an empty text: boards without pictures would be read again and again."""
-        return {**dict.fromkeys(places, ""), **await voting_store.pictures(self._house.table, places)}
+        return {**dict.fromkeys(places, ""), **await voting_store.read_pictures(self._house.table, places)}
 
     async def _read_slices(self, wanted: Sequence[SliceOf]) -> Mapping[SliceOf, Slice[Contender] | Exception]:
         return await read_each(wanted, self._read_slice)
 
     async def _read_slice(self, wanted: SliceOf) -> Slice[Contender]:
         slug, _, position, limit = wanted
-        return await voting_store.leaderboard_slice(self._house.table, slug, position, limit)
+        return await voting_store.read_leaderboard_slice(self._house.table, slug, position, limit)
 
-    async def _read_rosters(self, wanted: Sequence[RosterOf]) -> Mapping[RosterOf, Roster | Exception]:
+    async def _read_rosters(self, wanted: Sequence[RosterOf]) -> Mapping[RosterOf, BoardRows | Exception]:
         return await read_each(wanted, self._read_roster)
 
-    async def _read_roster(self, wanted: RosterOf) -> Roster | None:
+    async def _read_roster(self, wanted: RosterOf) -> BoardRows | None:
         now = await self.boards.load(wanted[0])
-        return await voting_store.read_roster(self._house.table, now.board) if now is not None else None
+        return await voting_store.read_board_rows(self._house.table, now.board) if now is not None else None
 
     # ── what others ask for ──
 
@@ -105,7 +105,7 @@ class BoardCache:
             return None
         tide = self._tides.get(slug)
         under_way = tide is not None and tide.is_settling
-        left = now.unsettled_by(tide.name if tide else "") and self._overdue(now.board)
+        left = now.unsettled_by_others(tide.name if tide else "") and self._overdue(now.board)
         if under_way or left:
             await self._awaited(self.tide(slug), LONG_PATIENCE if left else PATIENCE)
             now = await self.boards.load(slug)
@@ -142,7 +142,7 @@ class BoardCache:
     def tide(self, slug: str) -> BoardSettler:
         return self._tides.setdefault(slug, BoardSettler(slug, self, self._house))
 
-    def settled(self, roster: Roster, before: Roster | None) -> None:
+    def settled(self, roster: BoardRows, before: BoardRows | None) -> None:
         """Takes over what a settling found, so that this process shows it at once."""
         board = roster.board
         self.boards.forget(board.slug)
@@ -173,7 +173,7 @@ class BoardSettler:
         self._marked_until: datetime | None = None
         self._marking = asyncio.Lock()
         self._began = float("-inf")
-        self._roster: Roster | None = None
+        self._roster: BoardRows | None = None
         self._upkeep: SingleFlight[str, None] = SingleFlight(shared_context)
         self._settlings: SingleFlight[str, bool] = SingleFlight(shared_context)
 

@@ -70,8 +70,8 @@ class Matchup:
     @classmethod
     def of(cls, record: PairTally, *, low_is_left: bool) -> Matchup:
         if low_is_left:
-            return cls(record.board, record.low, record.high, record.lo, record.hi, record.t)
-        return cls(record.board, record.high, record.low, record.hi, record.lo, record.t)
+            return cls(record.board, record.low, record.high, record.low_wins, record.high_wins, record.ties)
+        return cls(record.board, record.high, record.low, record.high_wins, record.low_wins, record.ties)
 
 
 def standings(ctx: Context) -> BoardCache:
@@ -92,7 +92,7 @@ async def board(ctx: Context, /, *, slug: str = MAIN) -> Board | None:
 
 
 async def boards(ctx: Context, /, *, window: Window) -> Page[Board]:
-    return await voting_store.boards_page(ctx.table, window)
+    return await voting_store.read_boards_page(ctx.table, window)
 
 
 async def create_board(ctx: Context, /, *, slug: str, title: str) -> Board:
@@ -134,7 +134,7 @@ async def board_contenders(ctx: Context, board: Board, /, *, window: Window) -> 
 
 
 async def _contenders(ctx: Context, board: Board, request: PageRequest) -> Page[Contender]:
-    page = await voting_store.contenders_page(ctx.table, board.slug, request)
+    page = await voting_store.read_contenders_page(ctx.table, board.slug, request)
     return page.counted(board.size)
 
 
@@ -173,7 +173,7 @@ async def update_contender(
         ctx.new_id(),
         None if name is None else _contender_name(name),
         harmless(svg) if isinstance(svg, str) else None,
-        redraw=svg is not UNSET,
+        replaces_picture=svg is not UNSET,
     )
     changed = await voting_store.change_contender(ctx.table, _existing(contender), change, ctx.once)
     standings(ctx).changed(changed.board, changed)
@@ -290,7 +290,7 @@ async def load_matchup(ctx: Context, slug: str, left: int, right: int) -> Matchu
     if now is None:
         raise NotFound
     pair = (min(left, right), max(left, right))
-    [record] = await voting_store.pair_records(ctx.table, now.board, [pair], consistent=True)
+    [record] = await voting_store.read_pair_records(ctx.table, now.board, [pair], consistent=True)
     return Matchup.of(record, low_is_left=left < right)
 
 
@@ -304,25 +304,25 @@ async def matchups(
     found = await standings(ctx).board(board) if voting_store.is_slug(board) else None
     if found is None:
         return Page.cut((), request).counted(0)
-    page = await voting_store.pairs_page(ctx.table, found, request)
+    page = await voting_store.read_pairs_page(ctx.table, found, request)
     return page.map([Matchup.of(record, low_is_left=True) for record in page.nodes])
 
 
 async def _contender_matchups(ctx: Context, place: tuple[str, int] | None, window: Window) -> Page[Matchup]:
-    request = voting_store.pairs_of_contender_request(*place or ("", 0), window)
+    request = voting_store.contender_pairs_request(*place or ("", 0), window)
     there = await standings(ctx).contenders.load(place) if place else None
     return await _matchups(ctx, there, request) if there else Page.cut((), request).counted(0)
 
 
 async def contender_matchups(ctx: Context, contender: Contender, /, *, window: Window) -> Page[Matchup]:
     """Those in which this contender stands left, by the others' order of joining."""
-    request = voting_store.pairs_of_contender_request(contender.board, contender.ordinal, window)
+    request = voting_store.contender_pairs_request(contender.board, contender.ordinal, window)
     return await _matchups(ctx, contender, request)
 
 
 async def _matchups(ctx: Context, contender: Contender, request: PageRequest) -> Page[Matchup]:
     board = await contender_board(ctx, contender)
-    page = await voting_store.pairs_of_contender(ctx.table, board, contender.ordinal, request)
+    page = await voting_store.read_contender_pairs_page(ctx.table, board, contender.ordinal, request)
     return page.map([Matchup.of(record, low_is_left=record.low == contender.ordinal) for record in page.nodes])
 
 
@@ -338,7 +338,7 @@ async def contender_at(ctx: Context, board: str, ordinal: int) -> Contender:
     """Somebody whom a record names. Who has just joined, through another process, is read anew."""
     found = await standings(ctx).contenders.load((board, ordinal))
     if found is None:
-        found = await voting_store.contender(ctx.table, board, ordinal, consistent=True)
+        found = await voting_store.read_contender(ctx.table, board, ordinal, consistent=True)
     if found is None:
         raise NotFound
     return found

@@ -219,8 +219,8 @@ class Strengths:
         began = self._now()
         try:
             meetings = [
-                Meeting(pair.low, pair.high, pair.lo + pair.t / 2, pair.hi + pair.t / 2)
-                for pair in await voting_store.all_pairs(self._house.table, board)
+                Meeting(pair.low, pair.high, pair.low_wins + pair.ties / 2, pair.high_wins + pair.ties / 2)
+                for pair in await voting_store.read_pair_tallies(self._house.table, board)
                 if pair.votes
             ]
         except DynamoError as error:

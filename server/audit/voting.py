@@ -7,12 +7,11 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 
 from datastore import voting as voting_store
-from datastore.voting import Board, Contender, Name, Outcome, PairTally, Tally, Vote
+from datastore.voting import Board, Contender, Name, PairTally, Tally, Vote
 from datastore.voting.auditing import VotingRecord, all_records
+from datastore.voting.votes import COUNTERS
 from resolvers.context import Services
 from resolvers.voting.board_cache import BoardCache
-
-_COUNTERS = {Outcome.LOW: ("wins", "losses"), Outcome.HIGH: ("losses", "wins"), Outcome.TIE: ("ties", "ties")}
 
 
 @dataclass(slots=True)
@@ -40,11 +39,11 @@ class _Records:
                 self.names[record.folded] = record.ordinal
             case Tally():
                 self.shards = max(self.shards, record.shard + 1)
-                for counter, number in (("wins", record.w), ("losses", record.l), ("ties", record.t)):
-                    self.tallied[record.ordinal, counter] += number
+                for counter in ("wins", "losses", "ties"):
+                    self.tallied[record.ordinal, counter] += getattr(record, counter)
             case PairTally():
                 self.shards = max(self.shards, record.shard + 1)
-                for counter in ("lo", "hi", "t"):
+                for counter in ("low_wins", "high_wins", "ties"):
                     self.tallied_pairs[record.low, record.high, counter] += getattr(record, counter)
             case Vote():
                 self._add_vote(record)
@@ -52,10 +51,10 @@ class _Records:
     def _add_vote(self, vote: Vote) -> None:
         self.votes[vote.voter].append((vote.number, (vote.pair_walk().cycle, vote.low, vote.high)))
         if vote.counts:
-            of_low, of_high = _COUNTERS[vote.verdict]
-            self.voted[vote.low, of_low] += 1
-            self.voted[vote.high, of_high] += 1
-            self.voted_pairs[vote.low, vote.high, vote.verdict.value] += 1
+            counters = COUNTERS[vote.verdict]
+            self.voted[vote.low, counters.low] += 1
+            self.voted[vote.high, counters.high] += 1
+            self.voted_pairs[vote.low, vote.high, counters.pair] += 1
 
 
 async def breaches(services: Services) -> AsyncIterator[str]:
@@ -91,8 +90,8 @@ def _contender_breaches(board: Board, records: _Records) -> Iterator[str]:
 
 def _tally_breaches(board: Board, records: _Records) -> Iterator[str]:
     """Tallies equal a recount of the votes."""
-    if records.shards > board.spread:
-        yield f"votes are counted in {records.shards} shards, but only {board.spread} are read"
+    if records.shards > board.read_shards:
+        yield f"votes are counted in {records.shards} shards, but only {board.read_shards} are read"
     for ordinal, counter in records.voted | records.tallied:
         tallied, voted = records.tallied[ordinal, counter], records.voted[ordinal, counter]
         if tallied != voted:

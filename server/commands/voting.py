@@ -15,7 +15,7 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColum
 from datastore import voting as voting_store
 from datastore.dynamo import Table
 from datastore.dynamo.attributes import iso
-from datastore.voting import MAIN, Outcome, Vote
+from datastore.voting import MAIN, PairVerdict, Vote
 from server.commands import Failed, err, out, run_with_services
 
 boards = typer.Typer(help="Boards: how their votes are counted.", no_args_is_help=True)
@@ -26,7 +26,7 @@ def reshard(
     slug: Annotated[str, typer.Argument(help="The board.")] = MAIN,
     votes_per_second: Annotated[
         int, typer.Option(min=1, max=100_000, help="The rate of votes to prepare for.")
-    ] = voting_store.USUAL_RATE,
+    ] = voting_store.DEFAULT_RATE,
 ) -> None:
     """Spreads a board's counters over as many shards as a rate of votes needs. Safe while people vote."""
     shards = run_with_services(lambda services: _reshard(services.table, slug, votes_per_second))
@@ -34,7 +34,7 @@ def reshard(
 
 
 async def _reshard(table: Table, slug: str, rate: int) -> int:
-    found = await voting_store.board_now(table, slug, consistent=True)
+    found = await voting_store.read_board_with_marks(table, slug, consistent=True)
     if found is None:
         raise Failed(f"There is no board called {slug}.")
     return await voting_store.reshard(table, found.board, rate)
@@ -71,7 +71,7 @@ async def _lines(table: Table, only: str | None) -> AsyncIterator[dict[str, Any]
     names = {
         (contender.board, contender.ordinal): contender.name
         async for board in voting_store.all_boards(table)
-        async for contender in voting_store.roster(table, board.slug)
+        async for contender in voting_store.all_contenders(table, board.slug)
     }
     async for vote in voting_store.all_votes(table):
         if only in (None, vote.board):
@@ -81,8 +81,8 @@ async def _lines(table: Table, only: str | None) -> AsyncIterator[dict[str, Any]
 def _fields(vote: Vote, names: Mapping[tuple[str, int], str]) -> dict[str, Any]:
     """A vote as a line of the export."""
     low, high = names.get((vote.board, vote.low)), names.get((vote.board, vote.high))
-    winner = {Outcome.LOW: low, Outcome.HIGH: high}.get(vote.verdict)
-    verdict = {Outcome.TIE: "tie", Outcome.SKIP: "skip"}.get(vote.verdict, "win")
+    winner = {PairVerdict.LOW_WINS: low, PairVerdict.HIGH_WINS: high}.get(vote.verdict)
+    verdict = {PairVerdict.TIE: "tie", PairVerdict.SKIP: "skip"}.get(vote.verdict, "win")
     return {
         "board": vote.board,
         "voter": vote.voter,

@@ -9,7 +9,7 @@ from math import exp
 from random import Random
 
 from datastore import voting as voting_store
-from datastore.voting import MAIN, Board, Contender, Outcome, Vote
+from datastore.voting import MAIN, Board, Contender, PairVerdict, Vote
 from datastore.voting.pair_walk import EligibleContenders, PairWalk
 from datastore.voting.seeding import seed_board
 from resolvers.context import Services
@@ -25,7 +25,7 @@ _SKIPPED_OR_TIED = 0.14
 
 async def seed(services: Services) -> str:
     """Leaves a board `main` alone that is in use already."""
-    if await voting_store.board_now(services.table, MAIN, consistent=True) is not None:
+    if await voting_store.read_board_with_marks(services.table, MAIN, consistent=True) is not None:
         return "no masks: the board main is in use"
     now = services.clock()
     masks = read_texts("masks")
@@ -61,10 +61,10 @@ def _votes(masks: int, now: datetime) -> Iterator[Vote]:
             walk = step.after
 
 
-def _outcome(random: Random, lead: float) -> Outcome:
+def _outcome(random: Random, lead: float) -> PairVerdict:
     chance = random.random()
     if chance < _SKIPPED:
-        return Outcome.SKIP
+        return PairVerdict.SKIP
     if chance < _SKIPPED_OR_TIED:
-        return Outcome.TIE
-    return Outcome.LOW if random.random() < 1 / (1 + exp(-lead)) else Outcome.HIGH
+        return PairVerdict.TIE
+    return PairVerdict.LOW_WINS if random.random() < 1 / (1 + exp(-lead)) else PairVerdict.HIGH_WINS

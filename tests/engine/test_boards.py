@@ -15,6 +15,7 @@ from datastore import voting
 from datastore.dynamo import Table, capacity
 from datastore.seal import Seal
 from datastore.voting import BOARD, CONTENDER, Board, Contender, settling
+from datastore.voting.shards import shard_count
 from resolvers.context import Services, utc_now
 from resolvers.voting.board_cache import BoardCache
 from server.commands import voting as commands
@@ -43,7 +44,7 @@ async def test_votes_reach_the_leaderboard_by_themselves(one_client: Client) -> 
         await vote(one_client.member(f"v{number}"))
     await soon(one_client, 3)
     async with asyncio.timeout(20):
-        while (now := await voting.board_now(one_client.services.table, "main")) is None or now.stirrings:
+        while (now := await voting.read_board_with_marks(one_client.services.table, "main")) is None or now.dirty_marks:
             await asyncio.sleep(0.1)
     assert await sound(one_client)
 
@@ -65,9 +66,9 @@ async def test_a_killed_process_leaves_nothing_unsettled(
         later = second.services.clock() + timedelta(hours=1)
         second.services.clock = lambda: later
         assert (await second.ask(LEADERBOARD))["nodes"] == rows
-        now = await voting.board_now(one_table, "main", consistent=True)
+        now = await voting.read_board_with_marks(one_table, "main", consistent=True)
         assert now is not None
-        assert not now.unsettled_by("somebody")
+        assert not now.unsettled_by_others("somebody")
 
 
 async def test_two_processes_settle_the_same(default_engine: Running, one_table: Table) -> None:
@@ -90,9 +91,9 @@ async def test_closing_settles(default_engine: Running, one_table: Table) -> Non
     async with serving(settings) as client:
         await populated(client, "a", "b")
         await vote(client)
-    now = await voting.board_now(one_table, "main", consistent=True)
+    now = await voting.read_board_with_marks(one_table, "main", consistent=True)
     assert now is not None
-    assert (now.board.votes, now.stirrings) == (1, ())
+    assert (now.board.votes, now.dirty_marks) == (1, ())
 
 
 async def test_a_settling_that_met_a_change_reads_anew(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +102,7 @@ async def test_a_settling_that_met_a_change_reads_anew(one_client: Client, monke
     for number in range(4):
         await vote(one_client.member(f"v{number}"))
     await one_client.services.get(BoardCache).tide("main")._upkeep.close()  # this test settles by itself
-    sums = settling.contender_sums
+    sums = settling.read_contender_sums
     retired = False
 
     async def slow_sums(table: Table, board: Board) -> Mapping[int, tuple[int, int, int]]:
@@ -112,7 +113,7 @@ async def test_a_settling_that_met_a_change_reads_anew(one_client: Client, monke
                 await editor(one_client).ask(RETIRE, input={"contender": contender})
         return await sums(table, board)
 
-    monkeypatch.setattr(settling, "contender_sums", slow_sums)
+    monkeypatch.setattr(settling, "read_contender_sums", slow_sums)
     first = await voting.settle(one_client.services.table, "main", one_client.services.clock())
     assert first is not None
     assert not first.complete
@@ -160,13 +161,14 @@ async def test_a_board_is_resharded_while_people_vote(one_client: Client) -> Non
     await populated(one_client, "a", "b", "c")
     table = one_client.services.table
     for number, rate in enumerate((1, 2000, 1)):
-        await voting.raise_spread(table, "main", voting.shards_for(3, rate))
-        await voting.set_rate(table, "main", rate)
+        current = await voting.read_board_with_marks(table, "main", consistent=True)
+        assert current is not None
+        await voting.reshard(table, current.board, rate)
         one_client.services.get(BoardCache).changed("main")
         await asyncio.gather(*(vote(one_client.member(f"v{number}-{n}")) for n in range(8)))
-    found = await voting.board_now(table, "main", consistent=True)
+    found = await voting.read_board_with_marks(table, "main", consistent=True)
     assert found is not None
-    assert found.board.spread == voting.shards_for(3, 2000) == 64
+    assert found.board.read_shards == shard_count(3, 2000) == 64
     await settled(one_client)
     assert (await one_client.ask(BOARD_QUERY))["votes"] == 24
     assert await sound(one_client)
@@ -175,7 +177,7 @@ async def test_a_board_is_resharded_while_people_vote(one_client: Client) -> Non
 @pytest.mark.parametrize(("contenders", "shards"), [(2, 64), (10, 20), (100, 2), (2000, 1)])
 def test_small_boards_have_more_shards(contenders: int, shards: int) -> None:
     """At six hundred votes a second about one vote in ten meets another."""
-    assert voting.shards_for(contenders, voting.USUAL_RATE) == shards
+    assert shard_count(contenders, voting.DEFAULT_RATE) == shards
 
 
 async def test_votes_have_a_limit(one_table: Table, default_engine: Running) -> None:

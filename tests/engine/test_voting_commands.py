@@ -8,6 +8,7 @@ import orjson
 
 from datastore import voting
 from datastore.dynamo import Table
+from datastore.voting.shards import shard_count
 from server.settings import Settings
 from tests.client import Client
 from tests.engine.test_voting import ADD, BOARD, CREATE, VOID, editor, populated, sound, vote
@@ -30,13 +31,13 @@ async def test_a_board_is_resharded_while_people_vote(one_client: Client, settin
         await vote(voter)
         done = ringside("board", "reshard", "main", "--votes-per-second", f"{rate}", **variables(settings))
         assert done.returncode == 0, done.stderr
-        shards = voting.shards_for(2, rate)
+        shards = shard_count(2, rate)
         assert shards >= least
         assert f"Votes on main are counted in {shards} shard" in done.stdout
-        now = await voting.board_now(one_table, "main", consistent=True)
+        now = await voting.read_board_with_marks(one_table, "main", consistent=True)
         assert now is not None
         assert now.board.rate == rate
-        assert now.board.spread >= shards
+        assert now.board.read_shards >= shards
     await vote(voter)
     assert await sound(one_client)
     assert (await one_client.ask(BOARD))["votes"] == 3
@@ -48,7 +49,7 @@ async def test_an_unknown_board_cannot_be_resharded(one_table: Table, settings: 
     assert refused.returncode == 1
     assert "There is no board called none." in refused.stderr
     assert "Traceback" not in refused.stderr
-    assert await voting.board_now(one_table, "none", consistent=True) is None
+    assert await voting.read_board_with_marks(one_table, "none", consistent=True) is None
 
 
 async def test_votes_come_out_as_lines(one_client: Client, settings: Settings, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from datastore.comments import COMMENT, Comment
 from datastore.comments.counts import counted
 from datastore.dynamo import DynamoError, Table, open_table
 from datastore.ids import Ids
-from datastore.voting import VOTE, Outcome, Vote
-from datastore.voting.votes import counting
+from datastore.voting import VOTE, PairVerdict, Vote
+from datastore.voting.votes import counter_updates
 from resolvers.context import utc_now
 from resolvers.node_ids import node_id
 from tests.client import serving
@@ -57,9 +57,9 @@ class NaiveMember:
     async def vote(self) -> None:
         low, high = sorted(self.chance.sample(range(len(CONTENDERS)), 2))
         number = self.votes + 1
-        vote = Vote(self.name, "main", number, low, high, Outcome.LOW, utc_now(), WALK)
+        vote = Vote(self.name, "main", number, low, high, PairVerdict.LOW_WINS, utc_now(), WALK)
         await self.table.write(VOTE.put(vote))
-        for update in counting(vote):
+        for update in counter_updates(vote):
             await self.table.write(update)
         self.votes = number
         self.ledger.verdicts.append(Verdict(self.name, (CONTENDERS[low], CONTENDERS[high]), CONTENDERS[low]))

@@ -17,8 +17,9 @@ from datastore import voting
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.seal import Seal
-from datastore.voting import CONTENDER, TALLY, VOTE, Outcome, Vote
-from datastore.voting.votes import counting
+from datastore.voting import CONTENDER, TALLY, VOTE, PairVerdict, Vote
+from datastore.voting.shards import shard_count, voter_shard
+from datastore.voting.votes import counter_updates
 from resolvers.context import Services, utc_now
 from server.audit.voting import breaches
 from server.auth.tokens import mint
@@ -70,7 +71,7 @@ async def counted(table: Table) -> Counter[Acknowledged]:
     found: Counter[Acknowledged] = Counter()
     async for vote in table.scan(VOTE):
         if vote.counts:
-            winner = {Outcome.LOW: names[vote.low], Outcome.HIGH: names[vote.high]}.get(vote.verdict)
+            winner = {PairVerdict.LOW_WINS: names[vote.low], PairVerdict.HIGH_WINS: names[vote.high]}.get(vote.verdict)
             found[Acknowledged(vote.voter, frozenset((names[vote.low], names[vote.high])), winner)] += 1
     return found
 
@@ -177,9 +178,9 @@ async def test_a_vote_without_an_answer_leaves_a_mark(default_engine: Running, t
             async with asyncio.timeout(20):
                 while (await client.answer("{ board { votes } }"))["data"] != {"board": {"votes": 1}}:
                     await asyncio.sleep(0.2)
-            now = await voting.board_now(table, "main", consistent=True)
+            now = await voting.read_board_with_marks(table, "main", consistent=True)
             assert now is not None
-            assert len(now.stirrings) == 1
+            assert len(now.dirty_marks) == 1
             assert (await client.ask(CAST, token=ballot["token"], verdict="LEFT"))["winner"] == ballot["left"]
         assert sum((await counted(table)).values()) == 1
         assert await breaches_of(shaky) == []
@@ -191,17 +192,17 @@ async def test_conflicts_are_few_with_the_rules_shards(default_engine: Running, 
         Proxy(default_engine.url, hold=0.008) as proxy,
         tables(proxy, default_engine, table_name) as (shaky, table),
     ):
-        shards = voting.shards_for(2, voting.USUAL_RATE)
+        shards = shard_count(2, voting.DEFAULT_RATE)
         left = iter(range(300))
 
         async def client() -> None:
             for number in left:
-                shard = voting.shard_of(f"v{number}", shards)
-                vote = Vote(f"v{number}", "main", 1, 0, 1, Outcome.LOW, utc_now(), b"", shard)
+                shard = voter_shard(f"v{number}", shards)
+                vote = Vote(f"v{number}", "main", 1, 0, 1, PairVerdict.LOW_WINS, utc_now(), b"", shard)
                 assert await voting.cast(shaky, vote) == vote
 
         await asyncio.gather(*(client() for _ in range(16)))
-        wins = [tally.w async for tally in table.scan(TALLY) if tally.ordinal == 0]
+        wins = [tally.wins async for tally in table.scan(TALLY) if tally.ordinal == 0]
         assert sum(wins) == 300
         assert proxy.requests["TransactWriteItems"] <= 1.3 * 300
 
@@ -216,9 +217,9 @@ async def test_the_naive_design_is_found_out(default_engine: Running, table_name
             await populated(client, "a", "b")
         proxy.share = 0.2
         for number in range(20):
-            vote = Vote(f"v{number}", "main", 1, 0, 1, Outcome.LOW, utc_now(), b"\x01\x01\x02\x00")
+            vote = Vote(f"v{number}", "main", 1, 0, 1, PairVerdict.LOW_WINS, utc_now(), b"\x01\x01\x02\x00")
             await shaky.write(VOTE.put(vote))
-            for update in counting(vote):
+            for update in counter_updates(vote):
                 await shaky.write(update)
         proxy.share = 0
         assert [breach for breach in await breaches_of(table, looks=1) if "tallied" in breach]
