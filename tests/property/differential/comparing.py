@@ -1,9 +1,10 @@
-"""One operation, executed twice: by its plan and by graphql-core. What must be equal, and what need not be.
+"""One operation, executed twice: by compiled code and by graphql-core. What must be equal, and what may differ.
 
-Data must be equal, the order of its keys included. Errors must be equal in message, path and locations, up to order.
-There is one freedom: when several errors would each make the same place null, an executor may report one of them and
-cancel what would have brought the others. Then each error must still be one that graphql-core finds when errors do not
-move up at all, and the places that became null must be the same.
+Data must be equal, including the order of keys. Errors must be equal in message, path and locations, in any order.
+
+The specification leaves one freedom: of several errors that would each make the same place null, an executor may report
+one and cancel the rest. Then each reported error must be one that graphql-core finds when errors do not propagate, and
+the places that became null must be the same.
 """
 
 from __future__ import annotations
@@ -19,74 +20,79 @@ from graphql import DocumentNode, ExecutionResult, GraphQLSchema, OperationDefin
 
 from datastore.seal import Seal
 from server.compiler import CompiledOperation, Fallback, PreparedOperation, encode_json, to_dicts
-from tests.property.differential.operations import Operation
+from tests.property.differential.random_operations import RandomOperation
 
-ASKING: Any = types.SimpleNamespace(services=types.SimpleNamespace(seal=Seal(["a secret for tests, long enough"])))
-UNBOUND = "@experimental_disableErrorPropagation"
+CONTEXT: Any = types.SimpleNamespace(services=types.SimpleNamespace(seal=Seal(["a secret for tests, long enough"])))
+WITHOUT_PROPAGATION = "@experimental_disableErrorPropagation"
 
 
-async def by_core(schema: GraphQLSchema, document: DocumentNode, variables: dict[str, Any]) -> ExecutionResult:
-    result = execute(schema, document, context_value=ASKING, variable_values=variables)
+async def execute_by_core(schema: GraphQLSchema, document: DocumentNode, variables: dict[str, Any]) -> ExecutionResult:
+    result = execute(schema, document, context_value=CONTEXT, variable_values=variables)
     return await result if isawaitable(result) else result  # type: ignore[return-value]
 
 
-async def by_plan(
+async def execute_compiled(
     schema: GraphQLSchema, document: DocumentNode, variables: dict[str, Any]
 ) -> ExecutionResult | Fallback:
     compiled = CompiledOperation(schema, document, definition_of(document))
     prepared = compiled.prepare(variables, suggestions=True)
-    return await prepared.execute(ASKING) if isinstance(prepared, PreparedOperation) else prepared
+    return await prepared.execute(CONTEXT) if isinstance(prepared, PreparedOperation) else prepared
 
 
 def definition_of(document: DocumentNode) -> OperationDefinitionNode:
-    return next(one for one in document.definitions if isinstance(one, OperationDefinitionNode))
+    return next(node for node in document.definitions if isinstance(node, OperationDefinitionNode))
 
 
-async def compared(schema: GraphQLSchema, operation: Operation, seen: Counter[str]) -> None:
-    """AssertionError, with the operation, unless both executors agree."""
+async def compare(schema: GraphQLSchema, operation: RandomOperation, outcomes: Counter[str]) -> None:
+    """AssertionError, with the operation, unless both executors agree. Counts the outcome."""
     document = parse(operation.text)
-    # Validating takes longer than all the rest, and only shows that the test writes what is valid.
+    # Validation takes longer than all the rest, and shows only that the test writes valid operations.
     if len(operation.text) % 8 == 0 and validate(schema, document):
-        seen["invalid"] += 1
+        outcomes["invalid"] += 1
         return
-    expected = await by_core(schema, document, operation.variables)
-    found = await by_plan(schema, document, operation.variables)
-    if isinstance(found, Fallback):
-        seen[f"left: {found.reason}"] += 1
+    expected = await execute_by_core(schema, document, operation.variables)
+    result = await execute_compiled(schema, document, operation.variables)
+    if isinstance(result, Fallback):
+        outcomes[f"fallback: {result.reason}"] += 1
         return
-    agree(operation, expected, found, seen)
-    if Counter(map(told, expected.errors or ())) != Counter(map(told, found.errors or ())):
-        unbound = parse(operation.with_directive(UNBOUND))
-        every = {
-            message_and_path(error) for error in (await by_core(schema, unbound, operation.variables)).errors or ()
-        }
-        for error in found.errors or ():
-            assert message_and_path(error) in every, (operation.text, operation.variables, error)
+    assert_agree(operation, expected, result, outcomes)
+    if _errors(expected) != _errors(result):
+        await _assert_possible(schema, operation, result)
 
 
-def agree(operation: Operation, expected: ExecutionResult, found: ExecutionResult, seen: Counter[str]) -> None:
-    about = (operation.text, operation.variables, expected.errors, found.errors)
-    data = to_dicts(found.data)
+async def _assert_possible(schema: GraphQLSchema, operation: RandomOperation, result: ExecutionResult) -> None:
+    """Each error is one that graphql-core finds when errors do not propagate."""
+    document = parse(operation.with_directive(WITHOUT_PROPAGATION))
+    every = await execute_by_core(schema, document, operation.variables)
+    possible = {_message_and_path(error) for error in every.errors or ()}
+    for error in result.errors or ():
+        assert _message_and_path(error) in possible, (operation.text, operation.variables, error)
+
+
+def assert_agree(
+    operation: RandomOperation, expected: ExecutionResult, result: ExecutionResult, outcomes: Counter[str]
+) -> None:
+    """Data and places of null are equal; errors that differ are counted."""
+    about = (operation.text, operation.variables, expected.errors, result.errors)
+    data = to_dicts(result.data)
     assert json.dumps(expected.data) == json.dumps(data), (expected.data, data, *about)
-    assert orjson.loads(encode_json(found.data)) == expected.data
-    ours, theirs = Counter(map(told, found.errors or ())), Counter(map(told, expected.errors or ()))
-    seen["with errors" if theirs else "without errors"] += 1
-    if ours == theirs:
-        return
-    seen["agreed by freedom"] += 1
-    assert places(found) == places(expected), about
+    assert orjson.loads(encode_json(result.data)) == expected.data
+    outcomes["with errors" if expected.errors else "without errors"] += 1
+    if _errors(expected) != _errors(result):
+        outcomes["other errors for the same null"] += 1
+        assert _null_places(result) == _null_places(expected), about
 
 
-def told(error: Any) -> tuple[Any, ...]:
-    return (*message_and_path(error), tuple(error.locations or ()))
+def _errors(result: ExecutionResult) -> Counter[Any]:
+    return Counter((*_message_and_path(error), tuple(error.locations or ())) for error in result.errors or ())
 
 
-def message_and_path(error: Any) -> tuple[str, tuple[Any, ...]]:
+def _message_and_path(error: Any) -> tuple[str, tuple[Any, ...]]:
     return error.message, tuple(error.path or ())
 
 
-def places(result: ExecutionResult) -> set[tuple[Any, ...]]:
-    """Where the answer is null because of an error."""
+def _null_places(result: ExecutionResult) -> set[tuple[Any, ...]]:
+    """The places that are null because of an error."""
     return {_null_above(result.data, tuple(error.path or ())) for error in result.errors or ()}
 
 

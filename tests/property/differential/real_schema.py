@@ -10,20 +10,19 @@ from typing import Any
 
 from graphql import GraphQLField, GraphQLObjectType, GraphQLSchema
 
-from schema.fields import Resolution
 from server.compiler import planning
 from server.compiler.fields import DirectResolver, FieldSource, SchemaResolver, field_source
-from tests.property.differential.values import Values
+from tests.property.differential.random_values import RandomValues
 
 
-class InMemory:
+class InMemorySchema:
     """A schema whose fields answer from a seed."""
 
     def __init__(self, schema: GraphQLSchema) -> None:
         self.schema = schema
-        self.values = Values(schema, 0.0)
+        self.values = RandomValues(schema, 0.0)
         self._sources: dict[int, FieldSource] = {}
-        self._real: list[tuple[GraphQLField, Any]] = []
+        self._resolvers: list[tuple[GraphQLField, Any]] = []
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -38,38 +37,41 @@ class InMemory:
             yield
         finally:
             planning.field_source = field_source
-            for field, resolve in self._real:
+            for field, resolve in self._resolvers:
                 field.resolve = resolve
 
     def _replace(self, type_: GraphQLObjectType, name: str, field: GraphQLField) -> None:
         source = field_source(type_, name, field, self.schema)
         if not isinstance(source, DirectResolver | SchemaResolver) or type_ is self.schema.subscription_type:
             return
-        self._real.append((field, field.resolve))
+        self._resolvers.append((field, field.resolve))
 
-        def drawn(record: Any) -> Any:
+        def draw(record: Any) -> Any:
             seed = "root" if record is None else getattr(record, "seed", repr(record))
-            return self.values.of(field.type, seed, name)
+            return self.values.draw(field.type, seed, name)
 
-        async def later(record: Any) -> Any:
+        async def draw_later(record: Any) -> Any:
             await asyncio.sleep(0)
-            return drawn(record)
+            return draw(record)
 
         is_async = source.resolution.is_async if isinstance(source, DirectResolver) else True
-        field.resolve = lambda record, _, **__: (later if is_async else drawn)(record)
+        field.resolve = lambda record, _, **__: (draw_later if is_async else draw)(record)
         if isinstance(source, DirectResolver):
-            resolution = self._resolution(source.resolution, drawn, later)
+            resolution = _resolution(source.resolution, draw, draw_later)
             self._sources[id(field)] = replace(source, resolution=resolution)
 
-    def _resolution(self, real: Any, drawn: Any, later: Any) -> Resolution:
-        def at_once(_: Any, record: Any = None, **__: Any) -> Any:
-            return drawn(record)
 
-        async def awaited(_: Any, record: Any = None, **__: Any) -> Any:
-            return await later(record)
+def _resolution(real: Any, draw: Any, draw_later: Any) -> Any:
+    """The real resolution with another resolver, which takes any arguments."""
 
-        async def batched(_: Any, records: Any, **__: Any) -> list[Any]:
-            return list(await asyncio.gather(*map(later, records), return_exceptions=True))
+    def resolve(_: Any, record: Any = None, **__: Any) -> Any:
+        return draw(record)
 
-        resolver = batched if real.is_batched else awaited if real.is_async else at_once
-        return replace(real, resolver=resolver, parameters=replace(real.parameters, window=None, nodes={}))
+    async def resolve_later(_: Any, record: Any = None, **__: Any) -> Any:
+        return await draw_later(record)
+
+    async def resolve_batch(_: Any, records: Any, **__: Any) -> list[Any]:
+        return list(await asyncio.gather(*map(draw_later, records), return_exceptions=True))
+
+    resolver = resolve_batch if real.is_batched else resolve_later if real.is_async else resolve
+    return replace(real, resolver=resolver, parameters=replace(real.parameters, window=None, nodes={}))
