@@ -1,7 +1,7 @@
 """Arguments: from the document and the variables to a resolver's keyword arguments.
 
 A leaf, or a list of leaves, needs no coercing if it is a variable, or was coerced when the operation was compiled. If
-that holds for all arguments of a field, graphql-core is not called; else it coerces them all, and words the errors.
+that holds for all arguments of a field, graphql-core is not called; else it coerces them all and reports the errors.
 """
 
 from __future__ import annotations
@@ -91,8 +91,9 @@ def _coerced_arguments(
     coerced = []
     for argument in source.field.arguments:
         name = converter.config.name_converter.from_argument(argument)
-        known = _is_unconverted(argument, field.definition.args[name])
-        coerced_argument = _coerced_argument(field, name, argument.python_name) if known else None
+        if not _is_unconverted(argument, field.definition.args[name]):
+            return None
+        coerced_argument = _coerced_argument(field, name, argument.python_name)
         if coerced_argument is None:
             return None
         coerced.append(coerced_argument)

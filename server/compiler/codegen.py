@@ -1,4 +1,4 @@
-"""Code generation: from a plan to Python functions, specialised for each object type and place in the document.
+"""Code generation: from a plan to Python functions, specialised for each object type and position in the document.
 
 Generated code never awaits. `guarded_code` writes functions with error handling at every field, `pure_code` functions
 without any; an async field is left to the runtime, which calls a function generated for its values.
@@ -28,7 +28,7 @@ def compile_plan(schema: GraphQLSchema, selections: list[SelectionPlan]) -> Comp
     assignments: dict[FieldPlan, str] = {}
     for field in context.async_fields:  # grows while the code for the values of one may leave another
         if field.completes_purely:
-            assignments[field] = pure.assign(field)
+            assignments[field] = pure.assignment(field)
         else:
             guarded.completion(field)
     namespace = context.writer.execute()

@@ -25,7 +25,7 @@ class CompiledField:
     complete: Callable[..., Any] | None
     """`complete(execution, value, path)`: a value, completed; None leaves it to graphql-core."""
     assign: Callable[..., None] | None
-    """`assign(execution, entries, values)`: puts the values of an async field in their places, by pure code."""
+    """`assign(execution, entries, values)`: completes the values of an async field by pure code, and stores them."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

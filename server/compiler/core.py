@@ -91,7 +91,7 @@ class Core:
         return function
 
     def handle_error(self, field: CompiledField, type_: Any, path: ResponsePath, error: Exception) -> None:
-        """Collect the error of a place that may be null, or raise it, located."""
+        """Collect the error of a nullable position, or raise it, located."""
         self.executor.handle_field_error(error, type_, field.plan.details, core_path(path))
 
     def _info(self, plan: FieldPlan, path: ResponsePath) -> Any:

@@ -4,7 +4,7 @@
     complete_<field>(execution, value, path)   the value of a field
     items_<field>(execution, values, path)     the items of a list
 
-Values that turn out to be something unknown (another class, no list, an awaitable) go to graphql-core at that place:
+A value that turns out to be something else (another class, no list, an awaitable) goes to graphql-core at its position:
 `execution.core`. An exception goes to `execution.field_error` or `item_error`.
 """
 

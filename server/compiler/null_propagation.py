@@ -1,4 +1,4 @@
-"""Null propagation after an await: an error makes the nearest place null whose type allows it."""
+"""Null propagation after an await: an error nulls the nearest nullable position."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from server.compiler.plan import FieldPlan, SelectionPlan
 
 
 def nullable_ancestor(root: SelectionPlan, path: ResponsePath) -> ResponsePath:
-    """The nearest path above this one that may be null; None is the answer itself."""
+    """The nearest nullable position above this one; None is the answer itself."""
     selection, nearest = root, None
     field: FieldPlan | None = None
     type_: Any = None
@@ -30,7 +30,7 @@ def nullable_ancestor(root: SelectionPlan, path: ResponsePath) -> ResponsePath:
 
 
 def set_null(answer: Any, path: ResponsePath) -> bool:
-    """Set a place in the answer to null; False if an object or list above it has become null already."""
+    """Set a position to null; False if an object or list above it has become null already."""
     *ancestors, (_, key, _) = ancestry(path)
     holder = answer
     for _, ancestor_key, _ in ancestors:

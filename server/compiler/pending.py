@@ -18,18 +18,20 @@ PendingField: TypeAlias = "tuple[CompiledField, Any, Any, ResponsePath]"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slot:
-    """The place of one value in the answer: of a field, or of an item of a list."""
+    """The position of one value in the answer: of a field, or of an item of a list."""
 
     field: CompiledField
     type: Any
+    """The type of this position: the field's own, or that of an item."""
     holder: Any
+    """The object or list that the value belongs in."""
     key: str | int
     path: ResponsePath
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PendingValue:
-    """A value that has to be awaited, and its place."""
+    """A value that has to be awaited, and its position."""
 
     slot: Slot
     found: UnexpectedAwaitable
@@ -47,7 +49,7 @@ Call: TypeAlias = "list[PendingField] | PendingValue"
 
 
 def take_calls(entries: list[Pending]) -> list[Call]:
-    """Empty the list of entries into the calls that answer them."""
+    """Remove all entries, and return the calls that answer them."""
     calls: list[Call] = []
     batches: dict[CompiledField, list[PendingField]] = {}
     for entry in entries:

@@ -1,7 +1,7 @@
 """Pure code: functions that complete whole values without calling a resolver, and without error handling.
 
     pure_<field>(execution, value, path)        the completed value
-    assign_<field>(execution, entries, values)  the values of an async field, each completed and put in its place
+    assign_<field>(execution, entries, values)  the values of an async field, each completed and stored
 
 They raise `Bailout`, or any other exception, at a value that they do not know. The caller then drops the async fields
 that they left, and graphql-core completes the value (see plan.py).
@@ -58,7 +58,7 @@ class PureCode:
                 self._writer.line("return value")
         return self._functions[key]
 
-    def assign(self, field: FieldPlan) -> str:
+    def assignment(self, field: FieldPlan) -> str:
         """The function that takes the values of an async field."""
         writer = self._writer
         name = writer.new_name(f"assign_{field.name}_")

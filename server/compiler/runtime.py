@@ -1,12 +1,12 @@
 """The runtime of compiled plans: executes generated code and awaits what it leaves.
 
 Laws
-- Generated code never awaits. It leaves null in the place of an async field and an entry in `pending`. The runtime
-  awaits all entries at once, puts each value in its place, and goes on with the entries that this has left.
+- Generated code never awaits. For an async field it leaves null in the answer and an entry in `pending`. The runtime
+  awaits all entries at once, stores their values in the answer, and goes on with the entries that this has left.
 - One call of a batched resolver answers all entries of its field that are pending at that time.
 - A single call needs no task. Several calls are tasks; a coroutine begins and ends in the same one.
 - Errors are graphql-core's: its executor locates and collects them. While generated code runs, null propagates by
-  raising. After an await, the nearest place that may be null is set to null, and what is awaited below it is cancelled.
+  raising. After an await, the nearest nullable position is set to null, and what is awaited below it is cancelled.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ class Execution:
         self._handle_error(Slot(field, type_, items, index, (path, index, None)), error)
 
     def assign(self, field: CompiledField, answer: Any, path: ResponsePath, value: Any) -> None:
-        """Complete the value of an async field and put it in its place."""
+        """Complete the value of an async field and store it in the answer."""
         plan = field.plan
-        self._fill(Slot(field, plan.type, answer, plan.key, (path, plan.key, plan.parent.name)), value)
+        self._store(Slot(field, plan.type, answer, plan.key, (path, plan.key, plan.parent.name)), value)
 
     def _handle_error(self, slot: Slot, error: Exception) -> None:
         if isinstance(error, UnexpectedAwaitable):
@@ -126,7 +126,7 @@ class Execution:
                     call.close()
 
     async def _await_fields(self, entries: list[PendingField]) -> None:
-        """Call the resolver of these entries and put its values in their places."""
+        """Call the resolver of these entries and store its values in the answer."""
         field, record = entries[0][0], entries[0][1]
         resolution = field.resolution
         assert resolution is not None  # noqa: S101 - async fields have one
@@ -153,12 +153,12 @@ class Execution:
     async def _await_value(self, pending: PendingValue) -> None:
         try:
             value = await pending.found.awaitable
-        except Exception as error:  # noqa: BLE001 - it becomes the error of this place
+        except Exception as error:  # noqa: BLE001 - it becomes the error of this position
             value = error
-        self._fill(pending.slot, value, is_completed=pending.found.is_completed)
+        self._store(pending.slot, value, is_completed=pending.found.is_completed)
 
-    def _fill(self, slot: Slot, value: Any, *, is_completed: bool = False) -> None:
-        """Put a value that was awaited in its place."""
+    def _store(self, slot: Slot, value: Any, *, is_completed: bool = False) -> None:
+        """Store a value that was awaited in the answer."""
         if isinstance(value, Exception):
             self._propagate_null(slot, value)
             return
@@ -166,7 +166,7 @@ class Execution:
             slot.holder[slot.key] = value if is_completed else self._complete(slot, value)
         except UnexpectedAwaitable as found:
             self.pending.append(PendingValue(slot, found))
-        except Exception as error:  # noqa: BLE001 - it becomes the error of this place
+        except Exception as error:  # noqa: BLE001 - it becomes the error of this position
             self._propagate_null(slot, error)
 
     def _complete(self, slot: Slot, value: Any) -> Any:
@@ -181,7 +181,7 @@ class Execution:
         return self.core.complete_value(field, slot.type, value, slot.path)  # as graphql-core, which awaits once
 
     def _propagate_null(self, slot: Slot, error: Exception) -> None:
-        """Collect an error that came after an await, and make the nearest place null that may be."""
+        """Collect an error that came after an await, and set the nearest nullable position to null."""
         assert self._root is not None  # noqa: S101 - an execution that awaits has begun
         located = located_error(error, slot.field.plan.nodes, core_path(slot.path).as_list())
         path = nullable_ancestor(self._root, slot.path) if is_non_null_type(slot.type) else slot.path

@@ -1,7 +1,7 @@
-"""Variables: coerced as graphql-core does, and without it where every value is plainly right.
+"""Variables: coerced by graphql-core, or without it where every value is of the right type already.
 
 A value that is exactly of the Python type of a built-in scalar, or a list of such values, needs no coercing. If that
-holds for all variables of an operation, graphql-core is not called; else it coerces them all, and words the errors.
+holds for all variables of an operation, graphql-core is not called; else it coerces them all and reports the errors.
 """
 
 from __future__ import annotations
