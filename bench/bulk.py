@@ -10,8 +10,8 @@ from pathlib import Path
 
 import orjson
 
-from datastore.dynamo import Put
 from datastore.dynamo.declaration import definition
+from datastore.dynamo.writes import Put
 from server.engine import find_binary, table_file
 
 

@@ -30,8 +30,10 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from yarl import URL
 
-from datastore.dynamo import Entity, Key, Table, open_table
+from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
 from server.engine import beside
 
 RESULTS = Path(__file__).parent / "results" / "datapath.md"

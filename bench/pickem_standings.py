@@ -17,7 +17,8 @@ from pathlib import Path
 from random import Random
 
 from bench.bulk import load
-from datastore.dynamo import Put, metered
+from datastore.dynamo import metered
+from datastore.dynamo.writes import Put
 from datastore.people import PROFILE, Profile
 from datastore.pickem.standings import STANDING, Share, Standing, recount
 from resolvers.node_ids import node_id

@@ -26,7 +26,8 @@ from tempfile import TemporaryDirectory
 
 from bench import bulk
 from datastore import vocabulary
-from datastore.dynamo import Put, metered, open_table
+from datastore.dynamo import metered, open_table
+from datastore.dynamo.writes import Put
 from datastore.people import PROFILE, Profile
 from datastore.seal import Seal
 from datastore.vocabulary import LIST, SUBSCRIPTION, WORD, CharacterSet, Subscription, Word, WordList

@@ -11,7 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from datastore.dynamo import Entity, Key, Table
+from datastore.dynamo import Table
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
 
 
 @dataclass(frozen=True, slots=True)

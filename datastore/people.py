@@ -14,7 +14,10 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datastore.dynamo import ConditionFailed, Entity, Key, absent, present
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent, present
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
 from datastore.refusals import NotFound
 
 if TYPE_CHECKING:

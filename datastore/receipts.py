@@ -17,12 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from datastore.dynamo import ConditionFailed, Entity, Key, absent, less
+from datastore.dynamo import ConditionFailed
 from datastore.dynamo.attributes import codec_of
+from datastore.dynamo.conditions import absent, less
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
 from datastore.refusals import IdempotencyMismatch
 
 if TYPE_CHECKING:
-    from datastore.dynamo import Table, Write
+    from datastore.dynamo import Table
+    from datastore.dynamo.writes import Write
 
 KEPT_FOR = timedelta(days=7)
 LONGEST_KEY = 128

@@ -9,7 +9,7 @@ from typing import Any
 from graphql import GraphQLError
 from strawberry.types.scalar import scalar
 
-from datastore.dynamo.attributes import iso
+from datastore.dynamo import iso
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)

@@ -12,8 +12,9 @@ from typing import Any, Final
 from typer.main import get_command
 
 import datastore
-from datastore.dynamo import Entity, Key, declaration
-from datastore.dynamo.entity import INDEXES
+from datastore.dynamo import declaration
+from datastore.dynamo.entity import INDEXES, Entity
+from datastore.dynamo.keys import Key
 from schema import schema
 from server.__main__ import app
 from server.settings import settings_table

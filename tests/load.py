@@ -8,7 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from datastore.dynamo import Put, Table
+from datastore.dynamo import Table
+from datastore.dynamo.writes import Put
 from datastore.people import SHARDS, shard_of
 from datastore.pickem.events import (
     EVENT,

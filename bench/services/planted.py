@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from datastore import voting
-from datastore.dynamo import Put, open_table
+from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
+from datastore.dynamo.writes import Put
 from datastore.seal import Seal
 from datastore.voting import BOARD, CONTENDER, MAIN, NAME, Board, Contender
 from resolvers.context import Services, utc_now

@@ -25,13 +25,20 @@ from typing import TYPE_CHECKING, Any
 
 from datastore.comments.counts import counted
 from datastore.comments.planner import Plan, plans
-from datastore.dynamo import ConditionFailed, Entity, Key, Page, absent, merge, present, where
+from datastore.dynamo import ConditionFailed, Page
 from datastore.dynamo.attributes import size_of
+from datastore.dynamo.conditions import absent, present, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
+from datastore.dynamo.merge import merge
 from datastore.ids import moment_of
 
 if TYPE_CHECKING:
     from datastore.comments.planner import CommentCounts, Filter, PartitionRead
-    from datastore.dynamo import Merged, PageRequest, Partition, Table, Window, Write
+    from datastore.dynamo import PageRequest, Table, Window
+    from datastore.dynamo.entity import Partition
+    from datastore.dynamo.merge import Merged
+    from datastore.dynamo.writes import Write
     from datastore.receipts import Once
 
 ULID_LENGTH = 26

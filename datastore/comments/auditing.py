@@ -10,7 +10,8 @@ from datastore.comments.counts import LEADER, TALLY, Leader, Tally
 from datastore.comments.transfer import INTENT, Intent
 
 if TYPE_CHECKING:
-    from datastore.dynamo import Partition, Table
+    from datastore.dynamo import Table
+    from datastore.dynamo.entity import Partition
 
 
 def all_records(table: Table) -> AsyncIterator[Comment | Tally | Leader | Intent]:

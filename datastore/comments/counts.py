@@ -22,10 +22,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from datastore.comments.planner import RATINGS, CommentCounts
-from datastore.dynamo import ConditionFailed, Entity, Key, Page, PageRequest, absent, present, where
+from datastore.dynamo import ConditionFailed, Page, PageRequest
+from datastore.dynamo.conditions import absent, present, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
 
 if TYPE_CHECKING:
-    from datastore.dynamo import Table, Update, Window
+    from datastore.dynamo import Table, Window
+    from datastore.dynamo.writes import Update
 
 SHARDS = 4
 _ATTEMPTS = 20

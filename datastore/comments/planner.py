@@ -27,8 +27,7 @@ from functools import lru_cache
 from math import ceil, sqrt
 from typing import Any
 
-from datastore.dynamo import Condition, among
-from datastore.dynamo.conditions import ALWAYS
+from datastore.dynamo.conditions import ALWAYS, Condition, among
 
 RATINGS = (1, 2, 3, 4, 5)
 MOST_SOURCES = 25

@@ -24,7 +24,10 @@ from itertools import islice
 
 from datastore.comments import COMMENT, HELD, Comment, entity_of
 from datastore.comments.counts import recounted, settle, unsettled
-from datastore.dynamo import ConditionFailed, Entity, Key, Table, absent, present, where
+from datastore.dynamo import ConditionFailed, Table
+from datastore.dynamo.conditions import absent, present, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
 
 BATCH = 50
 """At most fifty counts, of as many products and languages, which fit into one transaction with the intent."""

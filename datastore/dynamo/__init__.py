@@ -1,9 +1,10 @@
-"""Everything that knows DynamoDB, and the only place that imports aioboto3."""
+"""The engine behind the datastore, as the other layers see it: tables, pages, deadlines and errors.
 
-from datastore.dynamo.attributes import StoredAs
+Entities, keys, conditions and writes are for the datastore alone, which imports them from their modules.
+"""
+
+from datastore.dynamo.attributes import iso
 from datastore.dynamo.budgets import Spent, budget, deadline, metered, shared_context
-from datastore.dynamo.conditions import Condition, absent, among, less, more, present, where
-from datastore.dynamo.entity import Entity, ItemKey, Partition
 from datastore.dynamo.errors import (
     ConditionFailed,
     DeadlineExceeded,
@@ -13,66 +14,43 @@ from datastore.dynamo.errors import (
     Throttled,
     TransactionConflict,
 )
-from datastore.dynamo.foreign import foreign_rows
-from datastore.dynamo.keys import HIGHEST, BadKey, Key, best_first, from_best_first, key_text
-from datastore.dynamo.merge import Merged, merge, share_of
+from datastore.dynamo.foreign import create_foreign, foreign_rows, write_foreign
+from datastore.dynamo.keys import BadKey, best_first, key_text
 from datastore.dynamo.paging import Page, PageRequest, Window
-from datastore.dynamo.retries import persist, remaining, within_deadline
-from datastore.dynamo.table import BATCH_READ, Slice, Table, open_table
+from datastore.dynamo.retries import remaining, within_deadline
+from datastore.dynamo.table import Slice, Table, open_table
 from datastore.dynamo.transport.single_flight import SingleFlight
 from datastore.dynamo.transport.timeouts import Alarm, timeout_at
-from datastore.dynamo.writes import Check, Delete, Put, Update, Write
 
 __all__ = [
-    "BATCH_READ",
-    "HIGHEST",
     "Alarm",
     "BadKey",
-    "Check",
-    "Condition",
     "ConditionFailed",
     "DeadlineExceeded",
-    "Delete",
     "DynamoError",
     "EngineUnavailable",
-    "Entity",
-    "ItemKey",
-    "Key",
-    "Merged",
     "Page",
     "PageRequest",
-    "Partition",
-    "Put",
     "Rejected",
     "SingleFlight",
     "Slice",
     "Spent",
-    "StoredAs",
     "Table",
     "Throttled",
     "TransactionConflict",
-    "Update",
     "Window",
-    "Write",
-    "absent",
-    "among",
     "best_first",
     "budget",
+    "create_foreign",
     "deadline",
     "foreign_rows",
-    "from_best_first",
+    "iso",
     "key_text",
-    "less",
-    "merge",
     "metered",
-    "more",
     "open_table",
-    "persist",
-    "present",
     "remaining",
-    "share_of",
     "shared_context",
     "timeout_at",
-    "where",
     "within_deadline",
+    "write_foreign",
 ]

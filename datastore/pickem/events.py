@@ -20,22 +20,12 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from datastore.dynamo import (
-    HIGHEST,
-    Condition,
-    ConditionFailed,
-    Entity,
-    Key,
-    Page,
-    Partition,
-    Table,
-    Window,
-    Write,
-    absent,
-    key_text,
-    where,
-)
+from datastore.dynamo import ConditionFailed, Page, Table, Window, key_text
 from datastore.dynamo.attributes import Attribute, Item
+from datastore.dynamo.conditions import Condition, absent, where
+from datastore.dynamo.entity import Entity, Partition
+from datastore.dynamo.keys import HIGHEST, Key
+from datastore.dynamo.writes import Write
 from datastore.people import SHARDS
 from datastore.receipts import Once
 from datastore.refusals import Conflict, Refusal

@@ -14,7 +14,9 @@ from itertools import accumulate, pairwise
 
 import orjson
 
-from datastore.dynamo import Entity, Key, Table
+from datastore.dynamo import Table
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
 
 _PART_BYTES = 300_000
 

@@ -14,19 +14,11 @@ from datetime import datetime
 from random import sample
 from typing import Any
 
-from datastore.dynamo import (
-    ConditionFailed,
-    Entity,
-    Key,
-    Page,
-    PageRequest,
-    Table,
-    Window,
-    absent,
-    less,
-    share_of,
-    where,
-)
+from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window
+from datastore.dynamo.conditions import absent, less, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
+from datastore.dynamo.merge import share_of
 from datastore.people import SHARDS, shard_of
 from datastore.pickem.events import GATE, Clock, Event, GateState, later, picked
 from datastore.receipts import Once

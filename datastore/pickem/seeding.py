@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from datastore.dynamo import Put
+from datastore.dynamo.writes import Put
 from datastore.people import SHARDS
 from datastore.pickem.events import EVENT, GATE, MATCH, Event, Gate, Match, gate_state, picked
 from datastore.pickem.predictions import PREDICTION, Prediction

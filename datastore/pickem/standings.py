@@ -16,21 +16,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from datastore.dynamo import (
-    HIGHEST,
-    ConditionFailed,
-    Entity,
-    Key,
-    Page,
-    Partition,
-    Table,
-    Window,
-    absent,
-    from_best_first,
-    less,
-    share_of,
-    where,
-)
+from datastore.dynamo import ConditionFailed, Page, Table, Window
+from datastore.dynamo.conditions import absent, less, where
+from datastore.dynamo.entity import Entity, Partition
+from datastore.dynamo.keys import HIGHEST, Key, from_best_first
+from datastore.dynamo.merge import share_of
 from datastore.people import shard_of
 from datastore.pickem import histograms
 from datastore.pickem.histograms import Histogram

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from datastore.dynamo import Entity
+from datastore.dynamo.entity import Entity
 from datastore.vocabulary.daily import DAILY, DailyWord
 from datastore.vocabulary.learning import DAYS, QUIZ, SENTENCE, Days, QuizResult, Sentence
 from datastore.vocabulary.lists import LIST, QUOTA, Quota, WordList

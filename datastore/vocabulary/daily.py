@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from datastore.dynamo import ConditionFailed, Entity, Key, absent, where
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
 from datastore.refusals import Conflict
 from datastore.vocabulary.lists import LIST, WORD, Word, WordList, owner_scope
 from datastore.vocabulary.word_order import next_word
@@ -19,7 +22,8 @@ from datastore.vocabulary.word_order import next_word
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from datastore.dynamo import Page, Partition, Table, Window
+    from datastore.dynamo import Page, Table, Window
+    from datastore.dynamo.entity import Partition
 
 _ATTEMPTS = 20
 

@@ -11,7 +11,10 @@ from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from datastore.dynamo import ConditionFailed, Entity, Key, Page, Partition, absent, present, where
+from datastore.dynamo import ConditionFailed, Page
+from datastore.dynamo.conditions import absent, present, where
+from datastore.dynamo.entity import Entity, Partition
+from datastore.dynamo.keys import Key
 from datastore.people import PROFILE, SHARDS, Profile, shard_of
 from datastore.refusals import Conflict, NotFound
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
@@ -19,7 +22,8 @@ from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from datastore.dynamo import PageRequest, Table, Update, Window
+    from datastore.dynamo import PageRequest, Table, Window
+    from datastore.dynamo.writes import Update
     from datastore.receipts import Once
 
 R = TypeVar("R", "QuizResult", "Sentence")

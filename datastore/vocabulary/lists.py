@@ -11,7 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from datastore.dynamo import ConditionFailed, Entity, Key, absent, less, where
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent, less, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
 from datastore.receipts import AlreadyAnswered
 from datastore.refusals import Conflict
 from datastore.vocabulary.word_order import WordOrder
@@ -19,7 +22,8 @@ from datastore.vocabulary.word_order import WordOrder
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
-    from datastore.dynamo import ItemKey, Page, Partition, Table, Window
+    from datastore.dynamo import Page, Table, Window
+    from datastore.dynamo.entity import ItemKey, Partition
     from datastore.receipts import Once
 
 MOST_LISTS = 10

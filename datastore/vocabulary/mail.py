@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from datastore.dynamo import ConditionFailed, Entity, Key, absent, less, where
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent, less, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,14 +12,19 @@ from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from datastore.dynamo import ConditionFailed, Entity, Key, absent, where
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
 from datastore.people import PROFILE, SHARDS, Profile, shard_of
 from datastore.refusals import Conflict, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from datastore.dynamo import Partition, Table, Write
+    from datastore.dynamo import Table
+    from datastore.dynamo.entity import Partition
+    from datastore.dynamo.writes import Write
     from datastore.receipts import Once
 
 _ATTEMPTS = 20

@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-from datastore.dynamo import HIGHEST, ConditionFailed, Entity, Key, Page, Partition, StoredAs, absent
+from datastore.dynamo import ConditionFailed, Page
+from datastore.dynamo.attributes import StoredAs
+from datastore.dynamo.conditions import absent
+from datastore.dynamo.entity import Entity, Partition
+from datastore.dynamo.keys import HIGHEST, Key
 from datastore.refusals import Conflict
 from datastore.voting.pair_walk import EligibleContenders, pair_count
 from datastore.voting.shards import shard_count

@@ -10,12 +10,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from datastore.dynamo import ConditionFailed, Entity, Key, Page, StoredAs, absent, present, remaining, where
+from datastore.dynamo import ConditionFailed, Page, remaining
+from datastore.dynamo.attributes import StoredAs
+from datastore.dynamo.conditions import absent, present, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
 from datastore.refusals import Conflict, NotFound, Unavailable
 from datastore.voting.boards import BOARD, MAIN, Board, ensure_main, read_board_with_marks
 
 if TYPE_CHECKING:
-    from datastore.dynamo import PageRequest, Slice, Table, Window, Write
+    from datastore.dynamo import PageRequest, Slice, Table, Window
+    from datastore.dynamo.writes import Write
     from datastore.receipts import Once
 
 ContenderKey: TypeAlias = tuple[str, int]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from datastore.dynamo import ConditionFailed, less, present
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import less, present
 from datastore.refusals import NotFound
 from datastore.voting.boards import BOARD, Board
 from datastore.voting.shards import shard_count

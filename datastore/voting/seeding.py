@@ -8,7 +8,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from datastore.dynamo import ConditionFailed, Put, absent
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent
+from datastore.dynamo.writes import Put
 from datastore.voting.boards import BOARD, Board
 from datastore.voting.contenders import CONTENDER, NAME, PICTURE, Contender, Name, Picture
 from datastore.voting.shards import shard_count, voter_shard

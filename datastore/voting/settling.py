@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from datastore.dynamo import ConditionFailed, absent, less, present, where
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent, less, present, where
 from datastore.voting.boards import BOARD, Board, DirtyMark, clear_dirty, read_board_with_marks
 from datastore.voting.contenders import CONTENDER, Contender, all_contenders
 from datastore.voting.tallies import read_contender_sums

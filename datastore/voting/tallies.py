@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Annotated
 
-from datastore.dynamo import BATCH_READ, Entity, Key, Page, StoredAs
+from datastore.dynamo import Page
+from datastore.dynamo.attributes import StoredAs
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
+from datastore.dynamo.table import BATCH_READ
 
 if TYPE_CHECKING:
     from datastore.dynamo import PageRequest, Table, Window

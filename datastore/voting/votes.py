@@ -9,7 +9,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from datastore.dynamo import ConditionFailed, Entity, Key, absent, present, where
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent, present, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
 from datastore.voting.ballots import Verdict
 from datastore.voting.pair_walk import PairWalk
 from datastore.voting.shards import voter_shard
@@ -18,7 +21,8 @@ from datastore.voting.tallies import PAIR, TALLY
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from datastore.dynamo import Table, Update
+    from datastore.dynamo import Table
+    from datastore.dynamo.writes import Update
     from datastore.voting.ballots import Ballot
     from datastore.voting.boards import Board
 

@@ -19,9 +19,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, overload
 
-from datastore.dynamo.budgets import shared_context
-from datastore.dynamo.retries import within_deadline
-from datastore.dynamo.transport.single_flight import SingleFlight
+from datastore.dynamo import SingleFlight, shared_context, within_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -19,7 +19,7 @@ from typing import Any
 
 from ulid import ULID
 
-from datastore.dynamo.attributes import iso
+from datastore.dynamo import iso
 from datastore.ids import is_ulid
 from datastore.pickem.events import Event, Match, MatchOutcome, Result
 from datastore.refusals import InvalidInput

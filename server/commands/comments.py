@@ -22,8 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ulid import ULID
 
 from datastore.comments import Comment, Status, transfer
-from datastore.dynamo import BadKey, key_text
-from datastore.dynamo.attributes import iso
+from datastore.dynamo import BadKey, iso, key_text
 from datastore.ids import is_ulid
 from datastore.refusals import InvalidInput
 from resolvers.comments import rules

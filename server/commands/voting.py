@@ -13,8 +13,7 @@ import typer
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
 from datastore import voting as voting_store
-from datastore.dynamo import Table
-from datastore.dynamo.attributes import iso
+from datastore.dynamo import Table, iso
 from datastore.voting import MAIN, PairVerdict, Vote
 from server.commands import Failed, err, out, run_with_services
 

@@ -13,8 +13,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from datastore.dynamo import Table
-from datastore.dynamo.foreign import create_foreign, write_foreign
+from datastore.dynamo import Table, create_foreign, write_foreign
 
 _CHARACTERS = "天地人山水火木金土日月星春夏秋冬东南西北中大小上下左右前后"
 

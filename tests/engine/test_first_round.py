@@ -20,7 +20,8 @@ from graphql import build_schema, get_named_type, is_input_object_type, is_objec
 
 import datastore
 from datastore import vocabulary as vocabulary_store
-from datastore.dynamo import Entity, Table
+from datastore.dynamo import Table
+from datastore.dynamo.entity import Entity
 from resolvers.viewer import Role
 from server.audit import breaches
 from server.auth.identification import COOKIE

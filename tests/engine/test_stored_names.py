@@ -7,7 +7,11 @@ from typing import Annotated
 
 import pytest
 
-from datastore.dynamo import ConditionFailed, Entity, Key, StoredAs, Table, less, where
+from datastore.dynamo import ConditionFailed, Table
+from datastore.dynamo.attributes import StoredAs
+from datastore.dynamo.conditions import less, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,11 @@ from datastore.dynamo import (
     Rejected,
     Table,
     TransactionConflict,
-    absent,
     deadline,
     metered,
     open_table,
-    where,
 )
+from datastore.dynamo.conditions import absent, where
 from datastore.dynamo.declaration import create
 from datastore.people import PROFILE, Profile
 from resolvers.context import utc_now

@@ -10,7 +10,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as some
 
-from datastore.dynamo import Entity, Key
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
 
 
 class Mood(StrEnum):

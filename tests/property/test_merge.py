@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as some
 
-from datastore.dynamo import Entity, Key, Partition, Slice, merge
+from datastore.dynamo import Slice
+from datastore.dynamo.entity import Entity, Partition
+from datastore.dynamo.keys import Key
+from datastore.dynamo.merge import merge
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from datastore.dynamo import Entity, Key, StoredAs, absent, among, less, more, present, where
-from datastore.dynamo.attributes import codec_of
+from datastore.dynamo.attributes import StoredAs, codec_of
+from datastore.dynamo.conditions import absent, among, less, more, present, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
 from datastore.dynamo.writes import Put
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import re
 import shutil
 import subprocess
@@ -10,10 +12,12 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 import pytest
 
+from datastore.dynamo.entity import Entity
 from tests.service import ROOT
 
 LAYERS: Final = ("server", "schema", "resolvers", "datastore")
@@ -25,6 +29,11 @@ FORBIDDEN: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "Only datastore.dynamo imports the AWS libraries": (
         ("datastore/seal.py", "import botocore"),
         ("server/app.py", "import aioboto3"),
+    ),
+    "Only the datastore imports entities, keys, conditions and writes": (
+        ("resolvers/policy.py", "import datastore.dynamo.conditions"),
+        ("schema/scalars.py", "from datastore.dynamo.entity import Entity"),
+        ("server/audit/voting.py", "from datastore.dynamo import writes"),
     ),
     "Resolvers and datastore do not import GraphQL": (
         ("resolvers/policy.py", "import graphql"),
@@ -90,3 +99,24 @@ def test_the_packages_keep_every_contract(checkout: Path) -> None:
 def test_a_forbidden_import_breaks_its_contract_alone(checkout: Path, contract: str, file: str, line: str) -> None:
     with planted(checkout / file, line):
         assert broken_contracts(checkout) == {contract}
+
+
+def test_nothing_above_the_datastore_names_an_index_or_reaches_an_entity() -> None:
+    """An entity also hides behind a part's name, which no import contract sees."""
+    for path in sorted(path for layer in LAYERS[:-1] for path in (ROOT / layer).rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"\bgsi\d", text), path
+        if path.name not in ("__main__.py", "last_resort.py"):  # those run when they are imported
+            assert list(_entities_in(path, text)) == [], path
+
+
+def _entities_in(path: Path, text: str) -> Iterator[str]:
+    """What a module's names, and attributes of the modules it imports, have of entities."""
+    name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    names = vars(importlib.import_module(name))
+    yield from (name for name, value in names.items() if isinstance(value, Entity))
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            owner = names.get(node.value.id)
+            if isinstance(owner, ModuleType) and isinstance(getattr(owner, node.attr, None), Entity):
+                yield f"{node.value.id}.{node.attr}"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from datastore.dynamo import share_of
+from datastore.dynamo.merge import share_of
 from datastore.pickem.events import Event, Match, MatchOutcome, Result, Team, slug_of
 from datastore.pickem.histograms import Histogram
 from datastore.refusals import InvalidInput
