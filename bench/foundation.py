@@ -20,7 +20,7 @@ import psutil
 
 from schema import schema
 from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
-from tests.engine.test_http import BOMBS
+from tests.query_bombs import QUERY_BOMBS
 from tests.service import running_service
 
 RESULTS = Path(__file__).parent / "results" / "foundation.md"
@@ -40,7 +40,7 @@ def started(data: str) -> tuple[float, float]:
 def slowest_refusal() -> tuple[str, float]:
     documents = Documents(schema._schema)  # noqa: SLF001
     worst = ("", 0.0)
-    for name, text in BOMBS.items():
+    for name, text in QUERY_BOMBS.items():
         for _ in range(10):
             began = time.perf_counter()
             try:

@@ -29,7 +29,7 @@ from server.settings import Settings
 from tests.client import Client
 from tests.fault.deadline import TEAMS, race
 from tests.fault.proxy import Proxy
-from tests.season import Editor
+from tests.season import EventEditor
 from tests.service import running_service
 
 TABLE = "ringside-bench"
@@ -53,7 +53,7 @@ async def rounds(servers: list[Remote], proxy: Proxy, tries: int) -> Counter[str
     found: Counter[str] = Counter()
     while found["tries"] < tries:
         proxy.share = 0.0
-        editor = Editor(servers[0], "2026")
+        editor = EventEditor(servers[0], "2026")
         event = (await editor.event())["id"]
         names = [str(number) for number in range(TEAMS)]
         matches = [(await editor.match(event, *names))["id"] for _ in range(3)]

@@ -9,47 +9,7 @@ from typing import Any
 from datastore.dynamo.attributes import iso
 from resolvers.viewer import Role
 from tests.client import Client
-
-MATCH = (
-    "id name order preshow points championships teams { name members champion } result { outcome winner } pickCounts"
-)
-EVENT = f"id slug name season startsAt state matches {{ {MATCH} }}"
-PREDICTION = "id submittedAt points correct rank user { name } picks { match team correct }"
-
-
-def mutation(name: str, payload: str, shown: str) -> str:
-    """A mutation and what it shows of its payload."""
-    kind = f"{name[0].upper()}{name[1:]}Input"
-    refused = "... on Refused { code message path }"
-    return f"mutation ($input: {kind}!) {{ {name}(input: $input) {{ ... on {payload} {{ {shown} }} {refused} }} }}"
-
-
-CREATE = mutation("createEvent", "EventCreated", f"event {{ {EVENT} }}")
-UPDATE = mutation("updateEvent", "EventUpdated", f"event {{ {EVENT} }}")
-ADD = mutation("addMatch", "MatchAdded", f"match {{ {MATCH} }} event {{ {EVENT} }}")
-CHANGE = mutation("updateMatch", "MatchUpdated", f"match {{ {MATCH} }}")
-REMOVE = mutation("removeMatch", "MatchRemoved", f"event {{ {EVENT} }}")
-REORDER = mutation("reorderMatches", "MatchesReordered", f"event {{ {EVENT} }}")
-SUBMIT = mutation("submitPrediction", "PredictionSubmitted", f"prediction {{ {PREDICTION} }}")
-LOCK = mutation("lockEvent", "EventLocked", f"event {{ {EVENT} }}")
-RECORD = mutation("recordResult", "ResultRecorded", f"match {{ {MATCH} }}")
-SCORE = mutation("scoreEvent", "EventScored", f"predictionsScored event {{ {EVENT} }}")
-LOOK = f"""
-query ($id: ID!) {{
-  event(id: $id) {{
-    {EVENT}
-    viewerPrediction {{ {PREDICTION} }}
-    predictions(first: 100) {{ nodes {{ {PREDICTION} }} }}
-  }}
-}}
-"""
-STANDINGS = """
-query ($season: String!, $first: Int, $after: String) {
-  standings(season: $season, first: $first, after: $after) {
-    totalCount nodes { rank points correct eventsPlayed season user { name } } pageInfo { hasNextPage endCursor }
-  }
-}
-"""
+from tests.queries import ADD_MATCH, CREATE_EVENT, LOCK_EVENT, RECORD_RESULT, SCORE_EVENT, STANDINGS, SUBMIT_PREDICTION
 
 
 def teams(*names: str) -> list[dict[str, Any]]:
@@ -60,7 +20,7 @@ def in_hours(hours: float) -> str:
     return iso(datetime.now(UTC) + timedelta(hours=hours))
 
 
-class Editor:
+class EventEditor:
     """Somebody who runs events."""
 
     def __init__(self, client: Client, season: str = "2026") -> None:
@@ -70,12 +30,12 @@ class Editor:
 
     async def event(self, name: str = "AEW Revolution", *, starts: str | None = None, **more: Any) -> dict[str, Any]:
         given = {"name": name, "season": self.season, "startsAt": starts or in_hours(24), **more}
-        created: dict[str, Any] = await self.client.ask(CREATE, input=given)
+        created: dict[str, Any] = await self.client.ask(CREATE_EVENT, input=given)
         return created["event"]  # type: ignore[no-any-return]
 
     async def match(self, event: str, *names: str, points: int = 10, **more: Any) -> dict[str, Any]:
         given = {"event": event, "name": "Singles", "points": points, "teams": teams(*(names or ("A", "B"))), **more}
-        added: dict[str, Any] = await self.client.ask(ADD, input=given)
+        added: dict[str, Any] = await self.client.ask(ADD_MATCH, input=given)
         return added["match"]  # type: ignore[no-any-return]
 
     async def card(self, *points: int, starts: str | None = None, name: str = "Show") -> tuple[str, list[str]]:
@@ -84,14 +44,14 @@ class Editor:
         return event, [(await self.match(event, points=worth))["id"] for worth in points]
 
     async def lock(self, event: str) -> dict[str, Any]:
-        return (await self.client.ask(LOCK, input={"event": event}))["event"]  # type: ignore[no-any-return]
+        return (await self.client.ask(LOCK_EVENT, input={"event": event}))["event"]  # type: ignore[no-any-return]
 
     async def result(self, match: str, winner: int | None = None, outcome: str = "WON") -> dict[str, Any]:
         given = {"match": match, "outcome": outcome, "winner": winner}
-        return (await self.client.ask(RECORD, input=given))["match"]  # type: ignore[no-any-return]
+        return (await self.client.ask(RECORD_RESULT, input=given))["match"]  # type: ignore[no-any-return]
 
     async def score(self, event: str) -> int:
-        return (await self.client.ask(SCORE, input={"event": event}))["predictionsScored"]  # type: ignore[no-any-return]
+        return (await self.client.ask(SCORE_EVENT, input={"event": event}))["predictionsScored"]  # type: ignore[no-any-return]
 
     async def standings(self, **page: Any) -> dict[str, Any]:
         return await self.visitor.ask(STANDINGS, season=self.season, **page)  # type: ignore[no-any-return]
@@ -99,10 +59,10 @@ class Editor:
 
 async def submit(member: Client, event: str, picks: Sequence[tuple[str, int]]) -> dict[str, Any]:
     """A member's picks; the accepted prediction."""
-    answer = await member.ask(SUBMIT, input=predicted(event, picks))
+    answer = await member.ask(SUBMIT_PREDICTION, input=prediction_input(event, picks))
     assert "prediction" in answer, answer
     return answer["prediction"]  # type: ignore[no-any-return]
 
 
-def predicted(event: str, picks: Sequence[tuple[str, int]]) -> dict[str, Any]:
+def prediction_input(event: str, picks: Sequence[tuple[str, int]]) -> dict[str, Any]:
     return {"event": event, "picks": [{"match": match, "team": team} for match, team in picks]}

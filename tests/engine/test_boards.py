@@ -21,10 +21,10 @@ from resolvers.voting.board_cache import BoardCache
 from server.commands import voting as commands
 from tests.client import Client, serving
 from tests.conftest import SECRET, settings_for
-from tests.engine.test_voting import BOARD as BOARD_QUERY
-from tests.engine.test_voting import CAST, DRAW, LEADERBOARD, RETIRE, editor, populated, settled, sound, vote
 from tests.engines import Running
+from tests.queries import BOARD_COUNTS, CAST_VOTE, DRAW_MATCHUP, LEADERBOARD, RETIRE_CONTENDER
 from tests.service import Service
+from tests.voting import add_contenders, assert_consistent, editor, settle_votes, vote
 
 
 async def soon(client: Client, expected: int) -> list[dict[str, Any]]:
@@ -39,14 +39,14 @@ async def soon(client: Client, expected: int) -> list[dict[str, Any]]:
 
 async def test_votes_reach_the_leaderboard_by_themselves(one_client: Client) -> None:
     """Nobody has to ask for it; afterwards the board's mark is gone, so that readers settle nothing."""
-    await populated(one_client, "a", "b", "c")
+    await add_contenders(one_client, "a", "b", "c")
     for number in range(3):
         await vote(one_client.member(f"v{number}"))
     await soon(one_client, 3)
     async with asyncio.timeout(20):
         while (now := await voting.read_board_with_marks(one_client.services.table, "main")) is None or now.dirty_marks:
             await asyncio.sleep(0.1)
-    assert await sound(one_client)
+    await assert_consistent(one_client)
 
 
 async def test_a_killed_process_leaves_nothing_unsettled(
@@ -55,7 +55,7 @@ async def test_a_killed_process_leaves_nothing_unsettled(
     """One process counts votes and is gone before it settles; another one's reader finds them."""
     settings = settings_for(default_engine, table_name)
     async with serving(settings) as first, serving(settings) as second:
-        await populated(first, "a", "b")
+        await add_contenders(first, "a", "b")
         assert (await second.ask(LEADERBOARD))["totalCount"] == 2
         await vote(first.visitor())
         tide = first.services.get(BoardCache).tide("main")
@@ -75,21 +75,21 @@ async def test_two_processes_settle_the_same(default_engine: Running, one_table:
     """Votes through both at once, both settling: every vote is counted, once."""
     settings = settings_for(default_engine, one_table.name)
     async with serving(settings) as first, serving(settings) as second:
-        await populated(first, "a", "b", "c", "d")
+        await add_contenders(first, "a", "b", "c", "d")
         voters = [
             client.member(f"v{number}-{place}") for number in range(12) for place, client in enumerate((first, second))
         ]
         await asyncio.gather(*map(vote, voters))
-        await asyncio.gather(settled(first), settled(second), settled(first), settled(second))
+        await asyncio.gather(settle_votes(first), settle_votes(second), settle_votes(first), settle_votes(second))
         await soon(second, 24)
-        assert await sound(first)
+        await assert_consistent(first)
 
 
 async def test_closing_settles(default_engine: Running, one_table: Table) -> None:
     """A process that ends in good order leaves rows that are up to date, and no mark."""
     settings = settings_for(default_engine, one_table.name)
     async with serving(settings) as client:
-        await populated(client, "a", "b")
+        await add_contenders(client, "a", "b")
         await vote(client)
     now = await voting.read_board_with_marks(one_table, "main", consistent=True)
     assert now is not None
@@ -98,7 +98,7 @@ async def test_closing_settles(default_engine: Running, one_table: Table) -> Non
 
 async def test_a_settling_that_met_a_change_reads_anew(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """A contender retires between the reading of the rows and their writing: the next settling writes its row."""
-    ids = await populated(one_client, "a", "b", "c")
+    ids = await add_contenders(one_client, "a", "b", "c")
     for number in range(4):
         await vote(one_client.member(f"v{number}"))
     await one_client.services.get(BoardCache).tide("main")._upkeep.close()  # this test settles by itself
@@ -110,7 +110,7 @@ async def test_a_settling_that_met_a_change_reads_anew(one_client: Client, monke
         if not retired:
             retired = True
             for contender in ids:
-                await editor(one_client).ask(RETIRE, input={"contender": contender})
+                await editor(one_client).ask(RETIRE_CONTENDER, input={"contender": contender})
         return await sums(table, board)
 
     monkeypatch.setattr(settling, "read_contender_sums", slow_sums)
@@ -120,7 +120,7 @@ async def test_a_settling_that_met_a_change_reads_anew(one_client: Client, monke
     second = await voting.settle(one_client.services.table, "main", one_client.services.clock(), first)
     assert second is not None
     assert second.complete
-    assert await sound(one_client)
+    await assert_consistent(one_client)
 
 
 async def planted(table: Table, size: int) -> None:
@@ -152,13 +152,13 @@ async def test_a_leaderboard_of_two_thousand_costs_two_calls(
     assert following["nodes"][0]["rank"] == 1 + sum(
         place % 97 > following["nodes"][0]["score"] for place in range(2000)
     )
-    drawn = await one_client.ask(DRAW)
+    drawn = await one_client.ask(DRAW_MATCHUP)
     assert drawn["progress"] == {"seen": 0, "remaining": 1_999_000}
 
 
 async def test_a_board_is_resharded_while_people_vote(one_client: Client) -> None:
     """More shards, then fewer: every reader sums them all."""
-    await populated(one_client, "a", "b", "c")
+    await add_contenders(one_client, "a", "b", "c")
     table = one_client.services.table
     for number, rate in enumerate((1, 2000, 1)):
         current = await voting.read_board_with_marks(table, "main", consistent=True)
@@ -169,9 +169,9 @@ async def test_a_board_is_resharded_while_people_vote(one_client: Client) -> Non
     found = await voting.read_board_with_marks(table, "main", consistent=True)
     assert found is not None
     assert found.board.read_shards == shard_count(3, 2000) == 64
-    await settled(one_client)
-    assert (await one_client.ask(BOARD_QUERY))["votes"] == 24
-    assert await sound(one_client)
+    await settle_votes(one_client)
+    assert (await one_client.ask(BOARD_COUNTS))["votes"] == 24
+    await assert_consistent(one_client)
 
 
 @pytest.mark.parametrize(("contenders", "shards"), [(2, 64), (10, 20), (100, 2), (2000, 1)])
@@ -184,28 +184,28 @@ async def test_votes_have_a_limit(one_table: Table, default_engine: Running) -> 
     """Per voter and per address; told when to come back; others go on."""
     settings = settings_for(default_engine, one_table.name, votes_per_visitor="3/minute", votes_per_address="8/minute")
     async with serving(settings) as client:
-        await populated(client, "a", "b")
+        await add_contenders(client, "a", "b")
         flood = client.member("flood")
-        token = (await flood.ask(DRAW))["token"]
+        token = (await flood.ask(DRAW_MATCHUP))["token"]
         for _ in range(3):
-            await flood.ask(CAST, token=token, verdict="LEFT")
-        refused = await flood.ask(CAST, token=token, verdict="LEFT")
+            await flood.ask(CAST_VOTE, token=token, verdict="LEFT")
+        refused = await flood.ask(CAST_VOTE, token=token, verdict="LEFT")
         assert refused["code"] == "RATE_LIMITED"
         assert 0 < refused["retryAfterSeconds"] <= 60
-        codes = [(await client.visitor().ask(CAST, token=token, verdict="LEFT"))["code"] for _ in range(6)]
+        codes = [(await client.visitor().ask(CAST_VOTE, token=token, verdict="LEFT"))["code"] for _ in range(6)]
         assert codes == ["TOKEN_UNKNOWN"] * 4 + ["RATE_LIMITED"] * 2
 
 
 async def test_strengths_stand_beside_the_record(one_client: Client) -> None:
     """Null before the first vote; then a finite value within its interval, also of somebody undefeated."""
-    await populated(one_client, "a", "b", "c")
+    await add_contenders(one_client, "a", "b", "c")
     query = "{ leaderboard { nodes { score strength { value low high } } } }"
     assert [row["strength"] for row in (await one_client.ask(query))["nodes"]] == [None] * 3
     for number in range(6):
-        ballot = await one_client.member(f"v{number}").ask(DRAW)
+        ballot = await one_client.member(f"v{number}").ask(DRAW_MATCHUP)
         verdict = "LEFT" if ballot["left"]["name"] < ballot["right"]["name"] else "RIGHT"
-        await one_client.member(f"v{number}").ask(CAST, token=ballot["token"], verdict=verdict)
-    await settled(one_client)
+        await one_client.member(f"v{number}").ask(CAST_VOTE, token=ballot["token"], verdict=verdict)
+    await settle_votes(one_client)
     rows = [row["strength"] for row in (await one_client.ask(query))["nodes"] if row["strength"]]
     assert rows
     assert all(row["low"] < row["value"] < row["high"] for row in rows)
@@ -220,9 +220,9 @@ async def test_a_leaderboard_is_watched(service: Service) -> None:
             lines = response.aiter_lines()
             before = await _event(lines)
             async with httpx.AsyncClient(base_url=service.url, timeout=30) as voter:
-                drawn = (await voter.post("/graphql", json={"query": DRAW})).json()["data"]["drawMatchup"]
+                drawn = (await voter.post("/graphql", json={"query": DRAW_MATCHUP})).json()["data"]["drawMatchup"]
                 variables = {"token": drawn["token"], "verdict": "LEFT"}
-                await voter.post("/graphql", json={"query": CAST, "variables": variables})
+                await voter.post("/graphql", json={"query": CAST_VOTE, "variables": variables})
             after = await _event(lines)
         assert sum(row["wins"] for row in after) == sum(row["wins"] for row in before) + 1
         missing = {"query": 'subscription { leaderboardChanged(board: "none") { rank } }'}
@@ -240,7 +240,7 @@ async def _event(lines: Any) -> list[dict[str, Any]]:
 
 async def test_votes_are_exported(one_client: Client) -> None:
     """One line a vote: by name, with the verdict, skips included."""
-    await populated(one_client, "a", "b", "c")
+    await add_contenders(one_client, "a", "b", "c")
     ada = one_client.member("ada")
     cast = [await vote(ada, verdict) for verdict in ("LEFT", "TIE", "SKIP")]
     lines = [line async for line in commands._lines(one_client.services.table, "main")]

@@ -13,8 +13,19 @@ from datastore.dynamo import capacity
 from datastore.seal import Seal
 from resolvers.viewer import Role
 from tests.client import Client
-from tests.comments import EDIT, MODERATE, ONE, PAGE, POST, QUEUE, REPORT, STATISTICS, TOP, post
+from tests.comments import post
 from tests.conftest import SECRET
+from tests.queries import (
+    COMMENT_BY_ID,
+    COMMENT_STATISTICS,
+    COMMENTS_PAGE,
+    EDIT_COMMENT,
+    MODERATE_COMMENT,
+    MODERATION_QUEUE,
+    POST_COMMENT,
+    REPORT_COMMENT,
+    TOP_PRODUCTS,
+)
 
 GOOD = {"product": "42", "language": "en", "rating": 5, "body": "Well made."}
 
@@ -64,7 +75,7 @@ async def test_bad_input_is_refused(one_client: Client) -> None:
     """With INVALID_INPUT and the place in the input; half a character may be refused with the whole request."""
     ada = one_client.member("ada")
     for change, name in BAD_INPUT:
-        request = json.dumps({"query": POST, "variables": {"input": {**GOOD, **change}}})
+        request = json.dumps({"query": POST_COMMENT, "variables": {"input": {**GOOD, **change}}})
         response = await ada.http.post("/graphql", content=request, headers={"content-type": "application/json"})
         if response.status_code == 400:
             assert "\\ud800" in request, change
@@ -77,8 +88,8 @@ async def test_the_longest_of_everything_is_taken(one_client: Client) -> None:
     """10,000 characters of four bytes, 200 in the title, 128 in the product's id, and their page."""
     ada = one_client.member("ada")
     posted = await post(ada, "🛒" * 128, title="🛒" * 200, body="🛒" * 10_000, language="zh-Hant-TW", rating=1)
-    assert len((await one_client.ask(ONE, id=posted["id"]))["body"]) == 10_000
-    page = await one_client.ask(PAGE, product="🛒" * 128, languages=["zh-hant-tw"], ratings=[1, 2])
+    assert len((await one_client.ask(COMMENT_BY_ID, id=posted["id"]))["body"]) == 10_000
+    page = await one_client.ask(COMMENTS_PAGE, product="🛒" * 128, languages=["zh-hant-tw"], ratings=[1, 2])
     assert page["totalCount"] == 1
     unheard_of = "\U0001fadf"  # an emoji younger than the oldest Python that this runs on
     assert (await post(ada, "43", body=unheard_of))["body"] == unheard_of
@@ -105,7 +116,7 @@ BAD_QUESTIONS: list[tuple[dict[str, Any], str]] = [
 async def test_a_bad_question_is_refused_unasked(one_client: Client, calls: list[str]) -> None:
     """With BAD_USER_INPUT and the argument, before any engine call."""
     for arguments, argument in BAD_QUESTIONS:
-        error = (await one_client.answer(PAGE, **{"product": "42", **arguments}))["errors"][0]
+        error = (await one_client.answer(COMMENTS_PAGE, **{"product": "42", **arguments}))["errors"][0]
         assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": argument}
     assert calls == []
 
@@ -116,10 +127,10 @@ async def test_a_cursor_is_good_for_its_own_list_only(one_client: Client, calls:
     for rating in (5, 4, 5, 1):
         await post(ada, rating=rating)
     asked = {"product": "42", "ratings": [4, 5]}
-    page = await one_client.ask(PAGE, **asked, first=1)
+    page = await one_client.ask(COMMENTS_PAGE, **asked, first=1)
     cursor = page["pageInfo"]["endCursor"]
     top = await one_client.ask("{ topProducts(first: 1) { edges { cursor } } }")
-    again = await one_client.ask(PAGE, product="42", ratings=[5, 4], first=50, after=cursor)
+    again = await one_client.ask(COMMENTS_PAGE, product="42", ratings=[5, 4], first=50, after=cursor)
     assert len(again["edges"]) == 2, "page size and the ratings' order may change"
     assert calls, "the meter counts"
     calls.clear()
@@ -142,7 +153,7 @@ async def test_a_cursor_is_good_for_its_own_list_only(one_client: Client, calls:
         {**asked, "languages": ["en"], "after": cursor},
     ]
     for arguments in bad:
-        assert await one_client.code(PAGE, **arguments) == "INVALID_CURSOR", arguments
+        assert await one_client.code(COMMENTS_PAGE, **arguments) == "INVALID_CURSOR", arguments
     assert await one_client.code(f'{{ topProducts(after: "{cursor}") {{ nodes {{ product }} }} }}') == "INVALID_CURSOR"
     assert calls == []
 
@@ -152,11 +163,11 @@ async def test_cursors_outlive_a_new_secret_until_theirs_is_dropped(one_client: 
     ada = one_client.member("ada")
     for _ in range(2):
         await post(ada)
-    cursor = (await one_client.ask(PAGE, product="42", first=1))["pageInfo"]["endCursor"]
+    cursor = (await one_client.ask(COMMENTS_PAGE, product="42", first=1))["pageInfo"]["endCursor"]
     one_client.services.seal = Seal(["a newer secret than the tests'", SECRET])
-    assert len((await one_client.ask(PAGE, product="42", after=cursor))["edges"]) == 1
+    assert len((await one_client.ask(COMMENTS_PAGE, product="42", after=cursor))["edges"]) == 1
     one_client.services.seal = Seal(["a newer secret than the tests'"])
-    assert await one_client.code(PAGE, product="42", after=cursor) == "INVALID_CURSOR"
+    assert await one_client.code(COMMENTS_PAGE, product="42", after=cursor) == "INVALID_CURSOR"
 
 
 async def test_an_id_of_something_else_is_no_comment(one_client: Client) -> None:
@@ -165,13 +176,13 @@ async def test_an_id_of_something_else_is_no_comment(one_client: Client) -> None
     posted = await post(ada)
     user = (await ada.ask("{ viewer { id } }"))["id"]
     for bad in (user, posted["id"][:-1], "x", ""):
-        assert await one_client.code(ONE, id=bad) == "BAD_USER_INPUT"
-        assert await ada.code(EDIT, input={"comment": bad, "rating": 1}) == "INVALID_INPUT"
-        assert await ada.code(REPORT, input={"comment": bad, "reason": "x"}) == "INVALID_INPUT"
-        assert await mod.code(MODERATE, input={"comment": bad, "status": "PENDING"}) == "INVALID_INPUT"
-    assert await ada.code(EDIT, input={"comment": posted["id"], "rating": 9}) == "INVALID_INPUT"
-    assert await ada.code(EDIT, input={"comment": posted["id"], "body": " "}) == "INVALID_INPUT"
-    assert await ada.code(REPORT, input={"comment": posted["id"], "reason": "x" * 501}) == "INVALID_INPUT"
+        assert await one_client.code(COMMENT_BY_ID, id=bad) == "BAD_USER_INPUT"
+        assert await ada.code(EDIT_COMMENT, input={"comment": bad, "rating": 1}) == "INVALID_INPUT"
+        assert await ada.code(REPORT_COMMENT, input={"comment": bad, "reason": "x"}) == "INVALID_INPUT"
+        assert await mod.code(MODERATE_COMMENT, input={"comment": bad, "status": "PENDING"}) == "INVALID_INPUT"
+    assert await ada.code(EDIT_COMMENT, input={"comment": posted["id"], "rating": 9}) == "INVALID_INPUT"
+    assert await ada.code(EDIT_COMMENT, input={"comment": posted["id"], "body": " "}) == "INVALID_INPUT"
+    assert await ada.code(REPORT_COMMENT, input={"comment": posted["id"], "reason": "x" * 501}) == "INVALID_INPUT"
 
 
 async def test_visitors_write_nothing(one_client: Client) -> None:
@@ -179,17 +190,17 @@ async def test_visitors_write_nothing(one_client: Client) -> None:
     posted = await post(one_client.member("ada"))
     id_ = posted["id"]
     for mutation, given in (
-        (POST, GOOD),
-        (EDIT, {"comment": id_, "rating": 1}),
-        (REPORT, {"comment": id_, "reason": "x"}),
-        (MODERATE, {"comment": id_, "status": "REJECTED"}),
+        (POST_COMMENT, GOOD),
+        (EDIT_COMMENT, {"comment": id_, "rating": 1}),
+        (REPORT_COMMENT, {"comment": id_, "reason": "x"}),
+        (MODERATE_COMMENT, {"comment": id_, "status": "REJECTED"}),
     ):
         assert await one_client.code(mutation, input=given) == "NOT_SIGNED_IN"
-    assert await one_client.code(QUEUE) == "NOT_SIGNED_IN"
+    assert await one_client.code(MODERATION_QUEUE) == "NOT_SIGNED_IN"
 
 
 async def test_statistics_know_their_languages(one_client: Client) -> None:
     """A language that nobody knows is refused; one nobody wrote in counts nothing."""
-    assert await one_client.code(STATISTICS, product="42", language="xx") == "BAD_USER_INPUT"
-    assert (await one_client.ask(STATISTICS, product="42", language="ja"))["total"] == 0
-    assert (await one_client.ask(TOP))["nodes"] == []
+    assert await one_client.code(COMMENT_STATISTICS, product="42", language="xx") == "BAD_USER_INPUT"
+    assert (await one_client.ask(COMMENT_STATISTICS, product="42", language="ja"))["total"] == 0
+    assert (await one_client.ask(TOP_PRODUCTS))["nodes"] == []

@@ -20,7 +20,16 @@ from resolvers.node_ids import parse_node_key
 from resolvers.viewer import Kind, Role, Viewer
 from server.settings import Settings
 from tests.client import Client, serving
-from tests.comments import EDIT, MODERATE, ONE, PAGE, POST, QUEUE, STATISTICS, post
+from tests.comments import post
+from tests.queries import (
+    COMMENT_BY_ID,
+    COMMENT_STATISTICS,
+    COMMENTS_PAGE,
+    EDIT_COMMENT,
+    MODERATE_COMMENT,
+    MODERATION_QUEUE,
+    POST_COMMENT,
+)
 
 VISITOR = Viewer("v", Kind.VISITOR)
 
@@ -31,13 +40,13 @@ async def test_what_members_write_can_wait_for_a_moderator(one_client: Client) -
     ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
     posted = await post(ada)
     assert posted["status"] == "PENDING"
-    assert (await one_client.ask(PAGE, product="42"))["totalCount"] == 0
-    assert (await mod.ask(QUEUE))["nodes"][0]["id"] == posted["id"]
-    await mod.ask(MODERATE, input={"comment": posted["id"], "status": "PUBLISHED"})
-    assert (await one_client.ask(PAGE, product="42"))["totalCount"] == 1
-    edited = await ada.ask(EDIT, input={"comment": posted["id"], "body": "Changed my mind."})
+    assert (await one_client.ask(COMMENTS_PAGE, product="42"))["totalCount"] == 0
+    assert (await mod.ask(MODERATION_QUEUE))["nodes"][0]["id"] == posted["id"]
+    await mod.ask(MODERATE_COMMENT, input={"comment": posted["id"], "status": "PUBLISHED"})
+    assert (await one_client.ask(COMMENTS_PAGE, product="42"))["totalCount"] == 1
+    edited = await ada.ask(EDIT_COMMENT, input={"comment": posted["id"], "body": "Changed my mind."})
     assert edited["comment"]["status"] == "PENDING"
-    assert (await one_client.ask(STATISTICS, product="42"))["total"] == 0
+    assert (await one_client.ask(COMMENT_STATISTICS, product="42"))["total"] == 0
     assert (await post(mod))["status"] == "PUBLISHED"
 
 
@@ -48,7 +57,7 @@ async def test_a_member_writes_so_often_and_no_more(one_client: Client) -> None:
     await post(ada)
     await post(ada)
     given = {"product": "42", "rating": 5, "language": "en", "body": "Again."}
-    refused = await ada.ask(POST, input=given)
+    refused = await ada.ask(POST_COMMENT, input=given)
     assert refused["code"] == "RATE_LIMITED"
     assert 0 < refused["retryAfterSeconds"] <= 60
     await post(one_client.member("bob"))
@@ -64,7 +73,9 @@ async def test_an_editor_is_told_how_a_page_came_about(settings: Settings, one_t
 
         async def extensions(client: Client, **request: Any) -> dict[str, Any]:
             variables = {"product": "42", "languages": ["en", "de"], "ratings": [1, 2]}
-            response = await client.http.post("/graphql", json={"query": PAGE, "variables": variables, **request})
+            response = await client.http.post(
+                "/graphql", json={"query": COMMENTS_PAGE, "variables": variables, **request}
+            )
             return dict(response.json().get("extensions", {}))
 
         assert await extensions(editor) == {}
@@ -112,7 +123,7 @@ async def test_wrong_counts_change_no_page(one_client: Client) -> None:
         await post(ada, rating=place % 5 + 1, language=("en", "de", "fr")[place % 3], body=f"{place}")
     right = {}
     for ratings in ([5], [1, 5], [2, 3, 4]):
-        page = await one_client.ask(PAGE, product="42", ratings=ratings, languages=["en", "fr"], first=3)
+        page = await one_client.ask(COMMENTS_PAGE, product="42", ratings=ratings, languages=["en", "fr"], first=3)
         right[tuple(ratings)] = [edge["node"]["body"] for edge in page["edges"]]
     table = one_client.services.table
     items = (await table.client.scan(TableName=table.name))["Items"]
@@ -123,7 +134,9 @@ async def test_wrong_counts_change_no_page(one_client: Client) -> None:
                 await table.client.put_item(TableName=table.name, Item=wronged)
         await one_client.services._parts.pop(Counts).close()
         for ratings, bodies in right.items():
-            page = await one_client.ask(PAGE, product="42", ratings=list(ratings), languages=["en", "fr"], first=3)
+            page = await one_client.ask(
+                COMMENTS_PAGE, product="42", ratings=list(ratings), languages=["en", "fr"], first=3
+            )
             assert [edge["node"]["body"] for edge in page["edges"]] == bodies
 
 
@@ -209,7 +222,7 @@ async def test_who_comes_back_misses_nothing(one_client: Client) -> None:
     (_, (mark, _)) = await waiting
     await stream.aclose()
     await post(mod, body="c")
-    await mod.ask(MODERATE, input={"comment": waits["id"], "status": "PUBLISHED"})
+    await mod.ask(MODERATE_COMMENT, input={"comment": waits["id"], "status": "PUBLISHED"})
     await post(mod, body="d")
     for where in ({"after": mark}, {"last_event": mark}, {"after": last["id"]}):
         again = watch(one_client, **where)
@@ -284,7 +297,9 @@ async def test_a_held_comment_is_seen_by_its_author(one_client: Client) -> None:
     ada = one_client.member("ada")
     posted = await post(ada)
     node = "query ($id: ID!) { node(id: $id) { id } }"
-    assert (await ada.ask(ONE, id=posted["id"]))["status"] == "PENDING"
+    assert (await ada.ask(COMMENT_BY_ID, id=posted["id"]))["status"] == "PENDING"
     assert await ada.ask(node, id=posted["id"]) == {"id": posted["id"]}
     assert await one_client.member("bob").ask(node, id=posted["id"]) is None
-    assert await one_client.member("bob").code(EDIT, input={"comment": posted["id"], "rating": 1}) == "NOT_FOUND"
+    assert (
+        await one_client.member("bob").code(EDIT_COMMENT, input={"comment": posted["id"], "rating": 1}) == "NOT_FOUND"
+    )

@@ -6,9 +6,9 @@ import asyncio
 
 import httpx
 
-from tests.comments import POST
-from tests.engine.test_sockets import heard, said, socket
+from tests.queries import POST_COMMENT
 from tests.service import Service
+from tests.websockets import open_socket, receive, send
 
 
 async def test_a_comment_arrives_over_a_socket(service: Service) -> None:
@@ -16,17 +16,17 @@ async def test_a_comment_arrives_over_a_socket(service: Service) -> None:
     watch = 'subscription { commentPosted(product: "%s") { body } }'
     given = {"product": "socket", "rating": 5, "language": "en", "body": "Live."}
     headers = {"authorization": f"Bearer {service.token('ada')}"}
-    async with socket(service) as connection, httpx.AsyncClient(base_url=service.url, headers=headers) as http:
-        await said(connection, {"type": "connection_init"})
-        await heard(connection)
-        await said(connection, {"id": "1", "type": "subscribe", "payload": {"query": watch.replace("%s", "a#b")}})
-        refused = await heard(connection)
+    async with open_socket(service) as connection, httpx.AsyncClient(base_url=service.url, headers=headers) as http:
+        await send(connection, {"type": "connection_init"})
+        await receive(connection)
+        await send(connection, {"id": "1", "type": "subscribe", "payload": {"query": watch.replace("%s", "a#b")}})
+        refused = await receive(connection)
         assert (refused["type"], refused["id"]) == ("error", "1")
         assert refused["payload"][0]["extensions"] == {"code": "BAD_USER_INPUT", "argument": "product"}
-        await said(connection, {"id": "2", "type": "subscribe", "payload": {"query": watch.replace("%s", "socket")}})
-        arriving = asyncio.create_task(heard(connection))
+        await send(connection, {"id": "2", "type": "subscribe", "payload": {"query": watch.replace("%s", "socket")}})
+        arriving = asyncio.create_task(receive(connection))
         for _ in range(20):  # until the service has begun to listen, posts are past
-            await http.post("/graphql", json={"query": POST, "variables": {"input": given}})
+            await http.post("/graphql", json={"query": POST_COMMENT, "variables": {"input": given}})
             if (await asyncio.wait({arriving}, timeout=1))[0]:
                 break
         assert (await arriving)["payload"] == {"data": {"commentPosted": {"body": "Live."}}}

@@ -17,7 +17,15 @@ from server.commands.comments import export_lines, import_comments, import_lines
 from server.demo import comments as demo
 from server.settings import Settings
 from tests.client import Client
-from tests.comments import DELETE, EDIT, MODERATE, PAGE, QUEUE, STATISTICS, post
+from tests.comments import post
+from tests.queries import (
+    COMMENT_STATISTICS,
+    COMMENTS_PAGE,
+    DELETE_COMMENT,
+    EDIT_COMMENT,
+    MODERATE_COMMENT,
+    MODERATION_QUEUE,
+)
 from tests.service import ringside
 
 GOOD = {
@@ -30,20 +38,20 @@ async def test_what_is_exported_comes_back_as_it_was(one_client: Client, tmp_pat
     """Edited, titled and held comments too; a second import brings nothing; what went since comes back and counts."""
     ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
     posted = [await post(ada, f"p{place % 2}", place % 5 + 1, ("en", "de")[place % 2], title="A") for place in range(9)]
-    await ada.ask(EDIT, input={"comment": posted[0]["id"], "body": "Changed."})
-    await mod.ask(MODERATE, input={"comment": posted[1]["id"], "status": "REJECTED"})
+    await ada.ask(EDIT_COMMENT, input={"comment": posted[0]["id"], "body": "Changed."})
+    await mod.ask(MODERATE_COMMENT, input={"comment": posted[1]["id"], "status": "REJECTED"})
     file = tmp_path / "comments.jsonl"
     assert await export_lines(one_client.services, file, None) == 9
-    before = [await one_client.ask(PAGE, product=f"p{place}", first=100) for place in range(2)]
+    before = [await one_client.ask(COMMENTS_PAGE, product=f"p{place}", first=100) for place in range(2)]
     assert await import_lines(one_client.services, io.BytesIO(file.read_bytes()), None) == Imported(9, 0)
     for one in posted[2:]:
-        await ada.ask(DELETE, input={"comment": one["id"]})
+        await ada.ask(DELETE_COMMENT, input={"comment": one["id"]})
     # Another order of lines is another set of batches: none of them has been counted before.
     lines = file.read_bytes().splitlines(keepends=True)[:-1]
     await import_lines(one_client.services, io.BytesIO(b"".join(lines)), None)
     await import_lines(one_client.services, io.BytesIO(file.read_bytes().splitlines(keepends=True)[-1]), None)
-    assert [await one_client.ask(PAGE, product=f"p{place}", first=100) for place in range(2)] == before
-    assert len((await mod.ask(QUEUE, status="REJECTED"))["nodes"]) == 1
+    assert [await one_client.ask(COMMENTS_PAGE, product=f"p{place}", first=100) for place in range(2)] == before
+    assert len((await mod.ask(MODERATION_QUEUE, status="REJECTED"))["nodes"]) == 1
     await one_client.services.close()
     assert [breach async for breach in breaches(one_client.services)] == []
 
@@ -97,7 +105,7 @@ async def test_an_import_takes_the_lines_before_an_invalid_one(one_client: Clien
     lines[3]["rating"] = 6
     with pytest.raises(Failed, match=r"Line 4 is not a valid comment: `rating`: .* Earlier lines were imported\."):
         await import_lines(one_client.services, io.BytesIO(b"\n".join(map(orjson.dumps, lines))), None)
-    assert (await one_client.ask(STATISTICS, product="42"))["total"] == 3
+    assert (await one_client.ask(COMMENT_STATISTICS, product="42"))["total"] == 3
 
 
 async def test_comments_are_imported_and_exported_by_command(
@@ -131,8 +139,8 @@ async def test_the_demo_has_comments_in_eight_languages(one_client: Client, monk
     for _ in range(2):
         assert await demo.seed(one_client.services) == "200 comments in 8 languages on 12 products"
     comments = list(demo.generate())
-    statistics = await one_client.ask(STATISTICS, product="ringside-tee")
+    statistics = await one_client.ask(COMMENT_STATISTICS, product="ringside-tee")
     published = sum(comment.product == "ringside-tee" and comment.held is None for comment in comments)
     assert statistics["total"] == published
     mod = one_client.member("mod", Role.MODERATOR)
-    assert len((await mod.ask(QUEUE, first=100))["nodes"]) == demo.PENDING
+    assert len((await mod.ask(MODERATION_QUEUE, first=100))["nodes"]) == demo.PENDING

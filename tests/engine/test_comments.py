@@ -10,7 +10,19 @@ import pytest
 from resolvers.viewer import Role
 from server.audit.comments import breaches
 from tests.client import Client
-from tests.comments import DELETE, EDIT, MODERATE, ONE, PAGE, POST, QUEUE, REPORT, STATISTICS, TOP, Walk, post
+from tests.comments import Traversal, post
+from tests.queries import (
+    COMMENT_BY_ID,
+    COMMENT_STATISTICS,
+    COMMENTS_PAGE,
+    DELETE_COMMENT,
+    EDIT_COMMENT,
+    MODERATE_COMMENT,
+    MODERATION_QUEUE,
+    POST_COMMENT,
+    REPORT_COMMENT,
+    TOP_PRODUCTS,
+)
 
 PLAN = [("en", 5), ("en", 1), ("de", 5), ("de", 3), ("fr", 4), ("en", 5), ("de", 5), ("fr", 1), ("en", 3), ("en", 2)]
 
@@ -35,11 +47,11 @@ async def test_a_posted_comment_can_be_read(client: Client) -> None:
     assert posted["body"] == "<b>Well</b> made.\n"
     assert (posted["status"], posted["viewerCanEdit"], posted["editedAt"]) == ("PUBLISHED", True, None)
     assert posted["author"] == {"name": "Ada"}
-    seen = await client.ask(ONE, id=posted["id"])
+    seen = await client.ask(COMMENT_BY_ID, id=posted["id"])
     assert seen == {**posted, "viewerCanEdit": False, "moderationNote": None, "reportReasons": None}
     again = await client.ask("query ($id: ID!) { node(id: $id) { id ... on Comment { body } } }", id=posted["id"])
     assert again == {"id": posted["id"], "body": posted["body"]}
-    page = await client.ask(PAGE, product="42")
+    page = await client.ask(COMMENTS_PAGE, product="42")
     assert [edge["node"]["id"] for edge in page["edges"]] == [posted["id"]]
     assert page["totalCount"] == 1
 
@@ -53,7 +65,7 @@ async def test_every_filter_shows_its_comments_newest_first(client: Client) -> N
                 body for lang, rating, body in every
                 if (not languages or lang in languages) and (not ratings or rating in ratings)
             ]  # fmt: skip
-            walk = Walk(client, "42", {"languages": languages, "ratings": ratings})
+            walk = Traversal(client, "42", {"languages": languages, "ratings": ratings})
             assert await walk.forwards(3) == expected
             assert await walk.backwards(4) == expected
             assert (await walk.page())["totalCount"] == len(expected)
@@ -62,7 +74,7 @@ async def test_every_filter_shows_its_comments_newest_first(client: Client) -> N
 async def test_a_page_says_exactly_whether_more_follows(client: Client) -> None:
     """Ten comments in pages of five: the second is the last, and nothing stands before the first."""
     await planted(client.member("ada"))
-    walk = Walk(client, "42", {})
+    walk = Traversal(client, "42", {})
     first = (await walk.page(first=5))["pageInfo"]
     assert (first["hasNextPage"], first["hasPreviousPage"]) == (True, False)
     second = (await walk.page(first=5, after=first["endCursor"]))["pageInfo"]
@@ -76,9 +88,9 @@ async def test_a_cursor_outlives_its_comment(client: Client) -> None:
     """The comment under the cursor is deleted: the next page begins where it would have."""
     ada = client.member("ada")
     await planted(ada)
-    walk = Walk(client, "42", {"ratings": [1, 5]})
+    walk = Traversal(client, "42", {"ratings": [1, 5]})
     page = await walk.page(first=2)
-    await ada.ask(DELETE, input={"comment": page["edges"][1]["node"]["id"]})
+    await ada.ask(DELETE_COMMENT, input={"comment": page["edges"][1]["node"]["id"]})
     rest = await walk.page(first=10, after=page["edges"][1]["cursor"])
     assert [edge["node"]["body"] for edge in rest["edges"]] == ["5", "2", "1", "0"]
 
@@ -87,11 +99,11 @@ async def test_statistics_follow_every_change(client: Client) -> None:
     """Post, edit of rating and language, delete: total, average, histogram and languages are a recount."""
     ada = client.member("ada")
     posted = [await post(ada, rating=rating, language=language) for language, rating in PLAN[:5]]
-    edited = await ada.ask(EDIT, input={"comment": posted[0]["id"], "rating": 1, "language": "it"})
+    edited = await ada.ask(EDIT_COMMENT, input={"comment": posted[0]["id"], "rating": 1, "language": "it"})
     assert (edited["comment"]["rating"], edited["comment"]["language"]) == (1, "it")
     assert edited["comment"]["editedAt"] is not None
-    await ada.ask(DELETE, input={"comment": posted[1]["id"]})
-    statistics = await client.ask(STATISTICS, product="42")
+    await ada.ask(DELETE_COMMENT, input={"comment": posted[1]["id"]})
+    statistics = await client.ask(COMMENT_STATISTICS, product="42")
     assert statistics["total"] == 4
     assert statistics["average"] == pytest.approx((1 + 5 + 3 + 4) / 4)
     assert [row["rating"] for row in statistics["histogram"]] == [5, 4, 3, 2, 1]
@@ -99,9 +111,9 @@ async def test_statistics_follow_every_change(client: Client) -> None:
     assert statistics["languages"] == [
         {"language": "de", "count": 2}, {"language": "fr", "count": 1}, {"language": "it", "count": 1}
     ]  # fmt: skip
-    german = await client.ask(STATISTICS, product="42", language="DE")
+    german = await client.ask(COMMENT_STATISTICS, product="42", language="DE")
     assert (german["language"], german["total"], german["average"]) == ("de", 2, 4.0)
-    nothing = await client.ask(STATISTICS, product="unheard of")
+    nothing = await client.ask(COMMENT_STATISTICS, product="unheard of")
     assert (nothing["total"], nothing["average"], len(nothing["histogram"])) == (0, None, 5)
     assert await held_together(client) == []
 
@@ -111,12 +123,12 @@ async def test_products_stand_by_their_five_stars(client: Client) -> None:
     ada = client.member("ada")
     posted = [await post(ada, product) for product in ("b", "c", "a", "c", "d")]
     await post(ada, "e", rating=4)
-    standing = (await client.ask(TOP))["nodes"]
+    standing = (await client.ask(TOP_PRODUCTS))["nodes"]
     assert [(row["product"], row["fiveStars"]) for row in standing] == [("c", 2), ("a", 1), ("b", 1), ("d", 1)]
     assert standing[0]["statistics"] == {"total": 2}
-    await ada.ask(EDIT, input={"comment": posted[4]["id"], "rating": 2})
+    await ada.ask(EDIT_COMMENT, input={"comment": posted[4]["id"], "rating": 2})
     await client.services.close()
-    assert [row["product"] for row in (await client.ask(TOP))["nodes"]] == ["c", "a", "b"]
+    assert [row["product"] for row in (await client.ask(TOP_PRODUCTS))["nodes"]] == ["c", "a", "b"]
 
 
 async def test_others_may_not_change_a_comment(client: Client) -> None:
@@ -124,12 +136,12 @@ async def test_others_may_not_change_a_comment(client: Client) -> None:
     posted = await post(client.member("ada"))
     bob, mod = client.member("bob"), client.member("mod", Role.MODERATOR)
     change = {"comment": posted["id"], "body": "Mine."}
-    assert await client.code(EDIT, input=change) == "NOT_SIGNED_IN"
-    assert await bob.code(EDIT, input=change) == "NOT_ALLOWED"
-    assert await bob.code(DELETE, input={"comment": posted["id"]}) == "NOT_ALLOWED"
-    assert await bob.code(MODERATE, input={"comment": posted["id"], "status": "REJECTED"}) == "NOT_ALLOWED"
-    assert (await mod.ask(EDIT, input=change))["comment"]["body"] == "Mine."
-    assert await mod.ask(DELETE, input={"comment": posted["id"]}) == {"id": posted["id"]}
+    assert await client.code(EDIT_COMMENT, input=change) == "NOT_SIGNED_IN"
+    assert await bob.code(EDIT_COMMENT, input=change) == "NOT_ALLOWED"
+    assert await bob.code(DELETE_COMMENT, input={"comment": posted["id"]}) == "NOT_ALLOWED"
+    assert await bob.code(MODERATE_COMMENT, input={"comment": posted["id"], "status": "REJECTED"}) == "NOT_ALLOWED"
+    assert (await mod.ask(EDIT_COMMENT, input=change))["comment"]["body"] == "Mine."
+    assert await mod.ask(DELETE_COMMENT, input={"comment": posted["id"]}) == {"id": posted["id"]}
 
 
 async def test_deleting_what_is_gone_succeeds(client: Client) -> None:
@@ -137,11 +149,11 @@ async def test_deleting_what_is_gone_succeeds(client: Client) -> None:
     ada = client.member("ada")
     posted = await post(ada)
     await post(ada)
-    answers = await gather(*(ada.ask(DELETE, input={"comment": posted["id"]}) for _ in range(5)))
-    answers.append(await ada.ask(DELETE, input={"comment": posted["id"]}))
+    answers = await gather(*(ada.ask(DELETE_COMMENT, input={"comment": posted["id"]}) for _ in range(5)))
+    answers.append(await ada.ask(DELETE_COMMENT, input={"comment": posted["id"]}))
     assert answers == [{"id": posted["id"]}] * 6
-    assert (await client.ask(STATISTICS, product="42"))["total"] == 1
-    assert await ada.code(EDIT, input={"comment": posted["id"], "rating": 1}) == "NOT_FOUND"
+    assert (await client.ask(COMMENT_STATISTICS, product="42"))["total"] == 1
+    assert await ada.code(EDIT_COMMENT, input={"comment": posted["id"], "rating": 1}) == "NOT_FOUND"
 
 
 async def test_a_key_posts_once(client: Client) -> None:
@@ -149,9 +161,9 @@ async def test_a_key_posts_once(client: Client) -> None:
     ada = client.member("ada")
     posted = await gather(*(post(ada, idempotencyKey="k") for _ in range(10)))
     assert all(one == posted[0] for one in posted)
-    assert (await client.ask(PAGE, product="42"))["totalCount"] == 1
+    assert (await client.ask(COMMENTS_PAGE, product="42"))["totalCount"] == 1
     given = {"product": "42", "rating": 4, "language": "en", "body": "Well made.", "idempotencyKey": "k"}
-    assert await ada.code(POST, input=given) == "IDEMPOTENCY_MISMATCH"
+    assert await ada.code(POST_COMMENT, input=given) == "IDEMPOTENCY_MISMATCH"
 
 
 async def test_a_moderator_takes_down_and_restores(client: Client) -> None:
@@ -159,28 +171,30 @@ async def test_a_moderator_takes_down_and_restores(client: Client) -> None:
     ada, bob, mod = client.member("ada"), client.member("bob"), client.member("mod", Role.MODERATOR)
     posted = await post(ada)
     id_ = posted["id"]
-    reported = await bob.ask(REPORT, input={"comment": id_, "reason": "An advertisement."})
+    reported = await bob.ask(REPORT_COMMENT, input={"comment": id_, "reason": "An advertisement."})
     assert reported["comment"] == {"id": id_, "status": "PUBLISHED"}
-    waiting = await mod.ask(QUEUE, status="PUBLISHED")
+    waiting = await mod.ask(MODERATION_QUEUE, status="PUBLISHED")
     assert waiting["nodes"] == [{"id": id_, "status": "PUBLISHED", "reportReasons": ["An advertisement."]}]
     decision = {"comment": id_, "status": "REJECTED", "note": "No advertisements."}
-    assert (await mod.ask(MODERATE, input=decision))["comment"]["status"] == "REJECTED"
-    assert (await mod.ask(QUEUE, status="PUBLISHED"))["nodes"] == []
-    assert [row["id"] for row in (await mod.ask(QUEUE, status="REJECTED"))["nodes"]] == [id_]
+    assert (await mod.ask(MODERATE_COMMENT, input=decision))["comment"]["status"] == "REJECTED"
+    assert (await mod.ask(MODERATION_QUEUE, status="PUBLISHED"))["nodes"] == []
+    assert [row["id"] for row in (await mod.ask(MODERATION_QUEUE, status="REJECTED"))["nodes"]] == [id_]
     for ratings in (None, [5]):
-        page = await client.ask(PAGE, product="42", ratings=ratings)
+        page = await client.ask(COMMENTS_PAGE, product="42", ratings=ratings)
         assert (page["edges"], page["totalCount"]) == ([], 0)
-    assert (await client.ask(STATISTICS, product="42"))["total"] == 0
-    assert await client.ask(ONE, id=id_) is None
-    assert await bob.ask(ONE, id=id_) is None
-    assert await bob.code(REPORT, input={"comment": id_, "reason": "Why?"}) == "NOT_FOUND"
-    assert (await ada.ask(ONE, id=id_))["moderationNote"] == "No advertisements."
-    assert (await mod.ask(ONE, id=id_))["status"] == "REJECTED"
-    assert (await ada.ask(EDIT, input={"comment": id_, "body": "Without it."}))["comment"]["status"] == "PENDING"
-    assert [row["id"] for row in (await mod.ask(QUEUE))["nodes"]] == [id_]
-    assert await bob.code(QUEUE) == "NOT_ALLOWED"
-    await mod.ask(MODERATE, input={"comment": id_, "status": "PUBLISHED"})
-    assert (await client.ask(PAGE, product="42", ratings=[5]))["totalCount"] == 1
+    assert (await client.ask(COMMENT_STATISTICS, product="42"))["total"] == 0
+    assert await client.ask(COMMENT_BY_ID, id=id_) is None
+    assert await bob.ask(COMMENT_BY_ID, id=id_) is None
+    assert await bob.code(REPORT_COMMENT, input={"comment": id_, "reason": "Why?"}) == "NOT_FOUND"
+    assert (await ada.ask(COMMENT_BY_ID, id=id_))["moderationNote"] == "No advertisements."
+    assert (await mod.ask(COMMENT_BY_ID, id=id_))["status"] == "REJECTED"
+    assert (await ada.ask(EDIT_COMMENT, input={"comment": id_, "body": "Without it."}))["comment"][
+        "status"
+    ] == "PENDING"
+    assert [row["id"] for row in (await mod.ask(MODERATION_QUEUE))["nodes"]] == [id_]
+    assert await bob.code(MODERATION_QUEUE) == "NOT_ALLOWED"
+    await mod.ask(MODERATE_COMMENT, input={"comment": id_, "status": "PUBLISHED"})
+    assert (await client.ask(COMMENTS_PAGE, product="42", ratings=[5]))["totalCount"] == 1
     assert await held_together(client) == []
 
 
@@ -192,16 +206,16 @@ async def test_edits_and_deletes_at_once_leave_a_recount(client: Client) -> None
     async def change(turn: int) -> dict[str, Any]:
         id_ = posted[turn % 5]
         if turn % 7 == 3:
-            return await ada.answer(DELETE, input={"comment": id_})
+            return await ada.answer(DELETE_COMMENT, input={"comment": id_})
         language = ("en", "de", "fr")[turn % 3]
-        return await ada.answer(EDIT, input={"comment": id_, "rating": turn * 3 % 5 + 1, "language": language})
+        return await ada.answer(EDIT_COMMENT, input={"comment": id_, "rating": turn * 3 % 5 + 1, "language": language})
 
     answers = await gather(*(change(turn) for turn in range(20)))
     codes = {next(iter(answer["data"].values())).get("code") for answer in answers}
     assert codes <= {None, "NOT_FOUND"}
     assert await held_together(client) == []
-    left = await client.ask(PAGE, product="42")
-    statistics = await client.ask(STATISTICS, product="42")
+    left = await client.ask(COMMENTS_PAGE, product="42")
+    statistics = await client.ask(COMMENT_STATISTICS, product="42")
     assert statistics["total"] == left["totalCount"] == len(left["edges"]) == 2
 
 

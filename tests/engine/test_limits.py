@@ -11,11 +11,11 @@ from resolvers.viewer import Role
 from tests import season
 from tests.client import Client, serving
 from tests.conftest import settings_for
-from tests.engine.test_people import UPDATE
-from tests.engine.test_voting import ADD, populated
 from tests.engines import Running
 from tests.fault.faults import Answer, refused
 from tests.fault.proxy import Proxy
+from tests.queries import ADD_CONTENDER, ADD_MATCH, CREATE_EVENT, UPDATE_MATCH, UPDATE_PROFILE
+from tests.voting import add_contenders
 
 LIGATURE = "\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}"
 """One character; 18 of them, in 33 bytes, once it is made comparable."""
@@ -23,20 +23,20 @@ LIGATURE = "\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}"
 
 async def test_a_name_that_outgrows_its_key_is_refused(client: Client) -> None:
     """Eighty ligatures are within the bounds of a name; compared, they would be 2.6 KB of a key that holds one."""
-    ids = await populated(client, "a", LIGATURE * 20)
+    ids = await add_contenders(client, "a", LIGATURE * 20)
     editor = client.member("editor", Role.EDITOR)
     assert len(ids) == 2
-    answer = await editor.ask(ADD, input={"name": LIGATURE * 80})
+    answer = await editor.ask(ADD_CONTENDER, input={"name": LIGATURE * 80})
     assert (answer["code"], answer["path"]) == ("INVALID_INPUT", ["input", "name"])
 
 
 async def test_a_cast_that_outgrows_its_item_is_refused(client: Client) -> None:
     """Forty teams of forty long names are within each bound, and beyond what an item holds."""
-    editor = season.Editor(client)
+    editor = season.EventEditor(client)
     event, [match] = await editor.card(10)
     crowd = [{"members": ["\N{GRINNING FACE}" * 100] * 40} for _ in range(40)]
     added = {"event": event, "name": "Battle royal", "points": 10, "teams": crowd}
-    for mutation, given in ((season.ADD, added), (season.CHANGE, {"match": match, "teams": crowd})):
+    for mutation, given in ((ADD_MATCH, added), (UPDATE_MATCH, {"match": match, "teams": crowd})):
         answer = await editor.client.ask(mutation, input=given)
         assert (answer["code"], answer["path"]) == ("INVALID_INPUT", ["input", "teams"])
 
@@ -62,7 +62,7 @@ async def test_what_is_no_moment_is_the_callers_mistake(one_client: Client, mome
     written = (
         f'mutation {{ createEvent(input: {{name: "Show", season: "2026", startsAt: {literal}}}) {{ __typename }} }}'
     )
-    [mistaken] = (await editor.answer(season.CREATE, input=given))["errors"]
+    [mistaken] = (await editor.answer(CREATE_EVENT, input=given))["errors"]
     [invalid] = (await editor.answer(written))["errors"]
     assert mistaken["extensions"]["code"] == "BAD_USER_INPUT"
     assert invalid["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
@@ -97,5 +97,5 @@ async def picky(one_table: Table, default_engine: Running, monkeypatch: pytest.M
 async def test_what_the_engine_does_not_accept_is_our_fault(picky: Client) -> None:
     """INTERNAL, not UNAVAILABLE: no repeat would help, and an operator must see it."""
     ada = picky.member("ada")
-    assert await ada.code(UPDATE, input={"name": "Ada"}) == "INTERNAL"
+    assert await ada.code(UPDATE_PROFILE, input={"name": "Ada"}) == "INTERNAL"
     assert await ada.code("{ boards { nodes { slug } } }") == "INTERNAL"

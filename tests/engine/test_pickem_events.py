@@ -13,24 +13,20 @@ from datastore.dynamo.attributes import iso
 from resolvers.node_ids import parse_node_key
 from resolvers.viewer import Role
 from tests.client import Client
-from tests.season import (
-    ADD,
-    CHANGE,
-    CREATE,
-    LOCK,
-    LOOK,
-    RECORD,
-    REMOVE,
-    REORDER,
-    SCORE,
-    SUBMIT,
-    UPDATE,
-    Editor,
-    in_hours,
-    predicted,
-    submit,
-    teams,
+from tests.queries import (
+    ADD_MATCH,
+    CREATE_EVENT,
+    EVENT_BY_ID,
+    LOCK_EVENT,
+    RECORD_RESULT,
+    REMOVE_MATCH,
+    REORDER_MATCHES,
+    SCORE_EVENT,
+    SUBMIT_PREDICTION,
+    UPDATE_EVENT,
+    UPDATE_MATCH,
 )
+from tests.season import EventEditor, in_hours, prediction_input, submit, teams
 
 EVENTS = """
 query ($state: EventState, $first: Int, $after: String, $last: Int, $before: String) {
@@ -53,7 +49,7 @@ async def names(client: Client, **arguments: Any) -> list[str]:
 
 async def test_an_event_that_cannot_be_locked_fails_alone(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others that are due at the same time, and read in the same batch, are locked and shown."""
-    editor = Editor(one_client)
+    editor = EventEditor(one_client)
     stuck, other = [(await editor.event(name, starts=in_hours(1)))["id"] for name in ("Stuck", "Other")]
     client = one_client.services.table.client
     transact = client.transact_write_items
@@ -73,7 +69,7 @@ async def test_an_event_that_cannot_be_locked_fails_alone(one_client: Client, mo
 
 async def test_an_event_goes_from_its_card_to_its_points(client: Client) -> None:
     """Created, filled, predicted, locked, decided, scored: what each step answers is what is there afterwards."""
-    editor = Editor(client)
+    editor = EventEditor(client)
     event = await editor.event("AEW Revolution", starts="2027-03-07T20:00:00Z")
     assert (event["slug"], event["state"], event["matches"]) == ("2027-03-07-aew-revolution", "UPCOMING", [])
     main = await editor.match(event["id"], "Sting", "Jackson", points=25, championships=["World Tag Team"])
@@ -85,7 +81,7 @@ async def test_an_event_goes_from_its_card_to_its_points(client: Client) -> None
     await editor.result(main["id"], 0)
     await editor.result(early["id"], 0)
     assert await editor.score(event["id"]) == 1
-    seen = await ada.ask(LOOK, id=event["id"])
+    seen = await ada.ask(EVENT_BY_ID, id=event["id"])
     assert seen["state"] == "SCORED"
     assert [match["order"] for match in seen["matches"]] == [1, 2]
     assert [match["pickCounts"] for match in seen["matches"]] == [[0, 1], [1, 0]]
@@ -99,20 +95,20 @@ async def test_an_event_goes_from_its_card_to_its_points(client: Client) -> None
 async def test_events_are_for_editors_to_run(one_client: Client) -> None:
     """A visitor must sign in first; a member and a moderator may not; an admin may."""
     given = {"name": "Show", "season": "2026", "startsAt": in_hours(1)}
-    assert await one_client.code(CREATE, input=given) == "NOT_SIGNED_IN"
-    assert await one_client.member("mod", Role.MODERATOR).code(CREATE, input=given) == "NOT_ALLOWED"
-    assert (await one_client.member("root", Role.ADMIN).ask(CREATE, input=given))["event"]["name"] == "Show"
-    event, [match] = await Editor(one_client).card(10)
+    assert await one_client.code(CREATE_EVENT, input=given) == "NOT_SIGNED_IN"
+    assert await one_client.member("mod", Role.MODERATOR).code(CREATE_EVENT, input=given) == "NOT_ALLOWED"
+    assert (await one_client.member("root", Role.ADMIN).ask(CREATE_EVENT, input=given))["event"]["name"] == "Show"
+    event, [match] = await EventEditor(one_client).card(10)
     ada = one_client.member("ada")
     for query, input_ in (
-        (UPDATE, {"event": event}),
-        (ADD, {"event": event, "name": "x", "points": 1, "teams": teams("A", "B")}),
-        (CHANGE, {"match": match}),
-        (REMOVE, {"match": match}),
-        (REORDER, {"event": event, "matches": [match]}),
-        (LOCK, {"event": event}),
-        (RECORD, {"match": match, "outcome": "DRAWN"}),
-        (SCORE, {"event": event}),
+        (UPDATE_EVENT, {"event": event}),
+        (ADD_MATCH, {"event": event, "name": "x", "points": 1, "teams": teams("A", "B")}),
+        (UPDATE_MATCH, {"match": match}),
+        (REMOVE_MATCH, {"match": match}),
+        (REORDER_MATCHES, {"event": event, "matches": [match]}),
+        (LOCK_EVENT, {"event": event}),
+        (RECORD_RESULT, {"match": match, "outcome": "DRAWN"}),
+        (SCORE_EVENT, {"event": event}),
     ):
         assert await ada.code(query, input=input_) == "NOT_ALLOWED"
 
@@ -132,10 +128,10 @@ async def test_events_are_for_editors_to_run(one_client: Client) -> None:
 )
 async def test_a_match_keeps_the_rules(one_client: Client, wrong: dict[str, Any], path: list[str]) -> None:
     """Two teams, a member each, points from 1 to 1,000: the refusal names the place."""
-    editor = Editor(one_client)
+    editor = EventEditor(one_client)
     event = await editor.event()
     given = {"event": event["id"], "name": "Singles", "points": 10, "teams": teams("A", "B"), **wrong}
-    refused = await editor.client.ask(ADD, input=given)
+    refused = await editor.client.ask(ADD_MATCH, input=given)
     assert (refused["code"], refused["path"]) == ("INVALID_INPUT", path)
     bounds = [await editor.match(event["id"], points=points) for points in (1, 1000)]
     assert [match["points"] for match in bounds] == [1, 1000]
@@ -143,143 +139,145 @@ async def test_a_match_keeps_the_rules(one_client: Client, wrong: dict[str, Any]
 
 async def test_a_card_keeps_its_order(one_client: Client) -> None:
     """The pre-show stays in front; another order names exactly the card's matches; a place that is left closes up."""
-    editor = Editor(one_client)
+    editor = EventEditor(one_client)
     event, [one, two, three] = await editor.card(1, 2, 3)
     early = (await editor.match(event, points=4, preshow=True))["id"]
 
     async def order(matches: list[str]) -> list[str]:
-        answer = await editor.client.ask(REORDER, input={"event": event, "matches": matches})
+        answer = await editor.client.ask(REORDER_MATCHES, input={"event": event, "matches": matches})
         assert [match["order"] for match in answer["event"]["matches"]] == [1, 2, 3, 4]
         return [match["id"] for match in answer["event"]["matches"]]
 
     assert await order([three, early, one, two]) == [early, three, one, two]
     other = (await editor.card(1))[1][0]
     for wrong in ([one, two, three], [one, two, three, early, early], [one, one, two, three], [one, two, three, other]):
-        assert await editor.client.code(REORDER, input={"event": event, "matches": wrong}) == "INVALID_INPUT"
-    changed = await editor.client.ask(CHANGE, input={"match": two, "preshow": True, "name": "Opener", "points": 7})
+        assert await editor.client.code(REORDER_MATCHES, input={"event": event, "matches": wrong}) == "INVALID_INPUT"
+    changed = await editor.client.ask(
+        UPDATE_MATCH, input={"match": two, "preshow": True, "name": "Opener", "points": 7}
+    )
     assert (changed["match"]["name"], changed["match"]["points"], changed["match"]["order"]) == ("Opener", 7, 2)
-    left = (await editor.client.ask(REMOVE, input={"match": early}))["event"]["matches"]
+    left = (await editor.client.ask(REMOVE_MATCH, input={"match": early}))["event"]["matches"]
     assert [(match["id"], match["order"]) for match in left] == [(two, 1), (three, 2), (one, 3)]
-    assert await editor.client.code(REMOVE, input={"match": early}) == "NOT_FOUND"
+    assert await editor.client.code(REMOVE_MATCH, input={"match": early}) == "NOT_FOUND"
 
 
 async def test_a_card_is_closed_with_the_lock(one_client: Client) -> None:
     """After the lock nothing of the card changes; the name still may, the start may not."""
-    editor = Editor(one_client)
+    editor = EventEditor(one_client)
     event, [match] = await editor.card(10)
     await editor.lock(event)
     for query, given in (
-        (ADD, {"event": event, "name": "x", "points": 1, "teams": teams("A", "B")}),
-        (CHANGE, {"match": match, "points": 2}),
-        (REMOVE, {"match": match}),
-        (REORDER, {"event": event, "matches": [match]}),
-        (UPDATE, {"event": event, "startsAt": in_hours(48)}),
+        (ADD_MATCH, {"event": event, "name": "x", "points": 1, "teams": teams("A", "B")}),
+        (UPDATE_MATCH, {"match": match, "points": 2}),
+        (REMOVE_MATCH, {"match": match}),
+        (REORDER_MATCHES, {"event": event, "matches": [match]}),
+        (UPDATE_EVENT, {"event": event, "startsAt": in_hours(48)}),
     ):
         assert await editor.client.code(query, input=given) == "LOCKED", query
-    assert (await editor.client.ask(UPDATE, input={"event": event, "name": "Other"}))["event"]["name"] == "Other"
+    assert (await editor.client.ask(UPDATE_EVENT, input={"event": event, "name": "Other"}))["event"]["name"] == "Other"
     assert (await editor.lock(event))["state"] == "LOCKED"
 
 
 async def test_editors_at_once_lose_nothing(one_client: Client) -> None:
     """Ten add a match at the same time: ten are on the card, each at a place of its own."""
-    editor = Editor(one_client)
+    editor = EventEditor(one_client)
     event = (await editor.event())["id"]
     await gather(*(editor.match(event, points=points) for points in range(1, 11)))
-    seen = await one_client.ask(LOOK, id=event)
+    seen = await one_client.ask(EVENT_BY_ID, id=event)
     assert sorted(match["points"] for match in seen["matches"]) == list(range(1, 11))
     assert [match["order"] for match in seen["matches"]] == list(range(1, 11))
 
 
 async def test_a_removed_match_takes_its_picks_along(client: Client) -> None:
     """A pick of it is neither shown nor counted; a team that was picked keeps its place."""
-    editor, ada = Editor(client), client.member("ada")
+    editor, ada = EventEditor(client), client.member("ada")
     event, [gone, kept] = await editor.card(10, 20)
     three = (await editor.match(event, "A", "B", "C"))["id"]
     await submit(ada, event, [(gone, 0), (kept, 0), (three, 2)])
     fewer = {"match": three, "teams": teams("A", "B")}
-    assert await editor.client.code(CHANGE, input=fewer) == "CONFLICT"
+    assert await editor.client.code(UPDATE_MATCH, input=fewer) == "CONFLICT"
     await submit(ada, event, [(gone, 0), (kept, 0), (three, 1)])
-    assert len((await editor.client.ask(CHANGE, input=fewer))["match"]["teams"]) == 2
-    await editor.client.ask(REMOVE, input={"match": gone})
-    own = (await ada.ask(LOOK, id=event))["viewerPrediction"]
+    assert len((await editor.client.ask(UPDATE_MATCH, input=fewer))["match"]["teams"]) == 2
+    await editor.client.ask(REMOVE_MATCH, input={"match": gone})
+    own = (await ada.ask(EVENT_BY_ID, id=event))["viewerPrediction"]
     assert [pick["match"] for pick in own["picks"]] == [kept, three]
-    assert await ada.code(SUBMIT, input=predicted(event, [(gone, 0)])) == "INVALID_INPUT"
+    assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(gone, 0)])) == "INVALID_INPUT"
     await editor.lock(event)
     await editor.result(kept, 0)
     await editor.score(event)
-    assert (await ada.ask(LOOK, id=event))["viewerPrediction"]["points"] == 20
+    assert (await ada.ask(EVENT_BY_ID, id=event))["viewerPrediction"]["points"] == 20
 
 
 async def test_the_start_locks_by_itself(client: Client) -> None:
     """No job runs: whoever looks, lists or submits after the start finds it locked, and the gates closed."""
-    editor, ada = Editor(client), client.member("ada")
+    editor, ada = EventEditor(client), client.member("ada")
     event, [match] = await editor.card(10, starts=in_hours(1))
     await submit(ada, event, [(match, 0)])
     at(client, datetime.now(UTC) + timedelta(hours=2))
     assert await names(client, state="UPCOMING") == []
     assert await names(client, state="LOCKED") == ["Show"]
     at(client, datetime.now(UTC))
-    assert (await client.ask(LOOK, id=event))["state"] == "LOCKED"
-    assert await ada.code(SUBMIT, input=predicted(event, [(match, 1)])) == "LOCKED"
+    assert (await client.ask(EVENT_BY_ID, id=event))["state"] == "LOCKED"
+    assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 1)])) == "LOCKED"
     assert await editor.client.code(
-        ADD, input={"event": event, "name": "x", "points": 1, "teams": teams("A", "B")}
+        ADD_MATCH, input={"event": event, "name": "x", "points": 1, "teams": teams("A", "B")}
     ) == ("LOCKED")
 
 
 async def test_moving_the_start_moves_the_lock(one_client: Client) -> None:
     """Later: predictions are accepted until then. Into the past: it is locked at once."""
-    editor, ada = Editor(one_client), one_client.member("ada")
+    editor, ada = EventEditor(one_client), one_client.member("ada")
     event, [match] = await editor.card(10, starts=in_hours(1))
-    await editor.client.ask(UPDATE, input={"event": event, "startsAt": in_hours(5)})
+    await editor.client.ask(UPDATE_EVENT, input={"event": event, "startsAt": in_hours(5)})
     at(one_client, datetime.now(UTC) + timedelta(hours=3))
     await submit(ada, event, [(match, 0)])
-    moved = await editor.client.ask(UPDATE, input={"event": event, "startsAt": in_hours(2)})
+    moved = await editor.client.ask(UPDATE_EVENT, input={"event": event, "startsAt": in_hours(2)})
     assert moved["event"]["state"] == "LOCKED"
-    assert await ada.code(SUBMIT, input=predicted(event, [(match, 1)])) == "LOCKED"
+    assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 1)])) == "LOCKED"
     past = await editor.event(starts=in_hours(-1))
     assert past["state"] == "LOCKED"
 
 
 async def test_a_cancelled_event_takes_nothing_until_it_is_back(one_client: Client) -> None:
     """Cancelling closes the gates and reveals nothing; taking it back opens them again."""
-    editor, ada, bob = Editor(one_client), one_client.member("ada"), one_client.member("bob")
+    editor, ada, bob = EventEditor(one_client), one_client.member("ada"), one_client.member("bob")
     event, [match] = await editor.card(10)
     await submit(ada, event, [(match, 0)])
 
     async def cancel(*, cancelled: bool) -> str:
-        answer = await editor.client.ask(UPDATE, input={"event": event, "cancelled": cancelled})
+        answer = await editor.client.ask(UPDATE_EVENT, input={"event": event, "cancelled": cancelled})
         return str(answer["event"]["state"])
 
     assert await cancel(cancelled=True) == "CANCELLED"
     assert await names(one_client, state="CANCELLED") == ["Show"]
-    assert await bob.code(SUBMIT, input=predicted(event, [(match, 1)])) == "LOCKED"
+    assert await bob.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 1)])) == "LOCKED"
     for query, given in (
-        (LOCK, {"event": event}),
-        (SCORE, {"event": event}),
-        (RECORD, {"match": match, "outcome": "DRAWN"}),
-        (CHANGE, {"match": match, "points": 3}),
+        (LOCK_EVENT, {"event": event}),
+        (SCORE_EVENT, {"event": event}),
+        (RECORD_RESULT, {"match": match, "outcome": "DRAWN"}),
+        (UPDATE_MATCH, {"match": match, "points": 3}),
     ):
         assert await editor.client.code(query, input=given) == "CONFLICT"
-    seen = await bob.ask(LOOK, id=event)
+    seen = await bob.ask(EVENT_BY_ID, id=event)
     assert [one["picks"] for one in seen["predictions"]["nodes"]] == [None]
     assert await cancel(cancelled=False) == "UPCOMING"
     await submit(bob, event, [(match, 1)])
     await editor.lock(event)
     await editor.result(match, 1)
     await editor.score(event)
-    assert await editor.client.code(UPDATE, input={"event": event, "cancelled": True}) == "CONFLICT"
+    assert await editor.client.code(UPDATE_EVENT, input={"event": event, "cancelled": True}) == "CONFLICT"
 
 
 async def test_results_come_after_the_lock(one_client: Client) -> None:
     """Not before it; a winner with WON only, 0 included; the last one counts."""
-    editor = Editor(one_client)
+    editor = EventEditor(one_client)
     event, [match] = await editor.card(10)
-    assert await editor.client.code(RECORD, input={"match": match, "outcome": "WON", "winner": 0}) == "CONFLICT"
-    assert await editor.client.code(SCORE, input={"event": event}) == "CONFLICT"
+    assert await editor.client.code(RECORD_RESULT, input={"match": match, "outcome": "WON", "winner": 0}) == "CONFLICT"
+    assert await editor.client.code(SCORE_EVENT, input={"event": event}) == "CONFLICT"
     await editor.lock(event)
     for wrong in ({"outcome": "WON"}, {"outcome": "WON", "winner": 2}, {"outcome": "WON", "winner": -1},
                   {"outcome": "DRAWN", "winner": 0}):  # fmt: skip
-        refused = await editor.client.ask(RECORD, input={"match": match, **wrong})
+        refused = await editor.client.ask(RECORD_RESULT, input={"match": match, **wrong})
         assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "winner"])
     assert (await editor.result(match, 0))["result"] == {"outcome": "WON", "winner": 0}
     for outcome in ("DRAWN", "NO_CONTEST", "CANCELLED"):
@@ -288,7 +286,7 @@ async def test_results_come_after_the_lock(one_client: Client) -> None:
 
 async def test_events_are_paged_both_ways(one_client: Client) -> None:
     """Newest first; pages from the front and from the end hold the same events, filtered or not."""
-    editor = Editor(one_client)
+    editor = EventEditor(one_client)
     for number in range(7):
         event = await editor.event(f"E{number}", starts=in_hours(number + 1))
         if number % 2:
@@ -323,30 +321,30 @@ async def test_events_are_paged_both_ways(one_client: Client) -> None:
 
 async def test_an_idempotency_key_makes_one_event(one_client: Client) -> None:
     """Five at once with one key: one event, the same answer; another input is refused; so with a match."""
-    editor = Editor(one_client)
+    editor = EventEditor(one_client)
     given = {"name": "Once", "season": "2026", "startsAt": in_hours(5), "idempotencyKey": "k"}
-    made = await gather(*(editor.client.ask(CREATE, input=given) for _ in range(5)))
+    made = await gather(*(editor.client.ask(CREATE_EVENT, input=given) for _ in range(5)))
     assert len({one["event"]["id"] for one in made}) == 1
     assert await names(one_client) == ["Once"]
-    assert await editor.client.code(CREATE, input={**given, "name": "Twice"}) == "IDEMPOTENCY_MISMATCH"
+    assert await editor.client.code(CREATE_EVENT, input={**given, "name": "Twice"}) == "IDEMPOTENCY_MISMATCH"
     event = made[0]["event"]["id"]
     match = {"event": event, "name": "M", "points": 5, "teams": teams("A", "B"), "idempotencyKey": "m"}
-    added = await gather(*(editor.client.ask(ADD, input=match) for _ in range(5)))
+    added = await gather(*(editor.client.ask(ADD_MATCH, input=match) for _ in range(5)))
     assert len({one["match"]["id"] for one in added}) == 1
-    assert len((await one_client.ask(LOOK, id=event))["matches"]) == 1
+    assert len((await one_client.ask(EVENT_BY_ID, id=event))["matches"]) == 1
     locked = {"event": event, "idempotencyKey": "l"}
     for _ in range(2):
-        assert (await editor.client.ask(LOCK, input=locked))["event"]["state"] == "LOCKED"
+        assert (await editor.client.ask(LOCK_EVENT, input=locked))["event"]["state"] == "LOCKED"
     other = (await editor.event())["id"]
     again = {"event": event, "idempotencyKey": "no change"}
-    assert (await editor.client.ask(LOCK, input=again))["event"]["state"] == "LOCKED"
+    assert (await editor.client.ask(LOCK_EVENT, input=again))["event"]["state"] == "LOCKED"
     for key in (locked, again):
-        assert await editor.client.code(LOCK, input={**key, "event": other}) == "IDEMPOTENCY_MISMATCH"
+        assert await editor.client.code(LOCK_EVENT, input={**key, "event": other}) == "IDEMPOTENCY_MISMATCH"
 
 
 async def test_nodes_of_pickem_are_found_again(one_client: Client) -> None:
     """Events, matches and predictions by their ids; ids of nothing are null."""
-    editor, ada = Editor(one_client), one_client.member("ada")
+    editor, ada = EventEditor(one_client), one_client.member("ada")
     event, [match] = await editor.card(10)
     own = await submit(ada, event, [(match, 0)])
     ids = [event, match, own["id"]]
@@ -355,13 +353,13 @@ async def test_nodes_of_pickem_are_found_again(one_client: Client) -> None:
     seen = await one_client.member("bob").ask(query, ids=ids)
     assert [node["id"] for node in seen] == ids
     assert seen[2]["picks"] is None
-    await editor.client.ask(REMOVE, input={"match": match})
+    await editor.client.ask(REMOVE_MATCH, input={"match": match})
     assert await ada.ask("query ($id: ID!) { node(id: $id) { id } }", id=match) is None
 
 
 async def test_moments_no_calendar_has_are_refused(one_client: Client) -> None:
     """Years outside of what sorts as text, and seasons that cannot be named in a key."""
-    editor = Editor(one_client)
+    editor = EventEditor(one_client)
     for wrong in ({"startsAt": "0999-01-01T00:00:00Z"}, {"season": "a#b"}, {"season": ""}, {"season": "x" * 41}):
         given = {"name": "n", "season": "s", "startsAt": iso(datetime.now(UTC)), **wrong}
-        assert await editor.client.code(CREATE, input=given) == "INVALID_INPUT"
+        assert await editor.client.code(CREATE_EVENT, input=given) == "INVALID_INPUT"

@@ -12,7 +12,8 @@ from datastore.pickem.events import gates_of
 from resolvers.node_ids import parse_node_key
 from server.settings import Settings
 from tests.client import Client, serving
-from tests.season import CHANGE, LOOK, SUBMIT, UPDATE, Editor, in_hours, predicted, submit, teams
+from tests.queries import EVENT_BY_ID, SUBMIT_PREDICTION, UPDATE_EVENT, UPDATE_MATCH
+from tests.season import EventEditor, in_hours, prediction_input, submit, teams
 
 HIDDEN = """
 query ($event: ID!, $user: ID!, $prediction: ID!) {
@@ -46,7 +47,7 @@ def picks_seen(seen: dict[str, Any]) -> list[Any]:
 
 async def test_others_picks_are_hidden_until_the_lock(client: Client) -> None:
     """On every path, for members and visitors; one's own are seen at any time; with the lock all are seen."""
-    editor, ada, bob = Editor(client), client.member("ada"), client.member("bob")
+    editor, ada, bob = EventEditor(client), client.member("ada"), client.member("bob")
     event, [match] = await editor.card(10)
     own = await submit(ada, event, [(match, 1)])
     await submit(bob, event, [(match, 0)])
@@ -67,7 +68,7 @@ async def test_others_picks_are_hidden_until_the_lock(client: Client) -> None:
 
 async def test_a_prediction_is_amended_until_the_lock(client: Client) -> None:
     """The last one counts as a whole: what it leaves out is unpicked; after the lock it stays."""
-    editor, ada = Editor(client), client.member("ada")
+    editor, ada = EventEditor(client), client.member("ada")
     event, [one, two] = await editor.card(10, 20)
     first = await submit(ada, event, [(one, 0), (two, 1)])
     second = await submit(ada, event, [(two, 0)])
@@ -77,14 +78,14 @@ async def test_a_prediction_is_amended_until_the_lock(client: Client) -> None:
     await submit(ada, event, [(one, 1)])
     seen = await editor.lock(event)
     assert [match["pickCounts"] for match in seen["matches"]] == [[0, 1], [0, 0]]
-    assert await ada.code(SUBMIT, input=predicted(event, [(one, 0)])) == "LOCKED"
-    own = (await ada.ask(LOOK, id=event))["viewerPrediction"]
+    assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(one, 0)])) == "LOCKED"
+    own = (await ada.ask(EVENT_BY_ID, id=event))["viewerPrediction"]
     assert [(pick["match"], pick["team"]) for pick in own["picks"]] == [(one, 1)]
 
 
 async def test_only_sensible_picks_are_accepted(one_client: Client) -> None:
     """Unknown matches, teams out of range, doubles: refused with their place, and nothing is stored."""
-    editor, ada = Editor(one_client), one_client.member("ada")
+    editor, ada = EventEditor(one_client), one_client.member("ada")
     event, [match] = await editor.card(10)
     _, [foreign] = await editor.card(10)
     for picks, path in (
@@ -95,22 +96,22 @@ async def test_only_sensible_picks_are_accepted(one_client: Client) -> None:
         ([("nonsense", 0)], ["input", "picks", "0", "match"]),
         ([(event, 0)], ["input", "picks", "0", "match"]),
     ):
-        refused = await ada.ask(SUBMIT, input=predicted(event, picks))
+        refused = await ada.ask(SUBMIT_PREDICTION, input=prediction_input(event, picks))
         assert (refused["code"], refused["path"]) == ("INVALID_INPUT", path)
-    assert await one_client.code(SUBMIT, input=predicted(event, [(match, 0)])) == "NOT_SIGNED_IN"
-    seen = await ada.ask(LOOK, id=event)
+    assert await one_client.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 0)])) == "NOT_SIGNED_IN"
+    seen = await ada.ask(EVENT_BY_ID, id=event)
     assert seen["viewerPrediction"] is None
     assert seen["predictions"]["nodes"] == []
 
 
 async def test_picks_are_counted_exactly(one_client: Client) -> None:
     """Eight members submit and amend at once: the counts are those of the last picks."""
-    editor = Editor(one_client)
+    editor = EventEditor(one_client)
     event, [match] = await editor.card(10)
     members = [one_client.member(f"m{number}") for number in range(8)]
     await gather(*(submit(member, event, [(match, turn % 2)]) for member in members for turn in range(2)))
     seen = await editor.lock(event)
-    shown = await one_client.ask(LOOK, id=event)
+    shown = await one_client.ask(EVENT_BY_ID, id=event)
     last = [one["picks"][0]["team"] for one in shown["predictions"]["nodes"]]
     assert len(last) == 8
     assert seen["matches"][0]["pickCounts"] == [last.count(0), last.count(1)]
@@ -118,21 +119,23 @@ async def test_picks_are_counted_exactly(one_client: Client) -> None:
 
 async def test_a_key_submits_once(one_client: Client) -> None:
     """A repeat answers as the first did, also after the lock and after another submission."""
-    editor, ada = Editor(one_client), one_client.member("ada")
+    editor, ada = EventEditor(one_client), one_client.member("ada")
     event, [match] = await editor.card(10)
-    given = {**predicted(event, [(match, 1)]), "idempotencyKey": "k"}
-    first = await gather(*(ada.ask(SUBMIT, input=given) for _ in range(5)))
+    given = {**prediction_input(event, [(match, 1)]), "idempotencyKey": "k"}
+    first = await gather(*(ada.ask(SUBMIT_PREDICTION, input=given) for _ in range(5)))
     assert all(one == first[0] for one in first)
     await submit(ada, event, [(match, 0)])
     await editor.lock(event)
-    assert (await ada.ask(SUBMIT, input=given))["prediction"]["submittedAt"] == first[0]["prediction"]["submittedAt"]
-    assert (await ada.ask(LOOK, id=event))["viewerPrediction"]["picks"][0]["team"] == 0
-    assert await ada.code(SUBMIT, input={**given, "picks": []}) == "IDEMPOTENCY_MISMATCH"
+    assert (await ada.ask(SUBMIT_PREDICTION, input=given))["prediction"]["submittedAt"] == first[0]["prediction"][
+        "submittedAt"
+    ]
+    assert (await ada.ask(EVENT_BY_ID, id=event))["viewerPrediction"]["picks"][0]["team"] == 0
+    assert await ada.code(SUBMIT_PREDICTION, input={**given, "picks": []}) == "IDEMPOTENCY_MISMATCH"
 
 
 async def test_a_slow_clock_lets_nobody_in_after_anybody_has_looked(one_client: Client, settings: Settings) -> None:
     """Two servers, one an hour behind: once the other one has shown the event locked, the slow one refuses too."""
-    editor, ada = Editor(one_client), one_client.member("ada")
+    editor, ada = EventEditor(one_client), one_client.member("ada")
     event, [match] = await editor.card(10, starts=in_hours(0.5))
     now = datetime.now(UTC)
     async with serving(settings) as slow:
@@ -140,24 +143,24 @@ async def test_a_slow_clock_lets_nobody_in_after_anybody_has_looked(one_client: 
         one_client.services.clock = lambda: now + timedelta(hours=1)
         late = slow.member("bob")
         await submit(late, event, [(match, 0)])
-        assert (await ada.ask(LOOK, id=event))["state"] == "LOCKED"
-        assert await late.code(SUBMIT, input=predicted(event, [(match, 1)])) == "LOCKED"
-        assert (await slow.ask(LOOK, id=event))["state"] == "LOCKED"
+        assert (await ada.ask(EVENT_BY_ID, id=event))["state"] == "LOCKED"
+        assert await late.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 1)])) == "LOCKED"
+        assert (await slow.ask(EVENT_BY_ID, id=event))["state"] == "LOCKED"
         gates = await gates_of(slow.services.table, parse_node_key("Event", event))
         assert {gate.state for gate in gates} == {"closed"}
-        mover = Editor(slow)
-        assert await mover.client.code(UPDATE, input={"event": event, "startsAt": in_hours(9)}) == "LOCKED"
+        mover = EventEditor(slow)
+        assert await mover.client.code(UPDATE_EVENT, input={"event": event, "startsAt": in_hours(9)}) == "LOCKED"
 
 
 async def test_a_stale_card_lets_no_prediction_through(one_client: Client) -> None:
     """Members pick the third team while it is taken away: whoever was acknowledged has a pick that is on the card."""
-    editor = Editor(one_client)
+    editor = EventEditor(one_client)
     event = (await editor.event())["id"]
     match = (await editor.match(event, "A", "B", "C"))["id"]
     members = [one_client.member(f"m{number}") for number in range(10)]
     answers = await gather(
-        *(member.answer(SUBMIT, input=predicted(event, [(match, 2)])) for member in members),
-        editor.client.answer(CHANGE, input={"match": match, "teams": teams("A", "B")}),
+        *(member.answer(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 2)])) for member in members),
+        editor.client.answer(UPDATE_MATCH, input={"match": match, "teams": teams("A", "B")}),
     )
     changed = "match" in answers[-1]["data"]["updateMatch"]
     accepted = ["prediction" in answer["data"]["submitPrediction"] for answer in answers[:-1]]
@@ -167,7 +170,7 @@ async def test_a_stale_card_lets_no_prediction_through(one_client: Client) -> No
 @pytest.mark.parametrize("page", [1, 3])
 async def test_ranked_predictions_are_paged(one_client: Client, page: int) -> None:
     """Best first over all shards, each once, ranks shared across pages."""
-    editor = Editor(one_client)
+    editor = EventEditor(one_client)
     event, matches = await editor.card(10, 20)
     picks = {
         f"m{number}": [(match, (number >> place) & 1) for place, match in enumerate(matches)] for number in range(9)

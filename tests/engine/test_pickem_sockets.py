@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import httpx
 
-from tests.engine.test_sockets import heard, said, socket
-from tests.season import ADD, CREATE, LOCK, SUBMIT, in_hours, predicted, teams
+from tests.queries import ADD_MATCH, CREATE_EVENT, LOCK_EVENT, SUBMIT_PREDICTION
+from tests.season import in_hours, prediction_input, teams
 from tests.service import Service
+from tests.websockets import open_socket, receive, send
 
 WATCH = """
 subscription ($event: ID!) { eventChanged(event: $event) {
@@ -18,26 +19,26 @@ subscription ($event: ID!) { eventChanged(event: $event) {
 async def test_a_lock_arrives_over_a_socket(service: Service) -> None:
     """At once what a visitor may see; after the lock everybody's picks. An event that is none is an error."""
     headers = {"authorization": f"Bearer {service.token('editor', '--role', 'editor')}"}
-    async with socket(service) as connection, httpx.AsyncClient(base_url=service.url, headers=headers) as http:
+    async with open_socket(service) as connection, httpx.AsyncClient(base_url=service.url, headers=headers) as http:
 
         async def done(query: str, **given: object) -> dict[str, dict[str, str]]:
             body = {"query": query, "variables": {"input": given}}
             answer = (await http.post("/graphql", json=body)).json()
             return next(iter(answer["data"].values()))  # type: ignore[no-any-return]
 
-        event = (await done(CREATE, name="Live", season="2026", startsAt=in_hours(5)))["event"]["id"]
-        match = (await done(ADD, event=event, name="M", points=5, teams=teams("A", "B")))["match"]["id"]
-        await done(SUBMIT, **predicted(event, [(match, 1)]))
-        await said(connection, {"type": "connection_init"})
-        await heard(connection)
+        event = (await done(CREATE_EVENT, name="Live", season="2026", startsAt=in_hours(5)))["event"]["id"]
+        match = (await done(ADD_MATCH, event=event, name="M", points=5, teams=teams("A", "B")))["match"]["id"]
+        await done(SUBMIT_PREDICTION, **prediction_input(event, [(match, 1)]))
+        await send(connection, {"type": "connection_init"})
+        await receive(connection)
         for number, (watched, kind) in enumerate(((match, "error"), (event, "next"))):
             payload = {"query": WATCH, "variables": {"event": watched}}
-            await said(connection, {"id": str(number), "type": "subscribe", "payload": payload})
-            told = await heard(connection)
+            await send(connection, {"id": str(number), "type": "subscribe", "payload": payload})
+            told = await receive(connection)
             assert told["type"] == kind
         hidden = {"state": "UPCOMING", "matches": [{"pickCounts": None}], "predictions": {"nodes": [{"picks": None}]}}
         assert told["payload"]["data"]["eventChanged"] == hidden
-        await done(LOCK, event=event)
-        seen = (await heard(connection))["payload"]["data"]["eventChanged"]
+        await done(LOCK_EVENT, event=event)
+        seen = (await receive(connection))["payload"]["data"]["eventChanged"]
         assert (seen["state"], seen["matches"]) == ("LOCKED", [{"pickCounts": [0, 1]}])
         assert seen["predictions"]["nodes"] == [{"picks": [{"team": 1}]}]

@@ -15,7 +15,8 @@ from resolvers.pickem import events, standings
 from resolvers.viewer import Kind, Viewer
 from server.audit import breaches
 from tests.client import Client, serving
-from tests.season import LOOK, SCORE, Editor, submit
+from tests.queries import EVENT_BY_ID, SCORE_EVENT
+from tests.season import EventEditor, submit
 
 MEMBER = """
 query ($id: ID!, $first: Int) { user(id: $id) {
@@ -31,7 +32,7 @@ async def broken(client: Client) -> list[str]:
 
 async def test_ranks_are_shared_and_ties_have_an_order(client: Client) -> None:
     """1, 1, 1, 4: by points, then correct picks, then who joined first; the rank is of the points alone."""
-    editor = Editor(client)
+    editor = EventEditor(client)
     event, [big, one, two] = await editor.card(2, 1, 1)
     for user, picks in (
         ("late", [(big, 0)]),
@@ -56,7 +57,7 @@ async def test_ranks_are_shared_and_ties_have_an_order(client: Client) -> None:
 
 async def test_a_correction_scores_to_what_a_fresh_scoring_gives(one_client: Client) -> None:
     """Results change after scoring, in every way there is: the next scoring leaves no trace of the old ones."""
-    editor, ada, bob = Editor(one_client), one_client.member("ada"), one_client.member("bob")
+    editor, ada, bob = EventEditor(one_client), one_client.member("ada"), one_client.member("bob")
     event, [one, two] = await editor.card(10, 5)
     other, [third] = await editor.card(7)
     await submit(ada, event, [(one, 0), (two, 0)])
@@ -75,28 +76,28 @@ async def test_a_correction_scores_to_what_a_fresh_scoring_gives(one_client: Cli
     assert await points() == {"Ada": (1, 10, 1, 1), "Bob": (2, 7, 1, 2)}
     await editor.result(one, 1)
     await editor.result(two, 0)
-    assert (await one_client.ask(LOOK, id=event))["state"] == "SCORED"
+    assert (await one_client.ask(EVENT_BY_ID, id=event))["state"] == "SCORED"
     assert await editor.score(event) == 2
     assert await points() == {"Bob": (1, 17, 2, 2), "Ada": (2, 5, 1, 1)}
     await editor.result(one, outcome="NO_CONTEST")
     await editor.result(two, outcome="CANCELLED")
     assert [await editor.score(event) for _ in range(2)] == [2, 2]
     assert await points() == {"Bob": (1, 7, 1, 2), "Ada": (2, 0, 0, 1)}
-    ranked = (await one_client.ask(LOOK, id=event))["predictions"]["nodes"]
+    ranked = (await one_client.ask(EVENT_BY_ID, id=event))["predictions"]["nodes"]
     assert [(row["points"], row["correct"], row["rank"]) for row in ranked] == [(0, 0, 1), (0, 0, 1)]
     assert await broken(one_client) == []
 
 
 async def test_several_scorers_and_a_correction_at_once(one_client: Client) -> None:
     """Four ask for the scoring while a result is corrected: in the end all points are of the corrected one."""
-    editor = Editor(one_client)
+    editor = EventEditor(one_client)
     event, [one, two] = await editor.card(10, 5)
     members = [one_client.member(f"m{number}") for number in range(40)]
     await gather(*(submit(member, event, [(one, place % 2), (two, 0)]) for place, member in enumerate(members)))
     await editor.lock(event)
     await editor.result(one, 0)
     await gather(
-        *(editor.client.answer(SCORE, input={"event": event}) for _ in range(4)),
+        *(editor.client.answer(SCORE_EVENT, input={"event": event}) for _ in range(4)),
         editor.result(one, 1),
         editor.result(two, 1),
     )
@@ -108,15 +109,15 @@ async def test_several_scorers_and_a_correction_at_once(one_client: Client) -> N
 
 async def test_a_scoring_key_answers_the_same(one_client: Client) -> None:
     """With an idempotency key a repeat is answered from its receipt, whatever was corrected since."""
-    editor, ada = Editor(one_client), one_client.member("ada")
+    editor, ada = EventEditor(one_client), one_client.member("ada")
     event, [match] = await editor.card(10)
     await submit(ada, event, [(match, 0)])
     await editor.lock(event)
     await editor.result(match, 0)
     given = {"event": event, "idempotencyKey": "once"}
-    first = await editor.client.ask(SCORE, input=given)
+    first = await editor.client.ask(SCORE_EVENT, input=given)
     await editor.result(match, 1)
-    second = await editor.client.ask(SCORE, input=given)
+    second = await editor.client.ask(SCORE_EVENT, input=given)
     assert first["predictionsScored"] == second["predictionsScored"] == 1
     assert (await editor.standings())["nodes"][0]["points"] == 10
     await editor.score(event)
@@ -125,14 +126,14 @@ async def test_a_scoring_key_answers_the_same(one_client: Client) -> None:
 
 async def test_a_members_page_is_one_read_of_their_collection(one_client: Client) -> None:
     """Standings and predictions come from one Query; events and seasons behind them cost one batch each."""
-    editor, ada = Editor(one_client), one_client.member("ada")
+    editor, ada = EventEditor(one_client), one_client.member("ada")
     for number in range(3):
         event, [match] = await editor.card(10, name=f"E{number}")
         await submit(ada, event, [(match, 0)])
         await editor.lock(event)
         await editor.result(match, 0)
         await editor.score(event)
-    other = Editor(one_client, "2027")
+    other = EventEditor(one_client, "2027")
     event, [match] = await other.card(10, name="E3")
     await submit(ada, event, [(match, 0)])
     user = (await ada.ask("{ viewer { id } }"))["id"]
@@ -167,7 +168,7 @@ async def test_a_screen_takes_few_engine_calls(one_client: Client) -> None:
     its histogram 1, and the names 2: the viewer's own, then the others'. Before scoring the list of predictions takes
     16 instead of 4.
     """
-    editor = Editor(one_client)
+    editor = EventEditor(one_client)
     event, matches = await editor.card(10, 20, 30)
     members = [one_client.member(f"m{number}") for number in range(30)]
     await gather(*(submit(member, event, [(match, 0) for match in matches]) for member in members))
@@ -180,7 +181,7 @@ async def test_a_screen_takes_few_engine_calls(one_client: Client) -> None:
         reader = newly_started.member("m0")
         for _ in range(2):
             with metered() as spent:
-                seen = await reader.ask(LOOK, id=event)
+                seen = await reader.ask(EVENT_BY_ID, id=event)
             calls.append(spent.calls)
     assert len(seen["predictions"]["nodes"]) == 30
     assert calls == [11, 6]
@@ -188,7 +189,7 @@ async def test_a_screen_takes_few_engine_calls(one_client: Client) -> None:
 
 async def test_standings_nobody_has_are_empty(one_client: Client) -> None:
     """A season without events has no rows; one that no season can be called is refused."""
-    assert (await Editor(one_client, "1999").standings()) == {
+    assert (await EventEditor(one_client, "1999").standings()) == {
         "totalCount": 0,
         "nodes": [],
         "pageInfo": {"hasNextPage": False, "endCursor": None},
@@ -198,7 +199,7 @@ async def test_standings_nobody_has_are_empty(one_client: Client) -> None:
 
 async def test_what_changes_is_told(one_client: Client) -> None:
     """An event's watcher sees it at once, then locked, then scored; the season's watcher sees the rows move."""
-    editor, ada = Editor(one_client), one_client.member("ada")
+    editor, ada = EventEditor(one_client), one_client.member("ada")
     event, [match] = await editor.card(10)
     await submit(ada, event, [(match, 0)])
     ctx = Context(one_client.services, Viewer("nobody", Kind.VISITOR))

@@ -2,51 +2,26 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.service import Service, ringside, running_service
+from tests.websockets import open_socket, receive, send, wait_until_closed
 
 PROTOCOL = "graphql-transport-ws"
 
 
-@asynccontextmanager
-async def socket(service: Service, **more: Any) -> AsyncIterator[ClientConnection]:
-    address = service.url.replace("http", "ws") + "/graphql"
-    async with connect(address, subprotocols=[PROTOCOL], **more) as connection:  # type: ignore[list-item]
-        yield connection
-
-
-async def said(connection: ClientConnection, *messages: Any) -> None:
-    for message in messages:
-        await connection.send(message if isinstance(message, str) else json.dumps(message))
-
-
-async def heard(connection: ClientConnection) -> dict[str, Any]:
-    message: dict[str, Any] = json.loads(await connection.recv())
-    return message
-
-
-async def until_closed(connection: ClientConnection) -> None:
-    while True:
-        await connection.recv()
-
-
 async def test_a_query_over_a_socket(service: Service) -> None:
     """Acknowledged, answered, completed; a ping is answered with a pong."""
-    async with socket(service) as connection:
-        await said(connection, {"type": "connection_init"}, {"type": "ping"})
-        assert [(await heard(connection))["type"] for _ in range(2)] == ["connection_ack", "pong"]
-        await said(connection, {"id": "1", "type": "subscribe", "payload": {"query": "{ __typename }"}})
-        answers = [await heard(connection) for _ in range(2)]
+    async with open_socket(service) as connection:
+        await send(connection, {"type": "connection_init"}, {"type": "ping"})
+        assert [(await receive(connection))["type"] for _ in range(2)] == ["connection_ack", "pong"]
+        await send(connection, {"id": "1", "type": "subscribe", "payload": {"query": "{ __typename }"}})
+        answers = [await receive(connection) for _ in range(2)]
         assert answers == [
             {"id": "1", "type": "next", "payload": {"data": {"__typename": "Query"}}},
             {"id": "1", "type": "complete"},
@@ -55,14 +30,14 @@ async def test_a_query_over_a_socket(service: Service) -> None:
 
 async def test_a_faulty_operation_is_an_error_and_the_socket_stays(service: Service) -> None:
     """The error names the operation; the next one is answered."""
-    async with socket(service) as connection:
-        await said(connection, {"type": "connection_init"})
-        await heard(connection)
-        await said(connection, {"id": "1", "type": "subscribe", "payload": {"query": "{ nothing }"}})
-        error = await heard(connection)
+    async with open_socket(service) as connection:
+        await send(connection, {"type": "connection_init"})
+        await receive(connection)
+        await send(connection, {"id": "1", "type": "subscribe", "payload": {"query": "{ nothing }"}})
+        error = await receive(connection)
         assert (error["type"], error["id"]) == ("error", "1")
-        await said(connection, {"id": "1", "type": "subscribe", "payload": {"query": "{ __typename }"}})
-        assert (await heard(connection))["type"] == "next"
+        await send(connection, {"id": "1", "type": "subscribe", "payload": {"query": "{ __typename }"}})
+        assert (await receive(connection))["type"] == "next"
 
 
 @pytest.mark.parametrize(
@@ -81,10 +56,10 @@ async def test_a_broken_protocol_closes_the_socket_with_its_code(
     service: Service, messages: list[Any], code: int
 ) -> None:
     """The codes of the protocol, each with a reason."""
-    async with socket(service) as connection:
-        await said(connection, *messages)
+    async with open_socket(service) as connection:
+        await send(connection, *messages)
         with pytest.raises(ConnectionClosed) as closed:
-            await until_closed(connection)
+            await wait_until_closed(connection)
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == code
         assert closed.value.rcvd.reason
@@ -93,21 +68,21 @@ async def test_a_broken_protocol_closes_the_socket_with_its_code(
 async def test_open_subscriptions_are_counted_in_the_metrics(service: Service) -> None:
     """While it is open; `complete` ends it."""
     subscription = "subscription { leaderboardChanged { rank } }"
-    async with socket(service) as connection, httpx.AsyncClient(base_url=service.url) as http:
+    async with open_socket(service) as connection, httpx.AsyncClient(base_url=service.url) as http:
 
         async def open_subscriptions() -> str:
             return next(
                 line for line in (await http.get("/metrics")).text.splitlines() if line.startswith("ringside_subscr")
             )
 
-        await said(connection, {"type": "connection_init"})
-        await heard(connection)
+        await send(connection, {"type": "connection_init"})
+        await receive(connection)
         assert await open_subscriptions() == "ringside_subscriptions 0.0"
-        await said(connection, {"id": "1", "type": "subscribe", "payload": {"query": subscription}})
-        assert (await heard(connection))["type"] == "next"
+        await send(connection, {"id": "1", "type": "subscribe", "payload": {"query": subscription}})
+        assert (await receive(connection))["type"] == "next"
         assert await open_subscriptions() == "ringside_subscriptions 1.0"
-        await said(connection, {"id": "1", "type": "complete"}, {"type": "ping"})
-        while (await heard(connection))["type"] != "pong":
+        await send(connection, {"id": "1", "type": "complete"}, {"type": "ping"})
+        while (await receive(connection))["type"] != "pong":
             pass
         assert await open_subscriptions() == "ringside_subscriptions 0.0"
 
@@ -115,14 +90,14 @@ async def test_open_subscriptions_are_counted_in_the_metrics(service: Service) -
 async def test_a_page_of_another_origin_may_not_connect(service: Service) -> None:
     """Its cookies would travel along."""
     with pytest.raises(InvalidStatus):
-        async with socket(service, origin="https://evil.example"):
+        async with open_socket(service, origin="https://evil.example"):
             pass
 
 
 async def test_the_services_own_page_may_connect(service: Service) -> None:
-    async with socket(service, origin=service.url) as connection:
-        await said(connection, {"type": "connection_init"})
-        assert (await heard(connection))["type"] == "connection_ack"
+    async with open_socket(service, origin=service.url) as connection:
+        await send(connection, {"type": "connection_init"})
+        assert (await receive(connection))["type"] == "connection_ack"
 
 
 async def test_a_member_is_known_by_the_token_of_connection_init(tmp_path: Path) -> None:
@@ -130,12 +105,12 @@ async def test_a_member_is_known_by_the_token_of_connection_init(tmp_path: Path)
     data = {"RINGSIDE_DATA": str(tmp_path)}
     with running_service(data) as own:
         token = ringside("token", "--user", "ada", **data).stdout.strip()
-        async with socket(own) as connection:
-            await said(connection, {"type": "connection_init", "payload": {"Authorization": f"Bearer {token}"}})
-            await said(connection, {"id": "1", "type": "subscribe", "payload": {"query": "{ viewer { name } }"}})
-            await heard(connection)
-            assert (await heard(connection))["payload"]["data"]["viewer"]["name"] == "ada"
-            await heard(connection)
+        async with open_socket(own) as connection:
+            await send(connection, {"type": "connection_init", "payload": {"Authorization": f"Bearer {token}"}})
+            await send(connection, {"id": "1", "type": "subscribe", "payload": {"query": "{ viewer { name } }"}})
+            await receive(connection)
+            assert (await receive(connection))["payload"]["data"]["viewer"]["name"] == "ada"
+            await receive(connection)
             own.process.terminate()
             with pytest.raises(ConnectionClosed) as closed:
                 await connection.recv()

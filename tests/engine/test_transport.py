@@ -18,7 +18,7 @@ from datastore.dynamo.transport.direct_client import DirectClient
 from datastore.people import PROFILE, Profile
 from resolvers.context import utc_now
 from tests.engines import Running
-from tests.property.test_transport import TEXT, Attributes, nested
+from tests.property.attributes import TEXT, Attributes, nested
 
 NUMBER = some.one_of(some.integers(-(10**37), 10**37).map(str), some.sampled_from(["0.5", "-1.25e10", "1E-9"]))
 NAME = some.text(some.characters(categories=["L"]), min_size=1, max_size=9)

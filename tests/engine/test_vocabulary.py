@@ -13,58 +13,8 @@ from resolvers.viewer import Role
 from tests.client import Client, pages, serving
 from tests.conftest import settings_for
 from tests.engines import Running
+from tests.queries import ADD_WORDS, CREATE_LIST, RECORD_QUIZ, SUBSCRIBE, UNSUBSCRIBE, WRITE_SENTENCE
 
-CREATE = """
-mutation ($input: CreateWordListInput!) {
-  createWordList(input: $input) {
-    ... on WordListCreated { list { id name level public owner { name } wordCount subscriberCount } }
-    ... on Refused { code message path }
-  }
-}
-"""
-ADD = """
-mutation ($input: AddWordsInput!) {
-  addWords(input: $input) {
-    ... on WordsAdded { list { id wordCount } words { id simplified traditional pinyin definition } }
-    ... on Refused { code message path }
-  }
-}
-"""
-SUBSCRIBE = """
-mutation ($input: SubscribeInput!) {
-  subscribe(input: $input) {
-    ... on Subscribed { subscription { active since characterSet list { id } } }
-    ... on Refused { code message path }
-  }
-}
-"""
-UNSUBSCRIBE = """
-mutation ($input: UnsubscribeInput!) {
-  unsubscribe(input: $input) {
-    ... on Unsubscribed { subscription { active since characterSet } }
-    ... on Refused { code message path }
-  }
-}
-"""
-QUIZ = """
-mutation ($input: RecordQuizInput!) {
-  recordQuiz(input: $input) {
-    ... on QuizRecorded {
-      result { id date correct total list { id } user { name } }
-      streak { current longest lastActiveOn }
-    }
-    ... on Refused { code message path }
-  }
-}
-"""
-SENTENCE = """
-mutation ($input: WriteSentenceInput!) {
-  writeSentence(input: $input) {
-    ... on SentenceWritten { sentence { id date text createdAt word { id simplified } } }
-    ... on Refused { code message path }
-  }
-}
-"""
 ZONE = """
 mutation ($zone: String!) {
   updateProfile(input: { timeZone: $zone }) { ... on ProfileUpdated { user { id } } ... on Refused { code } }
@@ -83,16 +33,16 @@ def today() -> date:
 async def public_list(client: Client, name: str = "First words", words: int = 5) -> str:
     """A public list with words; its id."""
     editor = client.member("eve", Role.EDITOR)
-    made = await editor.ask(CREATE, input={"name": name, "public": True, "level": 1})
+    made = await editor.ask(CREATE_LIST, input={"name": name, "public": True, "level": 1})
     if words:
-        await editor.ask(ADD, input={"list": made["list"]["id"], "words": some_words(words)})
+        await editor.ask(ADD_WORDS, input={"list": made["list"]["id"], "words": some_words(words)})
     return str(made["list"]["id"])
 
 
 async def private_list(member: Client, name: str = "Mine", words: int = 3) -> str:
-    made = await member.ask(CREATE, input={"name": name})
+    made = await member.ask(CREATE_LIST, input={"name": name})
     if words:
-        await member.ask(ADD, input={"list": made["list"]["id"], "words": some_words(words)})
+        await member.ask(ADD_WORDS, input={"list": made["list"]["id"], "words": some_words(words)})
     return str(made["list"]["id"])
 
 
@@ -103,9 +53,9 @@ async def test_lists_and_their_words(client: Client) -> None:
     """Editors make public lists, members private ones; words come back in their order, page by page."""
     listed = await public_list(client)
     ada = client.member("ada")
-    assert await ada.code(CREATE, input={"name": "For all", "public": True}) == "NOT_ALLOWED"
-    assert await client.code(CREATE, input={"name": "Nobody's"}) == "NOT_SIGNED_IN"
-    assert await ada.code(ADD, input={"list": listed, "words": some_words(1)}) == "NOT_ALLOWED"
+    assert await ada.code(CREATE_LIST, input={"name": "For all", "public": True}) == "NOT_ALLOWED"
+    assert await client.code(CREATE_LIST, input={"name": "Nobody's"}) == "NOT_SIGNED_IN"
+    assert await ada.code(ADD_WORDS, input={"list": listed, "words": some_words(1)}) == "NOT_ALLOWED"
     query = """query ($id: ID!, $first: Int, $after: String) {
       wordList(id: $id) {
         words(first: $first, after: $after) { nodes { simplified } pageInfo { hasNextPage endCursor } }
@@ -137,7 +87,7 @@ async def test_a_list_made_by_another_process_is_found_while_reads_are_stale(
         ada = second.member("ada")
         assert (await ada.ask(SUBSCRIBE, input={"list": listed}))["subscription"]["active"]
         assert await ada.ask("query ($id: ID!) { node(id: $id) { id } }", id=word) == {"id": word}
-        assert (await ada.ask(SENTENCE, input={"word": word, "text": "你好"}))["sentence"]["word"]["id"] == word
+        assert (await ada.ask(WRITE_SENTENCE, input={"word": word, "text": "你好"}))["sentence"]["word"]["id"] == word
 
 
 async def test_a_private_list_is_its_owners_alone(client: Client) -> None:
@@ -146,9 +96,9 @@ async def test_a_private_list_is_its_owners_alone(client: Client) -> None:
     listed = await private_list(ada)
     word = (await ada.ask("query ($id: ID!) { wordList(id: $id) { words { nodes { id } } } }", id=listed))["words"]
     word_id = word["nodes"][0]["id"]
-    quiz = (await ada.ask(QUIZ, input={"list": listed, "correct": 1, "total": 2}))["result"]["id"]
+    quiz = (await ada.ask(RECORD_QUIZ, input={"list": listed, "correct": 1, "total": 2}))["result"]["id"]
     await ada.ask(SUBSCRIBE, input={"list": listed})
-    await ada.ask(SENTENCE, input={"word": word_id, "text": "你好"})
+    await ada.ask(WRITE_SENTENCE, input={"word": word_id, "text": "你好"})
     assert len(await ada.ask("{ dailyWords { word { id } } }")) == 1
     me = (await ada.ask("{ viewer { id } }"))["id"]
     seen = """query ($list: ID!, $word: ID!, $quiz: ID!, $user: ID!, $day: Date!) {
@@ -182,13 +132,13 @@ async def test_a_private_list_is_its_owners_alone(client: Client) -> None:
         assert await other.ask(seen, **asked) == hidden
         if other is not client:
             for mutation, given in (
-                (ADD, {"words": some_words(1)}),
+                (ADD_WORDS, {"words": some_words(1)}),
                 (SUBSCRIBE, {}),
                 (UNSUBSCRIBE, {}),
-                (QUIZ, {"correct": 1, "total": 1}),
+                (RECORD_QUIZ, {"correct": 1, "total": 1}),
             ):
                 assert await other.code(mutation, input={"list": listed, **given}) == "NOT_FOUND"
-            assert await other.code(SENTENCE, input={"word": word_id, "text": "x"}) == "NOT_FOUND"
+            assert await other.code(WRITE_SENTENCE, input={"word": word_id, "text": "x"}) == "NOT_FOUND"
     own = await ada.ask(seen, **asked)
     assert own["wordList"]["id"] == listed
     assert len(own["user"]["subscriptions"]) == len(own["user"]["quizResults"]["nodes"]) == 1
@@ -237,26 +187,28 @@ async def test_a_quiz_counts_once(client: Client) -> None:
     listed = await public_list(client)
     ada = client.member("ada")
     given = {"list": listed, "correct": 3, "total": 4, "idempotencyKey": "one"}
-    answers = await gather(*(ada.ask(QUIZ, input=given) for _ in range(8)))
+    answers = await gather(*(ada.ask(RECORD_QUIZ, input=given) for _ in range(8)))
     assert all(answer == answers[0] for answer in answers)
     assert answers[0]["streak"] == {"current": 1, "longest": 1, "lastActiveOn": str(today())}
     board = "query ($on: Date!) { quizLeaderboard(on: $on) { nodes { rank correct total quizzes sentences } } }"
     assert (await client.ask(board, on=str(today())))["nodes"] == [
         {"rank": 1, "correct": 3, "total": 4, "quizzes": 1, "sentences": 0}
     ]
-    assert await ada.code(QUIZ, input={**given, "correct": 4}) == "IDEMPOTENCY_MISMATCH"
+    assert await ada.code(RECORD_QUIZ, input={**given, "correct": 4}) == "IDEMPOTENCY_MISMATCH"
 
 
 async def test_a_sentence_is_amended_in_its_place(client: Client) -> None:
     """The same id, day and birth, whatever `on` says; another's sentence stays as it is."""
     ada, yesterday = client.member("ada"), today() - timedelta(days=1)
-    first = (await ada.ask(SENTENCE, input={"text": "一", "on": str(yesterday)}))["sentence"]
-    again = (await ada.ask(SENTENCE, input={"sentence": first["id"], "text": "二", "on": str(today())}))["sentence"]
+    first = (await ada.ask(WRITE_SENTENCE, input={"text": "一", "on": str(yesterday)}))["sentence"]
+    again = (await ada.ask(WRITE_SENTENCE, input={"sentence": first["id"], "text": "二", "on": str(today())}))[
+        "sentence"
+    ]
     assert again == {**first, "text": "二"}
     query = "query ($id: ID!) { node(id: $id) { ... on Sentence { text date } } }"
     assert await client.ask(query, id=first["id"]) == {"text": "二", "date": str(yesterday)}
     bob = client.member("bob")
-    assert await bob.code(SENTENCE, input={"sentence": first["id"], "text": "三"}) == "NOT_ALLOWED"
+    assert await bob.code(WRITE_SENTENCE, input={"sentence": first["id"], "text": "三"}) == "NOT_ALLOWED"
     listed = (await ada.ask("{ viewer { sentences { nodes { text } } } }"))["sentences"]["nodes"]
     assert listed == [{"text": "二"}]
 
@@ -269,10 +221,10 @@ async def test_every_mutation_is_carried_out_once(one_client: Client) -> None:
     ada = one_client.member("ada")
     listed = await private_list(ada)
     asked = (
-        (CREATE, {"name": "Once"}, {"name": "Twice"}),
-        (ADD, {"list": listed, "words": some_words(2)}, {"list": listed, "words": some_words(3)}),
+        (CREATE_LIST, {"name": "Once"}, {"name": "Twice"}),
+        (ADD_WORDS, {"list": listed, "words": some_words(2)}, {"list": listed, "words": some_words(3)}),
         (SUBSCRIBE, {"list": listed}, {"list": listed, "characterSet": "TRADITIONAL"}),
-        (SENTENCE, {"text": "好"}, {"text": "不好"}),
+        (WRITE_SENTENCE, {"text": "好"}, {"text": "不好"}),
         (UNSUBSCRIBE, {"list": listed}, {"list": listed, "characterSet": "TRADITIONAL"}),
     )
     for number, (mutation, given, other) in enumerate(asked):
@@ -298,8 +250,8 @@ async def test_every_mutation_is_carried_out_once(one_client: Client) -> None:
 async def test_a_member_has_ten_lists(one_client: Client) -> None:
     """Fourteen at once: ten are made; public ones do not count."""
     ada = one_client.member("ada", Role.EDITOR)
-    await ada.ask(CREATE, input={"name": "For all", "public": True})
-    answers = await gather(*(ada.ask(CREATE, input={"name": f"Mine {number}"}) for number in range(14)))
+    await ada.ask(CREATE_LIST, input={"name": "For all", "public": True})
+    answers = await gather(*(ada.ask(CREATE_LIST, input={"name": f"Mine {number}"}) for number in range(14)))
     assert sorted(answer.get("code", "made") for answer in answers) == ["CONFLICT"] * 4 + ["made"] * 10
     mine = await ada.ask("{ wordLists(first: 50) { nodes { name public owner { name } } } }")
     assert len(mine["nodes"]) == 11
@@ -311,14 +263,14 @@ async def test_a_private_list_has_five_hundred_words(one_client: Client) -> None
     ada = one_client.member("ada")
     listed = await private_list(ada, words=0)
     given = {"list": listed, "words": some_words(450), "idempotencyKey": "many"}
-    first, again = await ada.ask(ADD, input=given), await ada.ask(ADD, input=given)
+    first, again = await ada.ask(ADD_WORDS, input=given), await ada.ask(ADD_WORDS, input=given)
     assert first == again
     assert (first["list"]["wordCount"], len(first["words"]), first["words"][449]["simplified"]) == (450, 450, "词449")
-    assert await ada.code(ADD, input={"list": listed, "words": some_words(51)}) == "CONFLICT"
-    assert await ada.code(ADD, input={"list": listed, "words": some_words(501)}) == "INVALID_INPUT"
-    assert await ada.code(ADD, input={"list": listed, "words": []}) == "INVALID_INPUT"
+    assert await ada.code(ADD_WORDS, input={"list": listed, "words": some_words(51)}) == "CONFLICT"
+    assert await ada.code(ADD_WORDS, input={"list": listed, "words": some_words(501)}) == "INVALID_INPUT"
+    assert await ada.code(ADD_WORDS, input={"list": listed, "words": []}) == "INVALID_INPUT"
     answers = await gather(
-        *(ada.ask(ADD, input={"list": listed, "words": some_words(20, 1000 * turn)}) for turn in range(1, 5))
+        *(ada.ask(ADD_WORDS, input={"list": listed, "words": some_words(20, 1000 * turn)}) for turn in range(1, 5))
     )
     assert sorted(answer.get("code", "added") for answer in answers) == ["CONFLICT", "CONFLICT", "added", "added"]
     query = "query ($id: ID!) { wordList(id: $id) { wordCount } }"
@@ -331,7 +283,7 @@ async def test_large_and_small_batches_at_once_lose_nothing(one_client: Client) 
     listed = await public_list(one_client, words=0)
     sizes = [200, 3, 120, 7, 95, 1]
     batches = [some_words(size, 1000 * turn) for turn, size in enumerate(sizes)]
-    answers = await gather(*(editor.ask(ADD, input={"list": listed, "words": batch}) for batch in batches))
+    answers = await gather(*(editor.ask(ADD_WORDS, input={"list": listed, "words": batch}) for batch in batches))
     assert [len(answer["words"]) for answer in answers] == sizes
     query = """query ($id: ID!, $after: String) {
       wordList(id: $id) { words(first: 100, after: $after) { nodes { simplified } pageInfo { hasNextPage endCursor } } }
@@ -350,12 +302,12 @@ async def test_texts_are_checked(one_client: Client) -> None:
     ada = one_client.member("ada")
     listed = await private_list(ada, words=0)
     words = [{"simplified": "好", "definition": "good"}, {"simplified": " ", "definition": "blank"}]
-    refused = await ada.ask(ADD, input={"list": listed, "words": words})
+    refused = await ada.ask(ADD_WORDS, input={"list": listed, "words": words})
     assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "words", "1", "simplified"])
     for bad in ({"name": ""}, {"name": "x" * 101}, {"name": "a\x07b"}, {"name": "x", "level": 101}):
-        assert await ada.code(CREATE, input=bad) == "INVALID_INPUT"
-    assert await ada.code(SENTENCE, input={"text": " "}) == "INVALID_INPUT"
-    assert await ada.code(SENTENCE, input={"text": "x" * 2001}) == "INVALID_INPUT"
+        assert await ada.code(CREATE_LIST, input=bad) == "INVALID_INPUT"
+    assert await ada.code(WRITE_SENTENCE, input={"text": " "}) == "INVALID_INPUT"
+    assert await ada.code(WRITE_SENTENCE, input={"text": "x" * 2001}) == "INVALID_INPUT"
 
 
 async def test_lists_come_by_name_with_ones_own_among_them(one_client: Client) -> None:
@@ -390,7 +342,7 @@ async def test_an_empty_list_gets_its_word_with_its_first_words(one_client: Clie
     """No words, no daily word; as soon as there are some, there is one."""
     listed = await public_list(one_client, words=0)
     assert await one_client.ask("{ dailyWords { date } }") == []
-    await one_client.member("eve", Role.EDITOR).ask(ADD, input={"list": listed, "words": some_words(1)})
+    await one_client.member("eve", Role.EDITOR).ask(ADD_WORDS, input={"list": listed, "words": some_words(1)})
     assert await one_client.ask("{ dailyWords { word { simplified } } }") == [{"word": {"simplified": "词0"}}]
 
 
@@ -399,12 +351,16 @@ async def test_a_quiz_is_held_to_its_bounds(one_client: Client) -> None:
     listed = await public_list(one_client)
     ada = one_client.member("ada")
     for correct, total in ((-1, 3), (4, 3), (0, 0), (1, 1001), (0, -1)):
-        assert await ada.code(QUIZ, input={"list": listed, "correct": correct, "total": total}) == "INVALID_INPUT"
+        assert (
+            await ada.code(RECORD_QUIZ, input={"list": listed, "correct": correct, "total": total}) == "INVALID_INPUT"
+        )
     for days in (-2, 33, 20_000):
         on = str(today() - timedelta(days=days))
-        assert await ada.code(QUIZ, input={"list": listed, "correct": 1, "total": 1, "on": on}) == "INVALID_INPUT"
-    assert await one_client.code(QUIZ, input={"list": listed, "correct": 1, "total": 1}) == "NOT_SIGNED_IN"
-    good = await ada.ask(QUIZ, input={"list": listed, "correct": 0, "total": 1000})
+        assert (
+            await ada.code(RECORD_QUIZ, input={"list": listed, "correct": 1, "total": 1, "on": on}) == "INVALID_INPUT"
+        )
+    assert await one_client.code(RECORD_QUIZ, input={"list": listed, "correct": 1, "total": 1}) == "NOT_SIGNED_IN"
+    good = await ada.ask(RECORD_QUIZ, input={"list": listed, "correct": 0, "total": 1000})
     assert good["result"]["total"] == 1000
 
 
@@ -415,7 +371,7 @@ async def test_the_members_zone_decides_the_day(one_client: Client) -> None:
     await east.ask(ZONE, zone="Pacific/Kiritimati")
     await west.ask(ZONE, zone="Pacific/Midway")
     given = {"list": listed, "correct": 1, "total": 1}
-    first, second = [(await one.ask(QUIZ, input=given))["result"] for one in (east, west)]
+    first, second = [(await one.ask(RECORD_QUIZ, input=given))["result"] for one in (east, west)]
     assert date.fromisoformat(first["date"]) > date.fromisoformat(second["date"])
     await east.ask(ZONE, zone="Pacific/Midway")
     kept = await one_client.ask("query ($id: ID!) { node(id: $id) { ... on QuizResult { date } } }", id=first["id"])
@@ -428,9 +384,9 @@ async def test_a_streak_is_the_days_in_a_row(one_client: Client) -> None:
     ada = one_client.member("ada")
     for days in (9, 6, 8, 7, 1):
         on = str(today() - timedelta(days=days))
-        streak = (await ada.ask(QUIZ, input={"list": listed, "correct": 1, "total": 1, "on": on}))["streak"]
+        streak = (await ada.ask(RECORD_QUIZ, input={"list": listed, "correct": 1, "total": 1, "on": on}))["streak"]
     assert (streak["current"], streak["longest"]) == (1, 4)
-    await ada.ask(SENTENCE, input={"text": "今天"})
+    await ada.ask(WRITE_SENTENCE, input={"text": "今天"})
     found = await ada.ask("{ viewer { streak { current longest lastActiveOn } } }")
     assert found["streak"] == {"current": 2, "longest": 4, "lastActiveOn": str(today())}
 
@@ -450,9 +406,9 @@ async def test_the_leaderboard_shares_ranks_across_pages(one_client: Client) -> 
     for name, quizzes in results.items():
         for correct, total in quizzes:
             given = {"list": listed, "correct": correct, "total": total}
-            await one_client.member(name).ask(QUIZ, input=given)
-    await one_client.member("gus").ask(QUIZ, input={"list": other, "correct": 0, "total": 1})
-    await one_client.member("dan").ask(SENTENCE, input={"text": "好"})
+            await one_client.member(name).ask(RECORD_QUIZ, input=given)
+    await one_client.member("gus").ask(RECORD_QUIZ, input={"list": other, "correct": 0, "total": 1})
+    await one_client.member("dan").ask(WRITE_SENTENCE, input={"text": "好"})
     query = """query ($on: Date!, $list: ID, $first: Int, $after: String) {
       quizLeaderboard(on: $on, list: $list, first: $first, after: $after) {
         nodes { rank user { name } correct total quizzes sentences } pageInfo { hasNextPage endCursor }
@@ -469,7 +425,7 @@ async def test_the_leaderboard_shares_ranks_across_pages(one_client: Client) -> 
     ]  # fmt: skip
     cursor = (await one_client.ask(query, on=str(today()), first=1))["pageInfo"]["endCursor"]
     assert await one_client.code(query, on=str(today()), list=listed, after=cursor) == "INVALID_CURSOR"
-    await one_client.member("ada").ask(QUIZ, input={"list": listed, "correct": 9, "total": 9})
+    await one_client.member("ada").ask(RECORD_QUIZ, input={"list": listed, "correct": 9, "total": 9})
     assert (await one_client.ask(query, on=str(today()), first=1))["nodes"][0]["user"]["name"] == "Ada"
 
 
@@ -480,8 +436,8 @@ async def test_a_profile_screen_is_one_query(one_client: Client) -> None:
     await ada.ask(SUBSCRIBE, input={"list": listed})
     for days in range(10):
         on = str(today() - timedelta(days=days))
-        await ada.ask(QUIZ, input={"list": listed, "correct": days, "total": 10, "on": on})
-        await ada.ask(SENTENCE, input={"text": f"day {days}", "on": on})
+        await ada.ask(RECORD_QUIZ, input={"list": listed, "correct": days, "total": 10, "on": on})
+        await ada.ask(WRITE_SENTENCE, input={"text": f"day {days}", "on": on})
     query = """query ($week: Date!, $to: Date) { viewer {
       name subscriptions { active }
       quizResults(from: $week, to: $to) { nodes { correct } edges { cursor } pageInfo { hasNextPage } }
@@ -522,9 +478,9 @@ async def test_the_whole_history_pages_past_the_other_kind(one_client: Client) -
     listed = await public_list(one_client)
     ada = one_client.member("ada")
     for number in range(30):
-        await ada.ask(SENTENCE, input={"text": f"s{number}"})
+        await ada.ask(WRITE_SENTENCE, input={"text": f"s{number}"})
     for number in range(5):
-        await ada.ask(QUIZ, input={"list": listed, "correct": number, "total": 10})
+        await ada.ask(RECORD_QUIZ, input={"list": listed, "correct": number, "total": 10})
     query = """query ($first: Int, $after: String) { viewer {
       sentences(first: $first, after: $after) { nodes { text } pageInfo { hasNextPage endCursor } } } }"""
     assert [one["text"] for one in await pages(ada, query)] == [f"s{number}" for number in reversed(range(30))]
@@ -570,9 +526,9 @@ async def test_an_id_of_nothing_is_null_or_not_found(one_client: Client) -> None
         found = await ada.ask("query ($id: ID!) { node(id: $id) { id } }", id=node_id(type_name, key))
         assert found is None, (type_name, key)
     for key in ("none", f"2026-11-20.{ulid}.ada"):
-        assert await ada.code(SENTENCE, input={"sentence": node_id("Sentence", key), "text": "x"}) == "NOT_FOUND"
+        assert await ada.code(WRITE_SENTENCE, input={"sentence": node_id("Sentence", key), "text": "x"}) == "NOT_FOUND"
     for key in ("none", "none.1"):
-        assert await ada.code(SENTENCE, input={"word": node_id("Word", key), "text": "x"}) == "NOT_FOUND"
+        assert await ada.code(WRITE_SENTENCE, input={"word": node_id("Word", key), "text": "x"}) == "NOT_FOUND"
     assert await ada.code(SUBSCRIBE, input={"list": node_id("WordList", "none")}) == "NOT_FOUND"
     assert await ada.code(SUBSCRIBE, input={"list": node_id("WordList", "a#b")}) == "INVALID_INPUT"
     forged = "query ($id: ID!) { node(id: $id) { id } }"
@@ -589,6 +545,6 @@ async def test_a_day_begins_at_the_operators_hour(one_table: Table, default_engi
         listed = await private_list(ada)
         await ada.ask(ZONE, zone=f"Etc/GMT{-offset:+d}" if offset else "Etc/GMT")
         given = {"list": listed, "correct": 1, "total": 1}
-        assert (await ada.ask(QUIZ, input=given))["result"]["date"] == str(there - timedelta(days=1))
-        named = await ada.ask(QUIZ, input={**given, "on": str(there)})
+        assert (await ada.ask(RECORD_QUIZ, input=given))["result"]["date"] == str(there - timedelta(days=1))
+        named = await ada.ask(RECORD_QUIZ, input={**given, "on": str(there)})
         assert (named["result"]["date"], named["streak"]["current"]) == (str(there), 2)

@@ -8,52 +8,20 @@ from itertools import combinations
 from typing import Any
 
 from resolvers.node_ids import node_id, parse_node_id
-from resolvers.viewer import Role
-from resolvers.voting.board_cache import BoardCache
-from server.audit.voting import breaches
 from tests.client import Client
+from tests.queries import (
+    ADD_CONTENDER,
+    BOARD_COUNTS,
+    CAST_VOTE,
+    CREATE_BOARD,
+    DRAW_MATCHUP,
+    LEADERBOARD,
+    RETIRE_CONTENDER,
+    UPDATE_CONTENDER,
+    VOID_VOTER,
+)
+from tests.voting import add_contenders, assert_consistent, editor, pair_names, settle_votes, vote
 
-CREATE = """
-mutation ($input: CreateBoardInput!) { createBoard(input: $input) {
-  ... on BoardCreated { board { id slug title contenderCount pairCount votes createdAt } }
-  ... on Refused { code message path } } }
-"""
-ADD = """
-mutation ($input: AddContenderInput!) { addContender(input: $input) {
-  ... on ContenderAdded { contender { id name svg retired wins losses ties score winRate rank board { slug } } }
-  ... on Refused { code message path } } }
-"""
-UPDATE = """
-mutation ($input: UpdateContenderInput!) { updateContender(input: $input) {
-  ... on ContenderUpdated { contender { id name svg } } ... on Refused { code message path } } }
-"""
-RETIRE = """
-mutation ($input: RetireContenderInput!) { retireContender(input: $input) {
-  ... on ContenderRetired { contender { id name retired rank } } ... on Refused { code message path } } }
-"""
-DRAW = """
-mutation ($board: String! = "main") { drawMatchup(input: { board: $board }) {
-  ... on Ballot { token voter left { id name } right { id name } expiresAt progress { seen remaining } }
-  ... on Refused { code message path } } }
-"""
-CAST = """
-mutation ($token: ID!, $verdict: Verdict!) { castVote(input: { token: $token, verdict: $verdict }) {
-  ... on VoteCast {
-    winner { id name } progress { seen remaining }
-    matchup { left { id } right { id } leftWins rightWins ties votes }
-  }
-  ... on Refused { code message path retryAfterSeconds } } }
-"""
-VOID = """
-mutation ($input: VoidVoterInput!) { voidVoter(input: $input) {
-  ... on VoterVoided { votesRemoved } ... on Refused { code message path } } }
-"""
-LEADERBOARD = """
-query ($board: String! = "main", $first: Int, $after: String) {
-  leaderboard(board: $board, first: $first, after: $after) {
-  totalCount pageInfo { hasNextPage endCursor }
-  nodes { rank score wins losses ties contender { id name rank score } } } }
-"""
 RECORDS = """
 query ($after: String) { matchups(first: 1, after: $after) {
   nodes { left { id name } right { id name } leftWins rightWins ties votes } pageInfo { hasNextPage endCursor } } }
@@ -65,169 +33,137 @@ query ($id: ID!) {
 }
 fragment Record on Matchup { left { id name } right { id name } leftWins rightWins ties votes }
 """
-BOARD = "{ board { votes contenderCount pairCount progress { seen remaining } } }"
-
-
-def editor(client: Client) -> Client:
-    return client.member("editor", Role.EDITOR)
-
-
-async def populated(client: Client, *names: str, board: str = "main") -> list[str]:
-    """Adds contenders one after the other; their ids."""
-    one = editor(client)
-    added = [await one.ask(ADD, input={"name": name, "board": board}) for name in names]
-    return [answer["contender"]["id"] for answer in added]
-
-
-async def settled(client: Client, board: str = "main") -> None:
-    """Not to wait for the two seconds."""
-    await client.services.get(BoardCache).tide(board).settle_anew()
-
-
-async def sound(client: Client, board: str = "main") -> bool:
-    await settled(client, board)
-    found = [breach async for breach in breaches(client.services)]
-    assert found == []
-    return True
-
-
-async def vote(client: Client, verdict: str = "LEFT", board: str = "main") -> dict[str, Any]:
-    ballot = await client.ask(DRAW, board=board)
-    answer: dict[str, Any] = await client.ask(CAST, token=ballot["token"], verdict=verdict)
-    return {**answer, "ballot": ballot}
-
-
-def pair(ballot: dict[str, Any]) -> frozenset[str]:
-    return frozenset((ballot["left"]["name"], ballot["right"]["name"]))
 
 
 async def test_an_editor_shapes_a_board(client: Client) -> None:
     """Boards and contenders are made by editors, found by everybody, and their names are unique."""
     one = editor(client)
-    board = (await one.ask(CREATE, input={"slug": "pets", "title": " Best  pet "}))["board"]
+    board = (await one.ask(CREATE_BOARD, input={"slug": "pets", "title": " Best  pet "}))["board"]
     assert (board["slug"], board["title"], board["contenderCount"]) == ("pets", "Best pet", 0)
-    assert await one.code(CREATE, input={"slug": "pets", "title": "Again"}) == "CONFLICT"
-    assert await one.code(CREATE, input={"slug": "Not a slug", "title": "x"}) == "INVALID_INPUT"
-    assert await client.code(CREATE, input={"slug": "x", "title": "x"}) == "NOT_SIGNED_IN"
-    assert await client.member("ada").code(ADD, input={"name": "Cat", "board": "pets"}) == "NOT_ALLOWED"
-    assert await one.code(ADD, input={"name": "Cat", "board": "none"}) == "NOT_FOUND"
-    cat = (await one.ask(ADD, input={"name": "Cat #1", "board": "pets", "svg": "<svg><script/></svg>"}))["contender"]
+    assert await one.code(CREATE_BOARD, input={"slug": "pets", "title": "Again"}) == "CONFLICT"
+    assert await one.code(CREATE_BOARD, input={"slug": "Not a slug", "title": "x"}) == "INVALID_INPUT"
+    assert await client.code(CREATE_BOARD, input={"slug": "x", "title": "x"}) == "NOT_SIGNED_IN"
+    assert await client.member("ada").code(ADD_CONTENDER, input={"name": "Cat", "board": "pets"}) == "NOT_ALLOWED"
+    assert await one.code(ADD_CONTENDER, input={"name": "Cat", "board": "none"}) == "NOT_FOUND"
+    cat = (await one.ask(ADD_CONTENDER, input={"name": "Cat #1", "board": "pets", "svg": "<svg><script/></svg>"}))[
+        "contender"
+    ]
     assert (cat["name"], cat["rank"], cat["winRate"], cat["board"]["slug"]) == ("Cat #1", 1, None, "pets")
     assert "script" not in cat["svg"]
-    assert await one.code(ADD, input={"name": "cAT  #1", "board": "pets"}) == "CONFLICT"
-    assert await one.code(ADD, input={"name": "Dog", "board": "pets", "svg": "no picture"}) == "INVALID_INPUT"
-    renamed = await one.ask(UPDATE, input={"contender": cat["id"], "name": "CAT #1", "svg": None})
+    assert await one.code(ADD_CONTENDER, input={"name": "cAT  #1", "board": "pets"}) == "CONFLICT"
+    assert await one.code(ADD_CONTENDER, input={"name": "Dog", "board": "pets", "svg": "no picture"}) == "INVALID_INPUT"
+    renamed = await one.ask(UPDATE_CONTENDER, input={"contender": cat["id"], "name": "CAT #1", "svg": None})
     assert renamed["contender"] == {"id": cat["id"], "name": "CAT #1", "svg": None}
-    dog = (await one.ask(ADD, input={"name": "Dog", "board": "pets"}))["contender"]
-    assert await one.code(UPDATE, input={"contender": dog["id"], "name": "cat #1"}) == "CONFLICT"
-    await one.ask(UPDATE, input={"contender": cat["id"], "name": "Tiger"})
-    await one.ask(UPDATE, input={"contender": dog["id"], "name": "cat #1"})
+    dog = (await one.ask(ADD_CONTENDER, input={"name": "Dog", "board": "pets"}))["contender"]
+    assert await one.code(UPDATE_CONTENDER, input={"contender": dog["id"], "name": "cat #1"}) == "CONFLICT"
+    await one.ask(UPDATE_CONTENDER, input={"contender": cat["id"], "name": "Tiger"})
+    await one.ask(UPDATE_CONTENDER, input={"contender": dog["id"], "name": "cat #1"})
     assert await client.ask("query ($id: ID!) { node(id: $id) { id ... on Contender { name } } }", id=dog["id"]) == {
         "id": dog["id"],
         "name": "cat #1",
     }
     found = await client.ask("{ boards { nodes { slug contenderCount pairCount } } }")
     assert found["nodes"] == [{"slug": "pets", "contenderCount": 2, "pairCount": 1}]
-    assert await sound(client)
+    await assert_consistent(client)
 
 
 async def test_a_visitor_meets_every_pair_once(client: Client) -> None:
     """Progress counts verdicts; drawing again gives the same pair; behind the last one a new cycle begins."""
-    await populated(client, "a", "b", "c", "d")
+    await add_contenders(client, "a", "b", "c", "d")
     visitor, met = client.visitor(), []
     for seen in range(6):
-        ballot, again = await visitor.ask(DRAW), await visitor.ask(DRAW)
+        ballot, again = await visitor.ask(DRAW_MATCHUP), await visitor.ask(DRAW_MATCHUP)
         assert {**ballot, "token": 0, "expiresAt": 0} == {**again, "token": 0, "expiresAt": 0}
         assert ballot["progress"] == {"seen": seen, "remaining": 6 - seen}
-        met.append(pair(ballot))
+        met.append(pair_names(ballot))
         verdict = ("LEFT", "SKIP", "TIE")[seen % 3]
-        answer = await visitor.ask(CAST, token=ballot["token"], verdict=verdict)
+        answer = await visitor.ask(CAST_VOTE, token=ballot["token"], verdict=verdict)
         assert answer["progress"] == {"seen": seen + 1, "remaining": 5 - seen}
         assert answer["winner"] == (ballot["left"] if verdict == "LEFT" else None)
         assert answer["matchup"]["leftWins"] == (verdict == "LEFT")
         assert answer["matchup"]["votes"] == (verdict != "SKIP")
     assert set(met) == {frozenset(pair) for pair in combinations("abcd", 2)}
-    assert (await visitor.ask(BOARD))["progress"] == {"seen": 6, "remaining": 0}
-    assert (await visitor.ask(DRAW))["progress"] == {"seen": 0, "remaining": 6}
-    await settled(client)
-    assert (await client.ask(BOARD))["votes"] == 4
-    assert await sound(client)
+    assert (await visitor.ask(BOARD_COUNTS))["progress"] == {"seen": 6, "remaining": 0}
+    assert (await visitor.ask(DRAW_MATCHUP))["progress"] == {"seen": 0, "remaining": 6}
+    await settle_votes(client)
+    assert (await client.ask(BOARD_COUNTS))["votes"] == 4
+    await assert_consistent(client)
 
 
 async def test_contenders_join_and_retire_during_a_cycle(one_client: Client) -> None:
     """No pair comes twice, none of those still possible is missed, and the drawn pair stands when others join."""
-    ids = await populated(one_client, "a", "b", "c")
+    ids = await add_contenders(one_client, "a", "b", "c")
     visitor, met = one_client.visitor(), list[frozenset[str]]()
-    first = pair(await visitor.ask(DRAW))
-    ids += await populated(one_client, "d")
-    assert pair(await visitor.ask(DRAW)) == first
-    met.append(pair((await vote(visitor))["ballot"]))
-    ids += await populated(one_client, "e")
-    met.append(pair((await vote(visitor, "SKIP"))["ballot"]))
-    retired = (await editor(one_client).ask(RETIRE, input={"contender": ids[0]}))["contender"]
+    first = pair_names(await visitor.ask(DRAW_MATCHUP))
+    ids += await add_contenders(one_client, "d")
+    assert pair_names(await visitor.ask(DRAW_MATCHUP)) == first
+    met.append(pair_names((await vote(visitor))["ballot"]))
+    ids += await add_contenders(one_client, "e")
+    met.append(pair_names((await vote(visitor, "SKIP"))["ballot"]))
+    retired = (await editor(one_client).ask(RETIRE_CONTENDER, input={"contender": ids[0]}))["contender"]
     assert (retired["retired"], retired["rank"]) == (True, None)
-    assert (await editor(one_client).ask(RETIRE, input={"contender": ids[0]}))["contender"] == retired
+    assert (await editor(one_client).ask(RETIRE_CONTENDER, input={"contender": ids[0]}))["contender"] == retired
     possible = {frozenset(pair) for pair in combinations("bcde", 2)}
-    progress = (await visitor.ask(BOARD))["progress"]
+    progress = (await visitor.ask(BOARD_COUNTS))["progress"]
     assert progress == {"seen": 2, "remaining": len(possible - set(met))}
     for _ in range(progress["remaining"]):
-        met.append(pair((await vote(visitor, "RIGHT"))["ballot"]))
+        met.append(pair_names((await vote(visitor, "RIGHT"))["ballot"]))
     assert len(met) == len(set(met))
     assert possible <= set(met)
-    assert (await visitor.ask(DRAW))["progress"] == {"seen": 0, "remaining": 6}
-    board = await one_client.ask(BOARD)
+    assert (await visitor.ask(DRAW_MATCHUP))["progress"] == {"seen": 0, "remaining": 6}
+    board = await one_client.ask(BOARD_COUNTS)
     assert (board["contenderCount"], board["pairCount"]) == (4, 6)
-    assert await sound(one_client)
+    await assert_consistent(one_client)
 
 
 async def test_a_board_of_one_is_exhausted(client: Client) -> None:
     """Fewer than two in the running: EXHAUSTED; no board: NOT_FOUND, or null, or nothing."""
-    assert await client.code(DRAW) == "NOT_FOUND"
+    assert await client.code(DRAW_MATCHUP) == "NOT_FOUND"
     assert await client.ask("{ board { slug } }") is None
     assert (await client.ask(LEADERBOARD))["totalCount"] == 0
-    ids = await populated(client, "a", "b")
-    await editor(client).ask(RETIRE, input={"contender": ids[1]})
-    assert await client.code(DRAW) == "EXHAUSTED"
-    assert await client.code(DRAW, board="No such!") == "NOT_FOUND"
+    ids = await add_contenders(client, "a", "b")
+    await editor(client).ask(RETIRE_CONTENDER, input={"contender": ids[1]})
+    assert await client.code(DRAW_MATCHUP) == "EXHAUSTED"
+    assert await client.code(DRAW_MATCHUP, board="No such!") == "NOT_FOUND"
 
 
 async def test_a_ballot_votes_once(client: Client) -> None:
     """Ten at once with one ballot: one is counted, all get the same answer; another verdict is refused."""
-    await populated(client, "a", "b")
+    await add_contenders(client, "a", "b")
     visitor = client.visitor()
-    ballot = await visitor.ask(DRAW)
-    answers = await gather(*(visitor.ask(CAST, token=ballot["token"], verdict="RIGHT") for _ in range(10)))
+    ballot = await visitor.ask(DRAW_MATCHUP)
+    answers = await gather(*(visitor.ask(CAST_VOTE, token=ballot["token"], verdict="RIGHT") for _ in range(10)))
     assert all(answer == answers[0] for answer in answers)
     assert answers[0]["winner"] == ballot["right"]
     for verdict in ("LEFT", "TIE", "SKIP"):
-        assert await visitor.code(CAST, token=ballot["token"], verdict=verdict) == "TOKEN_SPENT"
-    await settled(client)
-    assert (await client.ask(BOARD))["votes"] == 1
-    assert await sound(client)
+        assert await visitor.code(CAST_VOTE, token=ballot["token"], verdict=verdict) == "TOKEN_SPENT"
+    await settle_votes(client)
+    assert (await client.ask(BOARD_COUNTS))["votes"] == 1
+    await assert_consistent(client)
 
 
 async def test_a_ballot_is_good_for_its_voter_only(one_client: Client) -> None:
     """Foreign, altered and old tokens are refused before the table is asked."""
-    await populated(one_client, "a", "b")
+    await add_contenders(one_client, "a", "b")
     visitor = one_client.visitor()
-    token = (await visitor.ask(DRAW))["token"]
-    assert await one_client.visitor().code(CAST, token=token, verdict="LEFT") == "TOKEN_UNKNOWN"
-    assert await one_client.member("ada").code(CAST, token=token, verdict="LEFT") == "TOKEN_UNKNOWN"
+    token = (await visitor.ask(DRAW_MATCHUP))["token"]
+    assert await one_client.visitor().code(CAST_VOTE, token=token, verdict="LEFT") == "TOKEN_UNKNOWN"
+    assert await one_client.member("ada").code(CAST_VOTE, token=token, verdict="LEFT") == "TOKEN_UNKNOWN"
     for altered in (token[:-1] + ("A" if token[-1] != "A" else "B"), token[5:], token + "A", "", "x" * 9000, "é"):
-        assert await visitor.code(CAST, token=altered, verdict="LEFT") == "TOKEN_UNKNOWN"
+        assert await visitor.code(CAST_VOTE, token=altered, verdict="LEFT") == "TOKEN_UNKNOWN"
     clock = one_client.services.clock
     one_client.services.clock = lambda: clock() + timedelta(hours=24, seconds=1)
-    assert await visitor.code(CAST, token=token, verdict="LEFT") == "TOKEN_EXPIRED"
+    assert await visitor.code(CAST_VOTE, token=token, verdict="LEFT") == "TOKEN_EXPIRED"
     one_client.services.clock = clock
-    assert (await visitor.ask(CAST, token=token, verdict="TIE"))["winner"] is None
+    assert (await visitor.ask(CAST_VOTE, token=token, verdict="TIE"))["winner"] is None
 
 
 async def test_ranks_are_shared_across_pages(client: Client) -> None:
     """1, 1, 3; ties by name without regard to case; pages put together are the whole."""
-    ids = await populated(client, "delta", "Bravo", "alpha", "charlie", "echo")
+    ids = await add_contenders(client, "delta", "Bravo", "alpha", "charlie", "echo")
     for number in range(4):
         await vote(client.member(f"voter-{number}"))
-    await settled(client)
+    await settle_votes(client)
     whole = (await client.ask(LEADERBOARD))["nodes"]
     expected = sorted(whole, key=lambda row: (-row["score"], row["contender"]["name"].casefold()))
     assert whole == expected
@@ -244,14 +180,14 @@ async def test_ranks_are_shared_across_pages(client: Client) -> None:
             if not page["pageInfo"]["hasNextPage"]:
                 break
         assert paged == whole
-    await editor(client).ask(RETIRE, input={"contender": ids[0]})
+    await editor(client).ask(RETIRE_CONTENDER, input={"contender": ids[0]})
     assert "delta" not in [row["contender"]["name"] for row in (await client.ask(LEADERBOARD))["nodes"]]
     assert await client.code(LEADERBOARD, after=after[:-2] + "AA") == "INVALID_CURSOR"
 
 
 async def test_head_to_head_in_either_order(client: Client) -> None:
     """One pair's record, one contender's, the board's: the same numbers from every side."""
-    ids = await populated(client, "a", "b", "c")
+    ids = await add_contenders(client, "a", "b", "c")
     for number in range(3):
         for verdict in ("LEFT", "TIE", "SKIP"):
             await vote(client.member(f"voter-{number}"), verdict)
@@ -292,36 +228,36 @@ async def test_head_to_head_in_either_order(client: Client) -> None:
 
 async def test_a_voter_is_voided_once(client: Client) -> None:
     """All votes of one voter go, once; the others' stay, and the sums are exact."""
-    await populated(client, "a", "b", "c")
+    await add_contenders(client, "a", "b", "c")
     good, bad = client.member("good"), client.visitor()
     for verdict in ("LEFT", "TIE", "RIGHT"):
         await vote(good, verdict)
         spent = await vote(bad, verdict)
     voter = spent["ballot"]["voter"]
-    assert await good.code(VOID, input={"voter": voter}) == "NOT_ALLOWED"
+    assert await good.code(VOID_VOTER, input={"voter": voter}) == "NOT_ALLOWED"
     one = editor(client)
-    assert await one.ask(VOID, input={"voter": voter, "idempotencyKey": "1"}) == {"votesRemoved": 3}
-    assert await one.ask(VOID, input={"voter": voter, "idempotencyKey": "1"}) == {"votesRemoved": 3}
-    assert await one.ask(VOID, input={"voter": voter}) == {"votesRemoved": 0}
-    assert (await client.ask(BOARD))["votes"] == 3
-    assert await sound(client)
-    assert await one.ask(VOID, input={"voter": node_id("User", "good")}) == {"votesRemoved": 3}
-    assert (await client.ask(BOARD))["votes"] == 0
-    assert await one.code(VOID, input={"voter": "a#b"}) == "INVALID_INPUT"
-    assert await one.code(VOID, input={"voter": "x", "board": "none"}) == "NOT_FOUND"
-    assert await sound(client)
+    assert await one.ask(VOID_VOTER, input={"voter": voter, "idempotencyKey": "1"}) == {"votesRemoved": 3}
+    assert await one.ask(VOID_VOTER, input={"voter": voter, "idempotencyKey": "1"}) == {"votesRemoved": 3}
+    assert await one.ask(VOID_VOTER, input={"voter": voter}) == {"votesRemoved": 0}
+    assert (await client.ask(BOARD_COUNTS))["votes"] == 3
+    await assert_consistent(client)
+    assert await one.ask(VOID_VOTER, input={"voter": node_id("User", "good")}) == {"votesRemoved": 3}
+    assert (await client.ask(BOARD_COUNTS))["votes"] == 0
+    assert await one.code(VOID_VOTER, input={"voter": "a#b"}) == "INVALID_INPUT"
+    assert await one.code(VOID_VOTER, input={"voter": "x", "board": "none"}) == "NOT_FOUND"
+    await assert_consistent(client)
 
 
 async def test_one_request_adds_one_contender(client: Client) -> None:
     """A repeat with the same key answers the same; ten at once with the same name, one joins."""
     one = editor(client)
-    first = await one.ask(ADD, input={"name": "Ada", "idempotencyKey": "k"})
-    assert await one.ask(ADD, input={"name": "Ada", "idempotencyKey": "k"}) == first
-    assert await one.code(ADD, input={"name": "Eve", "idempotencyKey": "k"}) == "IDEMPOTENCY_MISMATCH"
-    answers = await gather(*(one.answer(ADD, input={"name": "Bob"}) for _ in range(5)))
+    first = await one.ask(ADD_CONTENDER, input={"name": "Ada", "idempotencyKey": "k"})
+    assert await one.ask(ADD_CONTENDER, input={"name": "Ada", "idempotencyKey": "k"}) == first
+    assert await one.code(ADD_CONTENDER, input={"name": "Eve", "idempotencyKey": "k"}) == "IDEMPOTENCY_MISMATCH"
+    answers = await gather(*(one.answer(ADD_CONTENDER, input={"name": "Bob"}) for _ in range(5)))
     codes = [answer["data"]["addContender"].get("code") for answer in answers]
     assert sorted(codes, key=str) == ["CONFLICT"] * 4 + [None]
-    await gather(*(one.ask(ADD, input={"name": f"n{number}"}) for number in range(5)))
+    await gather(*(one.ask(ADD_CONTENDER, input={"name": f"n{number}"}) for number in range(5)))
     listed = await client.ask("{ contenders { totalCount nodes { id name } } }")
     assert listed["totalCount"] == len(listed["nodes"]) == 7
     assert sorted(int(parse_node_id(node["id"])[1].split("/")[1]) for node in listed["nodes"]) == list(range(7))

@@ -11,8 +11,9 @@ from datastore.dynamo import Table
 from datastore.voting.shards import shard_count
 from server.settings import Settings
 from tests.client import Client
-from tests.engine.test_voting import ADD, BOARD, CREATE, VOID, editor, populated, sound, vote
+from tests.queries import ADD_CONTENDER, BOARD_COUNTS, CREATE_BOARD, VOID_VOTER
 from tests.service import ringside
+from tests.voting import add_contenders, assert_consistent, editor, vote
 
 
 def variables(settings: Settings) -> dict[str, str]:
@@ -25,7 +26,7 @@ def variables(settings: Settings) -> dict[str, str]:
 
 async def test_a_board_is_resharded_while_people_vote(one_client: Client, settings: Settings, one_table: Table) -> None:
     """More shards for more votes, fewer again; every vote before, between and after is summed."""
-    await populated(one_client, "a", "b")
+    await add_contenders(one_client, "a", "b")
     voter = one_client.member("ada")
     for rate, least in ((2000, 16), (1, 1)):
         await vote(voter)
@@ -39,8 +40,8 @@ async def test_a_board_is_resharded_while_people_vote(one_client: Client, settin
         assert now.board.rate == rate
         assert now.board.read_shards >= shards
     await vote(voter)
-    assert await sound(one_client)
-    assert (await one_client.ask(BOARD))["votes"] == 3
+    await assert_consistent(one_client)
+    assert (await one_client.ask(BOARD_COUNTS))["votes"] == 3
 
 
 async def test_an_unknown_board_cannot_be_resharded(one_table: Table, settings: Settings) -> None:
@@ -54,16 +55,16 @@ async def test_an_unknown_board_cannot_be_resharded(one_table: Table, settings: 
 
 async def test_votes_come_out_as_lines(one_client: Client, settings: Settings, tmp_path: Path) -> None:
     """One line a vote, with names and what was said; voided ones say so; one board's alone on request."""
-    await populated(one_client, "a", "b")
-    await editor(one_client).ask(CREATE, input={"slug": "pets", "title": "Pets"})
+    await add_contenders(one_client, "a", "b")
+    await editor(one_client).ask(CREATE_BOARD, input={"slug": "pets", "title": "Pets"})
     for name in ("Cat", "Dog"):
-        await editor(one_client).ask(ADD, input={"name": name, "board": "pets"})
+        await editor(one_client).ask(ADD_CONTENDER, input={"name": name, "board": "pets"})
     ada, bob = one_client.member("ada"), one_client.member("bob")
     left = (await vote(ada, "LEFT"))["ballot"]["left"]["name"]
     await vote(ada, "TIE", board="pets")
     await vote(bob, "SKIP", board="pets")
     await vote(bob, "TIE")
-    await editor(one_client).ask(VOID, input={"voter": "bob"})
+    await editor(one_client).ask(VOID_VOTER, input={"voter": "bob"})
     file = tmp_path / "votes.jsonl"
     written = ringside("export", "votes", "--to", str(file), **variables(settings))
     assert written.returncode == 0, written.stderr

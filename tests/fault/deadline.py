@@ -22,7 +22,8 @@ import httpx
 
 from resolvers.viewer import Role
 from tests.client import Client
-from tests.season import SUBMIT, mutation, predicted
+from tests.queries import SUBMIT_PREDICTION, mutation
+from tests.season import prediction_input
 
 WATCH = "query ($id: ID!) { event(id: $id) { state } }"
 ALL = """
@@ -147,7 +148,7 @@ async def _move(server: Client, event: str, outcome: Race, accepted: int, ends: 
 
 async def _submit(client: Client, event: str, matches: Sequence[str], number: int) -> str:
     digits = [(match, number // TEAMS**place % TEAMS) for place, match in enumerate(matches)]
-    answer = await _answer(client, SUBMIT, input=predicted(event, digits))
+    answer = await _answer(client, SUBMIT_PREDICTION, input=prediction_input(event, digits))
     said = (answer or {}).get("submitPrediction") or {}
     if "prediction" in said:
         return "accepted"

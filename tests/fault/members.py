@@ -14,15 +14,32 @@ from typing import Any, Final
 
 from resolvers.node_ids import node_id
 from tests import season
-from tests.comments import DELETE, EDIT, MODERATE, POST, REPORT
-from tests.engine.test_people import UPDATE
-from tests.engine.test_vocabulary import ADD as ADD_WORDS
-from tests.engine.test_vocabulary import CREATE as CREATE_LIST
-from tests.engine.test_vocabulary import QUIZ, SENTENCE, SUBSCRIBE, UNSUBSCRIBE
-from tests.engine.test_voting import ADD as ADD_CONTENDER
-from tests.engine.test_voting import CAST, DRAW, VOID
 from tests.fault.ledger import SEASON, Ledger, Opinion, Show, Verdict
 from tests.fault.retrying_client import Patient
+from tests.queries import (
+    ADD_CONTENDER,
+    ADD_MATCH,
+    ADD_WORDS,
+    CAST_VOTE,
+    CREATE_EVENT,
+    CREATE_LIST,
+    DELETE_COMMENT,
+    DRAW_MATCHUP,
+    EDIT_COMMENT,
+    LOCK_EVENT,
+    MODERATE_COMMENT,
+    POST_COMMENT,
+    RECORD_QUIZ,
+    RECORD_RESULT,
+    REPORT_COMMENT,
+    SCORE_EVENT,
+    SUBMIT_PREDICTION,
+    SUBSCRIBE,
+    UNSUBSCRIBE,
+    UPDATE_PROFILE,
+    VOID_VOTER,
+    WRITE_SENTENCE,
+)
 
 PRODUCTS: Final = ("p1", "p2")
 LANGUAGES: Final = ("en", "de")
@@ -70,13 +87,13 @@ class Member(Patient):
         self.ledger.acts += 1
 
     async def profile(self, text: str) -> None:
-        if await self.done(UPDATE, name=text):
+        if await self.done(UPDATE_PROFILE, name=text):
             self.ledger.names[self.name] = text
 
     async def vote(self, _: str) -> None:
-        ballot = await self.ask(DRAW)
+        ballot = await self.ask(DRAW_MATCHUP)
         verdict = self.chance.choice(("LEFT", "RIGHT", "TIE", "SKIP"))
-        answer = await self.ask(CAST, token=ballot["token"], verdict=verdict)
+        answer = await self.ask(CAST_VOTE, token=ballot["token"], verdict=verdict)
         assert "code" not in answer, answer
         if verdict != "SKIP":
             left, right = sorted((ballot["left"]["name"], ballot["right"]["name"]))
@@ -88,14 +105,14 @@ class Member(Patient):
             return
         event, matches = self.town.open_event
         picks = {match: self.chance.randrange(2) for match in matches}
-        if await self.done(season.SUBMIT, "LOCKED", **season.predicted(event, list(picks.items()))):
+        if await self.done(SUBMIT_PREDICTION, "LOCKED", **season.prediction_input(event, list(picks.items()))):
             self.ledger.picks[event, self.name] = picks
 
     async def post(self, text: str) -> None:
         product, language = self.chance.choice(PRODUCTS), self.chance.choice(LANGUAGES)
         words = Opinion(product, self.name, language, self.chance.randint(1, 5), text)
         given = {"product": product, "language": language, "rating": words.rating, "body": text}
-        answer = await self.done(POST, **given)
+        answer = await self.done(POST_COMMENT, **given)
         assert answer is not None
         key = answer["comment"]["id"]
         self.ledger.comments[key] = words
@@ -105,7 +122,7 @@ class Member(Patient):
         if not self.own:
             return
         key, rating, language = self.chance.choice(self.own), self.chance.randint(1, 5), self.chance.choice(LANGUAGES)
-        if await self.done(EDIT, "CONFLICT", comment=key, rating=rating, language=language, body=text):
+        if await self.done(EDIT_COMMENT, "CONFLICT", comment=key, rating=rating, language=language, body=text):
             before = self.ledger.comments[key]
             self.ledger.comments[key] = replace(before, rating=rating, language=language, body=text)
 
@@ -113,7 +130,7 @@ class Member(Patient):
         if not self.own:
             return
         key = self.own.pop(self.chance.randrange(len(self.own)))
-        if await self.done(DELETE, "CONFLICT", comment=key):
+        if await self.done(DELETE_COMMENT, "CONFLICT", comment=key):
             self.ledger.forget(key)
 
     async def report(self, text: str) -> None:
@@ -122,19 +139,19 @@ class Member(Patient):
             return
         key = self.chance.choice(unknown)
         self.reported.add(key)
-        if await self.done(REPORT, "NOT_FOUND", "CONFLICT", comment=key, reason=text):
+        if await self.done(REPORT_COMMENT, "NOT_FOUND", "CONFLICT", comment=key, reason=text):
             self.ledger.reports.setdefault(key, []).append(text)
 
     async def quiz(self, _: str) -> None:
         listed, total = self.chance.choice(self.town.lists), self.chance.randint(1, 20)
         correct = self.chance.randint(0, total)
-        if await self.done(QUIZ, "CONFLICT", list=listed, correct=correct, total=total):
+        if await self.done(RECORD_QUIZ, "CONFLICT", list=listed, correct=correct, total=total):
             self.ledger.quizzes.append((self.name, listed, correct, total))
 
     async def sentence(self, text: str) -> None:
         """A new one, or another text for an old one."""
         amended = {"sentence": self.chance.choice(self.written)} if self.written and self.chance.random() < 0.4 else {}
-        if answer := await self.done(SENTENCE, "CONFLICT", text=text, **amended):
+        if answer := await self.done(WRITE_SENTENCE, "CONFLICT", text=text, **amended):
             key = answer["sentence"]["id"]
             assert amended.get("sentence", key) == key
             self.ledger.sentences[key] = (self.name, text)
@@ -185,25 +202,25 @@ class Editor(Patient):
         """An event from its creation to its points; now and then a result was wrong at first."""
         self.number += 1
         made = await self.required(
-            season.CREATE, name=f"Show {self.number}", season=SEASON, startsAt=season.in_hours(24)
+            CREATE_EVENT, name=f"Show {self.number}", season=SEASON, startsAt=season.in_hours(24)
         )
         event, points = made["event"]["id"], {}
         for worth in (10, 25):
             added = await self.required(
-                season.ADD, event=event, name="Singles", points=worth, teams=season.teams("A", "B")
+                ADD_MATCH, event=event, name="Singles", points=worth, teams=season.teams("A", "B")
             )
             points[added["match"]["id"]] = worth
         show = self.ledger.shows[event] = Show(points)
         self.town.open_event = event, list(points)
         await asyncio.sleep(self.chance.uniform(0.5, 1.5))
-        await self.required(season.LOCK, event=event)
+        await self.required(LOCK_EVENT, event=event)
         show.state = "LOCKED"
         for _ in range(self.chance.choice((1, 2))):
             for match in points:
                 winner = self.chance.randrange(2)
-                await self.required(season.RECORD, match=match, outcome="WON", winner=winner)
+                await self.required(RECORD_RESULT, match=match, outcome="WON", winner=winner)
                 show.winners[match] = winner
-            while not await self.done(season.SCORE, "CONFLICT", event=event):
+            while not await self.done(SCORE_EVENT, "CONFLICT", event=event):
                 pass
             show.state = "SCORED"
 
@@ -219,10 +236,10 @@ class Editor(Patient):
     async def moderation(self) -> None:
         for key in self.town.handed_over[-3:]:
             status = self.chance.choice(("PUBLISHED", "REJECTED"))
-            if await self.done(MODERATE, "CONFLICT", comment=key, status=status):
+            if await self.done(MODERATE_COMMENT, "CONFLICT", comment=key, status=status):
                 self.ledger.moderate(key, status)
 
     async def void(self, voter: str) -> None:
         """Takes back all votes of one voter."""
-        await self.required(VOID, voter=node_id("User", voter))
+        await self.required(VOID_VOTER, voter=node_id("User", voter))
         self.ledger.void(voter)

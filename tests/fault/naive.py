@@ -19,11 +19,11 @@ from datastore.voting.votes import counter_updates
 from resolvers.context import utc_now
 from resolvers.node_ids import node_id
 from tests.client import serving
-from tests.engine.test_voting import populated, settled
 from tests.engines import Running
 from tests.fault.all_parts import MEMBERS, SHARE, Aftermath, bad_day, differences
 from tests.fault.ledger import Ledger, Opinion, Verdict
 from tests.fault.members import CONTENDERS, PRODUCTS
+from tests.voting import add_contenders, settle_votes
 
 ACTS = 25
 WALK = b"\x01\x01\x02\x00"
@@ -78,13 +78,13 @@ async def naively(engine: Running, seed: int, share: float = SHARE) -> Aftermath
     """A bad day of the naive design, without a single kill, and what the checker says of it."""
     ledger = Ledger()
     async with bad_day(engine, seed) as day, serving(day.settings) as client:
-        await populated(client, *CONTENDERS)
+        await add_contenders(client, *CONTENDERS)
         async with open_table(day.settings.table, url=day.proxy.url) as table:
             day.proxy.share = share
             async with asyncio.TaskGroup() as busy:
                 for number in range(MEMBERS):
                     chance = Random(f"{day.chance.random()}")
                     busy.create_task(NaiveMember(f"m{number}", table, ledger, chance).live())
-        await settled(client)
+        await settle_votes(client)
         lost, doubled = await differences(day, ledger, [], looks=1)
     return Aftermath(ledger.acts, ledger.kinds(), lost, doubled)

@@ -17,11 +17,12 @@ from datastore.dynamo.declaration import create
 from server.audit.comments import breaches
 from server.commands.comments import import_lines
 from tests.client import Client, serving
-from tests.comments import DELETE, EDIT, PAGE, POST, STATISTICS, post
+from tests.comments import post
 from tests.conftest import settings_for
 from tests.engines import Running
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
+from tests.queries import COMMENT_STATISTICS, COMMENTS_PAGE, DELETE_COMMENT, EDIT_COMMENT, POST_COMMENT
 
 LOST = (Fault.FAILED_AFTER, Fault.RESET_AFTER, Fault.FAILED_BEFORE, Fault.RESET_BEFORE, Fault.CONFLICT)
 
@@ -55,13 +56,13 @@ async def test_a_lost_answer_is_no_second_comment(visitor: Client, proxy: Proxy)
         await post(ada, f"p{product}", rating=1)
         proxy.expect(fault, "TransactWriteItems")
         posted = await post(ada, f"p{product}", rating=5, **given["post"])
-        assert (await visitor.ask(STATISTICS, product=f"p{product}"))["total"] == 2
+        assert (await visitor.ask(COMMENT_STATISTICS, product=f"p{product}"))["total"] == 2
         proxy.expect(fault, "TransactWriteItems")
         change = {"comment": posted["id"], "rating": 2, "language": "de", **given["edit"]}
-        assert (await ada.ask(EDIT, input=change))["comment"]["rating"] == 2
+        assert (await ada.ask(EDIT_COMMENT, input=change))["comment"]["rating"] == 2
         proxy.expect(fault, "TransactWriteItems")
-        assert await ada.ask(DELETE, input={"comment": posted["id"], **given["delete"]}) == {"id": posted["id"]}
-        statistics = await visitor.ask(STATISTICS, product=f"p{product}")
+        assert await ada.ask(DELETE_COMMENT, input={"comment": posted["id"], **given["delete"]}) == {"id": posted["id"]}
+        statistics = await visitor.ask(COMMENT_STATISTICS, product=f"p{product}")
         assert [row["count"] for row in statistics["histogram"]] == [0, 0, 0, 0, 1]
     await visitor.services.close()
     assert await recounted(visitor) == []
@@ -82,7 +83,7 @@ async def test_a_storm_loses_nothing_and_counts_nothing_twice(visitor: Client, p
             if what < 0.5 or not own:
                 body = f"{seed}-{turn}"
                 given = {"product": "9", "language": "en", "rating": source.randint(1, 5), "body": body}
-                answer = await member.ask(POST, input={**given, "idempotencyKey": body})
+                answer = await member.ask(POST_COMMENT, input={**given, "idempotencyKey": body})
                 if "comment" in answer:
                     own.append(answer["comment"]["id"])
                     acknowledged[own[-1]] = given["rating"]
@@ -90,14 +91,14 @@ async def test_a_storm_loses_nothing_and_counts_nothing_twice(visitor: Client, p
                     assert answer["code"] == "UNAVAILABLE"
             elif what < 0.8:
                 id_, rating = source.choice(own), source.randint(1, 5)
-                answer = await member.ask(EDIT, input={"comment": id_, "rating": rating})
+                answer = await member.ask(EDIT_COMMENT, input={"comment": id_, "rating": rating})
                 if "comment" in answer:
                     acknowledged[id_] = rating
                 else:
                     unsure.add(id_)
             else:
                 id_ = own.pop(source.randrange(len(own)))
-                if "id" in await member.ask(DELETE, input={"comment": id_}):
+                if "id" in await member.ask(DELETE_COMMENT, input={"comment": id_}):
                     acknowledged.pop(id_, None)
                 else:
                     unsure.add(id_)
@@ -105,7 +106,7 @@ async def test_a_storm_loses_nothing_and_counts_nothing_twice(visitor: Client, p
     await asyncio.gather(*(write(member, seed) for seed, member in enumerate(members)))
     assert sum(proxy.faults.values()) > 20
     proxy.share = 0
-    page = await visitor.ask(PAGE, product="9", first=100)
+    page = await visitor.ask(COMMENTS_PAGE, product="9", first=100)
     there = {edge["node"]["id"]: edge["node"]["rating"] for edge in page["edges"]}
     for id_, rating in acknowledged.items():
         assert id_ in unsure or there.get(id_) == rating
@@ -135,8 +136,8 @@ async def test_an_interrupted_import_is_repeated_to_exact_counts(visitor: Client
     assert imported.read == 400
     assert await recounted(visitor) == []
     assert await import_lines(visitor.services, io.BytesIO(lines), len(lines)) == Imported(400, 0)
-    totals = [(await visitor.ask(STATISTICS, product=f"p{place}"))["total"] for place in range(3)]
+    totals = [(await visitor.ask(COMMENT_STATISTICS, product=f"p{place}"))["total"] for place in range(3)]
     assert sum(totals) == 400
     assert imported.new <= 400
-    page: dict[str, Any] = await visitor.ask(PAGE, product="p0", ratings=[5], languages=["en"], first=100)
+    page: dict[str, Any] = await visitor.ask(COMMENTS_PAGE, product="p0", ratings=[5], languages=["en"], first=100)
     assert page["totalCount"] == len(page["edges"])

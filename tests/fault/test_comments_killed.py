@@ -15,8 +15,8 @@ from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
 from server.auth.tokens import mint
 from server.settings import Settings
-from tests.comments import DELETE, EDIT, PAGE, POST
 from tests.engines import Running
+from tests.queries import COMMENTS_PAGE, DELETE_COMMENT, EDIT_COMMENT, POST_COMMENT
 from tests.service import Service, ringside, running_service
 
 LIVES = 2
@@ -55,15 +55,21 @@ class Writer:
         key, rating = f"request {self.asked}", self.random.randint(1, 5)
         what = self.random.random()
         if what < 0.4 or not self.own:
-            return POST, {"product": "9", "language": "en", "rating": rating, "body": key, "idempotencyKey": key}
+            return POST_COMMENT, {
+                "product": "9",
+                "language": "en",
+                "rating": rating,
+                "body": key,
+                "idempotencyKey": key,
+            }
         mine = self.random.choice(list(self.own))
         if what < 0.7:
-            return EDIT, {"comment": mine, "rating": rating, "body": key, "idempotencyKey": key}
-        return DELETE, {"comment": mine, "idempotencyKey": key}
+            return EDIT_COMMENT, {"comment": mine, "rating": rating, "body": key, "idempotencyKey": key}
+        return DELETE_COMMENT, {"comment": mine, "idempotencyKey": key}
 
     def _note(self, query: str, given: dict[str, Any], answer: dict[str, Any]) -> None:
         assert "code" not in answer, answer
-        if query is DELETE:
+        if query is DELETE_COMMENT:
             del self.own[answer["id"]]
         else:
             self.own[answer["comment"]["id"]] = given["rating"]
@@ -76,7 +82,7 @@ async def shown(service: Service) -> tuple[dict[str, int], int]:
     async with httpx.AsyncClient(base_url=service.url, timeout=20) as http:
         while True:
             variables = {"product": "9", "first": 100, "after": after}
-            response = await http.post("/graphql", json={"query": PAGE, "variables": variables})
+            response = await http.post("/graphql", json={"query": COMMENTS_PAGE, "variables": variables})
             page = response.json()["data"]["comments"]
             found |= {edge["node"]["id"]: edge["node"]["rating"] for edge in page["edges"]}
             if not page["pageInfo"]["hasNextPage"]:

@@ -24,7 +24,8 @@ from tests.engines import Running
 from tests.fault.deadline import TEAMS, race
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
-from tests.season import LOOK, SCORE, SUBMIT, Editor, in_hours, predicted, submit
+from tests.queries import EVENT_BY_ID, SCORE_EVENT, SUBMIT_PREDICTION
+from tests.season import EventEditor, in_hours, prediction_input, submit
 from tests.service import ROOT, environment
 
 
@@ -50,12 +51,12 @@ async def audited(client: Client) -> list[str]:
 @pytest.mark.parametrize("fault", [Fault.RESET_AFTER, Fault.FAILED_AFTER])
 async def test_a_lost_answer_is_not_a_lost_prediction(bad_client: Client, proxy: Proxy, fault: Fault) -> None:
     """The transaction was applied and its answer lost; the event is locked before the repeat: it was accepted."""
-    editor, ada = Editor(bad_client), bad_client.member("ada")
+    editor, ada = EventEditor(bad_client), bad_client.member("ada")
     event, [match] = await editor.card(10)
     await submit(ada, event, [(match, 0)])
     proxy.expect(fault, "TransactWriteItems")
     proxy.expect(Fault.RESET_BEFORE, "TransactWriteItems")
-    submitting = asyncio.create_task(ada.ask(SUBMIT, input=predicted(event, [(match, 1)])))
+    submitting = asyncio.create_task(ada.ask(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 1)])))
     await asyncio.sleep(0)
     assert (await submitting)["prediction"]["picks"][0]["team"] == 1
     proxy.expect(fault, "TransactWriteItems")
@@ -66,7 +67,7 @@ async def test_a_lost_answer_is_not_a_lost_prediction(bad_client: Client, proxy:
 
 async def test_a_prediction_applied_before_a_lock_is_acknowledged_after_it(bad_client: Client) -> None:
     """Applied, unanswered, then locked by somebody else: the repeat meets a closed gate, and reads its own back."""
-    editor, ada = Editor(bad_client), bad_client.member("ada")
+    editor, ada = EventEditor(bad_client), bad_client.member("ada")
     event, [match] = await editor.card(10)
     table = bad_client.services.table
     original = table.client.transact_write_items
@@ -85,14 +86,14 @@ async def test_a_prediction_applied_before_a_lock_is_acknowledged_after_it(bad_c
     table.client.transact_write_items = lose_one_answer
     accepted = await submit(ada, event, [(match, 1)])
     assert accepted["picks"][0]["team"] == 1
-    seen = await bad_client.ask(LOOK, id=event)
+    seen = await bad_client.ask(EVENT_BY_ID, id=event)
     assert (seen["state"], seen["matches"][0]["pickCounts"]) == ("LOCKED", [0, 1])
-    assert await ada.code(SUBMIT, input=predicted(event, [(match, 0)])) == "LOCKED"
+    assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 0)])) == "LOCKED"
 
 
 async def test_a_repeat_that_comes_too_late_is_refused(bad_client: Client, proxy: Proxy) -> None:
     """Throttled until the start has passed: the time of each attempt counts, not that of the first."""
-    editor, ada = Editor(bad_client), bad_client.member("ada")
+    editor, ada = EventEditor(bad_client), bad_client.member("ada")
     event, [match] = await editor.card(10, starts=in_hours(1))
     services: Services = bad_client.services
     start = datetime.now(UTC)
@@ -108,8 +109,8 @@ async def test_a_repeat_that_comes_too_late_is_refused(bad_client: Client, proxy
         return await original(**request)
 
     services.table.client.transact_write_items = throttle_once
-    assert await ada.code(SUBMIT, input=predicted(event, [(match, 1)])) == "LOCKED"
-    assert (await ada.ask(LOOK, id=event))["viewerPrediction"] is None
+    assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 1)])) == "LOCKED"
+    assert (await ada.ask(EVENT_BY_ID, id=event))["viewerPrediction"] is None
     assert proxy.requests["TransactWriteItems"] > 0
 
 
@@ -125,7 +126,7 @@ async def test_nobody_is_late_and_nobody_missing(
     async with serving(through) as fast, serving(through) as slow:
         fast.services.clock = lambda: datetime.now(UTC) + timedelta(seconds=0.25)
         slow.services.clock = lambda: datetime.now(UTC) - timedelta(seconds=0.25)
-        editor = Editor(bad_client)
+        editor = EventEditor(bad_client)
         event = (await editor.event())["id"]
         names = [str(number) for number in range(TEAMS)]
         matches = [(await editor.match(event, *names))["id"] for _ in range(3)]
@@ -187,10 +188,10 @@ async def test_scoring_goes_on_in_bad_weather(bad_client: Client, proxy: Proxy) 
     event, matches = crowd.locked_event("2026")
     await crowd.plant(bad_client.services.table, event, matches, 120)
     proxy.share = 0.2
-    editor = Editor(bad_client)
+    editor = EventEditor(bad_client)
     given = {"event": node_id("Event", event.id)}
     async with asyncio.timeout(60):
-        while "predictionsScored" not in await editor.client.ask(SCORE, input=given):
+        while "predictionsScored" not in await editor.client.ask(SCORE_EVENT, input=given):
             await asyncio.sleep(0.1)
     proxy.share = 0.0
     assert await crowd.wrong(bad_client.services.table, event, matches) == 0

@@ -17,11 +17,9 @@ from resolvers.viewer import Role
 from server.audit import breaches
 from tests.client import Client, serving
 from tests.conftest import settings_for
-from tests.engine.test_vocabulary import ADD, CREATE, SUBSCRIBE, UNSUBSCRIBE
-from tests.engine.test_vocabulary import QUIZ as RECORD
-from tests.engine.test_vocabulary import SENTENCE as WRITE
 from tests.engines import Running
 from tests.fault.proxy import Proxy
+from tests.queries import ADD_WORDS, CREATE_LIST, RECORD_QUIZ, SUBSCRIBE, UNSUBSCRIBE, WRITE_SENTENCE
 
 MEMBERS, STEPS = 5, 24
 
@@ -59,16 +57,16 @@ class Learner:
     async def quiz(self, text: str) -> None:
         given = {"list": self.random.choice(self.lists), "correct": 1, "total": 2}
         self.quizzes += 1
-        self.quizzes_acknowledged += await self.done(RECORD, given, text)
+        self.quizzes_acknowledged += await self.done(RECORD_QUIZ, given, text)
 
     async def sentence(self, text: str) -> None:
-        if await self.done(WRITE, {"text": text}, text):
+        if await self.done(WRITE_SENTENCE, {"text": text}, text):
             self.acknowledged.add(text)
 
     async def words(self, text: str) -> None:
         count = self.random.choice((2, 120))
         batch = [{"simplified": f"{text}-{number}", "definition": "x"} for number in range(count)]
-        if await self.done(ADD, {"list": self.random.choice(self.lists), "words": batch}, text):
+        if await self.done(ADD_WORDS, {"list": self.random.choice(self.lists), "words": batch}, text):
             self.acknowledged.add(f"{text}-{count - 1}")
 
     async def subscription(self, text: str) -> None:
@@ -93,7 +91,7 @@ async def test_a_bad_day_loses_and_doubles_nothing(one_table: Table, default_eng
         settings = settings_for(Running("proxy", proxy.url), one_table.name)
         async with serving(settings) as client:
             editor = client.member("eve", Role.EDITOR)
-            made = [await editor.ask(CREATE, input={"name": f"L{number}", "public": True}) for number in range(2)]
+            made = [await editor.ask(CREATE_LIST, input={"name": f"L{number}", "public": True}) for number in range(2)]
             lists = [one["list"]["id"] for one in made]
             learners = [
                 Learner(f"m{number}", client.member(f"m{number}", Role.EDITOR), lists, seed)

@@ -26,12 +26,13 @@ from server.auth.tokens import mint
 from server.settings import Settings
 from tests.client import serving
 from tests.conftest import SECRET, settings_for
-from tests.engine.test_voting import CAST, DRAW, populated
 from tests.engines import Running
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
 from tests.fault.retrying_client import Patient
+from tests.queries import CAST_VOTE, DRAW_MATCHUP
 from tests.service import started
+from tests.voting import add_contenders
 
 VERDICTS = ("LEFT", "RIGHT", "TIE", "SKIP")
 
@@ -55,9 +56,9 @@ class Voter(Patient):
     async def votes(self, times: int) -> None:
         async with self:
             for _ in range(times):
-                ballot = await self.ask(DRAW)
+                ballot = await self.ask(DRAW_MATCHUP)
                 verdict = self.chance.choice(VERDICTS)
-                answer = await self.ask(CAST, token=ballot["token"], verdict=verdict)
+                answer = await self.ask(CAST_VOTE, token=ballot["token"], verdict=verdict)
                 assert "code" not in answer, answer
                 if verdict != "SKIP":
                     pair = frozenset((ballot["left"]["name"], ballot["right"]["name"]))
@@ -108,17 +109,17 @@ async def test_nothing_is_lost_and_nothing_doubled_by_faults(
         tables(proxy, default_engine, table_name) as (shaky, table),
         serving(settings_for(Running("proxy", proxy.url), table_name)) as client,
     ):
-        await populated(client, "a", "b", "c", "d", "e")
+        await add_contenders(client, "a", "b", "c", "d", "e")
         proxy.share = 0.2
         chance, told = Random(seed), list[Acknowledged]()
 
         async def voter(number: int) -> None:
             member = client.member(f"v{number}")
             for _ in range(5):
-                ballot = await member.ask(DRAW)
+                ballot = await member.ask(DRAW_MATCHUP)
                 verdict = chance.choice(VERDICTS[:3])
                 answers = await asyncio.gather(
-                    *(member.ask(CAST, token=ballot["token"], verdict=verdict) for _ in range(2))
+                    *(member.ask(CAST_VOTE, token=ballot["token"], verdict=verdict) for _ in range(2))
                 )
                 assert answers[0]["winner"] == answers[1]["winner"]
                 pair = frozenset((ballot["left"]["name"], ballot["right"]["name"]))
@@ -143,7 +144,7 @@ async def test_killed_processes_lose_no_vote(default_engine: Running, table_name
     async with open_table(table_name, url=default_engine.url) as table:
         await create(table)
         async with serving(settings_for(default_engine, table_name)) as client:
-            await populated(client, "a", "b", "c", "d", "e", "f")
+            await add_contenders(client, "a", "b", "c", "d", "e", "f")
         settings = Settings(dynamodb_url=default_engine.url, secrets=(variables["RINGSIDE_SECRETS"],))
         with ExitStack() as stack:
             services = [await started(variables, stack) for _ in range(2)]
@@ -169,11 +170,11 @@ async def test_a_vote_without_an_answer_leaves_a_mark(default_engine: Running, t
     async with Proxy(default_engine.url) as proxy, tables(proxy, default_engine, table_name) as (shaky, table):
         settings = settings_for(Running("proxy", proxy.url), table_name, request_timeout=2.0)
         async with serving(settings) as client:
-            await populated(client, "a", "b")
-            ballot = await client.ask(DRAW)
+            await add_contenders(client, "a", "b")
+            ballot = await client.ask(DRAW_MATCHUP)
             for _ in range(100):
                 proxy.expect(Fault.FAILED_AFTER, "TransactWriteItems")
-            assert await client.code(CAST, token=ballot["token"], verdict="LEFT") == "UNAVAILABLE"
+            assert await client.code(CAST_VOTE, token=ballot["token"], verdict="LEFT") == "UNAVAILABLE"
             proxy._expected.clear()
             async with asyncio.timeout(20):
                 while (await client.answer("{ board { votes } }"))["data"] != {"board": {"votes": 1}}:
@@ -181,7 +182,7 @@ async def test_a_vote_without_an_answer_leaves_a_mark(default_engine: Running, t
             now = await voting.read_board_with_marks(table, "main", consistent=True)
             assert now is not None
             assert len(now.dirty_marks) == 1
-            assert (await client.ask(CAST, token=ballot["token"], verdict="LEFT"))["winner"] == ballot["left"]
+            assert (await client.ask(CAST_VOTE, token=ballot["token"], verdict="LEFT"))["winner"] == ballot["left"]
         assert sum((await counted(table)).values()) == 1
         assert await breaches_of(shaky) == []
 
@@ -214,7 +215,7 @@ async def test_the_naive_design_is_found_out(default_engine: Running, table_name
         tables(proxy, default_engine, table_name) as (shaky, table),
     ):
         async with serving(settings_for(default_engine, table_name)) as client:
-            await populated(client, "a", "b")
+            await add_contenders(client, "a", "b")
         proxy.share = 0.2
         for number in range(20):
             vote = Vote(f"v{number}", "main", 1, 0, 1, PairVerdict.LOW_WINS, utc_now(), b"\x01\x01\x02\x00")

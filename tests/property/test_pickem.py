@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from datastore.pickem.histograms import Histogram
 from server.audit import pickem as audit
 from tests.client import Client
-from tests.season import LOOK, Editor, submit
+from tests.queries import EVENT_BY_ID
+from tests.season import EventEditor, submit
 
 USERS = ("ada", "bob", "cleo", "dan", "eve")
 OUTCOMES = ("WON", "WON", "WON", "DRAWN", "NO_CONTEST", "CANCELLED")
@@ -54,7 +55,7 @@ async def test_standings_are_the_plain_sums(
     one_client: Client, season: list[Show], decisions: list[tuple[int, int, str, int, bool]]
 ) -> None:
     """Points, correct picks, events played and ranks, of the season and of each event."""
-    editor = Editor(one_client, f"S{next(_seasons)}")
+    editor = EventEditor(one_client, f"S{next(_seasons)}")
     cards = [await editor.card(*show.points) for show in season]
     for show, (event, matches) in zip(season, cards, strict=True):
         show.picks = {
@@ -79,7 +80,7 @@ async def test_standings_are_the_plain_sums(
     assert [breach async for breach in audit.breaches(one_client.services)] == []
 
 
-async def _equal_sums(editor: Editor, season: list[Show]) -> None:
+async def _equal_sums(editor: EventEditor, season: list[Show]) -> None:
     sums: dict[str, list[int]] = {}
     for show in season:
         for user in show.picks:
@@ -97,7 +98,7 @@ async def _equal_sums(editor: Editor, season: list[Show]) -> None:
 
 
 async def _equal_event(client: Client, show: Show, event: str) -> None:
-    seen = await client.ask(LOOK, id=event)
+    seen = await client.ask(EVENT_BY_ID, id=event)
     rows = seen["predictions"]["nodes"]
     worth = {user.title(): show.worth(user) for user in show.picks}
     assert {row["user"]["name"]: (row["points"], row["correct"]) for row in rows} == worth

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import Any
 
 import botocore.session
 import orjson
@@ -20,15 +20,14 @@ from yarl import URL
 from datastore.dynamo.transport.connections import Response
 from datastore.dynamo.transport.direct_client import ErrorParser, parse_answer
 from datastore.dynamo.transport.signing import Endpoint, Signer, request_body
+from tests.property.attributes import TEXT, Attributes, nested
 
 MODEL = botocore.session.get_session().get_service_model("dynamodb")
-TEXT = some.text(some.characters(exclude_categories=["Cs"]), max_size=20)
 NUMBER = some.one_of(
     some.integers(-(10**37), 10**37).map(str), some.floats(allow_nan=False, allow_infinity=False).map(repr)
 )
 # Names that could be taken for types, if anybody looked at names alone.
 NAME = some.one_of(TEXT.filter(bool), some.sampled_from(["B", "BS", "S", "M", "L", "Items", "pk"]))
-Attributes: TypeAlias = some.SearchStrategy[dict[str, Any]]
 FLAT: Attributes = some.one_of(
     some.builds(lambda value: {"S": value}, TEXT),
     some.builds(lambda value: {"N": value}, NUMBER),
@@ -39,16 +38,6 @@ FLAT: Attributes = some.one_of(
     some.builds(lambda values: {"SS": values}, some.lists(TEXT, min_size=1, max_size=3)),
     some.builds(lambda values: {"NS": values}, some.lists(NUMBER, min_size=1, max_size=3)),
 )
-
-
-def nested(flat: Attributes, names: some.SearchStrategy[str]) -> Attributes:
-    """Such attributes, and lists and maps of them, two deep."""
-    inner = flat
-    for _ in range(2):
-        lists = some.lists(inner, max_size=3).map(lambda values: {"L": values})
-        maps = some.dictionaries(names, inner, max_size=3).map(lambda values: {"M": values})
-        inner = some.one_of(flat, lists, maps)
-    return inner
 
 
 ATTRIBUTE = nested(FLAT, NAME)

@@ -1,0 +1,42 @@
+"""Helpers for the tests of voting: contenders, votes, and the consistency of a board."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from resolvers.viewer import Role
+from resolvers.voting.board_cache import BoardCache
+from server.audit.voting import breaches
+from tests.client import Client
+from tests.queries import ADD_CONTENDER, CAST_VOTE, DRAW_MATCHUP
+
+
+def editor(client: Client) -> Client:
+    return client.member("editor", Role.EDITOR)
+
+
+async def add_contenders(client: Client, *names: str, board: str = "main") -> list[str]:
+    """Adds contenders one after the other; returns their ids."""
+    answers = [await editor(client).ask(ADD_CONTENDER, input={"name": name, "board": board}) for name in names]
+    return [answer["contender"]["id"] for answer in answers]
+
+
+async def settle_votes(client: Client, board: str = "main") -> None:
+    """Settles at once instead of within two seconds."""
+    await client.services.get(BoardCache).tide(board).settle_anew()
+
+
+async def assert_consistent(client: Client, board: str = "main") -> None:
+    await settle_votes(client, board)
+    assert [breach async for breach in breaches(client.services)] == []
+
+
+async def vote(client: Client, verdict: str = "LEFT", board: str = "main") -> dict[str, Any]:
+    """Draws a pair and votes on it; returns the answer with the ballot."""
+    ballot = await client.ask(DRAW_MATCHUP, board=board)
+    answer: dict[str, Any] = await client.ask(CAST_VOTE, token=ballot["token"], verdict=verdict)
+    return {**answer, "ballot": ballot}
+
+
+def pair_names(ballot: dict[str, Any]) -> frozenset[str]:
+    return frozenset((ballot["left"]["name"], ballot["right"]["name"]))

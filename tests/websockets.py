@@ -1,0 +1,36 @@
+"""A graphql-transport-ws client for the running service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection, connect
+
+from tests.service import Service
+
+PROTOCOL = "graphql-transport-ws"
+
+
+@asynccontextmanager
+async def open_socket(service: Service, **more: Any) -> AsyncIterator[ClientConnection]:
+    address = service.url.replace("http", "ws") + "/graphql"
+    async with connect(address, subprotocols=[PROTOCOL], **more) as connection:  # type: ignore[list-item]
+        yield connection
+
+
+async def send(connection: ClientConnection, *messages: Any) -> None:
+    for message in messages:
+        await connection.send(message if isinstance(message, str) else json.dumps(message))
+
+
+async def receive(connection: ClientConnection) -> dict[str, Any]:
+    message: dict[str, Any] = json.loads(await connection.recv())
+    return message
+
+
+async def wait_until_closed(connection: ClientConnection) -> None:
+    while True:
+        await connection.recv()
