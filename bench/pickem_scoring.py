@@ -21,7 +21,7 @@ import psutil
 
 from bench.bulk import load
 from datastore.dynamo import Table, open_table
-from datastore.pickem.events import Event, Match
+from datastore.pickem import Event, Match
 from resolvers.context import Services
 from resolvers.node_ids import node_id
 from server.audit import pickem as audit

@@ -20,7 +20,7 @@ from bench.bulk import load
 from datastore.dynamo import metered
 from datastore.dynamo.writes import Put
 from datastore.people import PROFILE, Profile
-from datastore.pickem.standings import STANDING, Share, Standing, recount
+from datastore.pickem import STANDING, Share, Standing, recount_season
 from resolvers.node_ids import node_id
 from server.engine import beside
 from server.settings import Settings
@@ -105,7 +105,7 @@ async def main() -> None:
             async with serving(settings) as client:
                 began, cpu = time.monotonic(), time.process_time()
                 with metered() as spent:
-                    histogram = await recount(client.services.table, SEASON)
+                    histogram = await recount_season(client.services.table, SEASON)
                 print(
                     f"counted {histogram.total} in {time.monotonic() - began:.0f} s, "
                     f"{time.process_time() - cpu:.0f} s CPU, {spent.calls} calls; "

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import strawberry
 
-from datastore.pickem import events as event_store
+from datastore import pickem as pickem_store
 from resolvers.pickem import events as event_resolvers  # a class with a field `events` does not see a module `events`
 from resolvers.pickem import predictions as prediction_resolvers
 from resolvers.pickem import rules, scoring, views
@@ -19,8 +19,8 @@ from schema.mutations import mutation
 from schema.subscriptions import subscription
 from schema.types import Node, enum, record_type
 
-EventState = event_store.EventState
-MatchOutcome = event_store.MatchOutcome
+EventState = pickem_store.EventState
+MatchOutcome = pickem_store.MatchOutcome
 
 enum(
     EventState,
@@ -40,14 +40,14 @@ enum(
 )
 
 
-@record_type(event_store.Team, "One side of a match.")
+@record_type(pickem_store.Team, "One side of a match.")
 class Team:
     name: str | None = described("The team's name.")
     members: list[str] = described("The team's members, at least one.")
     champion: bool = described("Whether the team defends a championship.")
 
 
-@record_type(event_store.Result, "How a match ended.")
+@record_type(pickem_store.Result, "How a match ended.")
 class MatchResult:
     outcome: MatchOutcome = described("The kind of ending.")
     winner: int | None = described("The position of the winning team, from 0; null unless a team won.")
@@ -93,7 +93,7 @@ class Prediction(Node):
 PredictionConnection = connection(Prediction, "A page of predictions.", edge="A prediction in a list.")
 
 
-@record_type(event_store.Event, "An evening of matches to predict.")
+@record_type(pickem_store.Event, "An evening of matches to predict.")
 class Event(Node):
     slug: str = described("Day and name in a form for URLs. It changes with them; only the id is permanent.")
     name: str = described("Its name.")

@@ -11,22 +11,24 @@ from random import Random
 from datastore.dynamo import Table
 from datastore.dynamo.writes import Put
 from datastore.people import SHARDS, shard_of
-from datastore.pickem.events import (
+from datastore.pickem import (
     EVENT,
     GATE,
     MATCH,
+    PREDICTION,
+    RANKING_SHARDS,
+    STANDING,
     Event,
     EventState,
     Gate,
     GateState,
     Match,
     MatchOutcome,
+    Prediction,
     Result,
     Team,
-    picked,
+    pick_counter,
 )
-from datastore.pickem.predictions import PREDICTION, RANKING_SHARDS, Prediction
-from datastore.pickem.standings import STANDING
 from resolvers.pickem import rules
 from resolvers.pickem.season_files import derived_id
 
@@ -75,7 +77,7 @@ def puts(event: Event, matches: Sequence[Match], size: int) -> Iterator[Put]:
     for one in predictions(event, size):
         counted = counts[shard_of(one.user)]
         counted["predictions"] += 1
-        counted.update(picked(match, team) for match, team in one.picks.items())
+        counted.update(pick_counter(match, team) for match, team in one.picks.items())
         yield PREDICTION.put(one)
     for shard, counted in enumerate(counts):
         passed = counted.pop("predictions", 0)
@@ -115,7 +117,7 @@ async def wrong_standings(table: Table, event: Event, matches: Sequence[Match], 
     won = rules.winners(event, {match.id: match for match in matches})
     fresh = {one.user: rules.score(one.picks, won) for one in predictions(event, size)}
     right = 0
-    for lane in range(RANKING_SHARDS):
-        async for one in table.iterate(STANDING.on("gsi2", season=event.season, lane=lane), at_once=500):
+    for shard in range(RANKING_SHARDS):
+        async for one in table.iterate(STANDING.on("gsi2", season=event.season, ranking_shard=shard), at_once=500):
             right += fresh.get(one.user) == rules.Score(one.points, one.correct)
     return size - right

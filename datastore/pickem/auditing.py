@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 GATE_NUMBERS = range(SHARDS)
-"""The gates that every event has."""
+"""The numbers of every event's gates."""
 
 
 async def all_predictions(table: Table, event: str) -> AsyncIterator[Prediction]:
-    """The predictions for an event, shard after shard."""
+    """The predictions for an event, shard by shard; consistent reads."""
     for shard in range(SHARDS):
         async for prediction in table.iterate(PREDICTION.on(event=event, shard=shard), consistent=True, at_once=500):
             yield prediction
@@ -32,5 +32,5 @@ def all_standings(table: Table) -> AsyncIterator[Standing]:
 async def listed_standings(table: Table, season: str) -> AsyncIterator[tuple[int, Standing]]:
     """Every standing in the ranking of a season, with the shard of the ranking that lists it."""
     for shard in range(RANKING_SHARDS):
-        async for standing in table.iterate(STANDING.on("gsi2", season=season, lane=shard), at_once=500):
+        async for standing in table.iterate(STANDING.on("gsi2", season=season, ranking_shard=shard), at_once=500):
             yield shard, standing

@@ -1,7 +1,7 @@
-"""How many have how many points: enough to know anybody's rank among a million without reading them.
+"""How many members have how many points: enough to know any member's rank without reading a million items.
 
-A histogram is packed into parts of some hundred kilobytes, none of which ever changes: a newer one is another revision
-beside it, and whoever publishes says which one counts.
+A histogram is packed into parts of some hundred kilobytes. Parts never change: a new histogram is a new revision, and
+another record (`Season.published`, `Event.scored`) says which revision counts.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import Annotated
 
 import orjson
 
 from datastore.dynamo import Table
+from datastore.dynamo.attributes import StoredAs
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 
@@ -23,7 +25,7 @@ _PART_BYTES = 300_000
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Scores, lowest first, and how many have at most each of them."""
+    """Scores, lowest first, and how many members have at most each of them."""
 
     scores: tuple[int, ...] = ()
     up_to: tuple[int, ...] = ()
@@ -38,13 +40,13 @@ class Histogram:
         return self.up_to[-1] if self.up_to else 0
 
     def rank(self, score: int) -> int:
-        """One more than have a higher score."""
-        place = bisect_left(self.scores, score + 1)
-        return 1 + self.total - (self.up_to[place - 1] if place else 0)
+        """One more than the number of members with a higher score."""
+        index = bisect_left(self.scores, score + 1)
+        return 1 + self.total - (self.up_to[index - 1] if index else 0)
 
     def pack(self) -> bytes:
         """Differences are small numbers, which compress well."""
-        return zlib.compress(orjson.dumps([_steps(self.scores), _steps(self.up_to)]))
+        return zlib.compress(orjson.dumps([_differences(self.scores), _differences(self.up_to)]))
 
     @classmethod
     def unpack(cls, packed: bytes) -> Histogram:
@@ -52,40 +54,44 @@ class Histogram:
         return cls(tuple(accumulate(scores)), tuple(accumulate(up_to)))
 
 
-def _steps(numbers: tuple[int, ...]) -> list[int]:
+def _differences(numbers: tuple[int, ...]) -> list[int]:
     return [*numbers[:1], *(later - earlier for earlier, later in pairwise(numbers))]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class HistogramPart:
     """A piece of one revision of a histogram."""
 
     scope: str
     revision: int
     number: int
-    of: int
+    part_count: Annotated[int, StoredAs("of")]
     data: bytes
 
 
-PART = Entity(Part, Key("HISTOGRAM#{scope}", "{revision:010d}#{number:03d}"))
+HISTOGRAM_PART = Entity(HistogramPart, Key("HISTOGRAM#{scope}", "{revision:010d}#{number:03d}"))
 
 
-async def store(table: Table, scope: str, revision: int, histogram: Histogram) -> None:
+async def store_histogram(table: Table, scope: str, revision: int, histogram: Histogram) -> None:
     packed = histogram.pack()
     pieces = [packed[start : start + _PART_BYTES] for start in range(0, len(packed), _PART_BYTES)]
     for number, piece in enumerate(pieces):
-        await table.write(PART.put(Part(scope, revision, number, len(pieces), piece)))
+        await table.write(HISTOGRAM_PART.put(HistogramPart(scope, revision, number, len(pieces), piece)))
 
 
-async def stored(table: Table, scope: str, revision: int) -> Histogram | None:
-    """A revision, or None when it is gone: a newer one counts by now."""
-    parts = [part async for part in table.iterate(PART.on(scope=scope, revision=revision), consistent=True)]
-    if not parts or len(parts) != parts[0].of:
+async def read_histogram(table: Table, scope: str, revision: int) -> Histogram | None:
+    """A revision, or None if it was deleted after a newer one was published."""
+    parts = [part async for part in table.iterate(HISTOGRAM_PART.on(scope=scope, revision=revision), consistent=True)]
+    if not parts or len(parts) != parts[0].part_count:
         return None
     return Histogram.unpack(b"".join(part.data for part in parts))
 
 
-async def drop(table: Table, scope: str, below: int) -> None:
-    """Removes the revisions below one."""
-    old = [part async for part in table.iterate(PART.on(scope=scope), consistent=True) if part.revision < below]
-    await table.write_many(PART.delete(PART.place_of(part)) for part in old)
+async def delete_older_histograms(table: Table, scope: str, revision: int) -> None:
+    """Delete the revisions before this one."""
+    old = [
+        part
+        async for part in table.iterate(HISTOGRAM_PART.on(scope=scope), consistent=True)
+        if part.revision < revision
+    ]
+    await table.write_many(HISTOGRAM_PART.delete(HISTOGRAM_PART.place_of(part)) for part in old)

@@ -1,8 +1,7 @@
-"""Predictions: each passes an open gate in the transaction that stores it.
+"""Predictions: the transaction that stores one checks that a gate is open.
 
-The gate's condition is the deadline: open, and its lock ahead by this process's clock at the moment of each attempt.
-The same write counts the picks at the gate, so the counts per team are exact the moment the event is locked and cost
-no item of their own.
+The gate's condition is the deadline: the gate is open, and its lock is ahead by this process's clock at each attempt.
+The same write counts the picks at the gate, so the counts per team are exact as soon as the event is locked.
 """
 
 from __future__ import annotations
@@ -20,17 +19,18 @@ from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.merge import share_of
 from datastore.people import SHARDS, shard_of
-from datastore.pickem.events import GATE, Clock, Event, GateState, later, picked
+from datastore.pickem.events import Clock, Event, in_future
+from datastore.pickem.gates import GATE, GateState, pick_counter
 from datastore.receipts import Once
 
 RANKING_SHARDS = 4
-"""Partitions of a ranking. Every page reads each, so there are few: four take some 4,000 writes a second on DynamoDB,
-more than several scorers make."""
+"""Partitions of a ranking. Every page reads all of them, so there are few. On DynamoDB, four take about 4,000 writes a
+second, more than several scorers make."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One member's picks for one event: the team's place by match. `token` is the request that wrote it."""
+    """One member's picks for one event: the index of a team by match. `token` names the request that wrote it."""
 
     event: str
     user: str
@@ -53,7 +53,7 @@ class Prediction:
         return shard_of(self.user)
 
     @property
-    def lane(self) -> int:
+    def ranking_shard(self) -> int:
         return self.shard % RANKING_SHARDS
 
     @property
@@ -66,64 +66,66 @@ PREDICTION = Entity(
     Key("EVENT#{event}#{shard:02d}", "USER#{user}"),
     gsi1=Key("USER#{user}", "PREDICTION#{starts_at}#{event}"),
     gsi2=Key(
-        "EVENT#{event}#RANKED#{lane}", "{points:best_first}#{correct:best_first}#{joined_at}#{user}", when="is_scored"
+        "EVENT#{event}#RANKED#{ranking_shard}",
+        "{points:best_first}#{correct:best_first}#{joined_at}#{user}",
+        when="is_scored",
     ),
 )
 
 
-async def prediction(table: Table, event: str, user: str) -> Prediction | None:
+async def read_prediction(table: Table, event: str, user: str) -> Prediction | None:
     return await table.get(PREDICTION.at(event=event, shard=shard_of(user), user=user), consistent=True)
 
 
-async def submit(
+async def submit_prediction(
     table: Table, new: Prediction, before: Prediction | None, event: Event, clock: Clock, once: Once, answer: Any
 ) -> bool:
-    """Stores a prediction in place of an earlier one. False: the gate or the earlier prediction is not as expected.
+    """Store a prediction in place of an earlier one. False if the gate is closed or the earlier prediction has changed.
 
-    False is never said of what was stored: after a lost answer the own prediction is read back first.
+    An attempt whose answer was lost may have stored it: the prediction is read back before False is returned.
     """
-    changes = _changes(before.picks if before else {}, new.picks)
+    changes = _counter_changes(before.picks if before else {}, new.picks)
     if before is None:
         changes["predictions"] = 1
-    passing = where(state=GateState.OPEN) & later("lock_at", clock) & less("card", event.version + 1)
-    place = GATE.at(event=event.id, number=new.shard)
-    gate = GATE.change(place, add=changes, when=passing) if changes else GATE.check(place, passing)
+    is_open = where(state=GateState.OPEN) & in_future("lock_at", clock) & less("card", event.version + 1)
+    key = GATE.at(event=event.id, number=new.shard)
+    gate = GATE.change(key, add=changes, when=is_open) if changes else GATE.check(key, is_open)
     unchanged = absent() if before is None else where(version=before.version)
     try:
         await once.transact(table, answer, PREDICTION.put(new, when=unchanged), gate)
     except ConditionFailed:
-        stored = await prediction(table, new.event, new.user)
+        stored = await read_prediction(table, new.event, new.user)
         return stored is not None and stored.token == new.token
     return True
 
 
-def _changes(old: Mapping[str, int], new: Mapping[str, int]) -> dict[str, int]:
+def _counter_changes(old: Mapping[str, int], new: Mapping[str, int]) -> dict[str, int]:
     changes: Counter[str] = Counter()
-    changes.update(picked(match, team) for match, team in new.items())
-    changes.subtract(picked(match, team) for match, team in old.items())
+    changes.update(pick_counter(match, team) for match, team in new.items())
+    changes.subtract(pick_counter(match, team) for match, team in old.items())
     return {name: number for name, number in changes.items() if number}
 
 
-async def predictions_to_score(table: Table, event: str, by: int) -> AsyncIterator[list[Prediction]]:
-    """All predictions of an event, up to `by` at a time, as they are now.
+async def predictions_to_score(table: Table, event: str, at_once: int) -> AsyncIterator[list[Prediction]]:
+    """All predictions of an event, up to `at_once` at a time; consistent reads.
 
-    Shards come in a random order, so that several scorers seldom meet.
+    Shards come in random order, so that several scorers seldom work on the same one.
     """
     for shard in sample(range(SHARDS), SHARDS):
         rest = PREDICTION.on(event=event, shard=shard)
         while True:
-            found = await table.query(rest, limit=by, consistent=True)
-            if found.items:
-                yield list(found.records)
-            if found.last is None:
+            batch = await table.query(rest, limit=at_once, consistent=True)
+            if batch.items:
+                yield list(batch.records)
+            if batch.last is None:
                 break
-            rest = rest.past(found.last)
+            rest = rest.past(batch.last)
 
 
-async def predictions_of_event(table: Table, event: Event, window: Window) -> Page[Prediction]:
-    """Best first once they are scored; in the order of the members' ids until then."""
+async def read_event_predictions(table: Table, event: Event, window: Window) -> Page[Prediction]:
+    """Best first once they are scored; until then in the order of the members' ids."""
     if event.scored is not None:
-        ranked = [PREDICTION.on("gsi2", event=event.id, lane=lane) for lane in range(RANKING_SHARDS)]
+        ranked = [PREDICTION.on("gsi2", event=event.id, ranking_shard=shard) for shard in range(RANKING_SHARDS)]
         request = window.open(f"predictions:{event.id}:ranked")
         return await table.page(ranked, request, limit=share_of(request.wanted, RANKING_SHARDS))
     shards = [PREDICTION.on(event=event.id, shard=shard) for shard in range(SHARDS)]
@@ -131,10 +133,10 @@ async def predictions_of_event(table: Table, event: Event, window: Window) -> Pa
     return await table.page(shards, request, limit=share_of(request.wanted, SHARDS), consistent=True)
 
 
-async def predictions_of_user(table: Table, user: str, request: PageRequest) -> Page[Prediction]:
+async def read_member_predictions(table: Table, user: str, request: PageRequest) -> Page[Prediction]:
     """Newest event first."""
     return await table.page([PREDICTION.on("gsi1", user=user).newest_first()], request)
 
 
-def predictions_of_user_request(user: str, window: Window) -> PageRequest:
+def member_predictions_request(user: str, window: Window) -> PageRequest:
     return window.open(f"predictions of:{user}")

@@ -1,4 +1,4 @@
-"""Seeding: an event with its matches and predictions in bulk, counted as if each prediction had been submitted."""
+"""Seeding: writes an event with its matches and predictions in bulk, counted as if each had been submitted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from datastore.dynamo.writes import Put
 from datastore.people import SHARDS
-from datastore.pickem.events import EVENT, GATE, MATCH, Event, Gate, Match, gate_state, picked
+from datastore.pickem.events import EVENT, MATCH, Event, Match, gate_state
+from datastore.pickem.gates import GATE, Gate, pick_counter
 from datastore.pickem.predictions import PREDICTION, Prediction
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def seed_event(table: Table, event: Event, matches: Sequence[Match], predictions: Iterable[Prediction]) -> None:
-    """Repeatable: the same records are written again."""
+    """Write an event with its matches and predictions. Seeding it again writes the same records."""
     await table.write_many(event_items(event, matches, predictions))
 
 
@@ -25,11 +26,18 @@ def event_items(event: Event, matches: Sequence[Match], predictions: Iterable[Pr
     yield EVENT.put(event)
     yield from map(MATCH.put, matches)
     counts: list[Counter[str]] = [Counter() for _ in range(SHARDS)]
-    passed = [0] * SHARDS
+    predicted = [0] * SHARDS
     for prediction in predictions:
-        passed[prediction.shard] += 1
-        counts[prediction.shard].update(picked(match, team) for match, team in prediction.picks.items())
+        predicted[prediction.shard] += 1
+        counts[prediction.shard].update(pick_counter(match, team) for match, team in prediction.picks.items())
         yield PREDICTION.put(prediction)
     for shard, counted in enumerate(counts):
-        gate = Gate(event.id, shard, gate_state(event), event.starts_at, 0, passed[shard], dict(counted))
+        gate = Gate(
+            event=event.id,
+            number=shard,
+            state=gate_state(event),
+            lock_at=event.starts_at,
+            predictions=predicted[shard],
+            picked=dict(counted),
+        )
         yield GATE.put(gate)

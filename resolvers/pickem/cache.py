@@ -10,13 +10,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
+from datastore import pickem as pickem_store
 from datastore.dynamo import SingleFlight, shared_context
 from datastore.ids import is_ulid
-from datastore.pickem import events as event_store
-from datastore.pickem import histograms, standings
-from datastore.pickem.events import Event, Match, VersionConflict
-from datastore.pickem.histograms import Histogram
-from datastore.pickem.standings import MemberPage, Season
+from datastore.pickem import Event, Histogram, Match, MemberPage, Season, VersionConflict
 from datastore.receipts import Once
 from datastore.refusals import Unavailable
 from resolvers.context import Context, Services
@@ -60,7 +57,7 @@ class Pickem:
 
     async def _read_events(self, ids: Sequence[str]) -> Mapping[str, Event | Exception]:
         return await self.locked(
-            await event_store.events_by_id(self._house.table, [id_ for id_ in ids if is_ulid(id_)])
+            await pickem_store.read_events(self._house.table, [id_ for id_ in ids if is_ulid(id_)])
         )
 
     async def locked(self, events: Mapping[str, Event]) -> Mapping[str, Event | Exception]:
@@ -76,9 +73,9 @@ class Pickem:
         while current is not None and current.is_due(now := self._house.clock()):
             try:
                 after = current.locked(now)
-                await event_store.change_event(self._house.table, current, after, unasked(now), after)
+                await pickem_store.change_event(self._house.table, current, after, unasked(now), after)
             except VersionConflict:
-                current = (await event_store.events_by_id(self._house.table, [event.id])).get(event.id)
+                current = (await pickem_store.read_events(self._house.table, [event.id])).get(event.id)
             else:
                 return after
         return current
@@ -95,14 +92,14 @@ class Pickem:
     async def _read_cards(
         self, keys: Sequence[tuple[str, int]]
     ) -> Mapping[tuple[str, int], Mapping[str, Match] | Exception]:
-        return await read_each(keys, lambda key: event_store.matches_of(self._house.table, key[0]))
+        return await read_each(keys, lambda key: pickem_store.read_matches(self._house.table, key[0]))
 
     async def _read_picked(self, events: Sequence[str]) -> Mapping[str, Mapping[str, int] | Exception]:
         return await read_each(events, self._read_pick_counts)
 
     async def _read_pick_counts(self, event: str) -> Mapping[str, int]:
         sums: dict[str, int] = {}
-        for gate in await event_store.gates_of(self._house.table, event):
+        for gate in await pickem_store.read_gates(self._house.table, event):
             for name, number in gate.picked.items():
                 sums[name] = sums.get(name, 0) + number
         return sums
@@ -126,18 +123,18 @@ class Pickem:
         raise Unavailable(retry_after=1.0)
 
     async def _read_seasons(self, names: Sequence[str]) -> Mapping[str, Season]:
-        return await standings.seasons_by_name(self._house.table, names)
+        return await pickem_store.read_seasons(self._house.table, names)
 
     async def _read_event_histograms(
         self, keys: Sequence[tuple[str, int]]
     ) -> Mapping[tuple[str, int], Histogram | Exception]:
         table = self._house.table
-        return await read_each(keys, lambda key: histograms.stored(table, event_scope(key[0]), key[1]))
+        return await read_each(keys, lambda key: pickem_store.read_histogram(table, event_scope(key[0]), key[1]))
 
     async def _read_season_histograms(
         self, keys: Sequence[tuple[str, int]]
     ) -> Mapping[tuple[str, int], Histogram | Exception]:
-        return await read_each(keys, lambda key: standings.histogram_of_season(self._house.table, *key))
+        return await read_each(keys, lambda key: pickem_store.read_season_histogram(self._house.table, *key))
 
     # ── members ──
 
@@ -153,8 +150,8 @@ class Pickem:
 
     async def _read_member_page(self, user: str, sizes: Sequence[int]) -> MemberPage:
         if not sizes:
-            return MemberPage(await standings.standings_of_user(self._house.table, user), ())
-        return await standings.member_page(self._house.table, user, max(sizes))
+            return MemberPage(await pickem_store.read_member_standings(self._house.table, user), ())
+        return await pickem_store.read_member_page(self._house.table, user, max(sizes))
 
 
 def event_scope(event: str) -> str:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, TypeVar
 
+from datastore import pickem as pickem_store
 from datastore.dynamo import Page
-from datastore.pickem import events as event_store
-from datastore.pickem.events import Event, EventState, Locked, Match, MatchOutcome, VersionConflict
+from datastore.pickem import Event, EventState, Locked, Match, MatchOutcome, VersionConflict
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from resolvers.context import BothWaysWindow, Context, NodeOf
 from resolvers.pickem import rules
@@ -36,7 +36,7 @@ async def event(ctx: Context, /, *, id: EventId) -> Event | None:  # noqa: A002 
 async def events(ctx: Context, /, *, state: EventState | None = None, window: BothWaysWindow) -> Page[Event]:
     """Newest first."""
     scope = f"events:{state.value if state else ''}"
-    page = await event_store.event_page(ctx.table, state, window, ctx.now(), scope)
+    page = await pickem_store.read_events_page(ctx.table, state, window, ctx.now(), scope)
     locked = await pickem_cache(ctx).locked({event.id: event for event in page.nodes})
     return page.map([_event_or_error(locked[event.id]) for event in page.nodes])
 
@@ -67,7 +67,7 @@ async def pick_counts(ctx: Context, match_view: MatchView, /) -> list[int] | Non
     if not match_view.revealed:
         return None
     picked = await pickem_cache(ctx).picked.load(match_view.event) or {}
-    return [picked.get(event_store.picked(match_view.id, team), 0) for team in range(len(match_view.teams))]
+    return [picked.get(pickem_store.pick_counter(match_view.id, team), 0) for team in range(len(match_view.teams))]
 
 
 async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncIterator[Event]:
@@ -101,7 +101,7 @@ async def create_event(ctx: Context, /, *, name: str, season: str, starts_at: da
         created_at=now,
     )
     event = made.locked(now) if made.is_due(now) else made
-    await event_store.create_event(ctx.table, event, (), ctx.once)
+    await pickem_store.create_event(ctx.table, event, (), ctx.once)
     return event
 
 
@@ -127,7 +127,7 @@ async def update_event(
             after = replace(after, state=EventState.LOCKED, locked_at=now)
         moves = before.state is EventState.UPCOMING and after.starts_at != before.starts_at
         clock = ctx.services.clock if moves else None
-        await event_store.change_event(ctx.table, before, after, ctx.once, after, clock=clock)
+        await pickem_store.change_event(ctx.table, before, after, ctx.once, after, clock=clock)
         return after
 
     return await _decided(ctx, event, change)
@@ -162,7 +162,7 @@ async def lock_event(ctx: Context, /, *, event: EventId) -> Event:
             message = "This event is cancelled."
             raise Conflict(message, path=("input", "event"))
         after = before.locked(ctx.now())
-        await event_store.change_event(ctx.table, before, after, ctx.once, after)
+        await pickem_store.change_event(ctx.table, before, after, ctx.once, after)
         return after
 
     return await _decided(ctx, event, change)
@@ -224,7 +224,7 @@ async def add_match(
         matches = {**await pickem_cache(ctx).card(before), match.id: match}
         after = before.changed(card=_ordered((*before.card, match.id), matches))
         answer = MatchAndEvent(match_view(after, match), after)
-        await event_store.put_match(ctx.table, _card_change(ctx, before, after, answer), match)
+        await pickem_store.put_match(ctx.table, _card_change(ctx, before, after, answer), match)
         return answer
 
     return await _decided(ctx, event, change)
@@ -261,9 +261,9 @@ async def update_match(
         answer = match_view(after, new)
         card_change = _card_change(ctx, before, after, answer)
         if gone := range(len(new.teams), len(old.teams)):
-            await event_store.put_match_with_fewer_teams(ctx.table, card_change, new, gone)
+            await pickem_store.put_match_with_fewer_teams(ctx.table, card_change, new, gone)
         else:
-            await event_store.put_match(ctx.table, card_change, new)
+            await pickem_store.put_match(ctx.table, card_change, new)
         return answer
 
     return await _decided(ctx, event_id, change, "match")
@@ -279,7 +279,7 @@ async def remove_match(ctx: Context, /, *, match: MatchId) -> Event:
         old = _on_card(before, matches, match_id)
         _require_upcoming(before)
         after = before.changed(card=tuple(other for other in before.card if other != match_id))
-        await event_store.remove_match(ctx.table, _card_change(ctx, before, after, after), old)
+        await pickem_store.remove_match(ctx.table, _card_change(ctx, before, after, after), old)
         return after
 
     return await _decided(ctx, event_id, change, "match")
@@ -297,7 +297,7 @@ async def reorder_matches(ctx: Context, /, *, event: EventId, matches: list[Matc
             message = f"Name each of the card's {len(before.card)} matches exactly once."
             raise InvalidInput(message, path=("input", "matches"))
         after = before.changed(card=_ordered(tuple(ids), await pickem_cache(ctx).card(before)))
-        await event_store.reorder_card(ctx.table, _card_change(ctx, before, after, after))
+        await pickem_store.reorder_card(ctx.table, _card_change(ctx, before, after, after))
         return after
 
     return await _decided(ctx, event, change)
@@ -321,7 +321,7 @@ async def record_result(
         results = {**before.results, match_id: result}
         after = before.changed(results=results, generation=before.generation + 1)
         answer = match_view(after, found)
-        await event_store.change_event(ctx.table, before, after, ctx.once, answer)
+        await pickem_store.change_event(ctx.table, before, after, ctx.once, answer)
         return answer
 
     return await _decided(ctx, event_id, change, "match")
@@ -345,5 +345,5 @@ def _ordered(card: tuple[str, ...], matches: Mapping[str, Match]) -> tuple[str, 
     return rules.in_order(card, (match.id for match in matches.values() if match.preshow))
 
 
-def _card_change(ctx: Context, before: Event, after: Event, answer: object) -> event_store.CardChange:
-    return event_store.CardChange(before, after, ctx.once, answer, ctx.services.clock)
+def _card_change(ctx: Context, before: Event, after: Event, answer: object) -> pickem_store.CardChange:
+    return pickem_store.CardChange(before, after, ctx.once, answer, ctx.services.clock)

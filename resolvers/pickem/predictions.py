@@ -11,11 +11,10 @@ from datetime import datetime
 from typing import Annotated
 
 from datastore import people as people_store
+from datastore import pickem as pickem_store
 from datastore.dynamo import Page, Window
 from datastore.people import Profile
-from datastore.pickem import predictions as prediction_store
-from datastore.pickem.events import Event, EventState, Locked
-from datastore.pickem.predictions import Prediction
+from datastore.pickem import Event, EventState, Locked, Prediction
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from resolvers.context import AnyId, Context, NodeOf
 from resolvers.loading.batched import batched
@@ -44,13 +43,13 @@ async def viewer_prediction(ctx: Context, event: Event, /) -> PredictionView | N
     """The viewer's own, at any time."""
     if not ctx.viewer.is_member:
         return None
-    found = await prediction_store.prediction(ctx.table, event.id, ctx.viewer.id)
+    found = await pickem_store.read_prediction(ctx.table, event.id, ctx.viewer.id)
     return PredictionView(found, event) if found else None
 
 
 async def event_predictions(ctx: Context, event: Event, /, *, window: Window) -> Page[PredictionView]:
     """Best first once the event is scored; in the order of the members' ids until then."""
-    page = await prediction_store.predictions_of_event(ctx.table, event, window)
+    page = await pickem_store.read_event_predictions(ctx.table, event, window)
     return page.map([PredictionView(found, event) for found in page.nodes])
 
 
@@ -64,12 +63,12 @@ async def predictions(ctx: Context, /, *, event: EventId, window: Window) -> Pag
 
 async def user_predictions(ctx: Context, profile: Profile, /, *, window: Window) -> Page[PredictionView]:
     """A member's predictions, newest event first; the first page shares its read with the member's standings."""
-    request = prediction_store.predictions_of_user_request(profile.user, window)
+    request = pickem_store.member_predictions_request(profile.user, window)
     if request.forward and request.position is None:
         loaded = await pickem_cache(ctx).members.load((profile.user, request.wanted))
         page = Page.cut(loaded.predictions if loaded else (), request)
     else:
-        page = await prediction_store.predictions_of_user(ctx.table, profile.user, request)
+        page = await pickem_store.read_member_predictions(ctx.table, profile.user, request)
     return page.map(await _entries(ctx, page.nodes))
 
 
@@ -89,7 +88,7 @@ async def prediction_by_key(ctx: Context, key: str) -> PredictionView | None:
     event = await load_event(ctx, event_id)
     if event is None:
         return None
-    found = await prediction_store.prediction(ctx.table, event.id, user)
+    found = await pickem_store.read_prediction(ctx.table, event.id, user)
     return PredictionView(found, event) if found else None
 
 
@@ -141,7 +140,7 @@ async def submit_prediction(ctx: Context, /, *, event: EventId, picks: list[Pick
     for _ in range(ATTEMPTS):
         # The event first: if its time has come its gates are closed now, and no lost attempt of ours can pass later.
         found = await _required(ctx, event)
-        before = await prediction_store.prediction(ctx.table, event, member.id)
+        before = await pickem_store.read_prediction(ctx.table, event, member.id)
         if before is not None and before.token == token:
             return PredictionView(before, found)
         _require_open(found)
@@ -156,7 +155,7 @@ async def submit_prediction(ctx: Context, /, *, event: EventId, picks: list[Pick
             version=before.version + 1 if before else 1,
         )
         answer = PredictionView(new, found)
-        if await prediction_store.submit(ctx.table, new, before, found, ctx.services.clock, ctx.once, answer):
+        if await pickem_store.submit_prediction(ctx.table, new, before, found, ctx.services.clock, ctx.once, answer):
             return answer
     raise Conflict
 

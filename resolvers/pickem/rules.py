@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from datastore.pickem.events import Event, Match, MatchOutcome, Result, Team
+from datastore.pickem import Event, Match, MatchOutcome, Result, Team
 from datastore.refusals import InvalidInput
 
 LONGEST_NAME = 200

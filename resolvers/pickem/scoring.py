@@ -19,12 +19,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated
 
+from datastore import pickem as pickem_store
 from datastore.dynamo import SingleFlight, Table, remaining, shared_context
-from datastore.pickem import events as event_store
-from datastore.pickem import histograms, standings
-from datastore.pickem.events import Event, EventState, VersionConflict
-from datastore.pickem.histograms import Histogram
-from datastore.pickem.predictions import Prediction, predictions_to_score
+from datastore.pickem import Event, EventState, Histogram, Prediction, VersionConflict, predictions_to_score
 from datastore.refusals import Conflict, NotFound, Unavailable
 from resolvers.context import Context, NodeOf, Services
 from resolvers.pickem import rules
@@ -117,16 +114,16 @@ async def _score_generation(services: Services, event: Event, progress: Progress
     table = services.table
     if event.begun is None:
         begun = event.changed(begun=event.generation)
-        await event_store.change_event(table, event, begun, unasked(services.clock()), begun)
+        await pickem_store.change_event(table, event, begun, unasked(services.clock()), begun)
         event = begun
-    gates = await event_store.gates_of(table, event.id)
+    gates = await pickem_store.read_gates(table, event.id)
     progress.done, progress.total = 0, sum(gate.predictions for gate in gates)
-    walk = _Walk(table, event, rules.winners(event, await event_store.matches_of(table, event.id)), progress)
+    walk = _Walk(table, event, rules.winners(event, await pickem_store.read_matches(table, event.id)), progress)
     async for some in predictions_to_score(table, event.id, AT_ONCE):
         await walk.score(some)
     histogram = Histogram.of(walk.counts)
-    await histograms.store(table, event_scope(event.id), event.generation, histogram)
-    await standings.recount(table, event.season)
+    await pickem_store.store_histogram(table, event_scope(event.id), event.generation, histogram)
+    await pickem_store.recount_season(table, event.season)
     return await _finished(services, event, histogram.total)
 
 
@@ -138,11 +135,11 @@ async def _finished(services: Services, scored: Event, predictions: int) -> Scor
             return Scored(event, predictions)
         after = event.changed(state=EventState.SCORED, scored=event.generation, predictions=predictions)
         try:
-            await event_store.change_event(services.table, event, after, unasked(services.clock()), after)
+            await pickem_store.change_event(services.table, event, after, unasked(services.clock()), after)
         except VersionConflict:  # renamed, or finished by another scorer
             event = await services.get(Pickem).events.load(event.id)
         else:
-            await histograms.drop(services.table, event_scope(event.id), after.generation)
+            await pickem_store.delete_older_histograms(services.table, event_scope(event.id), after.generation)
             return Scored(after, predictions)
     raise VersionConflict
 
@@ -178,10 +175,10 @@ class _Walk:
     async def _credit(self, todo: Sequence[Prediction]) -> None:
         if not todo:
             return
-        known = await standings.standings_by_user(self.table, self.event.season, [one.user for one in todo])
+        known = await pickem_store.read_standings(self.table, self.event.season, [one.user for one in todo])
 
         async def both_steps(one: Prediction) -> None:
-            await standings.credit(self.table, known.get(one.user), one, self.event.season)
-            await standings.mark(self.table, one)
+            await pickem_store.credit_standing(self.table, known.get(one.user), one, self.event.season)
+            await pickem_store.finish_prediction(self.table, one)
 
         await asyncio.gather(*(both_steps(one) for one in todo))

@@ -21,7 +21,7 @@ from ulid import ULID
 
 from datastore.dynamo import iso
 from datastore.ids import is_ulid
-from datastore.pickem.events import Event, Match, MatchOutcome, Result
+from datastore.pickem import Event, Match, MatchOutcome, Result
 from datastore.refusals import InvalidInput
 from resolvers.pickem import rules
 

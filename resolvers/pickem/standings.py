@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 
+from datastore import pickem as pickem_store
 from datastore.dynamo import Page, Window
 from datastore.people import Profile
-from datastore.pickem import standings as standing_store
 from datastore.refusals import InvalidInput
 from resolvers.context import Context
 from resolvers.loading.batched import batched
@@ -24,7 +24,7 @@ async def standings(ctx: Context, /, *, season: str, window: Window) -> Page[Sta
     """By points, then by correct picks, then who joined first. The same points share a rank."""
     name = _season(season)
     page, (about, histogram) = await asyncio.gather(
-        standing_store.standings_page(ctx.table, name, window), pickem_cache(ctx).season_ranks(name)
+        pickem_store.read_standings_page(ctx.table, name, window), pickem_cache(ctx).season_ranks(name)
     )
     return page.map([standing_view(one, histogram) for one in page.nodes]).counted(about.members)
 
@@ -41,7 +41,7 @@ async def user_standings(ctx: Context, profile: Profile, /) -> list[StandingView
 async def user_standing(ctx: Context, profile: Profile, /, *, season: str) -> StandingView | None:
     name = _season(season)
     found, (_, histogram) = await asyncio.gather(
-        standing_store.standing(ctx.table, profile.user, name), pickem_cache(ctx).season_ranks(name)
+        pickem_store.read_standing(ctx.table, profile.user, name), pickem_cache(ctx).season_ranks(name)
     )
     return standing_view(found, histogram) if found else None
 
@@ -64,7 +64,7 @@ async def standings_changed(
     window = Window(size, services.seal)
 
     async def look() -> list[StandingView]:
-        page = await standing_store.standings_page(services.table, name, window)
+        page = await pickem_store.read_standings_page(services.table, name, window)
         _, histogram = await kept.season_ranks(name)
         return [standing_view(one, histogram) for one in page.nodes]
 

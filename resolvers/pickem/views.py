@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from datetime import datetime
 
-from datastore.pickem.events import Event, Match, Result
-from datastore.pickem.histograms import Histogram
-from datastore.pickem.predictions import Prediction
-from datastore.pickem.standings import Standing
+from datastore.pickem import Event, Histogram, Match, Prediction, Result, Standing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,22 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import timedelta
 
-from datastore.pickem import standings as standings_store
+from datastore import pickem as pickem_store
+from datastore.pickem import (
+    Event,
+    Gate,
+    Histogram,
+    Match,
+    Prediction,
+    Share,
+    Standing,
+    all_events,
+    gate_state,
+    pick_counter,
+    read_gates,
+    read_matches,
+)
 from datastore.pickem.auditing import GATE_NUMBERS, all_predictions, all_standings, listed_standings
-from datastore.pickem.events import Event, Gate, Match, all_events, gate_state, gates_of, matches_of, picked
-from datastore.pickem.histograms import Histogram
-from datastore.pickem.predictions import Prediction
-from datastore.pickem.standings import Share, Standing
 from resolvers.context import Services
 from resolvers.pickem import rules
 
@@ -33,8 +43,8 @@ async def breaches(services: Services) -> AsyncIterator[str]:
 
 async def _event_breaches(services: Services, event: Event, shares: Counter[str]) -> AsyncIterator[str]:
     """Also counts the scored predictions of each season in `shares`."""
-    gates = {gate.number: gate for gate in await gates_of(services.table, event.id)}
-    matches = await matches_of(services.table, event.id)
+    gates = {gate.number: gate for gate in await read_gates(services.table, event.id)}
+    matches = await read_matches(services.table, event.id)
     for breach in _gate_breaches(event, gates):
         yield breach
     if missing := set(event.card) ^ set(matches):
@@ -63,7 +73,7 @@ def _gate_breaches(event: Event, gates: Mapping[int, Gate]) -> Iterator[str]:
 def _counts(prediction: Prediction) -> Iterator[str]:
     yield "predictions"
     for match, team in prediction.picks.items():
-        yield picked(match, team)
+        yield pick_counter(match, team)
 
 
 def _difference(gate: Gate, counted: Counter[str]) -> str:
@@ -89,7 +99,7 @@ def _prediction_breaches(event: Event, prediction: Prediction, matches: Mapping[
 async def _share_breach(services: Services, event: Event, prediction: Prediction) -> str | None:
     if not prediction.is_scored:
         return None
-    standing = await standings_store.standing(services.table, prediction.user, event.season)
+    standing = await pickem_store.read_standing(services.table, prediction.user, event.season)
     share = standing.shares.get(event.id) if standing else None
     if share != Share(prediction.generation, prediction.points or 0, prediction.correct or 0):
         return f"the standing has {share} for {prediction.points} points of generation {prediction.generation}"
@@ -123,8 +133,8 @@ async def _season_breaches(services: Services, season: str, counts: Counter[int]
     listed = 0
     async for shard, standing in listed_standings(services.table, season):
         listed += 1
-        if standing.lane != shard:
-            yield f"{standing.user} is listed in shard {shard} of the ranking instead of {standing.lane}"
+        if standing.ranking_shard != shard:
+            yield f"{standing.user} is listed in shard {shard} of the ranking instead of {standing.ranking_shard}"
     if listed != counts.total():
         yield f"{counts.total()} standings, {listed} listed"
     histogram = await _published_histogram(services, season)
@@ -138,7 +148,7 @@ async def _season_breaches(services: Services, season: str, counts: Counter[int]
 
 
 async def _published_histogram(services: Services, season: str) -> Histogram | None:
-    seasons = await standings_store.seasons_by_name(services.table, [season])
+    seasons = await pickem_store.read_seasons(services.table, [season])
     if season not in seasons:
         return None
-    return await standings_store.histogram_of_season(services.table, season, seasons[season].published)
+    return await pickem_store.read_season_histogram(services.table, season, seasons[season].published)

@@ -12,7 +12,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from datastore.ids import is_ulid
-from datastore.pickem.events import VersionConflict, all_events, create_event, matches_of
+from datastore.pickem import VersionConflict, all_events, create_event, read_matches
 from datastore.refusals import InvalidInput, Refusal
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
@@ -110,7 +110,7 @@ def export_events(
 async def _cards(services: Services, season: str | None) -> AsyncIterator[Card]:
     async for event in all_events(services.table):
         if season in (None, event.season):
-            matches = await matches_of(services.table, event.id)
+            matches = await read_matches(services.table, event.id)
             yield Card(event, tuple(matches.values()))
 
 

@@ -9,8 +9,7 @@ from random import Random
 
 from datastore import people as people_store
 from datastore.people import Profile
-from datastore.pickem.events import Event, EventState, Match, MatchOutcome, Result, Team
-from datastore.pickem.predictions import Prediction
+from datastore.pickem import Event, EventState, Match, MatchOutcome, Prediction, Result, Team
 from datastore.pickem.seeding import seed_event
 from resolvers.context import Services
 from resolvers.pickem.rules import in_order

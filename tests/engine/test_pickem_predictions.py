@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from datastore.pickem.events import gates_of
+from datastore.pickem import read_gates
 from resolvers.node_ids import parse_node_key
 from server.settings import Settings
 from tests.client import Client, serving
@@ -146,7 +146,7 @@ async def test_a_slow_clock_lets_nobody_in_after_anybody_has_looked(one_client: 
         assert (await ada.ask(EVENT_BY_ID, id=event))["state"] == "LOCKED"
         assert await late.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 1)])) == "LOCKED"
         assert (await slow.ask(EVENT_BY_ID, id=event))["state"] == "LOCKED"
-        gates = await gates_of(slow.services.table, parse_node_key("Event", event))
+        gates = await read_gates(slow.services.table, parse_node_key("Event", event))
         assert {gate.state for gate in gates} == {"closed"}
         mover = EventEditor(slow)
         assert await mover.client.code(UPDATE_EVENT, input={"event": event, "startsAt": in_hours(9)}) == "LOCKED"

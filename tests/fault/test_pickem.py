@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from datastore.dynamo import Table
-from datastore.pickem.events import EVENT
+from datastore.pickem import EVENT
 from resolvers.context import Services
 from resolvers.node_ids import node_id
 from server.audit import pickem as audit

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from datastore.dynamo.merge import share_of
-from datastore.pickem.events import Event, Match, MatchOutcome, Result, Team, slug_of
-from datastore.pickem.histograms import Histogram
+from datastore.pickem import Event, Histogram, Match, MatchOutcome, Result, Team, slugify
 from datastore.refusals import InvalidInput
 from resolvers.pickem import rules
 from resolvers.pickem.season_files import BadSeasonFile, cards_from, season_document
@@ -72,7 +71,7 @@ def test_the_pre_show_comes_first() -> None:
 )
 def test_a_slug_fits_an_address(name: str, slug: str) -> None:
     """Letters and digits of any script in lower case, the rest hyphens, never empty."""
-    assert slug_of(name) == slug
+    assert slugify(name) == slug
 
 
 def test_a_histogram_knows_every_rank() -> None:
