@@ -250,6 +250,10 @@ class BoardSettler:
             _log.warning("a board could not be settled; trying again", board=self._slug, reason=str(error))
             self._changed = True
             return False
+        except Exception:  # noqa: BLE001 - a fault must not end the settling of later votes
+            _log.exception("a board could not be settled; trying again", board=self._slug)
+            self._changed = True
+            return False
         if roster is None:
             return True
         self._standings.settled(roster, self._roster)

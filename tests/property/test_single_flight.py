@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -142,6 +143,24 @@ async def test_work_is_charged_to_the_request_that_began_it() -> None:
 
     with metered() as spent, deadline(1):
         assert await flights.run("a", meter) is spent
+
+
+async def test_an_error_that_nobody_waited_for_is_reported() -> None:
+    """By the event loop, as that of any task; one that somebody waited for is theirs alone."""
+    flights: SingleFlight[str, None] = SingleFlight(shared_context)
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context["exception"]))
+
+    async def work() -> None:
+        await turns(2)
+        raise Failed(0)
+
+    flights.begin("unheard", work)
+    with pytest.raises(Failed):
+        await flights.run("heard", work)
+    await turns(2)
+    gc.collect()
+    assert [type(error) for error in reported] == [Failed]
 
 
 async def test_closing_ends_all_work_and_those_who_wait_for_it() -> None:

@@ -48,7 +48,7 @@ class SingleFlight(Generic[K, T]):
         return waiter
 
     def begin(self, key: K, factory: Callable[[], Awaitable[T]]) -> None:
-        """The same without waiting. An error is then nobody's: the work itself must report it."""
+        """The same without waiting. If nobody else waits either, the event loop reports an error."""
         self._work(key, factory)
 
     def _work(self, key: K, factory: Callable[[], Awaitable[T]]) -> _Work:
@@ -63,7 +63,9 @@ class SingleFlight(Generic[K, T]):
     async def _carry_out(self, key: K, work: _Work, factory: Callable[[], Awaitable[T]]) -> None:
         try:
             result = await factory()
-        except Exception as error:  # noqa: BLE001 - it is raised where the result is waited for
+        except Exception as error:
+            if not work.waiting:
+                raise
             for waiter in work.waiting:
                 if not waiter.done():
                     waiter.set_exception(error)
