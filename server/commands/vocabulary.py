@@ -29,7 +29,7 @@ def daily(
         float, typer.Option(min=1, help="Seconds after which another run's unfinished email is sent by this one.")
     ] = CLAIM_LIFETIME.total_seconds(),
 ) -> None:
-    """Draws every list's word of a date and mails it to every subscriber, once however often it runs.
+    """Draws every list's daily word and emails it to each subscriber. Safe to run again.
 
     Without RINGSIDE_SMTP_URL the emails go to the log. Exit code 1 if an email or a list failed: run it again.
     """
@@ -94,7 +94,7 @@ def words(
     level: Annotated[int | None, typer.Option(min=0, max=100, help="The level of a list that is created.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write the rows that were skipped to this CSV file.")] = None,
 ) -> None:
-    """Adds the words of a CSV file to a public list, which is created if there is none of that name.
+    """Adds the words of a CSV file to a public list, which is created if it does not exist.
 
     Words that the list has already are not added again. Exit code 1 if invalid rows were skipped.
     """

@@ -27,7 +27,7 @@ def reshard(
         int, typer.Option(min=1, max=100_000, help="The rate of votes to prepare for.")
     ] = voting_store.DEFAULT_RATE,
 ) -> None:
-    """Spreads a board's counters over as many shards as a rate of votes needs. Safe while people vote."""
+    """Sets the number of shards of a board's counters for a rate of votes. Safe while people vote."""
     shards = run_with_services(lambda services: _reshard(services.table, slug, votes_per_second))
     out.print(f"Votes on {slug} are counted in {shards} shard{'s' if shards > 1 else ''} from now on.")
 
