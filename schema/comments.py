@@ -8,7 +8,7 @@ import strawberry
 
 from datastore import comments as comments_store
 from datastore.comments.counts import Leader
-from resolvers.comments import counts, pages
+from resolvers.comments import arrivals, counts, leaders, moderation, pages, writing
 from schema.connections import connection
 from schema.fields import described, field
 from schema.lazy import LazyUser
@@ -40,9 +40,9 @@ class Comment(Node):
     edited_at: datetime | None = described("When its author or a moderator last changed it.")
     status: CommentStatus = described("Whether it is visible to everyone.")
     viewer_can_edit: bool = field(pages.viewer_can_edit, "Whether the viewer may edit and delete it.")
-    moderation_note: str | None = field(pages.note, "A moderator's note; for its author and moderators.")
+    moderation_note: str | None = field(moderation.note, "A moderator's note; for its author and moderators.")
     report_reasons: list[str] | None = field(
-        pages.report_reasons, "The reasons given by members who reported it; for moderators."
+        moderation.report_reasons, "The reasons given by members who reported it; for moderators."
     )
 
 
@@ -86,7 +86,7 @@ class CommentStatistics:
 class ProductStanding:
     product: strawberry.ID = described("The product's id.")
     five_stars: int = described("The number of five-star comments; at most two seconds old.")
-    statistics: CommentStatistics = field(counts.leader_statistics, "Exact statistics of all its comments.")
+    statistics: CommentStatistics = field(leaders.leader_statistics, "Exact statistics of all its comments.")
 
 
 ProductConnection = connection(
@@ -116,10 +116,10 @@ class CommentsQuery:
         language="Count comments in this language only.",
     )
     top_products: ProductConnection = field(
-        counts.top_products, "Products by their number of five-star comments, most first."
+        leaders.top_products, "Products by their number of five-star comments, most first."
     )
     moderation_queue: ModerationConnection = field(
-        pages.moderation_queue,
+        moderation.moderation_queue,
         "Comments waiting for a moderator, oldest first. For moderators.",
         status="Held comments of this status; with PUBLISHED, visible ones that members have reported.",
     )
@@ -156,7 +156,7 @@ class CommentModerated:
 @strawberry.type
 class CommentsMutation:
     post_comment = mutation(
-        pages.post_comment,
+        writing.post_comment,
         "Posts a comment on a product.",
         CommentPosted,
         input_description="A new comment.",
@@ -168,7 +168,7 @@ class CommentsMutation:
         body="The comment, 1 to 10,000 characters.",
     )
     edit_comment = mutation(
-        pages.edit_comment,
+        writing.edit_comment,
         "Edits a comment. For its author and moderators.",
         CommentEdited,
         input_description="Changes to a comment. Omitted fields stay as they are; null clears the title.",
@@ -180,7 +180,7 @@ class CommentsMutation:
         body="A new text, 1 to 10,000 characters.",
     )
     delete_comment = mutation(
-        pages.delete_comment,
+        writing.delete_comment,
         "Deletes a comment. For its author and moderators.",
         CommentDeleted,
         input_description="A comment to delete.",
@@ -188,7 +188,7 @@ class CommentsMutation:
         comment="The comment's id.",
     )
     report_comment = mutation(
-        pages.report_comment,
+        moderation.report_comment,
         "Reports a comment to the moderators.",
         CommentReported,
         input_description="A comment to report to the moderators.",
@@ -197,7 +197,7 @@ class CommentsMutation:
         reason="What is wrong with it, 1 to 500 characters.",
     )
     moderate_comment = mutation(
-        pages.moderate_comment,
+        moderation.moderate_comment,
         "Decides about a comment. For moderators.",
         CommentModerated,
         input_description="A moderator's decision.",
@@ -211,7 +211,7 @@ class CommentsMutation:
 @strawberry.type
 class CommentsSubscription:
     comment_posted: Comment = subscription(
-        pages.comment_posted,
+        arrivals.comment_posted,
         "Comments on a product as they become visible, each within about two seconds. To miss none after a disconnect, "
         "resume with the last event's id (Server-Sent Events clients send it automatically) or with the id of the last "
         "comment received.",

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 ULID_LENGTH = 26
 ARRIVALS_KEPT = timedelta(days=30)
+ARRIVALS_AT_ONCE = 100
 MOST_REPORTERS = 50
 
 
@@ -237,16 +238,15 @@ async def reports(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping[tupl
     return {(one.product, one.ulid): one for one in found if one is not None}
 
 
-async def arrivals(
-    table: Table, product: str, past: str, up_to: str, most: int
-) -> tuple[list[tuple[str, Comment]], str]:
+async def arrivals(table: Table, product: str, past: str, up_to: str) -> tuple[list[tuple[str, Comment]], str]:
     """Comments that could be seen for the first time between two positions, oldest first, and how far they go.
 
-    At most `most` of either kind are read, so it may be less far than `up_to`.
+    At most a hundred of either kind are read, so it may be less far than `up_to`.
     """
+    posts, admissions = COMMENT.on(product=product), ADMITTED.on(product=product)
     posted, admitted = await asyncio.gather(
-        table.query(COMMENT.on(product=product).past(f"COMMENT#{past}").between(None, f"COMMENT#{up_to}"), limit=most),
-        table.query(ADMITTED.on(product=product).past(f"ARRIVAL#{past}").between(None, f"ARRIVAL#{up_to}"), limit=most),
+        table.query(posts.past(f"COMMENT#{past}").between(None, f"COMMENT#{up_to}"), limit=ARRIVALS_AT_ONCE),
+        table.query(admissions.past(f"ARRIVAL#{past}").between(None, f"ARRIVAL#{up_to}"), limit=ARRIVALS_AT_ONCE),
     )
     shown = await table.get_many([COMMENT.at(product=product, ulid=one.comment) for one in admitted.records])
     found = [(one.ulid, one) for one in posted.records if one.arrived is None]

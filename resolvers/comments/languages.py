@@ -1,4 +1,4 @@
-"""Language tags as BCP 47 spells them: one spelling for each, and none that nobody knows."""
+"""Language tags of BCP 47, each in its canonical spelling."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from langcodes import Language, standardize_tag, tag_is_valid
 from datastore.refusals import InvalidInput
 
 LONGEST_TAG = 35
-_NOBODYS = frozenset({"und", "mul", "zxx", "mis"})
+_NO_LANGUAGES = frozenset({"und", "mul", "zxx", "mis"})
 
 
-def language_tag(text: str, path: tuple[str, ...]) -> str:
-    """The canonical spelling: `EN-us` is `en-US`, `iw` is `he`. InvalidInput for what names no language."""
+def parse_language(text: str, path: tuple[str, ...]) -> str:
+    """The tag in its canonical spelling: `EN-us` becomes `en-US`, `iw` becomes `he`."""
     tag = _canonical(text) if len(text) <= LONGEST_TAG else None
     if tag is None:
-        message = "A language is a BCP 47 tag of a language, with a script or region if need be: en, pt-BR, zh-Hant."
-        raise InvalidInput(message, path=path)
+        raise InvalidInput(
+            "A language is a BCP 47 tag of a language, with a script or region if need be: en, pt-BR, zh-Hant.",
+            path=path,
+        )
     return tag
 
 
@@ -27,6 +29,6 @@ def _canonical(text: str) -> str | None:
         return None
     tag = standardize_tag(text)
     parts = Language.get(tag, normalize=False)
-    if not parts.language or parts.language in _NOBODYS or parts.extensions or "-x-" in f"-{tag}":
+    if not parts.language or parts.language in _NO_LANGUAGES or parts.extensions or "-x-" in f"-{tag}":
         return None
     return str(tag)

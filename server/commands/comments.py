@@ -26,7 +26,7 @@ from datastore.dynamo import BadKey, iso, key_text
 from datastore.ids import is_ulid
 from datastore.refusals import InvalidInput
 from resolvers.comments import rules
-from resolvers.comments.languages import language_tag
+from resolvers.comments.languages import parse_language
 from resolvers.context import Services
 from server.commands import Failed, err, out, run_with_services
 
@@ -135,9 +135,9 @@ def _parse_fields(fields: Mapping[str, Any], line: bytes) -> Comment:
     if not is_ulid(ulid):
         raise InvalidInput("An id has 26 characters, as in an export.", path=("id",))
     return Comment(
-        product=rules.product_id(_parse_text(fields, "product"), ("product",)),
+        product=rules.validate_product(_parse_text(fields, "product"), ("product",)),
         ulid=ulid,
-        language=language_tag(_parse_text(fields, "language"), ("language",)),
+        language=parse_language(_parse_text(fields, "language"), ("language",)),
         rating=rules.validate_rating(fields.get("rating", 0), ("rating",)),
         body=rules.validate_body(_parse_text(fields, "body")),
         author=_parse_author(fields),
@@ -198,7 +198,7 @@ def _derive_id(created_at: datetime | None, line: bytes) -> str:
 async def export_lines(services: Services, file: Path, product: str | None) -> int:
     """Appends the comments that the file does not have yet; returns their number."""
     if product is not None:
-        product = rules.product_id(product, ("product",))
+        product = rules.validate_product(product, ("product",))
     try:
         last, size = _read_last_comment(file)
         with file.open("ab") as target:

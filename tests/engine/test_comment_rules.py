@@ -13,8 +13,9 @@ import pytest
 from datastore.comments import COMMENT
 from datastore.comments import comment as comment_of
 from datastore.dynamo import Rejected, Table
-from resolvers.comments.counts import Counts
-from resolvers.comments.pages import comment_posted
+from resolvers.comments.arrivals import comment_posted
+from resolvers.comments.counts import CountsCache
+from resolvers.comments.leaders import LeaderSettler
 from resolvers.context import Context
 from resolvers.node_ids import parse_node_key
 from resolvers.viewer import Kind, Role, Viewer
@@ -132,7 +133,7 @@ async def test_wrong_counts_change_no_page(one_client: Client) -> None:
             if item["sk"]["S"].startswith("STATISTICS#"):
                 wronged = {**item, **{f"r{rating}": {"N": wrong} for rating in (1, 2, 5)}, "bytes": {"N": wrong}}
                 await table.client.put_item(TableName=table.name, Item=wronged)
-        await one_client.services._parts.pop(Counts).close()
+        del one_client.services._parts[CountsCache]
         for ratings, bodies in right.items():
             page = await one_client.ask(
                 COMMENTS_PAGE, product="42", ratings=list(ratings), languages=["en", "fr"], first=3
@@ -143,8 +144,8 @@ async def test_wrong_counts_change_no_page(one_client: Client) -> None:
 async def test_a_crash_before_settling_is_made_up_for(one_client: Client) -> None:
     """A process that ends between a post and its leader leaves a mark; the next who looks settles it."""
     ada = one_client.member("ada")
-    counts = one_client.services.get(Counts)
-    counts.settle_soon = lambda _: None  # type: ignore[method-assign]
+    settler = one_client.services.get(LeaderSettler)
+    settler.settle_soon = lambda _: None  # type: ignore[method-assign]
     await post(ada)
     await post(ada)
     standing = await one_client.ask("{ topProducts { nodes { product fiveStars } } }")
@@ -156,8 +157,8 @@ async def test_a_product_that_cannot_be_settled_stops_no_other(
 ) -> None:
     """The others are settled and shown; its own mark stays until it can be settled."""
     ada, client = one_client.member("ada"), one_client.services.table.client
-    counts, put = one_client.services.get(Counts), client.put_item
-    monkeypatch.setattr(counts, "settle_soon", lambda _: None)
+    settler, put = one_client.services.get(LeaderSettler), client.put_item
+    monkeypatch.setattr(settler, "settle_soon", lambda _: None)
 
     async def refusing(**parameters: Any) -> Any:
         if parameters["Item"]["sk"]["S"] == "LEADER" and parameters["Item"]["pk"]["S"] == "PRODUCT#41":
@@ -170,7 +171,7 @@ async def test_a_product_that_cannot_be_settled_stops_no_other(
         patch.setattr(client, "put_item", refusing)
         found = await one_client.ask("{ topProducts { nodes { product } } }")
         assert found["nodes"] == [{"product": "42"}]
-    counts._looked = float("-inf")
+    settler._swept_at = float("-inf")
     found = await one_client.ask("{ topProducts { nodes { product } } }")
     assert found["nodes"] == [{"product": "41"}, {"product": "42"}]
 

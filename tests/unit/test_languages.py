@@ -3,7 +3,7 @@
 import pytest
 
 from datastore.refusals import InvalidInput
-from resolvers.comments.languages import language_tag
+from resolvers.comments.languages import parse_language
 
 
 @pytest.mark.parametrize(
@@ -23,8 +23,8 @@ from resolvers.comments.languages import language_tag
 )
 def test_a_tag_has_one_spelling(given: str, tag: str) -> None:
     """So that everybody's German is counted together; spelt so already, it stays."""
-    assert language_tag(given, ()) == tag
-    assert language_tag(tag, ()) == tag
+    assert parse_language(given, ()) == tag
+    assert parse_language(tag, ()) == tag
 
 
 @pytest.mark.parametrize(
@@ -35,5 +35,5 @@ def test_a_tag_has_one_spelling(given: str, tag: str) -> None:
 def test_a_tag_that_nobody_knows_is_refused(given: str) -> None:
     """In words, with the place it stands in."""
     with pytest.raises(InvalidInput, match="BCP 47") as refused:
-        language_tag(given, ("input", "language"))
+        parse_language(given, ("input", "language"))
     assert refused.value.path == ("input", "language")

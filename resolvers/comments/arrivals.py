@@ -1,0 +1,50 @@
+"""The stream of a product's comments as they become visible."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from datastore import comments as comments_store
+from datastore.comments import Comment
+from datastore.ids import is_ulid
+from datastore.refusals import InvalidInput
+from resolvers.comments.access import load_comment
+from resolvers.comments.rules import validate_product
+from resolvers.context import AnyId, Context
+from resolvers.live.feed import Arrival
+from resolvers.node_ids import parse_node_key
+
+
+async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None = None) -> AsyncGenerator[Comment]:
+    """Comments as they become visible: from now on, or since the last event that the client received."""
+    product = validate_product(product, ("product",))
+    start = await _load_position(ctx, after or ctx.last_event, product) or ctx.new_id()
+    table = ctx.services.table
+
+    async def read_arrivals(past: str, up_to: str) -> tuple[list[Arrival[Comment]], str]:
+        comments, reached = await comments_store.arrivals(table, product, past, up_to)
+        return [Arrival(position, comment) for position, comment in comments], reached
+
+    topic = ctx.services.live.arrivals(("comments", product), read_arrivals, start, ctx.services.clock)
+    async with aclosing(topic) as arrivals:
+        async for arrival in arrivals:
+            ctx.mark = arrival.mark
+            yield arrival.record
+
+
+async def _load_position(ctx: Context, text: str | None, product: str) -> str | None:
+    """The position in an event's id; for a comment's id, the position at which that comment arrived."""
+    if not text or is_ulid(text):
+        return text or None
+    try:
+        key = parse_node_key("Comment", text)
+    except InvalidInput:
+        key = ""
+    comment_product, _, ulid = key.rpartition("#")
+    if comment_product != product or not is_ulid(ulid):
+        raise InvalidInput(
+            "`after` is the id of an event of this stream, or of a comment that it brought.", path=("after",)
+        )
+    comment = await load_comment(ctx, key)
+    return comment.arrived or ulid if comment is not None else ulid

@@ -1,0 +1,128 @@
+"""Posting, editing and deleting comments. Each change is stored together with the counts that it moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from datastore import comments as comments_store
+from datastore.comments import Comment, CommentChange, Status, VersionConflict
+from datastore.refusals import Conflict, NotAllowed
+from resolvers.comments.access import CommentId, check_rate, load_comment, load_visible_comment, may_change, may_see
+from resolvers.comments.counts import CountsCache
+from resolvers.comments.languages import parse_language
+from resolvers.comments.leaders import LeaderSettler
+from resolvers.comments.rules import validate_body, validate_product, validate_rating, validate_title
+from resolvers.context import UNSET, AnyId, Context, Unset
+from resolvers.node_ids import node_id
+from resolvers.viewer import Role
+
+ATTEMPTS = 100
+"""How often a change is tried again when another change of the same comment comes first."""
+
+
+async def post_comment(
+    ctx: Context, /, *, product: AnyId, language: str, rating: int, title: str | None = None, body: str
+) -> Comment:
+    """A new comment. With premoderation it waits for a moderator, unless a moderator wrote it."""
+    member = ctx.member()
+    posted = Comment(
+        product=validate_product(product, ("input", "product")),
+        ulid=ctx.new_id(),
+        language=parse_language(language, ("input", "language")),
+        rating=validate_rating(rating, ("input", "rating")),
+        body=validate_body(body),
+        author=member.id,
+        title=validate_title(title),
+        held=Status.PENDING if _needs_moderation(ctx) else None,
+    )
+    await check_rate(ctx, "post")
+    await _store_change(ctx, posted, CommentChange(None, posted))
+    return posted
+
+
+async def edit_comment(
+    ctx: Context,
+    /,
+    *,
+    comment: CommentId,
+    language: str | None = None,
+    rating: int | None = None,
+    title: str | Unset | None = UNSET,
+    body: str | None = None,
+) -> Comment:
+    """Change the given fields. A rejected comment waits for a moderator again."""
+    member = ctx.member()
+    changes: dict[str, Any] = {}
+    if language is not None:
+        changes["language"] = parse_language(language, ("input", "language"))
+    if rating is not None:
+        changes["rating"] = validate_rating(rating, ("input", "rating"))
+    if title is not UNSET:
+        changes["title"] = validate_title(title)
+    if body is not None:
+        changes["body"] = validate_body(body)
+    await check_rate(ctx, "edit")
+
+    def edited(old: Comment) -> Comment:
+        if not may_change(member, old):
+            raise NotAllowed("Only its author or a moderator may edit a comment.", path=("input", "comment"))
+        new = replace(old, **changes)
+        if new == old:
+            return old
+        held = Status.PENDING if _needs_moderation(ctx) or old.held else None
+        return revised(new, edited_at=ctx.now(), held=old.held if member.may(Role.MODERATOR) else held)
+
+    return await change_comment(ctx, comment, edited)
+
+
+async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
+    """The id of the deleted comment; also if it was deleted before."""
+    member = ctx.member()
+    deleted_id = node_id("Comment", comment)
+    for _ in range(ATTEMPTS):
+        old = await load_comment(ctx, comment)
+        if old is None or not may_see(member, old):
+            await comments_store.remember(ctx.table, ctx.once, deleted_id)
+            return deleted_id
+        if not may_change(member, old):
+            raise NotAllowed("Only its author or a moderator may delete a comment.", path=("input", "comment"))
+        try:
+            await _store_change(ctx, deleted_id, CommentChange(old, None))
+        except VersionConflict:
+            continue
+        return deleted_id
+    raise Conflict
+
+
+async def change_comment(
+    ctx: Context, key: str, change: Callable[[Comment], Comment], *, settled: bool = False
+) -> Comment:
+    """The comment after a change, which is made again from the current comment when another change comes first."""
+    for _ in range(ATTEMPTS):
+        old = await load_visible_comment(ctx, key)
+        new = change(old)
+        if new is old:
+            await comments_store.remember(ctx.table, ctx.once, old)
+            return old
+        try:
+            await _store_change(ctx, new, CommentChange(old, new, settled))
+        except VersionConflict:
+            continue
+        return new
+    raise Conflict
+
+
+def revised(comment: Comment, **changes: Any) -> Comment:
+    return replace(comment, revision=(comment.revision or 0) + 1, **changes)
+
+
+async def _store_change(ctx: Context, answer: Any, change: CommentChange) -> None:
+    await comments_store.rewrite(ctx.table, ctx.once, answer, change)
+    ctx.services.get(CountsCache).comment_changed(change)
+    ctx.services.get(LeaderSettler).comment_changed(change)
+
+
+def _needs_moderation(ctx: Context) -> bool:
+    return ctx.services.policy.premoderation and not ctx.viewer.may(Role.MODERATOR)
