@@ -23,7 +23,7 @@ async def add_contenders(client: Client, *names: str, board: str = "main") -> li
 
 async def settle_votes(client: Client, board: str = "main") -> None:
     """Settles at once instead of within two seconds."""
-    await client.services.get(BoardCache).tide(board).settle_anew()
+    await client.services.get(BoardCache).settler(board).settle_anew()
 
 
 async def assert_consistent(client: Client, board: str = "main") -> None:

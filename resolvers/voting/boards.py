@@ -14,13 +14,13 @@ from datastore.voting import MAIN, Board, Contender, ContenderChange, PairTally
 from resolvers.context import UNSET, Context, NodeOf, Unset
 from resolvers.viewer import Role
 from resolvers.voting.board_cache import BoardCache
-from resolvers.voting.svg import harmless
+from resolvers.voting.svg import sanitize
 
 ContenderId = Annotated[str, NodeOf("Contender")]
 
 LONGEST_NAME = 80
 LONGEST_FOLDED = 800
-"""Bytes of a name as it is compared, which is in a key of at most 1,024: one Arabic ligature becomes 18 letters."""
+"""Bytes of a normalised name, which is part of a key of at most 1,024: one Arabic ligature becomes 18 letters."""
 LONGEST_TITLE = 120
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u2069\ufeff]")
 _CONTENDER_KEY = re.compile(r"([a-z0-9-]{1,64})/(0|[1-9][0-9]{0,5})")
@@ -30,7 +30,7 @@ _USUAL_PAGE = 20
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardRow:
-    """A contender in its place."""
+    """A contender and its rank."""
 
     rank: int
     contender: Contender
@@ -74,21 +74,25 @@ class Matchup:
         return cls(record.board, record.high, record.low, record.high_wins, record.low_wins, record.ties)
 
 
-def standings(ctx: Context) -> BoardCache:
+def board_cache(ctx: Context) -> BoardCache:
     return ctx.services.get(BoardCache)
 
 
 def parse_contender_key(key: str) -> tuple[str, int] | None:
-    """Board and ordinal in the key of a contender's id."""
-    found = _CONTENDER_KEY.fullmatch(key)
-    return (found[1], int(found[2])) if found else None
+    """The board and ordinal in the key of a contender's id."""
+    match = _CONTENDER_KEY.fullmatch(key)
+    return (match[1], int(match[2])) if match else None
 
 
 # ── boards ──
 
 
 async def board(ctx: Context, /, *, slug: str = MAIN) -> Board | None:
-    return await standings(ctx).board(slug) if voting_store.is_slug(slug) else None
+    return await _load_board(ctx, slug)
+
+
+async def _load_board(ctx: Context, slug: str) -> Board | None:
+    return await board_cache(ctx).board(slug) if voting_store.is_slug(slug) else None
 
 
 async def boards(ctx: Context, /, *, window: Window) -> Page[Board]:
@@ -98,35 +102,37 @@ async def boards(ctx: Context, /, *, window: Window) -> Page[Board]:
 async def create_board(ctx: Context, /, *, slug: str, title: str) -> Board:
     ctx.with_role(Role.EDITOR)
     if not voting_store.is_slug(slug):
-        message = "A slug has 1 to 64 small letters, digits and dashes, and neither begins nor ends with a dash."
-        raise InvalidInput(message, path=("input", "slug"))
-    new = Board(slug, line(title, "title", LONGEST_TITLE), ctx.now())
+        raise InvalidInput(
+            "A slug has 1 to 64 small letters, digits and dashes, and neither begins nor ends with a dash.",
+            path=("input", "slug"),
+        )
+    new = Board(slug, validate_line(title, "title", LONGEST_TITLE), ctx.now())
     created = await voting_store.create_board(ctx.table, new, ctx.once)
-    standings(ctx).changed(slug)
+    board_cache(ctx).changed(slug)
     return created
 
 
 async def contender_board(ctx: Context, contender: Contender, /) -> Board:
-    now = await standings(ctx).boards.load(contender.board)
-    if now is None:
+    cached = await board_cache(ctx).boards.load(contender.board)
+    if cached is None:
         raise NotFound
-    return now.board
+    return cached.board
 
 
 # ── contenders ──
 
 
 async def contender(ctx: Context, /, *, id: ContenderId) -> Contender | None:  # noqa: A002 - the argument's public name
-    place = parse_contender_key(id)
-    if place is None or await standings(ctx).board(place[0]) is None:
+    key = parse_contender_key(id)
+    if key is None or await board_cache(ctx).board(key[0]) is None:
         return None
-    return await standings(ctx).contenders.load(place)
+    return await board_cache(ctx).contenders.load(key)
 
 
 async def contenders(ctx: Context, /, *, board: str = MAIN, window: Window) -> Page[Contender]:
     request = voting_store.contenders_request(board, window)
-    found = await standings(ctx).board(board) if voting_store.is_slug(board) else None
-    return await _contenders(ctx, found, request) if found else Page.cut((), request).counted(0)
+    current = await _load_board(ctx, board)
+    return await _contenders(ctx, current, request) if current else Page.cut((), request).counted(0)
 
 
 async def board_contenders(ctx: Context, board: Board, /, *, window: Window) -> Page[Contender]:
@@ -139,76 +145,75 @@ async def _contenders(ctx: Context, board: Board, request: PageRequest) -> Page[
 
 
 async def svg(ctx: Context, contender: Contender, /) -> str | None:
-    return await standings(ctx).pictures.load((contender.board, contender.ordinal)) or None
+    return await board_cache(ctx).pictures.load((contender.board, contender.ordinal)) or None
 
 
 async def rank(ctx: Context, contender: Contender, /) -> int | None:
     if contender.retired:
         return None
-    return await standings(ctx).rank(await contender_board(ctx, contender), contender.score)
+    return await board_cache(ctx).rank(await contender_board(ctx, contender), contender.score)
 
 
 async def add_contender(ctx: Context, /, *, board: str = MAIN, name: str, svg: str | None = None) -> Contender:
     ctx.with_role(Role.EDITOR)
     if not voting_store.is_slug(board):
-        message = "There is no board of this name."
-        raise NotFound(message, path=("input", "board"))
+        raise NotFound("There is no board of this name.", path=("input", "board"))
     added = await voting_store.add_contender(
         ctx.table,
         board,
-        ContenderChange(ctx.new_id(), _contender_name(name), None if svg is None else harmless(svg)),
+        ContenderChange(ctx.new_id(), _validate_name(name), None if svg is None else sanitize(svg)),
         ctx.now(),
         ctx.once,
     )
-    standings(ctx).changed(board, added)
+    board_cache(ctx).changed(board, added)
     return added
 
 
 async def update_contender(
     ctx: Context, /, *, contender: ContenderId, name: str | None = None, svg: str | Unset | None = UNSET
 ) -> Contender:
-    """Changes what is given; a picture given as null is taken away."""
+    """Changes the given fields. A null picture removes the picture."""
     ctx.with_role(Role.EDITOR)
     change = ContenderChange(
         ctx.new_id(),
-        None if name is None else _contender_name(name),
-        harmless(svg) if isinstance(svg, str) else None,
+        None if name is None else _validate_name(name),
+        sanitize(svg) if isinstance(svg, str) else None,
         replaces_picture=svg is not UNSET,
     )
-    changed = await voting_store.change_contender(ctx.table, _existing(contender), change, ctx.once)
-    standings(ctx).changed(changed.board, changed)
+    changed = await voting_store.change_contender(ctx.table, _parse_contender(contender), change, ctx.once)
+    board_cache(ctx).changed(changed.board, changed)
     return changed
 
 
 async def retire_contender(ctx: Context, /, *, contender: ContenderId) -> Contender:
     ctx.with_role(Role.EDITOR)
-    retired = await voting_store.retire_contender(ctx.table, _existing(contender), once=ctx.once)
-    standings(ctx).changed(retired.board, retired)
+    retired = await voting_store.retire_contender(ctx.table, _parse_contender(contender), once=ctx.once)
+    board_cache(ctx).changed(retired.board, retired)
     return retired
 
 
-def _existing(key: str) -> tuple[str, int]:
-    place = parse_contender_key(key)
-    if place is None:
+def _parse_contender(key: str) -> tuple[str, int]:
+    contender_key = parse_contender_key(key)
+    if contender_key is None:
         raise NotFound(path=("input", "contender"))
-    return place
+    return contender_key
 
 
-def _contender_name(text: str) -> str:
-    name = line(text, "name", LONGEST_NAME)
+def _validate_name(text: str) -> str:
+    name = validate_line(text, "name", LONGEST_NAME)
     if len(voting_store.folded(name).encode()) > LONGEST_FOLDED:
-        message = "This name is too long once its ligatures are spelled out. Choose a shorter one."
-        raise InvalidInput(message, path=("input", "name"))
+        raise InvalidInput(
+            "This name is too long once its ligatures are spelled out. Choose a shorter one.", path=("input", "name")
+        )
     return name
 
 
-def line(text: str, name: str, longest: int) -> str:
-    """One line of visible text."""
-    tidy = " ".join(text.split())
-    if not 1 <= len(tidy) <= longest or _UNPRINTABLE.search(tidy):
-        message = f"A {name} has 1 to {longest} characters, and none that cannot be seen."
-        raise InvalidInput(message, path=("input", name))
-    return tidy
+def validate_line(text: str, name: str, longest: int) -> str:
+    """One line of visible text, its white space folded."""
+    folded = " ".join(text.split())
+    if not 1 <= len(folded) <= longest or _UNPRINTABLE.search(folded):
+        raise InvalidInput(f"A {name} has 1 to {longest} characters, and no invisible ones.", path=("input", name))
+    return folded
 
 
 # ── the leaderboard ──
@@ -216,8 +221,8 @@ def line(text: str, name: str, longest: int) -> str:
 
 async def leaderboard(ctx: Context, /, *, board: str = MAIN, window: Window) -> Page[LeaderboardRow]:
     request = voting_store.leaderboard_request(board, window)
-    found = await standings(ctx).board(board) if voting_store.is_slug(board) else None
-    return await _leaderboard(ctx, found, request) if found else Page.cut((), request).counted(0)
+    current = await _load_board(ctx, board)
+    return await _leaderboard(ctx, current, request) if current else Page.cut((), request).counted(0)
 
 
 async def board_leaderboard(ctx: Context, board: Board, /, *, window: Window) -> Page[LeaderboardRow]:
@@ -225,44 +230,42 @@ async def board_leaderboard(ctx: Context, board: Board, /, *, window: Window) ->
 
 
 async def _leaderboard(ctx: Context, board: Board, request: PageRequest) -> Page[LeaderboardRow]:
-    known = standings(ctx)
-    found = await known.leaders(board, request.position, request.wanted)
-    page = Page.cut(found.items, request)
+    cache = board_cache(ctx)
+    leaders = await cache.leaders(board, request.position, request.wanted)
+    page = Page.cut(leaders.items, request)
     if request.position is None:
-        rows = ranked(page.nodes)
+        rows = rank_from_top(page.nodes)
     else:
-        rows = [LeaderboardRow(await known.rank(board, one.score), one) for one in page.nodes]
+        rows = [LeaderboardRow(await cache.rank(board, contender.score), contender) for contender in page.nodes]
     return page.map(rows).counted(board.contender_count)
 
 
-def ranked(contenders: Sequence[Contender]) -> list[LeaderboardRow]:
-    """Shared ranks from the top, best first: 1, 1, 3."""
+def rank_from_top(contenders: Sequence[Contender]) -> list[LeaderboardRow]:
+    """Leaderboard rows with shared ranks, best first: 1, 1, 3."""
     rows: list[LeaderboardRow] = []
-    rank, above = 1, None
-    for place, one in enumerate(contenders, 1):
-        score = one.score
-        if score != above:
-            rank, above = place, score
-        rows.append(LeaderboardRow(rank, one))
+    rank, score_above = 1, None
+    for position, contender in enumerate(contenders, 1):
+        score = contender.score
+        if score != score_above:
+            rank, score_above = position, score
+        rows.append(LeaderboardRow(rank, contender))
     return rows
 
 
 async def leaderboard_changed(
     ctx: Context, /, *, board: str = MAIN, first: int | None = None
 ) -> AsyncIterator[list[LeaderboardRow]]:
-    """The first rows now, and again whenever they are others."""
+    """The first rows now, and again after each change."""
     size = _USUAL_PAGE if first is None else first
     if not 1 <= size <= _LARGEST_PAGE:
-        message = f"`first` is 1 to {_LARGEST_PAGE}."
-        raise InvalidInput(message, path=("first",))
-    known = standings(ctx)
-    if not voting_store.is_slug(board) or await known.board(board) is None:
-        message = f"There is no board called {board}."
-        raise InvalidInput(message, path=("board",))
+        raise InvalidInput(f"`first` is 1 to {_LARGEST_PAGE}.", path=("first",))
+    cache = board_cache(ctx)
+    if not voting_store.is_slug(board) or await cache.board(board) is None:
+        raise InvalidInput(f"There is no board called {board}.", path=("board",))
 
     async def look() -> list[LeaderboardRow]:
-        now = await known.board(board)
-        return ranked((await known.leaders(now, None, size)).records) if now else []
+        current = await cache.board(board)
+        return rank_from_top((await cache.leaders(current, None, size)).records) if current else []
 
     async for rows in ctx.services.live.changes(("leaderboard", board, size), look):
         yield rows
@@ -276,46 +279,43 @@ async def matchup(ctx: Context, /, *, left: ContenderId, right: ContenderId) -> 
     if first is None or second is None or first[0] != second[0]:
         return None
     if first == second:
-        message = "Name two different contenders."
-        raise InvalidInput(message, path=("right",))
-    known = standings(ctx)
-    there = await known.contenders.load_many([first, second])
-    if None in there:
+        raise InvalidInput("Name two different contenders.", path=("right",))
+    if None in await board_cache(ctx).contenders.load_many([first, second]):
         return None
     return await load_matchup(ctx, first[0], first[1], second[1])
 
 
 async def load_matchup(ctx: Context, slug: str, left: int, right: int) -> Matchup:
-    now = await standings(ctx).boards.load(slug)
-    if now is None:
+    cached = await board_cache(ctx).boards.load(slug)
+    if cached is None:
         raise NotFound
     pair = (min(left, right), max(left, right))
-    [record] = await voting_store.read_pair_records(ctx.table, now.board, [pair], consistent=True)
+    [record] = await voting_store.read_pair_records(ctx.table, cached.board, [pair], consistent=True)
     return Matchup.of(record, low_is_left=left < right)
 
 
 async def matchups(
     ctx: Context, /, *, board: str = MAIN, contender: ContenderId | None = None, window: Window
 ) -> Page[Matchup]:
-    """Pairs that were voted on: the board's in the order of joining, or those of one contender, on its own board."""
+    """The pairs with votes: of a board in the order of joining, or of one contender on its own board."""
     if contender is not None:
         return await _contender_matchups(ctx, parse_contender_key(contender), window)
     request = voting_store.pairs_request(board, window)
-    found = await standings(ctx).board(board) if voting_store.is_slug(board) else None
-    if found is None:
+    current = await _load_board(ctx, board)
+    if current is None:
         return Page.cut((), request).counted(0)
-    page = await voting_store.read_pairs_page(ctx.table, found, request)
+    page = await voting_store.read_pairs_page(ctx.table, current, request)
     return page.map([Matchup.of(record, low_is_left=True) for record in page.nodes])
 
 
-async def _contender_matchups(ctx: Context, place: tuple[str, int] | None, window: Window) -> Page[Matchup]:
-    request = voting_store.contender_pairs_request(*place or ("", 0), window)
-    there = await standings(ctx).contenders.load(place) if place else None
-    return await _matchups(ctx, there, request) if there else Page.cut((), request).counted(0)
+async def _contender_matchups(ctx: Context, key: tuple[str, int] | None, window: Window) -> Page[Matchup]:
+    request = voting_store.contender_pairs_request(*key or ("", 0), window)
+    contender = await board_cache(ctx).contenders.load(key) if key else None
+    return await _matchups(ctx, contender, request) if contender else Page.cut((), request).counted(0)
 
 
 async def contender_matchups(ctx: Context, contender: Contender, /, *, window: Window) -> Page[Matchup]:
-    """Those in which this contender stands left, by the others' order of joining."""
+    """The matchups with this contender on the left, in the order in which the others joined."""
     request = voting_store.contender_pairs_request(contender.board, contender.ordinal, window)
     return await _matchups(ctx, contender, request)
 
@@ -335,10 +335,10 @@ async def matchup_right(ctx: Context, matchup: Matchup, /) -> Contender:
 
 
 async def contender_at(ctx: Context, board: str, ordinal: int) -> Contender:
-    """Somebody whom a record names. Who has just joined, through another process, is read anew."""
-    found = await standings(ctx).contenders.load((board, ordinal))
-    if found is None:
-        found = await voting_store.read_contender(ctx.table, board, ordinal, consistent=True)
-    if found is None:
+    """A contender that a record names. One that has just joined through another process is read consistently."""
+    contender = await board_cache(ctx).contenders.load((board, ordinal))
+    if contender is None:
+        contender = await voting_store.read_contender(ctx.table, board, ordinal, consistent=True)
+    if contender is None:
         raise NotFound
-    return found
+    return contender

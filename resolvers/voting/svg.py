@@ -1,8 +1,8 @@
-"""Drawings from strangers: what remains of an SVG once nothing in it can act, or ask for anything elsewhere.
+"""Sanitising SVG from untrusted users: no scripts, no event handlers, no references to anything outside.
 
-py-svg-hush, an allow-list of elements and attributes, does the work. Around it stand a reader that refuses what would
-be expensive (depth, entities), and a second look at what is left, since a style sheet can name outside files in more
-ways than a list of names can know: `image-set`, escapes, quotes that do not close.
+py-svg-hush filters elements and attributes by an allow-list. A check before it refuses expensive input (depth,
+entities). A check after it removes outside references that no list of names can cover: style sheets can name files
+through `image-set`, escapes and unclosed quotes.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ _PATH = ("input", "svg")
 ET.register_namespace("", _SVG)
 
 
-class _TooMuch(Exception):
-    """The drawing is deeper than any drawing needs to be, or declares entities."""
+class _TooComplex(Exception):
+    """The SVG is nested too deeply or declares entities."""
 
 
-def harmless(text: str) -> str:
-    """The drawing without scripts, handlers, foreign content and outside references; InvalidInput if it is none."""
+def sanitize(text: str) -> str:
+    """The SVG without anything active or external, or InvalidInput."""
     if len(text.encode()) > LARGEST:
-        message = f"A picture has at most {LARGEST // 1024} KB. Simplify it, or round its numbers."
-        raise InvalidInput(message, path=_PATH)
-    spelled = _with_namespaces(text)
-    try:
-        _read_through(spelled)
-        filtered = filter_svg(spelled.encode(), keep_data_url_mime_types={})
-        # What comes from the filter has no document type, so nothing in it can expand.
-        root = ET.fromstring(filtered)  # noqa: S314
-    except (_TooMuch, ValueError, expat.ExpatError, ET.ParseError):
-        message = (
-            "This is not an SVG that can be taken: it must be well-formed, begin with <svg>, declare no entities "
-            f"and nest at most {DEEPEST} deep."
+        raise InvalidInput(
+            f"A picture has at most {LARGEST // 1024} KB. Simplify it, or round its numbers.", path=_PATH
         )
-        raise InvalidInput(message, path=_PATH) from None
+    complete = _with_namespaces(text)
+    try:
+        _check_complexity(complete)
+        filtered = filter_svg(complete.encode(), keep_data_url_mime_types={})
+        # The filter's output has no document type, so it cannot expand entities.
+        root = ET.fromstring(filtered)  # noqa: S314
+    except (_TooComplex, ValueError, expat.ExpatError, ET.ParseError):
+        raise InvalidInput(
+            "This SVG cannot be accepted: it must be well-formed, begin with <svg>, declare no entities "
+            f"and nest at most {DEEPEST} levels deep.",
+            path=_PATH,
+        ) from None
     if root.tag != f"{{{_SVG}}}svg":
-        message = "An SVG begins with <svg>."
-        raise InvalidInput(message, path=_PATH)
-    _clean(root)
+        raise InvalidInput("An SVG begins with <svg>.", path=_PATH)
+    _remove_outside_references(root)
     return ET.tostring(root, encoding="unicode")
 
 
 def _with_namespaces(text: str) -> str:
-    """Many drawings leave out what an HTML page would know."""
+    """Adds the namespaces that SVG inside HTML may leave out."""
     missing = ""
     if f'"{_SVG}"' not in text and f"'{_SVG}'" not in text:
         missing += f' xmlns="{_SVG}"'
@@ -66,22 +66,22 @@ def _with_namespaces(text: str) -> str:
     return _ROOT.sub(f"<svg{missing}", text, count=1) if missing else text
 
 
-def _read_through(text: str) -> None:
-    """Depth and entities first: indentation of the filter's output grows with the square of the depth."""
+def _check_complexity(text: str) -> None:
+    """Refuses deep nesting and entities: the filter's indentation grows with the square of the depth."""
     depth = 0
 
     def begin(_: str, __: object) -> None:
         nonlocal depth
         depth += 1
         if depth > DEEPEST:
-            raise _TooMuch
+            raise _TooComplex
 
     def end(_: str) -> None:
         nonlocal depth
         depth -= 1
 
     def entity(*_: object) -> None:
-        raise _TooMuch
+        raise _TooComplex
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = begin
@@ -90,7 +90,7 @@ def _read_through(text: str) -> None:
     parser.Parse(text.encode(), True)
 
 
-def _clean(element: ET.Element) -> None:
+def _remove_outside_references(element: ET.Element) -> None:
     for name, value in list(element.attrib.items()):
         reference = name.rpartition("}")[2] == "href"
         if (reference and not value.startswith("#")) or _OUTSIDE.search(value):
@@ -100,4 +100,4 @@ def _clean(element: ET.Element) -> None:
         if style and (len(child) or _OUTSIDE.search(child.text or "")):
             element.remove(child)
         else:
-            _clean(child)
+            _remove_outside_references(child)

@@ -58,9 +58,9 @@ async def test_a_killed_process_leaves_nothing_unsettled(
         await add_contenders(first, "a", "b")
         assert (await second.ask(LEADERBOARD))["totalCount"] == 2
         await vote(first.visitor())
-        tide = first.services.get(BoardCache).tide("main")
-        assert "main" in tide._upkeep
-        await tide._upkeep.close()  # as kill -9 does: what was counted stays counted, what was to be done is not
+        settler = first.services.get(BoardCache).settler("main")
+        assert "main" in settler._upkeep
+        await settler._loop.close()  # as kill -9 does: what was counted stays counted, what was to be done is not
         rows = await soon(second, 1)
         assert [row["score"] for row in rows] == [1, -1]
         later = second.services.clock() + timedelta(hours=1)
@@ -101,7 +101,7 @@ async def test_a_settling_that_met_a_change_reads_anew(one_client: Client, monke
     ids = await add_contenders(one_client, "a", "b", "c")
     for number in range(4):
         await vote(one_client.member(f"v{number}"))
-    await one_client.services.get(BoardCache).tide("main")._upkeep.close()  # this test settles by itself
+    await one_client.services.get(BoardCache).settler("main")._loop.close()  # this test settles by itself
     sums = settling.read_contender_sums
     retired = False
 

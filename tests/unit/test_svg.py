@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datastore.refusals import InvalidInput
-from resolvers.voting.svg import LARGEST, harmless
+from resolvers.voting.svg import LARGEST, sanitize
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9">%s</svg>'
 MARK = '<circle fill="teal" r="3" />'
@@ -63,10 +63,10 @@ WORDS = (
 @pytest.mark.parametrize("trick", TRICKS.values(), ids=TRICKS)
 def test_a_trick_is_taken_out(trick: str) -> None:
     """And the drawing around it stays."""
-    left = harmless(SVG % (trick + MARK))
+    left = sanitize(SVG % (trick + MARK))
     assert MARK in left
     assert not [word for word in WORDS if word in left.lower()]
-    assert harmless(left) == left
+    assert sanitize(left) == left
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_trick_is_taken_out(trick: str) -> None:
 def test_what_is_no_drawing_is_refused(text: str) -> None:
     """With the place in the input; five thousand groups in each other are not even begun."""
     with pytest.raises(InvalidInput) as refused:
-        harmless(text)
+        sanitize(text)
     assert refused.value.path == ("input", "svg")
 
 
@@ -104,7 +104,7 @@ def test_what_people_draw_stays() -> None:
         '<g class="a" clip-path="url(#c)" style="opacity:.5"><path d="M0 0L9 9z"/><use xlink:href="#g"/></g>'
         "<title>A fish &amp; chips</title><text>日本</text></svg>"
     )
-    left = harmless(drawing)
+    left = sanitize(drawing)
     for kept in (
         "linearGradient",
         "url(#g)",
@@ -122,4 +122,4 @@ def test_what_people_draw_stays() -> None:
 def test_a_document_type_without_entities_is_let_go() -> None:
     """Many programs write one."""
     head = '<?xml version="1.0"?><!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/x.dtd">'
-    assert MARK in harmless(head + SVG % MARK)
+    assert MARK in sanitize(head + SVG % MARK)
