@@ -1,16 +1,16 @@
-"""Strength: the Bradley-Terry model fitted to a board's head-to-head records, with intervals.
+"""Bradley-Terry strengths fitted to a board's head-to-head records, with 95 % intervals.
 
-Contender i beats j with the odds e^(s_i - s_j). A tie is half a win for each. Every contender also has one imaginary
-vote, half won and half lost, against an opponent of strength 0: so somebody undefeated has a finite strength, and
-parts of a board that never met stand in some order. The fit is the maximum of that likelihood, found by
-minorise-maximise steps from the last known strengths; strengths are then shifted to a mean of 0.
+Contender i beats j with the odds e^(s_i - s_j). A tie counts as half a win for each. Every contender also has one
+imaginary vote, half won and half lost, against an opponent of strength 0: an undefeated contender then has a finite
+strength, and contenders that never met are comparable. Minorise-maximise steps find the maximum of that likelihood,
+starting from the last known strengths, which are then shifted to a mean of 0.
 
-The interval is value ± 1.96 standard errors of the difference to the mean, from the inverse of the information
-matrix. Up to `EXACT` contenders that inverse is computed; above, its diagonal is 1/I_ii + Σ_j I_ij²/(I_ii²·I_jj), the
-first terms of its series, which for boards with many votes per contender differs by a few percent.
+The interval is the value ± 1.96 standard errors of the difference to the mean, from the inverse of the information
+matrix. Up to `EXACT` contenders that inverse is computed. Above, its diagonal is 1/I_ii + Σ_j I_ij²/(I_ii²·I_jj), the
+first terms of its series, which differs by a few percent on boards with many votes per contender.
 
-The fit runs in a thread, never in a request: its result is kept for as long as the board is as it was, and a request
-waits `WAIT` seconds for a newer one, then shows the older.
+The fit runs in a thread, never in a request. Its result is cached until the board changes; a request waits `WAIT`
+seconds for a newer one and then shows the older.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CLOSE = 1e-6
 _NORMAL_95 = 1.959963984540054
 _IMAGINARY = 1.0
 _REST = 20.0
-"""A fit that took t seconds is not repeated within 20·t: it may take a twentieth of a processor at most."""
+"""A fit that took t seconds is not repeated within 20·t, so fitting takes at most a twentieth of a processor."""
 
 _log = structlog.get_logger("ringside.strength")
 
@@ -54,7 +54,7 @@ class Strength:
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """What two contenders won against each other; a tie gives half a win to each."""
+    """The wins of two contenders against each other; a tie gives half a win to each."""
 
     one: int
     other: int
@@ -66,7 +66,7 @@ class Meeting:
 
 
 def fit(meetings: Sequence[Meeting], start: Mapping[int, float] | None = None) -> dict[int, Strength]:
-    """The strength of everybody who met somebody."""
+    """The strength of every contender with at least one meeting."""
     opponents = _opponents(meetings)
     worth = _worths(opponents, start or {})
     order = sorted(opponents)
@@ -101,7 +101,7 @@ def _opponents(meetings: Sequence[Meeting]) -> dict[int, _Record]:
 
 
 def _worths(records: Mapping[int, _Record], start: Mapping[int, float]) -> dict[int, float]:
-    """Powers of e: each is what was won over what was to be expected per unit of worth, until nothing moves."""
+    """The exponentials of the strengths: wins over expected wins per unit of worth, iterated until stable."""
     worth = {one: exp(start.get(one, 0.0)) for one in records}
     if not worth:
         return worth
@@ -124,9 +124,9 @@ def _worths(records: Mapping[int, _Record], start: Mapping[int, float]) -> dict[
 
 
 def _level(worth: Mapping[int, float]) -> float:
-    """The factor that brings the imaginary votes to half won, half lost, as the best fit has them.
+    """The factor that makes the imaginary votes half won and half lost, as in the best fit.
 
-    Without it the common level, which nothing but those few votes holds, would take thousands of steps.
+    Only those few votes determine the common level, which would otherwise take thousands of steps to converge.
     """
     chances = [mine / (mine + 1.0) for mine in worth.values()]
     return exp(sum(0.5 - chance for chance in chances) / sum(chance * (1.0 - chance) for chance in chances))
@@ -184,7 +184,7 @@ def _inverse(information: Sequence[Mapping[int, float]], diagonal: Sequence[floa
     return rows
 
 
-# ── kept per board ──
+# ── cached per board ──
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,44 +195,44 @@ class _Fitted:
 
 
 class Strengths:
-    """The strengths of the boards that somebody looked at lately."""
+    """The strengths of the boards that were read most recently."""
 
     MOST = 32
 
     def __init__(self, services: Services) -> None:
-        self._house = services
-        self._known: OrderedDict[str, _Fitted] = OrderedDict()
+        self._services = services
+        self._fitted: OrderedDict[str, _Fitted] = OrderedDict()
         self._fits: SingleFlight[str, None] = SingleFlight(shared_context)
 
-    async def of(self, board: Board) -> Mapping[int, Strength]:
-        """The newest that can be had at once, or within a moment."""
-        known = self._known.get(board.slug)
-        if known is not None and (known.stamp == board.stamp or self._now() < known.again_at):
-            return known.strengths
+    async def load(self, board: Board) -> Mapping[int, Strength]:
+        """The newest strengths available at once or within `WAIT` seconds."""
+        fitted = self._fitted.get(board.slug)
+        if fitted is not None and (fitted.stamp == board.stamp or self._now() < fitted.again_at):
+            return fitted.strengths
         with suppress(TimeoutError):
-            async with asyncio.timeout(WAIT if known else WAIT_FOR_THE_FIRST):
-                await self._fits.run(board.slug, partial(self._refresh, board, known))
-        known = self._known.get(board.slug)
-        return known.strengths if known else {}
+            async with asyncio.timeout(WAIT if fitted else WAIT_FOR_THE_FIRST):
+                await self._fits.run(board.slug, partial(self._refresh, board, fitted))
+        fitted = self._fitted.get(board.slug)
+        return fitted.strengths if fitted else {}
 
     async def _refresh(self, board: Board, before: _Fitted | None) -> None:
         began = self._now()
         try:
             meetings = [
                 Meeting(pair.low, pair.high, pair.low_wins + pair.ties / 2, pair.high_wins + pair.ties / 2)
-                for pair in await voting_store.read_pair_tallies(self._house.table, board)
+                for pair in await voting_store.read_pair_tallies(self._services.table, board)
                 if pair.votes
             ]
         except DynamoError as error:
             _log.warning("strengths could not be computed; the old ones stay", board=board.slug, reason=str(error))
             return
-        start = {one: known.value for one, known in before.strengths.items()} if before else None
+        start = {ordinal: strength.value for ordinal, strength in before.strengths.items()} if before else None
         strengths = await asyncio.to_thread(fit, meetings, start)
         ended = self._now()
-        self._known.pop(board.slug, None)
-        self._known[board.slug] = _Fitted(board.stamp, strengths, ended + _REST * (ended - began))
-        if len(self._known) > self.MOST:
-            self._known.popitem(last=False)
+        self._fitted.pop(board.slug, None)
+        self._fitted[board.slug] = _Fitted(board.stamp, strengths, ended + _REST * (ended - began))
+        if len(self._fitted) > self.MOST:
+            self._fitted.popitem(last=False)
 
     @staticmethod
     def _now() -> float:
@@ -243,8 +243,7 @@ class Strengths:
 
 
 async def strength(ctx: Context, row: LeaderboardRow, /) -> Strength | None:
-    one = row.contender
-    now = await ctx.services.get(BoardCache).boards.load(one.board)
-    if now is None:
+    cached = await ctx.services.get(BoardCache).boards.load(row.contender.board)
+    if cached is None:
         return None
-    return (await ctx.services.get(Strengths).of(now.board)).get(one.ordinal)
+    return (await ctx.services.get(Strengths).load(cached.board)).get(row.contender.ordinal)

@@ -59,7 +59,7 @@ async def test_a_killed_process_leaves_nothing_unsettled(
         assert (await second.ask(LEADERBOARD))["totalCount"] == 2
         await vote(first.visitor())
         settler = first.services.get(BoardCache).settler("main")
-        assert "main" in settler._upkeep
+        assert "main" in settler._loop
         await settler._loop.close()  # as kill -9 does: what was counted stays counted, what was to be done is not
         rows = await soon(second, 1)
         assert [row["score"] for row in rows] == [1, -1]
