@@ -4,7 +4,7 @@ Entities, keys, conditions and writes are for the datastore alone, which imports
 """
 
 from datastore.dynamo.attributes import iso
-from datastore.dynamo.budgets import Spent, budget, deadline, metered, shared_context
+from datastore.dynamo.budgets import Spent, deadline, metered, shared_context
 from datastore.dynamo.errors import (
     ConditionFailed,
     DeadlineExceeded,
@@ -20,10 +20,8 @@ from datastore.dynamo.paging import Page, PageRequest, Window
 from datastore.dynamo.retries import remaining, within_deadline
 from datastore.dynamo.table import Slice, Table, open_table
 from datastore.dynamo.transport.single_flight import SingleFlight
-from datastore.dynamo.transport.timeouts import Alarm, timeout_at
 
 __all__ = [
-    "Alarm",
     "BadKey",
     "ConditionFailed",
     "DeadlineExceeded",
@@ -40,7 +38,6 @@ __all__ = [
     "TransactionConflict",
     "Window",
     "best_first",
-    "budget",
     "create_foreign",
     "deadline",
     "foreign_rows",
@@ -50,7 +47,6 @@ __all__ = [
     "open_table",
     "remaining",
     "shared_context",
-    "timeout_at",
     "within_deadline",
     "write_foreign",
 ]

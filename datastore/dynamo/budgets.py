@@ -1,13 +1,11 @@
-"""What a request may still take and what it has taken: one context variable for its deadline and its meter.
-
-Each is a context of its own (`deadline`, `metered`); what every request needs, `budget` sets in one step,
-since to set a variable and to reset it costs a microsecond beside an answer of a hundred.
-"""
+"""How long a request may still take, and what it has cost: one context variable for its deadline and its meter."""
 
 from __future__ import annotations
 
 import asyncio
-from contextvars import Context, ContextVar, Token, copy_context
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -37,67 +35,35 @@ _current: ContextVar[Budget] = ContextVar("ringside_budget", default=Budget(None
 current = _current.get
 
 
-class budget:  # noqa: N801 - a word of the language here, as `open` is
-    """A deadline and a meter for everything within; an earlier deadline around it stands, an outer meter counts too."""
-
-    __slots__ = ("_seconds", "_token")
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-
-    def __enter__(self) -> tuple[float, Spent]:
-        ends, outer, spent = asyncio.get_running_loop().time() + self._seconds, _current.get().ends, Spent()
-        if outer is not None and outer < ends:
-            ends = outer
-        self._token: Token[Budget] = _current.set(Budget(ends, spent))
-        return ends, spent
-
-    def __exit__(self, *_: object) -> None:
-        spent = _current.get().spent
-        _current.reset(self._token)
-        outer = _current.get().spent
-        if outer is not None and spent is not None:
-            outer.merge(spent)
+@contextmanager
+def deadline(seconds: float) -> Iterator[float]:
+    """Ends everything within after so many seconds, or at an earlier deadline around it; gives the time of the end."""
+    ends, outer = asyncio.get_running_loop().time() + seconds, current()
+    if outer.ends is not None:
+        ends = min(ends, outer.ends)
+    token = _current.set(Budget(ends, outer.spent))
+    try:
+        yield ends
+    finally:
+        _current.reset(token)
 
 
-class deadline:  # noqa: N801
-    """Everything within must be done in so many seconds; an earlier deadline around it stands."""
-
-    __slots__ = ("_seconds", "_token")
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-
-    def __enter__(self) -> None:
-        ends, outer = asyncio.get_running_loop().time() + self._seconds, _current.get()
-        if outer.ends is not None and outer.ends < ends:
-            ends = outer.ends
-        self._token: Token[Budget] = _current.set(Budget(ends, outer.spent))
-
-    def __exit__(self, *_: object) -> None:
-        _current.reset(self._token)
+@contextmanager
+def metered() -> Iterator[Spent]:
+    """Counts what everything within costs; an outer meter counts it too."""
+    outer, spent = current(), Spent()
+    token = _current.set(Budget(outer.ends, spent))
+    try:
+        yield spent
+    finally:
+        _current.reset(token)
+        if outer.spent is not None:
+            outer.spent.merge(spent)
 
 
 def shared_context() -> Context:
     """A context for work that other requests may wait for too: charged to this request, but without its deadline."""
-    context, budget = copy_context(), _current.get()
+    context, budget = copy_context(), current()
     if budget.ends is not None:
         context.run(_current.set, Budget(None, budget.spent))
     return context
-
-
-class metered:  # noqa: N801
-    """Counts what everything within costs; an outer meter counts it too."""
-
-    __slots__ = ("_spent", "_token")
-
-    def __enter__(self) -> Spent:
-        self._spent = Spent()
-        self._token: Token[Budget] = _current.set(Budget(_current.get().ends, self._spent))
-        return self._spent
-
-    def __exit__(self, *_: object) -> None:
-        _current.reset(self._token)
-        outer = _current.get().spent
-        if outer is not None:
-            outer.merge(self._spent)

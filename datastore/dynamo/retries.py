@@ -23,7 +23,6 @@ from datastore.dynamo.errors import (
     TransactionConflict,
     named,
 )
-from datastore.dynamo.transport.timeouts import timeout_at
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -52,7 +51,7 @@ async def within_deadline(shared: Awaitable[T]) -> T:
     if ends is None:
         return await shared
     try:
-        with timeout_at(ends):
+        async with asyncio.timeout_at(ends):
             return await shared
     except TimeoutError:
         raise DeadlineExceeded("the request's time was used up; last: it waited for shared work") from None
@@ -64,7 +63,7 @@ async def persist(call: Callable[..., Awaitable[T]], *arguments: Any, **paramete
     pause, doubtful, last = _FIRST_PAUSE, False, None
     while True:
         try:
-            with timeout_at(ends):
+            async with asyncio.timeout_at(ends):
                 return await call(*arguments, **parameters)
         except Exception as error:
             last = named(error) or error

@@ -33,8 +33,7 @@ class SharedReads:
 
     async def read(self, key: Hashable, partition: str, attempt: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """The answer to an attempt for this key, repeated until the deadline; equal keys mean equal reads."""
-        place = (first_word(partition), key)
-        answer: T = await persist(self._attempts.run, place, attempt)
+        answer: T = await persist(self._attempts.run, (partition, key), attempt)
         return answer
 
     def invalidate(self, partitions: Iterator[str]) -> None:
@@ -46,11 +45,11 @@ class SharedReads:
         for partition in partitions:
             words = self._invalidation.words(first_word(partition))
             if words is None:
-                changed.update(word for word, _ in under_way)
+                changed.update(first_word(partition) for partition, _ in under_way)
                 break
             changed |= words
         for place in under_way:
-            if place[0] in changed:
+            if first_word(place[0]) in changed:
                 self._attempts.forget(place)
 
     async def close(self) -> None:

@@ -167,7 +167,7 @@ class Loader(Generic[K, V]):
         batches: dict[_Batch[K], list[K]] = {}
         for key in keys:
             batches.setdefault(self._batch_with(key), []).append(key)
-        return [(self._reads.join(batch, partial(self._carry_out, batch)), read) for batch, read in batches.items()]
+        return [(self._reads.run(batch, partial(self._carry_out, batch)), read) for batch, read in batches.items()]
 
     def _batch_with(self, key: K) -> _Batch[K]:
         batch = self._last_batch.get(key)
@@ -186,7 +186,7 @@ class Loader(Generic[K, V]):
     def _successor(self, batch: _Batch[K]) -> _Batch[K]:
         """The batch that begins when this one has ended."""
         if batch.successor is None:
-            batch.successor = _Batch(self._reads.join(batch, partial(self._carry_out, batch)))
+            batch.successor = _Batch(self._reads.run(batch, partial(self._carry_out, batch)))
         return batch.successor
 
     async def _carry_out(self, batch: _Batch[K]) -> Answers:

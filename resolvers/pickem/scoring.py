@@ -80,7 +80,7 @@ class Scorings:
     def begin(self, event: str) -> Scoring:
         """The scoring under way, or a new one. It goes on when nobody waits for it any more."""
         progress = self._progress.setdefault(event, Progress())
-        return Scoring(self._scorings.join(event, partial(self._score, event, progress)), progress)
+        return Scoring(self._scorings.run(event, partial(self._score, event, progress)), progress)
 
     async def _score(self, event: str, progress: Progress) -> Scored:
         try:

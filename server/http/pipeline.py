@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 from graphql import GraphQLError
 
-from datastore.dynamo import Spent, budget, timeout_at
+from datastore.dynamo import Spent, deadline, metered
 from resolvers.context import Context, Services
 from resolvers.viewer import Role, Viewer
 from server.auth.identification import Identification, RawHeaders
@@ -61,10 +61,11 @@ class Pipeline:
         """The answer of a query or mutation, within its deadline, traced, counted and logged."""
         began = time.perf_counter()
         span = self.traces and self.traces.operation(operation.kind, operation.name, operation.hash, headers)
-        with span or nullcontext() as set_outcome, budget(self.settings.request_timeout) as (ends, spent):
+        limit = deadline(self.settings.request_timeout)
+        with span or nullcontext() as set_outcome, limit as ends, metered() as spent:
             try:
                 # A little later than the deadline of engine calls, whose own error says more.
-                with timeout_at(ends + 0.5):
+                async with asyncio.timeout_at(ends + 0.5):
                     fell_back = self.metrics.fell_back
                     answer = await run(operation, variables, ctx, suggestions=suggestions, fell_back=fell_back)
             except TimeoutError:

@@ -171,15 +171,15 @@ async def test_closing_ends_all_work_and_those_who_wait_for_it() -> None:
     async def work() -> None:
         await forever.wait()
 
-    waiting = [asyncio.create_task(flights.run("a", work))]
+    waiting = [flights.run("a", work)]
     await turns(2)
     flights.forget("a")
     flights.begin("a", work)
     flights.begin("b", work)
-    waiting.append(asyncio.create_task(flights.run("a", work)))
+    waiting.append(flights.run("a", work))
     await turns(1)
     await flights.close()
-    for task in waiting:
+    for waiter in waiting:
         with pytest.raises(asyncio.CancelledError):
-            await task
+            await waiter
     assert not list(flights)

@@ -20,8 +20,6 @@ from typing import NamedTuple, cast
 
 import httptools
 
-from datastore.dynamo.transport.timeouts import timeout_at
-
 CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 10.0
 IDLE_SECONDS = 12.0
@@ -130,7 +128,7 @@ class _Connection(asyncio.Protocol):
         self._headers, self._body = [], []
         self._waiter = loop.create_future()
         try:
-            with timeout_at(loop.time() + ANSWER_SECONDS):
+            async with asyncio.timeout(ANSWER_SECONDS):
                 transport.write(request)
                 return await self._waiter
         finally:

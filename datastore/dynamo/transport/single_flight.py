@@ -8,6 +8,7 @@ error. Nothing is remembered: the next caller after the end begins anew.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -18,14 +19,12 @@ K = TypeVar("K", bound="Hashable")
 T = TypeVar("T")
 
 
+@dataclass(eq=False, slots=True)
 class _Work:
     """Work under way, and the futures of those who wait for it. To shield a task instead would cost twice as much."""
 
-    __slots__ = ("task", "waiting")
-
-    def __init__(self) -> None:
-        self.task: asyncio.Task[None] | None = None
-        self.waiting: list[asyncio.Future[Any]] = []
+    task: asyncio.Task[None] | None = None
+    waiting: list[asyncio.Future[Any]] = field(default_factory=list)
 
 
 class SingleFlight(Generic[K, T]):
@@ -37,21 +36,17 @@ class SingleFlight(Generic[K, T]):
         self._all: set[_Work] = set()
         """Also what was forgotten: the event loop alone holds tasks only weakly."""
 
-    async def run(self, key: K, factory: Callable[[], Awaitable[T]]) -> T:
-        """The result of the work under way for this key, or else of what `factory` begins."""
-        return await self.join(key, factory)
+    def run(self, key: K, factory: Callable[[], Awaitable[T]]) -> asyncio.Future[T]:
+        """The result of the work under way for this key, or else of what `factory` begins.
 
-    def join(self, key: K, factory: Callable[[], Awaitable[T]]) -> asyncio.Future[T]:
-        """The same as a future, which is this caller's own to cancel."""
+        The future is this caller's own: to cancel it cancels nothing else.
+        """
         waiter: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._work(key, factory).waiting.append(waiter)
+        self.begin(key, factory).waiting.append(waiter)
         return waiter
 
-    def begin(self, key: K, factory: Callable[[], Awaitable[T]]) -> None:
+    def begin(self, key: K, factory: Callable[[], Awaitable[T]]) -> _Work:
         """The same without waiting. If nobody else waits either, the event loop reports an error."""
-        self._work(key, factory)
-
-    def _work(self, key: K, factory: Callable[[], Awaitable[T]]) -> _Work:
         work = self._under_way.get(key)
         if work is None:
             work = self._under_way[key] = _Work()
@@ -76,12 +71,9 @@ class SingleFlight(Generic[K, T]):
         finally:
             if self._under_way.get(key) is work:
                 del self._under_way[key]
-            self._end(work)
-
-    def _end(self, work: _Work) -> None:
-        self._all.discard(work)
-        for waiter in work.waiting:  # those that are left when the work was cancelled
-            waiter.cancel()
+            self._all.discard(work)
+            for waiter in work.waiting:  # those that are left when the work was cancelled
+                waiter.cancel()
 
     def forget(self, key: K) -> None:
         """The next caller begins anew; those who wait already still get what they wait for."""
@@ -102,5 +94,7 @@ class SingleFlight(Generic[K, T]):
             if work.task is not None:
                 work.task.cancel()
         await asyncio.gather(*(work.task for work in ending if work.task is not None), return_exceptions=True)
-        for work in ending:  # a task that was cancelled before it began has told nobody
-            self._end(work)
+        self._all.difference_update(ending)
+        for work in ending:
+            for waiter in work.waiting:  # a task that was cancelled before it began has told nobody
+                waiter.cancel()
