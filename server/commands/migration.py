@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from datastore.dynamo import BadKey, Table, key_text, open_table
+from datastore.dynamo import BadKey, key_text, open_table
 from datastore.refusals import InvalidInput
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
@@ -57,13 +59,8 @@ def legacy(  # noqa: PLR0913 - the options of one command
         create_members=create_members,
     )
 
-    async def migrate(services: Services) -> MigrationSummary:
-        async with AsyncExitStack() as stack:
-            old_subscriptions = await stack.enter_async_context(_open_old(services, subscriptions, source_url))
-            old_words = await stack.enter_async_context(_open_old(services, past_words, source_url))
-            return await _migrate(services, LegacySource(old_subscriptions, old_words, words_file), report, options)
-
-    summary = run_with_services(migrate)
+    open_source = partial(_open_source, subscriptions, past_words, words_file, source_url)
+    summary = run_with_services(lambda services: _migrate(services, open_source, report, options))
     if dry_run:
         out.print("Nothing was written. A run without --dry-run would do this:")
     for line in summary.lines():
@@ -72,14 +69,22 @@ def legacy(  # noqa: PLR0913 - the options of one command
         raise Failed(f"Some rows cannot be migrated. {report} says which and why.")
 
 
-def _open_old(services: Services, name: str, source_url: str | None) -> AbstractAsyncContextManager[Table]:
+@asynccontextmanager
+async def _open_source(
+    subscriptions: str, past_words: str, words_file: Path, source_url: str | None, services: Services
+) -> AsyncIterator[LegacySource]:
     settings = Settings.load()
     url = source_url or (AWS if settings.dynamodb_url == AWS else services.table.client.meta.endpoint_url)
-    return open_table(name, url=None if url == AWS else url, region=settings.aws_region)
+    open_old = partial(open_table, url=None if url == AWS else url, region=settings.aws_region)
+    async with open_old(subscriptions) as old_subscriptions, open_old(past_words) as old_words:
+        yield LegacySource(old_subscriptions, old_words, words_file)
 
 
 async def _migrate(
-    services: Services, source: LegacySource, report: Path, options: MigrationOptions
+    services: Services,
+    open_source: Callable[[Services], AbstractAsyncContextManager[LegacySource]],
+    report: Path,
+    options: MigrationOptions,
 ) -> MigrationSummary:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as bar:
@@ -88,7 +93,8 @@ async def _migrate(
         def show(stage: str, rows: int) -> None:
             bar.update(task, description=f"{stage}: {rows:,} rows")
 
-        return await Migration(services, source, report, options, show).run()
+        async with open_source(services) as source:
+            return await Migration(services, source, report, options, show).run()
 
 
 def _read_map(path: Path, key: str, value: str) -> dict[str, str]:

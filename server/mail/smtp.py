@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 import aiosmtplib
 import structlog
 
-from server.settings import Settings, near
+from server.settings import Settings, is_near
 
 AT_ONCE = 8
 """Connections to the mail server, and emails that are being sent at the same time."""
@@ -142,7 +142,7 @@ def must_encrypt(host: str, *, login: bool) -> bool:
         loopback = ip_address(host).is_loopback
     except ValueError:
         loopback = host == "localhost"
-    return not loopback and (login or not near(host))
+    return not loopback and (login or not is_near(host))
 
 
 def _is_permanent(error: BaseException) -> bool:

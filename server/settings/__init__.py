@@ -1,0 +1,26 @@
+"""The operator's settings, read once from the environment and frozen.
+
+A setting is declared once, in `declaration`. `--help`, the README's table and the error messages are generated from
+that declaration.
+"""
+
+from server.settings.declaration import Settings
+from server.settings.documentation import settings_help, settings_table
+from server.settings.fields import PREFIX, variable
+from server.settings.problems import BadSettings
+from server.settings.values import AWS, Format, Introspection, Level, Log, is_near
+
+__all__ = [
+    "AWS",
+    "PREFIX",
+    "BadSettings",
+    "Format",
+    "Introspection",
+    "Level",
+    "Log",
+    "Settings",
+    "is_near",
+    "settings_help",
+    "settings_table",
+    "variable",
+]

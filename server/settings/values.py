@@ -1,0 +1,176 @@
+"""The values of settings: their types, and functions that validate or parse what an operator wrote.
+
+All of them raise ValueError, whose text completes "RINGSIDE_… is invalid: …".
+"""
+
+import os
+from email.utils import formataddr, parseaddr
+from enum import StrEnum
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, NamedTuple, TypeVar
+from urllib.parse import SplitResult, urlsplit
+
+from limits import parse
+from pydantic import BeforeValidator, SecretStr
+from pydantic_settings import NoDecode
+
+from server.auth.secret import MIN_SECRET_LENGTH
+
+EMBEDDED = "embedded"
+AWS = "aws"
+REQUIRED = "required"
+"""The container image sets this, so that an unconfigured container fails instead of starting on an empty table."""
+
+
+class Introspection(StrEnum):
+    """Who may introspect the schema."""
+
+    ON = "on"
+    OFF = "off"
+    ROLE = "role"
+
+
+class Level(StrEnum):
+    """The lowest level that is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Format(StrEnum):
+    """The format of a log line: for machines or for people."""
+
+    JSON = "json"
+    CONSOLE = "console"
+
+
+class Log(NamedTuple):
+    """The log's level and format; without a format, the output device decides."""
+
+    level: Level = Level.INFO
+    format: Format | None = None
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in (part.strip() for part in text.split(",")) if part]
+
+
+def _split(value: object) -> object:
+    return tuple(_parts(value)) if isinstance(value, str) else value
+
+
+_T = TypeVar("_T")
+CommaSeparated = Annotated[tuple[_T, ...], NoDecode, BeforeValidator(_split)]
+
+
+def parse_log(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    level, line_format = Level.INFO, None
+    for word in _parts(value.lower()):
+        if word in tuple(Level):
+            level = Level(word)
+        elif word in tuple(Format):
+            line_format = Format(word)
+        else:
+            raise ValueError(f"{word!r} is neither a level nor a format")
+    return Log(level, line_format)
+
+
+def _parse_address(text: str, *schemes: str) -> SplitResult:
+    """Split an address; raise ValueError unless its scheme is allowed and it has a host and a valid port."""
+    try:
+        address = urlsplit(text)
+        usable = address.scheme in schemes and bool(address.hostname) and address.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ValueError(f"it is not an address that starts with {' or '.join(f'{scheme}://' for scheme in schemes)}")
+    return address
+
+
+def _parse_without_password(text: str) -> SplitResult:
+    address = _parse_address(text, "http", "https")
+    if address.username is not None or address.password is not None:
+        raise ValueError("it must not carry a password, because logs would show it")
+    return address
+
+
+def parse_engine(value: str) -> str:
+    if value.lower() == REQUIRED:
+        raise ValueError("it is not set, and a container has no table of its own")
+    if value.lower() in (EMBEDDED, AWS):
+        return value.lower()
+    return _parse_without_password(value).geturl().rstrip("/")
+
+
+def parse_web_address(value: str) -> str:
+    return _parse_without_password(value).geturl()
+
+
+def parse_jwks_address(value: str) -> str:
+    """Keys authenticate members, so plain HTTP is allowed only from this machine or its own network."""
+    address = _parse_without_password(value)
+    if address.scheme == "http" and not is_near(address.hostname or ""):
+        raise ValueError("keys from another network must come over https://")
+    return address.geturl()
+
+
+def is_near(host: str) -> bool:
+    """Whether a host is this machine or in its own network."""
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return "." not in host  # `localhost`, or a service name in compose or a cluster
+
+
+def validate_smtp_address(value: SecretStr) -> SecretStr:
+    _parse_address(value.get_secret_value(), "smtp", "smtps")
+    return value
+
+
+def parse_sender(value: str) -> str:
+    """Parse a sender for use in a header: it must not be able to start a second header."""
+    name, address = parseaddr(value)
+    if not value.isprintable() or "@" not in address.strip("@") or any(character in address for character in " ,;<>"):
+        raise ValueError("it is not an e-mail address")
+    return formataddr((name, address))
+
+
+def validate_origins(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if value == "*":
+            raise ValueError("* would let every site send requests in a visitor's name")
+        address = _parse_without_password(value)
+        if f"{address.scheme}://{address.netloc}" != value:
+            raise ValueError(f"{value!r} has more than a scheme, a host and a port")
+    return values
+
+
+def validate_secrets(values: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+    if any(len(value.get_secret_value()) < MIN_SECRET_LENGTH for value in values):
+        raise ValueError(f"a secret has fewer than {MIN_SECRET_LENGTH} characters")
+    return values
+
+
+def validate_file(path: Path) -> Path:
+    if not path.is_file():
+        raise ValueError("there is no such file")
+    return path
+
+
+def validate_program(path: Path) -> Path:
+    if not os.access(validate_file(path), os.X_OK):
+        raise ValueError("the file is not executable")
+    return path
+
+
+def validate_rate(value: str) -> str:
+    try:
+        parse(value)
+    except ValueError:
+        raise ValueError("it is not a rate") from None
+    return value
