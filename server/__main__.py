@@ -36,7 +36,7 @@ from server.commands import (
 from server.commands.execution import explain
 from server.engine import EngineRefused
 from server.execution.documents import BadManifest
-from server.gc_tuning import set_aside
+from server.gc_tuning import tune_gc
 from server.settings import PREFIX, BadSettings, Settings, settings_help
 from server.telemetry import shared_metrics
 
@@ -124,7 +124,7 @@ async def _serve(settings: Settings, served: Settings, listening: socket.socket,
         out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)")
         if alone:
             server = uvicorn.Server(uvicorn_config(served, application(served, table), 1))
-            set_aside()
+            tune_gc()
             await server.serve(sockets=[listening])
 
 

@@ -36,7 +36,7 @@ from resolvers.policy import Policy
 from schema import schema
 from server.auth.identification import Identification
 from server.execution.documents import Documents, read_manifest
-from server.gc_tuning import set_aside
+from server.gc_tuning import tune_gc
 from server.http import voting_page
 from server.http.endpoint import GraphQLEndpoint
 from server.http.explorer import Explorer
@@ -152,7 +152,7 @@ def _set_at_signals(closing: asyncio.Event) -> None:
 def from_environment() -> ASGIApp:
     """The application for uvicorn's workers, which read the environment that `ringside serve` prepared."""
     app = application(Settings.load())
-    set_aside()
+    tune_gc()
     return app
 
 

@@ -1,21 +1,22 @@
-"""How often Python looks for cycles among what a request makes.
+"""How often Python's garbage collector looks for cycles.
 
-It looks whenever 700 more containers were made than thrown away: in the middle of one page's answer, where there are no
-cycles. And every so often it looks through all there is, schema and code included, which never go. So what the start
-made is set aside, and the rest is looked through less often: 10,000 containers are some megabytes at most.
+By default it looks whenever 700 more containers have been made than freed: in the middle of answering a page, where
+there are no cycles. And every so often it looks through all objects, including schema and code, which stay. So the
+objects of the start are frozen, and the collector looks at the rest less often: 10,000 containers are some megabytes.
 
-Documents that the cache has dropped are cycles of a thousand containers each and old by then, so only looking through
-everything finds them. At every 250,000 containers it has 36 MB more than after the start and takes a fifth of a second
-at worst, with ten thousand different documents in turn; at every 4,000,000 it would be 167 MB and one and a half.
+Documents dropped from the cache are cycles of a thousand containers each, and old by then, so only a full collection
+frees them. With one for every 250,000 containers the service takes 36 MB more than after the start, and up to a fifth
+of a second for a collection, with ten thousand different documents in turn. With one for every 4,000,000 it would be
+167 MB and 1.5 seconds.
 """
 
 import gc
 
-BETWEEN = (10_000, 5, 5)
+THRESHOLDS = (10_000, 5, 5)
 
 
-def set_aside() -> None:
+def tune_gc() -> None:
     """For a process that is about to serve, once."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*BETWEEN)
+    gc.set_threshold(*THRESHOLDS)

@@ -26,7 +26,7 @@ from schema.fields import described, field
 from schema.types import record_type
 from server.auth.identification import Identification
 from server.execution.documents import Documents
-from server.gc_tuning import set_aside
+from server.gc_tuning import tune_gc
 from server.http.endpoint import GraphQLEndpoint
 from server.http.explorer import Explorer
 from server.http.fast_path import FastPath
@@ -130,7 +130,7 @@ def application() -> ASGIApp:
         yield {"pipeline": Pipeline(documents, services, identification, settings, Metrics(), None, asyncio.Event())}
 
     graphql = GraphQLEndpoint(Explorer())
-    set_aside()
+    tune_gc()
     return with_request_ids(FastPath(FastAPI(lifespan=lifespan), "/graphql", graphql))
 
 

@@ -66,14 +66,14 @@ class Operation:
     name: str | None
     kind: OperationType
     cost: Cost = field(compare=False, repr=False)
-    trusted: bool
     compiled: CompiledOperation = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Document:
     operations: Mapping[str | None, Operation]
-    """By name; the only operation of a document also under None."""
+    default: Operation | None
+    """The only operation of the document, which a request need not name."""
     size: int
 
 
@@ -89,9 +89,7 @@ class Documents:
         self._cached_characters = 0
         self._trusted: dict[str, _Document] | None = None
         if manifest is not None:
-            self._trusted = {
-                key: self._check(text, key, introspection=True, trusted=True) for key, text in manifest.items()
-            }
+            self._trusted = {key: self._check(text, key, introspection=True) for key, text in manifest.items()}
             for document in self._trusted.values():
                 for operation in document.operations.values():
                     operation.compiled.compile_ahead()
@@ -110,9 +108,10 @@ class Documents:
             document = self._find(request, introspection=introspection)
         else:
             self._cached.move_to_end(key)
-        operation = document.operations.get(request.operation_name)
+        name = request.operation_name
+        operation = document.default if name is None else document.operations.get(name)
         if operation is None:
-            raise _bad_input(_unknown_operation(document, request.operation_name))
+            raise _bad_input(_unknown_operation(document, name))
         cost = operation.cost(request.variables)
         if cost > self._limits.complexity:
             raise _bad_input(
@@ -131,7 +130,7 @@ class Documents:
         text = request.query
         if text is None:
             raise _bad_input("There is no `query` in the request.")
-        document = self._check(text, hash_of(text), introspection=introspection, trusted=False)
+        document = self._check(text, hash_of(text), introspection=introspection)
         self._cached[text, introspection] = document
         self._cached_characters += document.size
         while len(self._cached) > MAX_DOCUMENTS or self._cached_characters > MAX_CHARACTERS:
@@ -139,7 +138,7 @@ class Documents:
             self._cached_characters -= oldest.size
         return document
 
-    def _check(self, text: str, key: str, *, introspection: bool, trusted: bool) -> _Document:
+    def _check(self, text: str, key: str, *, introspection: bool) -> _Document:
         document = self._parse(text)
         self._validate(document, introspection=introspection)
         fragments = {
@@ -157,12 +156,9 @@ class Documents:
                     raise InvalidOperation(error) from None
                 compiled = CompiledOperation(self._schema, document, definition)
                 cost = Cost(definition, fragments)
-                operations[name] = Operation(
-                    self._schema, document, key, name, definition.operation, cost, trusted, compiled
-                )
-        if len(operations) == 1:
-            operations[None] = next(iter(operations.values()))
-        return _Document(operations, len(text))
+                operations[name] = Operation(self._schema, document, key, name, definition.operation, cost, compiled)
+        default = next(iter(operations.values())) if len(operations) == 1 else None
+        return _Document(operations, default, len(text))
 
     def _parse(self, text: str) -> DocumentNode:
         try:

@@ -45,13 +45,15 @@ async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Respon
     began, response_format = time.perf_counter(), DEFAULT_FORMAT
     try:
         # Before anything is read: under ten times the load, refusing is most of the work.
-        _check_capacity(pipeline)
+        if pipeline.metrics.in_flight >= pipeline.settings.max_in_flight:
+            raise _overloaded()
         headers = dict(reversed(scope["headers"]))  # of several with one name, the first
         response_format = negotiate(headers.get(b"accept", b""))
         request = await read_request(scope, headers, receive, pipeline.settings.max_body_bytes)
         identified = await pipeline.identification.identify(scope["headers"], secure=scope["scheme"] == "https")
         # Again after reading: a request that arrives slowly takes up no capacity meanwhile.
-        _check_capacity(pipeline)
+        if pipeline.metrics.in_flight >= pipeline.settings.max_in_flight:
+            raise _overloaded()
         pipeline.metrics.count_in_flight(1)
         try:
             return await _execute(pipeline, scope, headers, request, identified, response_format)
@@ -66,10 +68,9 @@ async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Respon
     return response
 
 
-def _check_capacity(pipeline: Pipeline) -> None:
-    """HTTPException 503 at the limit: a server that accepts more requests than it can work on answers none in time."""
-    if pipeline.metrics.in_flight >= pipeline.settings.max_in_flight:
-        raise HTTPException(503, Overloaded.explanation, {"retry-after": "1"})
+def _overloaded() -> HTTPException:
+    """At the limit: a server that accepts more requests than it can work on answers none of them in time."""
+    return HTTPException(503, Overloaded.explanation, {"retry-after": "1"})
 
 
 async def _execute(

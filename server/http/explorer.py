@@ -1,8 +1,7 @@
-"""The explorer: the page that a browser finds at the address of the API, and the files that the page asks for.
+"""The explorer: the page at the address of the API for browsers, and the page's files.
 
-It is built by `make explorer` from `explorer/` into `server/http/pages/explorer/`, and needs no
-other origin at any time.
-What the page may do is decided in docs/decisions/explorer-csp.md; EXPLORER_POLICY is that decision.
+`make explorer` builds it from `explorer/` into `server/http/pages/explorer/`. It loads nothing from other origins.
+docs/decisions/explorer-csp.md explains EXPLORER_POLICY, which says what the page may do.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 BUILT: Final = Path(__file__).with_name("pages") / "explorer"
 
-# The word that the build leaves wherever the nonce of a page belongs.
+# The build's placeholder for the nonce of a page.
 NONCE: Final = "{nonce}"
 
 # Monaco writes style elements (hence the nonce, which explorer/src/nonce.js hands to them) and places its lines
@@ -45,15 +44,15 @@ EXPLORER_POLICY: Final = "; ".join(
     )
 )
 
-# A worker obeys the policy of its own file, and an icon opened by itself is a page: neither needs anything.
+# A worker has the policy of its own file, and an icon opened in a tab is a page. Neither needs any permission.
 FILES_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
 
 SECURITY_HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
 
-# Names carry a hash of what is in the file, so a year is safe.
+# File names contain a hash of the content, so a year is safe.
 IMMUTABLE: Final = "public, max-age=31536000, immutable"
 
-# Spelled out, since the operating system's own list decides otherwise and is missing from slim containers.
+# Explicit, because the operating system's list differs, and slim containers have none.
 CONTENT_TYPES: Final = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -70,23 +69,23 @@ NOT_BUILT: Final = """<!doctype html>
 </html>
 """
 
-QUESTIONS: Final = frozenset({"query", "documentId"})
-ANSWERS: Final = ("application/json", "application/graphql-response+json", "text/event-stream")
+QUERY_PARAMETERS: Final = frozenset({"query", "documentId"})
+ANSWER_TYPES: Final = ("application/json", "application/graphql-response+json", "text/event-stream")
 
 
 def wants_page(request: Request) -> bool:
-    """Whether this is a browser that was pointed at the address, and not a client with a query.
+    """Whether a browser visits the address, rather than a client with a query.
 
-    A browser names text/html and no type that the API answers with; a client that takes both gets the API.
+    A browser accepts text/html explicitly, and none of the API's types. A client that accepts both gets the API.
     """
-    if request.method not in {"GET", "HEAD"} or not QUESTIONS.isdisjoint(request.query_params):
+    if request.method not in {"GET", "HEAD"} or not QUERY_PARAMETERS.isdisjoint(request.query_params):
         return False
-    accepted = {one.partition(";")[0].strip().lower() for one in request.headers.get("accept", "").split(",")}
-    return "text/html" in accepted and accepted.isdisjoint(ANSWERS)
+    accepted = {part.partition(";")[0].strip().lower() for part in request.headers.get("accept", "").split(",")}
+    return "text/html" in accepted and accepted.isdisjoint(ANSWER_TYPES)
 
 
 class Explorer:
-    """The built page in a folder, read anew for every visit: it is a kilobyte, and a rebuild needs no restart."""
+    """The built page in a folder. It is read for every visit: it has a kilobyte, and a rebuild needs no restart."""
 
     def __init__(self, folder: Path = BUILT) -> None:
         self._folder = folder
@@ -96,12 +95,12 @@ class Explorer:
         return (self._folder / "index.html").is_file()
 
     def page(self) -> Response:
-        """The page with a nonce of its own, or the advice to build it."""
+        """The page with a nonce of its own, or a page that says how to build it."""
         nonce = secrets.token_urlsafe(16)
         headers = {
             **SECURITY_HEADERS,
             "Content-Security-Policy": EXPLORER_POLICY.replace(NONCE, nonce),
-            # A kept page would use its nonce twice; and other clients get other answers from the same address.
+            # A cached page would use its nonce twice, and other clients get other responses at the same address.
             "Cache-Control": "no-store",
             "Vary": "Accept",
         }
@@ -111,12 +110,12 @@ class Explorer:
         return HTMLResponse(html.replace(NONCE, nonce), headers=headers)
 
     def mount(self) -> Mount:
-        """The files of the page, at the path that the build wrote into it."""
+        """The page's files, at the path that the build wrote into the page."""
         return Mount("/explorer/assets", _Files(directory=self._folder / "assets", check_dir=False), name="explorer")
 
 
 class _Files(StaticFiles):
-    """Static files that are kept for a year and are never taken for what they are not."""
+    """Static files that are cached for a year and have the right content type."""
 
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
@@ -124,7 +123,7 @@ class _Files(StaticFiles):
         response = super().file_response(full_path, stat_result, scope, status_code)
         response.headers.update(SECURITY_HEADERS)
         response.headers.update({"Content-Security-Policy": FILES_POLICY, "Cache-Control": IMMUTABLE})
-        known = CONTENT_TYPES.get(Path(full_path).suffix)
-        if known is not None and "content-type" in response.headers:
-            response.headers["Content-Type"] = known
+        content_type = CONTENT_TYPES.get(Path(full_path).suffix)
+        if content_type is not None and "content-type" in response.headers:
+            response.headers["Content-Type"] = content_type
         return response

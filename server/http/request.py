@@ -133,7 +133,11 @@ async def read_request(scope: Scope, headers: Headers, receive: Receive, max_byt
         more = message.get("more_body", False)
         if len(body) > max_bytes:
             raise _too_large(max_bytes)
-    return parse_request(_parse_json(body, "The body"))
+    try:
+        parameters = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise _bad_json("The body", error) from None
+    return parse_request(parameters)
 
 
 @lru_cache(maxsize=64)
@@ -148,18 +152,17 @@ def _query_parameters(scope: Scope) -> dict[str, Any]:
         raise HTTPException(414, "The address is too long; send the request with POST.")
     parameters: dict[str, Any] = dict(Request(scope).query_params)
     for name in ("variables", "extensions"):
-        if parameters.get(name):
-            parameters[name] = _parse_json(parameters[name].encode("utf-8", "surrogatepass"), f"`{name}`")
-        else:
-            parameters.pop(name, None)
+        text = parameters.pop(name, None)
+        if text:
+            try:
+                parameters[name] = orjson.loads(text.encode("utf-8", "surrogatepass"))
+            except orjson.JSONDecodeError as error:
+                raise _bad_json(f"`{name}`", error) from None
     return parameters
 
 
-def _parse_json(text: bytes | bytearray, source: str) -> Any:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise HTTPException(400, f"{source} is not JSON in UTF-8: {error.msg}.") from None
+def _bad_json(source: str, error: orjson.JSONDecodeError) -> HTTPException:
+    return HTTPException(400, f"{source} is not JSON in UTF-8: {error.msg}.")
 
 
 def _too_large(max_bytes: int) -> HTTPException:

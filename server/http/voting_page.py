@@ -1,7 +1,7 @@
-"""The voting page: what a visitor of the demo finds at `/`.
+"""The voting page, at `/` in demo mode.
 
-Three files without a build step, a client of the API like any other; `examples/vote.html` and its neighbours are
-links to them. Pictures are shown as images, in which nothing can act, whatever they hold.
+It is three files without a build step, and an ordinary client of the API. The files in `examples/` link to them.
+Pictures are shown as images, in which no script can run.
 """
 
 from __future__ import annotations
