@@ -15,9 +15,9 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from tests.engines import running
-from tests.fault.all_parts import Aftermath, everything
-from tests.fault.naive import naively
+from tests.engines import running_engine
+from tests.fault.all_parts import FaultReport, run_with_faults
+from tests.fault.naive_design import run_naive_design
 
 RESULTS = Path(__file__).parent / "results" / "faults.md"
 HEAD = """# Fault injection
@@ -37,24 +37,25 @@ separate updates under the same faults, and is checked the same way; without fau
 """
 
 
-def row(seed: str, day: Aftermath, control: int) -> str:
-    audit = "clean" if not day.breaches else "BREACHES"
+def row(seed: str, report: FaultReport, control: int) -> str:
+    audit = "clean" if not report.breaches else "BREACHES"
     return (
-        f"| {seed} | {day.acts:,} | {day.facts.total():,} | {sum(day.faults.values()):,} | {day.repeats:,} "
-        f"| {day.kills} | {day.lost.total()} | {day.doubled.total()} | {audit} | {control} |"
+        f"| {seed} | {report.actions:,} | {report.facts.total():,} | {sum(report.faults.values()):,} "
+        f"| {report.retries:,} | {report.kills} | {report.lost.total()} | {report.duplicated.total()} "
+        f"| {audit} | {control} |"
     )
 
 
-def summed(days: list[Aftermath]) -> Aftermath:
-    return Aftermath(
-        sum(day.acts for day in days),
-        sum((day.facts for day in days), Counter()),
-        sum((day.lost for day in days), Counter()),
-        sum((day.doubled for day in days), Counter()),
-        "\n".join(day.breaches for day in days if day.breaches),
-        sum(day.kills for day in days),
-        sum(day.repeats for day in days),
-        sum((Counter(day.faults) for day in days), Counter()),
+def total(reports: list[FaultReport]) -> FaultReport:
+    return FaultReport(
+        sum(report.actions for report in reports),
+        sum((report.facts for report in reports), Counter()),
+        sum((report.lost for report in reports), Counter()),
+        sum((report.duplicated for report in reports), Counter()),
+        "\n".join(report.breaches for report in reports if report.breaches),
+        sum(report.kills for report in reports),
+        sum(report.retries for report in reports),
+        sum((Counter(report.faults) for report in reports), Counter()),
     )
 
 
@@ -63,25 +64,27 @@ async def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--kills", type=int, default=4)
     parser.add_argument("--write", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     print(HEAD, end="")
-    days, controls, rows = list[Aftermath](), list[int](), list[str]()
-    with tempfile.TemporaryDirectory() as folder, running("dynoxide", Path(folder)) as engine:
-        for seed in range(1, given.seeds + 1):
-            day, control = await everything(engine, seed, given.kills), await naively(engine, seed)
-            days.append(day)
-            controls.append(len(control.wrong))
-            rows.append(row(f"{seed}", day, controls[-1]))
-            print(rows[-1], *day.wrong, day.breaches, sep="\n" if day.wrong or day.breaches else "", flush=True)
-    whole = summed(days)
-    rows.append(row("all", whole, sum(controls)))
+    reports, controls, rows = list[FaultReport](), list[int](), list[str]()
+    with tempfile.TemporaryDirectory() as folder, running_engine("dynoxide", Path(folder)) as engine:
+        for seed in range(1, options.seeds + 1):
+            report = await run_with_faults(engine, seed, options.kills)
+            control = await run_naive_design(engine, seed)
+            reports.append(report)
+            controls.append(len(control.differences))
+            rows.append(row(f"{seed}", report, controls[-1]))
+            errors = [*report.differences, *([report.breaches] if report.breaches else [])]
+            print(rows[-1], *errors, sep="\n", flush=True)
+    all_runs = total(reports)
+    rows.append(row("all", all_runs, sum(controls)))
     print(rows[-1])
-    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(whole.facts.items()))
-    faults = ", ".join(f"{number:,} {fault.value}" for fault, number in whole.faults.items())
-    if given.write:
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(all_runs.facts.items()))
+    faults = ", ".join(f"{number:,} {fault.value}" for fault, number in all_runs.faults.items())
+    if options.write:
         text = HEAD + "\n".join(rows) + f"\n\nFacts by kind: {kinds}.\n\nFaults by kind: {faults}.\n"
         RESULTS.write_text(text, encoding="utf-8")
-    if whole.wrong or whole.breaches or not all(controls):
+    if all_runs.differences or all_runs.breaches or not all(controls):
         sys.exit("Something was lost or doubled, or the checker missed the control's errors.")
 
 

@@ -34,10 +34,10 @@ from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.receipts import Once
 from resolvers.context import utc_now
-from tests.engines import running
+from tests.engines import running_engine
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
-from tests.service import Service, started
+from tests.service import Service, start_service
 
 RESULTS = Path(__file__).parent / "results" / "overload.md"
 SECRET = "a secret that is long enough for a benchmark"
@@ -182,7 +182,7 @@ async def refusal(one: Target) -> float:
 async def bereft(one: Target, proxy: Proxy, seconds: float) -> tuple[int, float, str, float]:
     """Stop the engine; return the responses, the slowest, their codes, and the seconds until service is normal."""
     quiet = await one.quiet()
-    async with one.client() as http, proxy.gone():
+    async with one.client() as http, proxy.disconnected():
         requests = []
         for number in range(int(seconds * 5)):
             requests.append(asyncio.create_task(one.asked(http, number)))
@@ -224,12 +224,12 @@ async def main() -> None:
     text = HEAD.format(times=given.times, seconds=given.seconds)
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        engine = stack.enter_context(running("dynoxide", folder))
+        engine = stack.enter_context(running_engine("dynoxide", folder))
         async with open_table(TABLE, url=engine.url) as table:
             await create(table)
             await plant(table)
         slow = await stack.enter_async_context(
-            Proxy(engine.url, share=1.0, kinds=[Fault.SLOW], slowness=SLOWNESS, seed=1)
+            Proxy(engine.url, fault_rate=1.0, kinds=[Fault.SLOW], max_delay=SLOWNESS, seed=1)
         )
         common = {"RINGSIDE_TABLE": TABLE, "RINGSIDE_SECRETS": SECRET, "RINGSIDE_LOG": "info"}
         late = {**common, "RINGSIDE_DYNAMODB_URL": slow.url}
@@ -241,17 +241,17 @@ async def main() -> None:
         ):
             for times in presses:
                 with ExitStack() as processes:
-                    one = await asyncio.to_thread(target, await started(variables, processes), file)
+                    one = await asyncio.to_thread(target, await start_service(variables, processes), file)
                     row = told(await overloaded(name, one, times, given.seconds), times)
                     print(row, end="", flush=True)
                     text += row
         with ExitStack() as processes:
-            service = await started({**late, "RINGSIDE_MAX_IN_FLIGHT": "1"}, processes)
+            service = await start_service({**late, "RINGSIDE_MAX_IN_FLIGHT": "1"}, processes)
             one = await asyncio.to_thread(target, service, file)
             text += f"\nA 503 response takes {await refusal(one) * 1000:.2f} ms of CPU.\n"
         with ExitStack() as processes:
             slow.share = 0.0
-            service = await started({**late, "RINGSIDE_REQUEST_TIMEOUT": f"{TIMEOUT}"}, processes)
+            service = await start_service({**late, "RINGSIDE_REQUEST_TIMEOUT": f"{TIMEOUT}"}, processes)
             one = await asyncio.to_thread(target, service, file)
             number, slowest, said, normal = await bereft(one, slow, given.seconds)
             text += (

@@ -2,8 +2,8 @@
 
     python -m bench.pickem_deadline [--tries 10000] [--servers 2]
 
-Each round is an event that locks by itself a second after 300 attempts were accepted; tests/fault/deadline.py describes
-the figures.
+Each round is an event that locks by itself a second after 300 attempts were accepted; tests/fault/deadline_race.py
+describes the figures.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from server.auth.tokens import mint
 from server.engine import beside
 from server.settings import Settings
 from tests.client import Client
-from tests.fault.deadline import TEAMS, race
+from tests.fault.deadline_race import TEAMS, run_race
 from tests.fault.proxy import Proxy
 from tests.season import EventEditor
 from tests.service import running_service
@@ -49,41 +49,40 @@ class Remote(Client):
         return Remote(self.url, self.settings, mint(self.settings, user, name=name or user, email=email, roles=roles))
 
 
-async def rounds(servers: list[Remote], proxy: Proxy, tries: int) -> Counter[str]:
-    found: Counter[str] = Counter()
-    while found["tries"] < tries:
-        proxy.share = 0.0
+async def rounds(servers: list[Remote], proxy: Proxy, attempts: int) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    while counts["attempts"] < attempts:
+        proxy.fault_rate = 0.0
         editor = EventEditor(servers[0], "2026")
         event = (await editor.event())["id"]
         names = [str(number) for number in range(TEAMS)]
         matches = [(await editor.match(event, *names))["id"] for _ in range(3)]
-        proxy.share = 0.2
+        proxy.fault_rate = 0.2
         members = [f"m{number}" for number in range(16)]
-        outcome = await race(servers, event, matches, members, accepted=300, seed=found["rounds"])
-        doubt = sum(one.said == "in doubt" for one in outcome.tries)
-        found.update(
+        race = await run_race(servers, event, matches, members, accepted=300, seed=counts["rounds"])
+        counts.update(
             rounds=1,
-            tries=len(outcome.tries),
-            accepted=outcome.accepted,
-            doubt=doubt,
-            late=len(outcome.late),
-            missing=len(outcome.missing),
-            revealed=len(outcome.revealed_early),
+            attempts=len(race.attempts),
+            accepted=race.accepted,
+            unknown=sum(attempt.outcome == "unknown" for attempt in race.attempts),
+            late=len(race.late),
+            missing=len(race.missing),
+            revealed=len(race.revealed_early),
         )
-        print(dict(found), flush=True)
-    proxy.share = 0.0
-    return found
+        print(dict(counts), flush=True)
+    proxy.fault_rate = 0.0
+    return counts
 
 
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tries", type=int, default=10_000)
+    parser.add_argument("--tries", dest="attempts", type=int, default=10_000)
     parser.add_argument("--servers", type=int, default=2)
-    given = parser.parse_args()
+    options = parser.parse_args()
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine, ExitStack() as running:
+    with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine, ExitStack() as stack:
         settings = Settings(dynamodb_url=engine.url, table=TABLE, secrets=(SECRET,))
-        async with open_table(TABLE, url=engine.url) as table, Proxy(engine.url, seed=1, slowness=0.2) as proxy:
+        async with open_table(TABLE, url=engine.url) as table, Proxy(engine.url, seed=1, max_delay=0.2) as proxy:
             await create(table)
             variables = {
                 "RINGSIDE_DYNAMODB_URL": proxy.url,
@@ -91,17 +90,18 @@ async def main() -> None:
                 "RINGSIDE_SECRETS": SECRET,
             }
             services = [
-                await asyncio.to_thread(running.enter_context, running_service(variables)) for _ in range(given.servers)
+                await asyncio.to_thread(stack.enter_context, running_service(variables)) for _ in range(options.servers)
             ]
             servers = [Remote(service.url, settings) for service in services]
-            found = await rounds(servers, proxy, given.tries)
+            counts = await rounds(servers, proxy, options.attempts)
             breaches = [breach async for breach in audit.breaches(Services(table, settings.seal()))]
             faults = {fault.name.lower(): number for fault, number in proxy.faults.items()}
             print(f"faults met: {faults}")
     print(
-        f"{found['tries']} tries in {found['rounds']} deadlines on {given.servers} processes: {found['accepted']} "
-        f"accepted, {found['doubt']} in doubt, {found['late']} late, {found['missing']} missing, "
-        f"{found['revealed']} other than shown at the lock; audit: {len(breaches)} breaches {breaches[:2]}; "
+        f"{counts['attempts']} attempts at {counts['rounds']} deadlines on {options.servers} processes: "
+        f"{counts['accepted']} accepted, {counts['unknown']} unknown, {counts['late']} late, "
+        f"{counts['missing']} missing, {counts['revealed']} differ from what was shown at the lock; "
+        f"audit: {len(breaches)} breaches {breaches[:2]}; "
         f"{(time.monotonic() - began) / 60:.0f} minutes"
     )
 

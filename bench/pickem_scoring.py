@@ -22,12 +22,13 @@ import psutil
 from bench.bulk import load
 from datastore.dynamo import Table, open_table
 from datastore.pickem import Event, Match
+from datastore.pickem.seeding import event_items
 from resolvers.context import Services
 from resolvers.node_ids import node_id
 from server.audit import pickem as audit
 from server.engine import beside
 from server.settings import Settings
-from tests import load as crowd
+from tests import bulk_predictions
 from tests.service import ROOT, environment
 
 TABLE = "ringside-bench"
@@ -75,10 +76,13 @@ async def score(url: str, event: str, *, kill_after: float | None) -> Cost:
 
 async def run(table: Table, url: str, event: Event, matches: Sequence[Match], size: int) -> None:
     costs = [await score(url, event.id, kill_after=size * 0.0006) for _ in range(3)]
-    print(f"killed three times; {await crowd.marked(table, event)} scored so far", flush=True)
+    print(f"killed three times; {await bulk_predictions.count_scored(table, event)} scored so far", flush=True)
     costs.append(await score(url, event.id, kill_after=None))
-    scored, wrong = await crowd.marked(table, event), await crowd.wrong(table, event, matches)
-    standings = await crowd.wrong_standings(table, event, matches, size)
+    scored, wrong = (
+        await bulk_predictions.count_scored(table, event),
+        await bulk_predictions.count_wrong_scores(table, event, matches),
+    )
+    standings = await bulk_predictions.count_wrong_standings(table, event, matches, size)
     print(f"{scored} scored; different from a fresh scoring: {wrong} predictions, {standings} standings", flush=True)
     print(
         f"{sum(cost.seconds for cost in costs) / 60:.1f} minutes, "
@@ -94,9 +98,9 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=100_000)
     size = parser.parse_args().size
-    event, matches = crowd.locked_event("2026")
+    event, matches = bulk_predictions.locked_event("2026")
     with tempfile.TemporaryDirectory() as folder:
-        load(Path(folder), TABLE, crowd.puts(event, matches, size))
+        load(Path(folder), TABLE, event_items(event, matches, bulk_predictions.generate_predictions(event, size)))
         with beside(Path(folder)) as engine:
             async with open_table(TABLE, url=engine.url) as table:
                 await run(table, engine.url, event, matches, size)

@@ -25,7 +25,7 @@ from bench.services import planted
 from bench.services.measuring import Server, ask, here, validate_body
 from datastore.comments.planner import RATINGS
 from server.engine import beside
-from tests.fault.monitored import Watched
+from tests.fault.monitoring_proxy import MonitoringProxy
 
 RESULTS = here() / "bench" / "results"
 RATES = (10, 30, 100)
@@ -106,20 +106,20 @@ class Crowded:
     page: str
     requests: int
     reads: int
-    most_of_a_key: int
-    most: int
+    same: int
+    all: int
 
 
-async def crowds(server: Server, engine: Watched, event: str, seconds: float) -> list[Crowded]:
+async def crowds(server: Server, engine: MonitoringProxy, event: str, seconds: float) -> list[Crowded]:
     found = []
-    engine.slowness = HELD
+    engine.max_delay = HELD
     for page, query in CROWDED.items():
         body = orjson.dumps({"query": query, "variables": {"event": event} if "$event" in query else {}})
         request = server.request(page, body)
-        engine.forget()
+        engine.reset_counts()
         until = time.perf_counter() + seconds
         asked = await asyncio.gather(*(_until(until, server.port, request) for _ in range(CLIENTS)))
-        found.append(Crowded(page, sum(asked), engine.reads, engine.most_of_a_key, engine.most))
+        found.append(Crowded(page, sum(asked), engine.reads, engine.max_identical_reads, engine.max_reads))
     return found
 
 
@@ -155,13 +155,13 @@ def report(costs: list[tuple[int, float, float]], seen: list[Crowded]) -> str:
         "",
         "| page | requests | reads | concurrent reads of one key | concurrent reads of all keys |",
         "|---|---:|---:|---:|---:|",
-        *(f"| {one.page} | {one.requests:,} | {one.reads:,} | {one.most_of_a_key} | {one.most} |" for one in seen),
+        *(f"| {one.page} | {one.requests:,} | {one.reads:,} | {one.same} | {one.all} |" for one in seen),
         "",
     ])  # fmt: skip
 
 
 async def measured(engine_url: str, event: str, seconds: float) -> str:
-    async with Watched(engine_url, slowness=0) as engine:
+    async with MonitoringProxy(engine_url, max_delay=0) as engine:
         server = Server("Ringside", [sys.executable, "-m", "server", "serve", "--port", "PORT"], connections=1)
         environment = {**planted.environment(engine.url), "PYTHONPATH": str(here())}
         await asyncio.to_thread(server.start, environment)

@@ -39,7 +39,7 @@ from datastore.voting.shards import shard_count, voter_shard
 from datastore.voting.votes import counter_updates
 from resolvers.context import Services, utc_now
 from server.audit.voting import breaches
-from tests.engines import running
+from tests.engines import running_engine
 from tests.fault.proxy import Proxy
 from tests.service import Service, running_service
 
@@ -77,7 +77,7 @@ async def sixteen(votes: int, one: Callable[[int], Awaitable[None]]) -> float:
 
 async def service(engine: str, contenders: int, votes: int) -> None:
     name = f"bench-{uuid4().hex[:8]}"
-    async with open_table(name, url=engine) as table, Proxy(engine, hold=HOLD) as proxy:
+    async with open_table(name, url=engine) as table, Proxy(engine, conflict_seconds=HOLD) as proxy:
         await create(table)
         await contender_board(table, contenders)
         variables = {"RINGSIDE_DYNAMODB_URL": proxy.url, "RINGSIDE_TABLE": name, "RINGSIDE_SECRETS": SECRET}
@@ -93,7 +93,7 @@ async def service(engine: str, contenders: int, votes: int) -> None:
             await asyncio.sleep(0.5)  # it reports ready a moment before it listens
             await vote(0)
             await asyncio.sleep(3)  # the board's shards are raised and the board is settled
-            proxy.forget()
+            proxy.reset_counts()
             own = psutil.Process(one.process.pid)
             before = own.cpu_times()
             seconds = await sixteen(votes, vote)
@@ -157,9 +157,12 @@ DESIGNS = {"separate updates": separately, "one shard": in_one_shard, "calculate
 async def path(engine: str, contenders: int, votes: int, hold: float | None, label: str) -> None:
     name = f"bench-{uuid4().hex[:8]}"
     # Without emulated conflicts no proxy is needed, and its own cost would be measured too.
-    async with Proxy(engine, hold=hold) as proxy, open_table(name, url=proxy.url if hold else engine) as table:
+    async with (
+        Proxy(engine, conflict_seconds=hold) as proxy,
+        open_table(name, url=proxy.url if hold else engine) as table,
+    ):
         await create(table)
-        proxy.forget()
+        proxy.reset_counts()
         shards = shard_count(contenders, voting.DEFAULT_RATE)
         chance = Random(3)
 
@@ -182,7 +185,7 @@ async def path(engine: str, contenders: int, votes: int, hold: float | None, lab
 
 
 async def main(votes: int, only: str) -> None:
-    with TemporaryDirectory() as folder, running("dynoxide", Path(folder)) as engine:
+    with TemporaryDirectory() as folder, running_engine("dynoxide", Path(folder)) as engine:
         print(f"{votes} votes, {CLIENTS} clients; {os.cpu_count()} CPUs, Python {sys.version.split()[0]}\n")
         if only in ("", "service"):
             print(

@@ -12,7 +12,7 @@ from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from server.settings import Settings
 from tests.client import Client, serving
-from tests.engines import Running, default_engine, engine, table_name
+from tests.engines import RunningEngine, default_engine, engine, table_name
 from tests.no_skips import pytest_make_collect_report, pytest_runtest_makereport
 from tests.service import Service, running_service
 
@@ -25,12 +25,12 @@ hypothesis_settings.load_profile("ringside")
 SECRET = "a secret that is long enough to be one, in tests"
 
 
-def settings_for(engine: Running, table_name: str, **more: object) -> Settings:
+def settings_for(engine: RunningEngine, table_name: str, **more: object) -> Settings:
     return Settings(dynamodb_url=engine.url, table=table_name, secrets=(SECRET,), introspection="on", **more)
 
 
 @pytest.fixture
-def settings(default_engine: Running, table_name: str) -> Settings:
+def settings(default_engine: RunningEngine, table_name: str) -> Settings:
     """Settings of a service on the default engine."""
     return settings_for(default_engine, table_name)
 
@@ -44,21 +44,21 @@ async def created(name: str, url: str) -> AsyncIterator[Table]:
 
 
 @pytest.fixture
-async def table(engine: Running, table_name: str) -> AsyncIterator[Table]:
+async def table(engine: RunningEngine, table_name: str) -> AsyncIterator[Table]:
     """An empty table, on each engine in its turn."""
     async with created(table_name, engine.url) as made:
         yield made
 
 
 @pytest.fixture
-async def one_table(default_engine: Running, table_name: str) -> AsyncIterator[Table]:
+async def one_table(default_engine: RunningEngine, table_name: str) -> AsyncIterator[Table]:
     """An empty table on the default engine, for tests in which the engine is not the question."""
     async with created(table_name, default_engine.url) as made:
         yield made
 
 
 @pytest.fixture
-async def client(table: Table, engine: Running) -> AsyncIterator[Client]:
+async def client(table: Table, engine: RunningEngine) -> AsyncIterator[Client]:
     """An anonymous visitor of the service, on each engine in its turn."""
     async with serving(settings_for(engine, table.name)) as visitor:
         yield visitor

@@ -1,4 +1,4 @@
-"""The service as an operator runs it: a process of its own, on a free port of 127.0.0.1, ended by its pid."""
+"""The service as an operator runs it: a separate process on a free port of 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from queue import Empty, Queue
 
 ROOT = Path(__file__).resolve().parents[1]
 _ADDRESS = re.compile(r"http://[\d.]+:\d+")
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
 
 
 @dataclass
 class Service:
-    """A running service: where it answers, what it was told and what it wrote, how to end it."""
+    """A running service: its address, its settings and its output."""
 
     process: subprocess.Popen[str]
     url: str
@@ -30,38 +30,38 @@ class Service:
     lines: list[str] = field(default_factory=list)
 
     def token(self, user: str, *arguments: str) -> str:
-        """A bearer token that this service takes."""
+        """A bearer token that this service accepts."""
         return ringside("token", "--user", user, *arguments, **self.variables).stdout.strip()
 
-    def stop(self, number: int = signal.SIGTERM, patience: float = 30.0) -> int:
-        """Sends the signal and waits for the end; the exit code."""
+    def stop(self, number: int = signal.SIGTERM, timeout: float = 30.0) -> int:
+        """Sends the signal and waits; returns the exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(patience)
+        return self.process.wait(timeout)
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """This process's environment without settings of ours, and these."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("RINGSIDE_")}
-    return {**kept, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **variables}
+    """This process's environment with these settings, and no others."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("RINGSIDE_")}
+    return {**inherited, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **variables}
 
 
 def ringside(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """A command of the command line, run to its end."""
+    """Runs a command of the command line."""
     return subprocess.run(
         [sys.executable, "-m", "server", *arguments],
         env=environment(**variables),
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=_PATIENCE,
+        timeout=_TIMEOUT,
         check=False,
     )
 
 
 @contextmanager
 def running_service(variables: Mapping[str, str], arguments: Sequence[str] = ()) -> Iterator[Service]:
-    """`ringside serve` with these variables, until the block ends."""
+    """Runs `ringside serve` with these variables until the block ends."""
     process = subprocess.Popen(
         [sys.executable, "-m", "server", "serve", "--port", "0", *arguments],
         env=environment(**variables),
@@ -70,11 +70,11 @@ def running_service(variables: Mapping[str, str], arguments: Sequence[str] = ())
         stderr=subprocess.STDOUT,
         text=True,
     )
-    said: Queue[str] = Queue()
+    output: Queue[str] = Queue()
     lines: list[str] = []
-    reader = threading.Thread(target=_read, args=(process, said, lines), daemon=True)
+    reader = threading.Thread(target=_read, args=(process, output, lines), daemon=True)
     reader.start()
-    service = Service(process, _address(process, said, lines), variables, lines)
+    service = Service(process, _wait_for_address(process, output, lines), variables, lines)
     try:
         yield service
     finally:
@@ -90,24 +90,24 @@ def running_service(variables: Mapping[str, str], arguments: Sequence[str] = ())
             process.stdout.close()
 
 
-async def started(variables: Mapping[str, str], stack: ExitStack) -> Service:
-    """The same for a test that has other things to do meanwhile; it ends with the stack."""
+async def start_service(variables: Mapping[str, str], stack: ExitStack) -> Service:
+    """Runs the service without blocking the event loop, until the stack is closed."""
     return await asyncio.to_thread(stack.enter_context, running_service(variables))
 
 
-def _read(process: subprocess.Popen[str], said: Queue[str], lines: list[str]) -> None:
+def _read(process: subprocess.Popen[str], output: Queue[str], lines: list[str]) -> None:
     assert process.stdout is not None
     for line in process.stdout:
         lines.append(line.rstrip())
-        said.put(line)
+        output.put(line)
 
 
-def _address(process: subprocess.Popen[str], said: Queue[str], lines: list[str]) -> str:
-    """The address it says it answers on, once it does."""
+def _wait_for_address(process: subprocess.Popen[str], output: Queue[str], lines: list[str]) -> str:
+    """The address that the service prints, once it accepts requests."""
     url = ""
     while True:
         try:
-            line = said.get(timeout=0.5)
+            line = output.get(timeout=0.5)
         except Empty:
             if process.poll() is not None:
                 raise AssertionError("the service ended at its start:\n" + "\n".join(lines)) from None

@@ -21,7 +21,7 @@ from resolvers.voting.board_cache import BoardCache
 from server.commands import voting as commands
 from tests.client import Client, serving
 from tests.conftest import SECRET, settings_for
-from tests.engines import Running
+from tests.engines import RunningEngine
 from tests.queries import BOARD_COUNTS, CAST_VOTE, DRAW_MATCHUP, LEADERBOARD, RETIRE_CONTENDER
 from tests.service import Service
 from tests.voting import add_contenders, assert_consistent, editor, settle_votes, vote
@@ -50,7 +50,7 @@ async def test_votes_reach_the_leaderboard_by_themselves(one_client: Client) -> 
 
 
 async def test_a_killed_process_leaves_nothing_unsettled(
-    one_table: Table, default_engine: Running, table_name: str
+    one_table: Table, default_engine: RunningEngine, table_name: str
 ) -> None:
     """One process counts votes and is gone before it settles; another one's reader finds them."""
     settings = settings_for(default_engine, table_name)
@@ -71,7 +71,7 @@ async def test_a_killed_process_leaves_nothing_unsettled(
         assert not now.unsettled_by_others("somebody")
 
 
-async def test_two_processes_settle_the_same(default_engine: Running, one_table: Table) -> None:
+async def test_two_processes_settle_the_same(default_engine: RunningEngine, one_table: Table) -> None:
     """Votes through both at once, both settling: every vote is counted, once."""
     settings = settings_for(default_engine, one_table.name)
     async with serving(settings) as first, serving(settings) as second:
@@ -85,7 +85,7 @@ async def test_two_processes_settle_the_same(default_engine: Running, one_table:
         await assert_consistent(first)
 
 
-async def test_closing_settles(default_engine: Running, one_table: Table) -> None:
+async def test_closing_settles(default_engine: RunningEngine, one_table: Table) -> None:
     """A process that ends in good order leaves rows that are up to date, and no mark."""
     settings = settings_for(default_engine, one_table.name)
     async with serving(settings) as client:
@@ -180,7 +180,7 @@ def test_small_boards_have_more_shards(contenders: int, shards: int) -> None:
     assert shard_count(contenders, voting.DEFAULT_RATE) == shards
 
 
-async def test_votes_have_a_limit(one_table: Table, default_engine: Running) -> None:
+async def test_votes_have_a_limit(one_table: Table, default_engine: RunningEngine) -> None:
     """Per voter and per address; told when to come back; others go on."""
     settings = settings_for(default_engine, one_table.name, votes_per_visitor="3/minute", votes_per_address="8/minute")
     async with serving(settings) as client:

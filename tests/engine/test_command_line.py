@@ -12,7 +12,7 @@ import pytest
 
 from server.execution.documents import hash_of, read_manifest
 from server.settings import Settings, variable
-from tests.engines import Running
+from tests.engines import RunningEngine
 from tests.service import ringside, running_service
 
 SECRET = "a secret that is long enough to be one in tests"
@@ -84,7 +84,7 @@ def test_a_wrong_setting_is_named(variables: dict[str, str], named: str, tmp_pat
     assert "Traceback" not in refused.stderr
 
 
-def test_a_table_with_other_keys_is_refused(default_engine: Running, table_name: str) -> None:
+def test_a_table_with_other_keys_is_refused(default_engine: RunningEngine, table_name: str) -> None:
     """Both by `table check` and by `serve`, with what is different."""
     client = boto3.client(
         "dynamodb",

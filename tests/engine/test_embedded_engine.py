@@ -28,7 +28,7 @@ from server.engine import (
     process,
     table_file,
 )
-from tests.engines import client, program
+from tests.engines import engine_program, sdk_client
 
 NO_ANSWER = (BotoCoreError, ClientError)
 
@@ -36,7 +36,7 @@ NO_ANSWER = (BotoCoreError, ClientError)
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A data folder that is not there yet, on a machine that has dynoxide."""
-    program("dynoxide", tmp_path)
+    engine_program("dynoxide", tmp_path)
     return tmp_path / "data"
 
 
@@ -48,7 +48,7 @@ async def running(data: Path) -> AsyncIterator[Engine]:
 
 
 async def _make_table(url: str) -> None:
-    async with client(url) as dynamodb:
+    async with sdk_client(url) as dynamodb:
         await dynamodb.create_table(
             TableName="kept",
             BillingMode="PAY_PER_REQUEST",
@@ -58,12 +58,12 @@ async def _make_table(url: str) -> None:
 
 
 async def _put(url: str, key: str) -> None:
-    async with client(url) as dynamodb:
+    async with sdk_client(url) as dynamodb:
         await dynamodb.put_item(TableName="kept", Item={"pk": {"S": key}})
 
 
 async def _keys(url: str) -> set[str]:
-    async with client(url, retries=3) as dynamodb:
+    async with sdk_client(url, retries=3) as dynamodb:
         pages = dynamodb.get_paginator("scan").paginate(TableName="kept", ConsistentRead=True)
         return {item["pk"]["S"] async for page in pages for item in page["Items"]}
 
@@ -233,7 +233,7 @@ async def test_a_killed_engine_comes_back_at_its_address_with_all_it_acknowledge
     keys, acknowledged, done, deaths = count(), set[str](), asyncio.Event(), 3
 
     async def write() -> None:
-        async with client(running.url) as dynamodb:
+        async with sdk_client(running.url) as dynamodb:
             while not done.is_set():
                 key = str(next(keys))
                 try:
@@ -331,7 +331,7 @@ async def test_a_service_that_is_killed_takes_its_engine_along_and_leaves_the_fo
 
 async def test_moto_counts_every_one_of_many_at_once(tmp_path: Path) -> None:
     """Without a lock around it, it loses updates."""
-    async with embedded(tmp_path, program=program("moto", tmp_path)) as moto, client(moto.url) as dynamodb:
+    async with embedded(tmp_path, program=engine_program("moto", tmp_path)) as moto, sdk_client(moto.url) as dynamodb:
         await _make_table(moto.url)
         one_more = {
             "TableName": "kept",

@@ -27,7 +27,7 @@ from server.audit import breaches
 from server.auth.identification import COOKIE
 from server.settings import Settings
 from tests.client import Client, serving
-from tests.engines import Running
+from tests.engines import RunningEngine
 from tests.service import ROOT
 
 FIXTURE_FOLDER = ROOT / "tests" / "fixtures" / "first_round"
@@ -65,7 +65,7 @@ SEALED: Mapping[str, str] = FIXTURE["sealed"]
 
 
 @pytest.fixture
-async def visitor(one_table: Table, default_engine: Running) -> AsyncIterator[Client]:
+async def visitor(one_table: Table, default_engine: RunningEngine) -> AsyncIterator[Client]:
     """Somebody who asks this code about the old table."""
     requests = [{"PutRequest": {"Item": item}} for item in ITEMS]
     batches = [requests[start : start + 25] for start in range(0, len(requests), 25)]

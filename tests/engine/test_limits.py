@@ -11,7 +11,7 @@ from resolvers.viewer import Role
 from tests import season
 from tests.client import Client, serving
 from tests.conftest import settings_for
-from tests.engines import Running
+from tests.engines import RunningEngine
 from tests.fault.faults import Answer, refused
 from tests.fault.proxy import Proxy
 from tests.queries import ADD_CONTENDER, ADD_MATCH, CREATE_EVENT, UPDATE_MATCH, UPDATE_PROFILE
@@ -80,11 +80,13 @@ async def test_what_is_no_day_is_the_callers_mistake(one_client: Client, day: ob
 
 
 @pytest.fixture
-async def picky(one_table: Table, default_engine: Running, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Client]:
+async def picky(
+    one_table: Table, default_engine: RunningEngine, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Client]:
     """A visitor of a service whose engine accepts nothing once the service has started."""
     async with (
         Proxy(default_engine.url) as proxy,
-        serving(settings_for(Running("proxy", proxy.url), one_table.name)) as visitor,
+        serving(settings_for(RunningEngine("proxy", proxy.url), one_table.name)) as visitor,
     ):
 
         async def refuse(*_: object) -> Answer:

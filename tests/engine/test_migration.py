@@ -24,13 +24,13 @@ from server.legacy import LegacySource, Migration, MigrationOptions, MigrationSu
 from server.legacy.migration import list_id
 from server.legacy.sample import Sample
 from tests.conftest import SECRET
-from tests.engines import Running
+from tests.engines import RunningEngine
 
 SAMPLE = Sample(lists=3, words=30, days=20, subscriptions=60)
 
 
 @pytest.fixture
-async def legacy(one_table: Table, default_engine: Running, tmp_path: Path) -> AsyncIterator[LegacySource]:
+async def legacy(one_table: Table, default_engine: RunningEngine, tmp_path: Path) -> AsyncIterator[LegacySource]:
     """The sample in tables of its own."""
     names = [f"{one_table.name}-subscribers", f"{one_table.name}-words"]
     async with (

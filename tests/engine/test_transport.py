@@ -17,7 +17,7 @@ from datastore.dynamo.errors import named
 from datastore.dynamo.transport.direct_client import DirectClient
 from datastore.people import PROFILE, Profile
 from resolvers.context import utc_now
-from tests.engines import Running
+from tests.engines import RunningEngine
 from tests.property.attributes import TEXT, Attributes, nested
 
 NUMBER = some.one_of(some.integers(-(10**37), 10**37).map(str), some.sampled_from(["0.5", "-1.25e10", "1E-9"]))
@@ -36,7 +36,7 @@ ITEM = some.dictionaries(NAME, ATTRIBUTE, max_size=5)
 
 
 @asynccontextmanager
-async def both(engine: Running, name: str) -> AsyncIterator[tuple[Table, Table]]:
+async def both(engine: RunningEngine, name: str) -> AsyncIterator[tuple[Table, Table]]:
     """A table, through the direct client and through the SDK's."""
     async with AsyncExitStack() as stack:
         direct = await stack.enter_async_context(open_table(name, url=engine.url))
@@ -57,7 +57,7 @@ async def outcome(table: Table, method: str, **parameters: Any) -> Any:
     return answer
 
 
-def test_both_ways_write_and_read_the_same(engine: Running, table_name: str) -> None:
+def test_both_ways_write_and_read_the_same(engine: RunningEngine, table_name: str) -> None:
     """Random items: binary, numbers, nested maps, empty texts, all of Unicode; single, in batches, in transactions."""
 
     async def held(direct: Table, sdk: Table, items: list[dict[str, Any]], old: bytes) -> None:

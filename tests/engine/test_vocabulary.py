@@ -12,7 +12,7 @@ from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from tests.client import Client, pages, serving
 from tests.conftest import settings_for
-from tests.engines import Running
+from tests.engines import RunningEngine
 from tests.queries import ADD_WORDS, CREATE_LIST, RECORD_QUIZ, SUBSCRIBE, UNSUBSCRIBE, WRITE_SENTENCE
 
 ZONE = """
@@ -66,7 +66,7 @@ async def test_lists_and_their_words(client: Client) -> None:
 
 
 async def test_a_list_made_by_another_process_is_found_while_reads_are_stale(
-    default_engine: Running, one_table: Table
+    default_engine: RunningEngine, one_table: Table
 ) -> None:
     """And so are its words: an eventually consistent read that misses one is not believed."""
     settings = settings_for(default_engine, one_table.name)
@@ -536,7 +536,7 @@ async def test_an_id_of_nothing_is_null_or_not_found(one_client: Client) -> None
         assert await ada.code(forged, id=node_id(type_name, "a#b")) == "BAD_USER_INPUT"
 
 
-async def test_a_day_begins_at_the_operators_hour(one_table: Table, default_engine: Running) -> None:
+async def test_a_day_begins_at_the_operators_hour(one_table: Table, default_engine: RunningEngine) -> None:
     """With days that begin at noon, six in the morning is the day before; the calendar's day may still be named."""
     offset = (6 - datetime.now(UTC).hour + 9) % 24 - 9
     there = (datetime.now(UTC) + timedelta(hours=offset)).date()

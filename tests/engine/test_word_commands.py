@@ -12,14 +12,14 @@ import pytest
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table, open_table
 from server.legacy.sample import Sample
-from tests.engines import Running
+from tests.engines import RunningEngine
 from tests.service import ringside
 
 SECRET = "a secret that is long enough to be one in tests"
 
 
 @pytest.fixture
-def variables(one_table: Table, default_engine: Running) -> dict[str, str]:
+def variables(one_table: Table, default_engine: RunningEngine) -> dict[str, str]:
     return {
         "RINGSIDE_DYNAMODB_URL": default_engine.url,
         "RINGSIDE_TABLE": one_table.name,
@@ -66,7 +66,7 @@ async def test_a_file_that_is_not_csv_is_refused(
 
 
 async def test_the_old_layout_is_migrated_and_mailed(
-    one_table: Table, default_engine: Running, variables: dict[str, str], tmp_path: Path
+    one_table: Table, default_engine: RunningEngine, variables: dict[str, str], tmp_path: Path
 ) -> None:
     """A dry run, a real one, a repetition; then the day's emails go to the log, once."""
     names = [f"{one_table.name}-subscribers", f"{one_table.name}-words"]

@@ -1,9 +1,9 @@
-"""The whole service on its worst day: faults between it and a real engine, kill -9, all four parts at once.
+"""The whole service under faults: an unreliable connection to a real engine, kill -9, all four parts at once.
 
-Two processes serve one table. A fifth of their engine calls go wrong, transactions that meet hold each other up, and
-one process after the other is killed at a random moment and started anew. Members vote, predict, comment and learn
-through both, each repeating what got no answer with the same key. At the end both are killed; a new process, which
-remembers nothing, is asked for everything there is, and `ringside audit` looks at the table.
+Two processes serve one table. A fifth of their engine calls fail, transactions on the same items conflict, and the
+processes are killed in turn at random moments and started again. Members vote, predict, comment and learn through
+both, and repeat unanswered requests with the same key. At the end both processes are killed; all data is read from a
+new process and compared with what was acknowledged, and `ringside audit` checks the table.
 """
 
 from __future__ import annotations
@@ -22,52 +22,52 @@ from datastore.dynamo.declaration import create
 from resolvers.viewer import Role
 from server.auth.tokens import mint
 from server.settings import Level, Log, Settings
-from tests.engines import Running
+from tests.engines import RunningEngine
 from tests.fault.faults import Fault
-from tests.fault.ledger import Fact, Inquiry, Ledger
-from tests.fault.members import PRODUCTS, TROLL, Editor, Member, Town
+from tests.fault.ledger import Fact, FactReader, Ledger
+from tests.fault.members import PRODUCTS, TROLL, Editor, Member, SharedState
 from tests.fault.proxy import Proxy
-from tests.fault.retrying_client import Patient
-from tests.service import ringside, started
+from tests.fault.retrying_client import RetryingClient
+from tests.service import Service, ringside, start_service
 
-SECRET = "a secret that is long enough for the worst of days"
+SECRET = "a secret that is long enough for these tests"
 MEMBERS = 6
 PROCESSES = 2
-SHARE = 0.2
-SETTLED = 15
-"""Looks, half a second apart, until what was lost must count as lost: leaderboards are two seconds behind."""
+FAULT_RATE = 0.2
+ATTEMPTS = 15
+"""Reads, half a second apart, until a missing fact counts as lost: leaderboards are up to two seconds behind."""
 
 
 @dataclass(frozen=True, slots=True)
-class Aftermath:
-    """What the checker and the audit say, and how bad the day was."""
+class FaultReport:
+    """The findings of the checker and the audit, and how much happened."""
 
-    acts: int
+    actions: int
     facts: Counter[str]
     lost: Counter[Fact]
-    doubled: Counter[Fact]
+    duplicated: Counter[Fact]
     breaches: str = ""
     kills: int = 0
-    repeats: int = 0
+    retries: int = 0
     faults: Mapping[Fault, int] = field(default_factory=dict)
 
     @property
-    def wrong(self) -> list[str]:
-        """What is not as it was acknowledged; empty, or the day was lost."""
+    def differences(self) -> list[str]:
+        """The facts that are not as acknowledged, as sentences."""
         return [
             *(f"lost, {number} times: {fact}" for fact, number in self.lost.items()),
-            *(f"doubled, {number} times: {fact}" for fact, number in self.doubled.items()),
+            *(f"duplicated, {number} times: {fact}" for fact, number in self.duplicated.items()),
         ]
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
-    """A table behind a proxy, and what a process needs to serve it."""
+class FaultyTable:
+    """A table behind a proxy, and the settings of a process that serves it."""
 
     proxy: Proxy
-    engine: Running
+    engine: RunningEngine
     settings: Settings
-    chance: Random
+    random: Random
 
     def variables(self, url: str) -> dict[str, str]:
         return {
@@ -79,75 +79,95 @@ class Day:
     def token(self, name: str, *roles: Role) -> str:
         return mint(self.settings, name, name=name, roles=roles)
 
-    def member(self, name: str, urls: list[str], town: Town) -> Member:
-        return Member(name, self.token(name), urls, Random(f"{self.chance.random()}"), town)
+    def member(self, name: str, urls: list[str], shared: SharedState) -> Member:
+        return Member(name, self.token(name), urls, Random(f"{self.random.random()}"), shared)
+
+    def client(self, name: str, urls: list[str], *roles: Role) -> RetryingClient:
+        return RetryingClient(name, self.token(name, *roles), urls, self.random)
 
 
 @asynccontextmanager
-async def bad_day(engine: Running, seed: int) -> AsyncIterator[Day]:
-    """An empty table whose engine is going to fail."""
+async def faulty_table(engine: RunningEngine, seed: int) -> AsyncIterator[FaultyTable]:
+    """An empty table behind a proxy that injects no faults yet."""
     name = f"ringside-{uuid4().hex[:16]}"
     settings = Settings(dynamodb_url=engine.url, table=name, secrets=(SECRET,), log=Log(Level.ERROR))
     async with (
         open_table(name, url=engine.url) as table,
-        Proxy(engine.url, seed=seed, slowness=0.05, hold=0.005) as proxy,
+        Proxy(engine.url, seed=seed, max_delay=0.05, conflict_seconds=0.005) as proxy,
     ):
         await create(table)
-        yield Day(proxy, engine, settings, Random(seed))
+        yield FaultyTable(proxy, engine, settings, Random(seed))
         await table.client.delete_table(TableName=name)
 
 
-async def everything(engine: Running, seed: int, kills: int) -> Aftermath:
-    """A day with so many kills, and its outcome."""
-    town, urls = Town(), list[str]()
-    async with bad_day(engine, seed) as day, AsyncExitStack() as people:
-        editor = Editor("editor", day.token("editor", Role.EDITOR, Role.MODERATOR), urls, Random(seed), town)
-        members = [day.member(name, urls, town) for name in (*(f"m{number}" for number in range(MEMBERS)), TROLL)]
-        for one in (editor, *members):
-            await people.enter_async_context(one)
-        with ExitStack() as running:
-            variables = day.variables(day.proxy.url)
-            services = await asyncio.gather(*(started(variables, running) for _ in range(PROCESSES)))
-            urls += [service.url for service in services]
-            await editor.prepare()
-            day.proxy.share = SHARE
-            async with asyncio.TaskGroup() as busy:
-                for life in (editor.work(), *(member.live() for member in members)):
-                    busy.create_task(life)
-                for number in range(kills):
-                    await asyncio.sleep(day.chance.uniform(0.2, 1.0))
-                    place = number % PROCESSES
-                    await asyncio.to_thread(services[place].stop, signal.SIGKILL)
-                    services[place] = await started(variables, running)
-                    urls[place] = services[place].url
-                town.storm_is_over = True
-            await editor.void(TROLL)
-            for service in services:
-                await asyncio.to_thread(service.stop, signal.SIGKILL)
-        repeats = sum(one.repeats for one in (editor, *members))
-        faults = Counter(day.proxy.faults)
-        lost, doubled = await differences(day, town.ledger, [member.name for member in members])
-        audited = await asyncio.to_thread(lambda: ringside("audit", **day.variables(engine.url)))
-        breaches = "" if audited.returncode == 0 else audited.stdout + audited.stderr
-    return Aftermath(town.ledger.acts, town.ledger.kinds(), lost, doubled, breaches, kills + PROCESSES, repeats, faults)
+async def run_with_faults(engine: RunningEngine, seed: int, kills: int) -> FaultReport:
+    """A run in which processes are killed this many times."""
+    shared, urls = SharedState(), list[str]()
+    async with faulty_table(engine, seed) as faulty, AsyncExitStack() as stack:
+        editor = Editor("editor", faulty.token("editor", Role.EDITOR, Role.MODERATOR), urls, Random(seed), shared)
+        names = [*(f"m{number}" for number in range(MEMBERS)), TROLL]
+        members = [faulty.member(name, urls, shared) for name in names]
+        for client in (editor, *members):
+            await stack.enter_async_context(client)
+        await _run_clients(faulty, editor, members, urls, kills)
+        faults = Counter(faulty.proxy.faults)
+        lost, duplicated = await find_differences(faulty, shared.ledger, names)
+        audit = await asyncio.to_thread(lambda: ringside("audit", **faulty.variables(engine.url)))
+    return FaultReport(
+        actions=shared.ledger.actions,
+        facts=shared.ledger.kinds(),
+        lost=lost,
+        duplicated=duplicated,
+        breaches="" if audit.returncode == 0 else audit.stdout + audit.stderr,
+        kills=kills + PROCESSES,
+        retries=sum(client.retries for client in (editor, *members)),
+        faults=faults,
+    )
 
 
-async def differences(
-    day: Day, ledger: Ledger, members: list[str], looks: int = SETTLED
+async def _run_clients(faulty: FaultyTable, editor: Editor, members: list[Member], urls: list[str], kills: int) -> None:
+    """Starts the processes, kills them in turn while the clients work, and kills all of them at the end."""
+    with ExitStack() as stack:
+        variables = faulty.variables(faulty.proxy.url)
+        services = await asyncio.gather(*(start_service(variables, stack) for _ in range(PROCESSES)))
+        urls += [service.url for service in services]
+        await editor.prepare()
+        faulty.proxy.fault_rate = FAULT_RATE
+        async with asyncio.TaskGroup() as tasks:
+            for client in (editor, *members):
+                tasks.create_task(client.run())
+            for number in range(kills):
+                await asyncio.sleep(faulty.random.uniform(0.2, 1.0))
+                index = number % PROCESSES
+                await _kill(services[index])
+                services[index] = await start_service(variables, stack)
+                urls[index] = services[index].url
+            editor.shared.stopped = True
+        await editor.void(TROLL)
+        for service in services:
+            await _kill(service)
+
+
+async def _kill(service: Service) -> None:
+    await asyncio.to_thread(service.stop, signal.SIGKILL)
+
+
+async def find_differences(
+    faulty: FaultyTable, ledger: Ledger, members: list[str], attempts: int = ATTEMPTS
 ) -> tuple[Counter[Fact], Counter[Fact]]:
-    """What is lost and what is doubled, by what a new process shows on a fine day."""
+    """The lost and the duplicated facts, read from a new process without faults."""
     async with AsyncExitStack() as stack:
         processes = stack.enter_context(ExitStack())
-        urls = [(await started(day.variables(day.engine.url), processes)).url]
-        ctx = {name: Patient(name, day.token(name), urls, day.chance) for name in members}
-        moderator = Patient("reader", day.token("reader", Role.MODERATOR), urls, day.chance)
-        for one in (moderator, *ctx.values()):
-            await stack.enter_async_context(one)
-        told, inquiry = ledger.told(), Inquiry(moderator, ctx, PRODUCTS)
-        for look in range(looks):
-            if look:
+        urls = [(await start_service(faulty.variables(faulty.engine.url), processes)).url]
+        clients = {name: faulty.client(name, urls) for name in members}
+        moderator = faulty.client("reader", urls, Role.MODERATOR)
+        for client in (moderator, *clients.values()):
+            await stack.enter_async_context(client)
+        expected, reader = ledger.expected(), FactReader(moderator, clients, PRODUCTS)
+        for attempt in range(attempts):
+            if attempt:
                 await asyncio.sleep(0.5)
-            found = await inquiry.found()
-            if told == found:
+            actual = await reader.read()
+            if expected == actual:
                 break
-        return told - found, found - told
+        return expected - actual, actual - expected

@@ -1,6 +1,6 @@
-"""What DynamoDB may answer to a request that deserved better, as it is said on the wire.
+"""The failures that DynamoDB may answer with, in the format of its protocol.
 
-Pure: a fault, an operation and its body go in; the answer, or what is left of the request, comes out.
+Pure functions: from a fault, an operation and its body to an answer, or to the rest of a request.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,12 +23,12 @@ MESSAGES: Final = {
     "ThrottlingError": "Throughput exceeds the current capacity for one or more global secondary indexes.",
     "TransactionConflict": "Transaction is ongoing for the item",
 }
-# A page ends after 1 MB, wherever that is. Nobody wants to write megabytes in a test.
+# DynamoDB cuts a page at 1 MB. Tests write less, so shorter pages stand for that.
 LONGEST_SHORT_PAGE: Final = 10
 
 
 class Fault(StrEnum):
-    """What goes wrong."""
+    """The kinds of failure; the values are for reports."""
 
     THROTTLED = "throttled"
     FAILED_BEFORE = "status 500 without applying the request"
@@ -43,7 +43,7 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of the engine, or in its name."""
+    """An answer of the engine, real or injected."""
 
     status: int
     body: bytes
@@ -67,7 +67,7 @@ def fits(fault: Fault, operation: str, body: Body) -> bool:
 
 
 def throttled(operation: str, body: Body, random: Random) -> Answer:
-    """Transactions are throttled as a whole, or for the sake of one of their items."""
+    """Throttle a transaction as a whole, or one of its items."""
     if operation == "TransactWriteItems" and random.random() < 0.5:
         actions = list(_actions(body))
         return cancelled(_reasons(len(actions), {random.randrange(len(actions)): "ThrottlingError"}))
@@ -75,21 +75,21 @@ def throttled(operation: str, body: Body, random: Random) -> Answer:
 
 
 def failed(*_: object) -> Answer:
-    """Return the answer of a server that stumbled."""
+    """Return a server error."""
     return refused("InternalServerError", "Internal server error", status=500)
 
 
 def conflicted(_: str, body: Body, random: Random) -> Answer:
-    """Cancel for one of the items."""
+    """Cancel the transaction because of one of its items."""
     actions = list(_actions(body))
     return cancelled(_reasons(len(actions), {random.randrange(len(actions)): "TransactionConflict"}))
 
 
-def conflicted_beside_a_condition(_: str, body: Body, random: Random) -> Answer:
-    """Cancel for one item's conflict and another one's condition."""
+def conflicted_with_failed_condition(_: str, body: Body, random: Random) -> Answer:
+    """Cancel it because of one item's conflict and another item's condition."""
     actions = list(_actions(body))
-    condition = random.choice([place for place, action in enumerate(actions) if "ConditionExpression" in action])
-    conflict = random.choice([place for place in range(len(actions)) if place != condition])
+    condition = random.choice([index for index, action in enumerate(actions) if "ConditionExpression" in action])
+    conflict = random.choice([index for index in range(len(actions)) if index != condition])
     return cancelled(
         _reasons(len(actions), {condition: "ConditionalCheckFailed", conflict: "TransactionConflict"}),
     )
@@ -99,48 +99,48 @@ INSTEAD: Final[Mapping[Fault, Callable[[str, Body, Random], Answer]]] = {
     Fault.THROTTLED: throttled,
     Fault.FAILED_BEFORE: failed,
     Fault.CONFLICT: conflicted,
-    Fault.MIXED_CONFLICT: conflicted_beside_a_condition,
+    Fault.MIXED_CONFLICT: conflicted_with_failed_condition,
 }
 
 
-def in_the_way(operation: str, taken: Sequence[bool]) -> Answer:
-    """Refuse a request some of whose items another transaction holds."""
+def conflict(operation: str, locked: Sequence[bool]) -> Answer:
+    """Refuse a request some of whose items another transaction has locked."""
     if operation in TRANSACTIONS:
-        held = {place: "TransactionConflict" for place, is_taken in enumerate(taken) if is_taken}
-        return cancelled(_reasons(len(taken), held))
+        codes = {index: "TransactionConflict" for index, is_locked in enumerate(locked) if is_locked}
+        return cancelled(_reasons(len(locked), codes))
     return refused("TransactionConflictException", "Transaction is ongoing for the item")
 
 
-def shortened(operation: str, body: Body, random: Random) -> tuple[Body, Body]:
-    """Return the part of the request that is done, and of a batch the part that is left, in the same shape."""
+def split_request(operation: str, body: Body, random: Random) -> tuple[Body, Body]:
+    """Split a request into the part that is carried out and, of a batch, the unprocessed rest."""
     if operation not in BATCHES:
         longest = min(body.get("Limit", LONGEST_SHORT_PAGE + 1) - 1, LONGEST_SHORT_PAGE)
         return {**body, "Limit": random.randint(1, longest)}, {}
     entries = list(_entries(operation, body))
-    left = set(random.sample(range(len(entries)), random.randrange(1, len(entries))))
-    done = [entry for place, entry in enumerate(entries) if place not in left]
-    undone = [entry for place, entry in enumerate(entries) if place in left]
-    return {**body, "RequestItems": _gathered(operation, body, done)}, _gathered(operation, body, undone)
+    unprocessed = set(random.sample(range(len(entries)), random.randrange(1, len(entries))))
+    done = [entry for index, entry in enumerate(entries) if index not in unprocessed]
+    rest = [entry for index, entry in enumerate(entries) if index in unprocessed]
+    return {**body, "RequestItems": _request_items(operation, body, done)}, _request_items(operation, body, rest)
 
 
-def with_the_rest(operation: str, answer: Answer, left: Body) -> Answer:
-    """Add to the engine's answer what was kept from it. Its checksum would be wrong now."""
-    if not left or answer.status != 200:
+def with_unprocessed(operation: str, answer: Answer, rest: Body) -> Answer:
+    """Add the unprocessed rest of a batch to the engine's answer, without the checksum that no longer fits."""
+    if not rest or answer.status != 200:
         return answer
-    said = orjson.loads(answer.body)
-    rest = said.setdefault(BATCHES[operation], {})
-    for table, entries in left.items():
-        if table not in rest:
-            rest[table] = entries
+    body = orjson.loads(answer.body)
+    unprocessed = body.setdefault(BATCHES[operation], {})
+    for table, entries in rest.items():
+        if table not in unprocessed:
+            unprocessed[table] = entries
         elif operation == "BatchGetItem":
-            rest[table]["Keys"] += entries["Keys"]
+            unprocessed[table]["Keys"] += entries["Keys"]
         else:
-            rest[table] += entries
-    return Answer(answer.status, orjson.dumps(said))
+            unprocessed[table] += entries
+    return Answer(answer.status, orjson.dumps(body))
 
 
 def items(operation: str, body: Body, key: Sequence[str]) -> list[str]:
-    """Name the items that a request writes, or that a transaction reads, in the order of the request."""
+    """Return names of the items that a request writes, or a transaction reads, in the order of the request."""
     actions = list(_actions(body)) if operation in TRANSACTIONS else [body] if operation in WRITES else []
     return [_name(action["TableName"], action.get("Key") or action["Item"], key) for action in actions]
 
@@ -159,12 +159,12 @@ def cancelled(reasons: Sequence[Mapping[str, str]]) -> Answer:
 
 
 def _reasons(size: int, codes: Mapping[int, str]) -> list[dict[str, str]]:
-    given = (codes.get(place) for place in range(size))
-    return [{"Code": code, "Message": MESSAGES[code]} if code else {"Code": "None"} for code in given]
+    codes_in_order = (codes.get(index) for index in range(size))
+    return [{"Code": code, "Message": MESSAGES[code]} if code else {"Code": "None"} for code in codes_in_order]
 
 
 def _actions(body: Body) -> Iterator[Body]:
-    """Each item of a transaction is wrapped in the name of what is done with it."""
+    """Unwrap the items of a transaction from the names of their operations."""
     for item in body["TransactItems"]:
         yield from item.values()
 
@@ -175,7 +175,7 @@ def _entries(operation: str, body: Body) -> Iterator[tuple[str, Body]]:
             yield table, entry
 
 
-def _gathered(operation: str, body: Body, entries: Sequence[tuple[str, Body]]) -> Body:
+def _request_items(operation: str, body: Body, entries: Sequence[tuple[str, Body]]) -> Body:
     tables: dict[str, list[Body]] = {}
     for table, entry in entries:
         tables.setdefault(table, []).append(entry)

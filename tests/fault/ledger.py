@@ -1,7 +1,8 @@
-"""An independent checker: what members were told, and what they find, as plain facts that can be counted.
+"""An independent checker: the acknowledged changes and the data that the service shows, as facts that can be counted.
 
-A ledger holds what was acknowledged. `told` works out from it, in a few lines of its own, every number that the
-service must show; `found` reads all of them over HTTP. What is in one only is lost or doubled.
+A ledger holds what was acknowledged. `expected` derives from it, independently of the service's code, every number that
+the service must show; `FactReader` reads all of them over HTTP. A fact that is only expected is lost; one that is only
+read is duplicated.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ Fact = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
-    """A comment as its author last heard of it."""
+class ExpectedComment:
+    """A comment as acknowledged to its author."""
 
     product: str
     author: str
@@ -30,8 +31,8 @@ class Opinion:
 
 
 @dataclass(slots=True)
-class Show:
-    """An event as its editor last heard of it."""
+class ExpectedEvent:
+    """An event as acknowledged to its editor."""
 
     points: dict[str, int]
     state: str = "UPCOMING"
@@ -39,8 +40,8 @@ class Show:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """A vote that was counted: a pair, and the winner if it was no tie."""
+class ExpectedVote:
+    """An acknowledged vote: a pair, and the winner unless it was a tie."""
 
     voter: str
     pair: tuple[str, str]
@@ -49,13 +50,13 @@ class Verdict:
 
 @dataclass
 class Ledger:
-    """Everything acknowledged so far. Who writes into a part of it is the only one who changes that in the service."""
+    """Everything acknowledged so far. Each entry has one writer, the only one to change it in the service too."""
 
     names: dict[str, str] = field(default_factory=dict)
-    verdicts: list[Verdict] = field(default_factory=list)
-    shows: dict[str, Show] = field(default_factory=dict)
+    votes: list[ExpectedVote] = field(default_factory=list)
+    events: dict[str, ExpectedEvent] = field(default_factory=dict)
     picks: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
-    comments: dict[str, Opinion] = field(default_factory=dict)
+    comments: dict[str, ExpectedComment] = field(default_factory=dict)
     reports: dict[str, list[str]] = field(default_factory=dict)
     lists: dict[str, str] = field(default_factory=dict)
     private: dict[str, list[str]] = field(default_factory=dict)
@@ -63,10 +64,10 @@ class Ledger:
     quizzes: list[tuple[str, str, int, int]] = field(default_factory=list)
     sentences: dict[str, tuple[str, str]] = field(default_factory=dict)
     subscriptions: dict[tuple[str, str], bool] = field(default_factory=dict)
-    acts: int = 0
+    actions: int = 0
 
     def void(self, voter: str) -> None:
-        self.verdicts = [one for one in self.verdicts if one.voter != voter]
+        self.votes = [vote for vote in self.votes if vote.voter != voter]
 
     def moderate(self, comment: str, status: str) -> None:
         self.comments[comment] = replace(self.comments[comment], status=status)
@@ -78,16 +79,16 @@ class Ledger:
 
     # ── what the service must show ──
 
-    def told(self) -> Counter[Fact]:
+    def expected(self) -> Counter[Fact]:
         facts: Counter[Fact] = Counter()
         for part in (self._people(), self._votes(), self._predictions(), self._comments(), self._vocabulary()):
             facts.update(part)
         return facts
 
     def kinds(self) -> Counter[str]:
-        """How many facts there are of each kind."""
+        """The number of facts of each kind."""
         kinds: Counter[str] = Counter()
-        for fact, number in self.told().items():
+        for fact, number in self.expected().items():
             kinds[str(fact[0])] += number
         return kinds
 
@@ -95,52 +96,52 @@ class Ledger:
         yield from (("name", user, name) for user, name in self.names.items())
 
     def _votes(self) -> Iterator[Fact]:
-        for one in self.verdicts:
+        for vote in self.votes:
             yield ("vote",)
-            yield ("pair", *one.pair, one.winner)
-            for name in one.pair:
-                yield ("tie" if one.winner is None else "win" if one.winner == name else "loss", name)
+            yield ("pair", *vote.pair, vote.winner)
+            for name in vote.pair:
+                yield ("tie" if vote.winner is None else "win" if vote.winner == name else "loss", name)
 
     def _predictions(self) -> Iterator[Fact]:
-        for event, show in self.shows.items():
-            yield ("event", event, show.state)
-            yield from (("winner", match, team) for match, team in show.winners.items())
-        sums: dict[str, Counter[str]] = {}
-        for (event, user), picks in self.picks.items():
-            show = self.shows[event]
-            right = [show.points[match] for match, team in picks.items() if show.winners.get(match) == team]
-            worth = (sum(right), len(right)) if show.state == "SCORED" else (None, None)
-            yield ("prediction", event, user, *sorted(picks.items()), *worth)
-            if show.state == "SCORED":
-                sums.setdefault(user, Counter()).update(points=sum(right), correct=len(right), played=1)
-        for user, sum_ in sums.items():
-            yield ("standing", user, sum_["points"], sum_["correct"], sum_["played"])
+        for event_id, event in self.events.items():
+            yield ("event", event_id, event.state)
+            yield from (("winner", match, team) for match, team in event.winners.items())
+        totals: dict[str, Counter[str]] = {}
+        for (event_id, user), picks in self.picks.items():
+            event = self.events[event_id]
+            correct = [event.points[match] for match, team in picks.items() if event.winners.get(match) == team]
+            score = (sum(correct), len(correct)) if event.state == "SCORED" else (None, None)
+            yield ("prediction", event_id, user, *sorted(picks.items()), *score)
+            if event.state == "SCORED":
+                totals.setdefault(user, Counter()).update(points=sum(correct), correct=len(correct), played=1)
+        for user, total in totals.items():
+            yield ("standing", user, total["points"], total["correct"], total["played"])
 
     def _comments(self) -> Iterator[Fact]:
-        for key, one in self.comments.items():
-            reasons = self.reports.get(key, []) if one.status == "PUBLISHED" else []
-            yield ("comment", key, *_shown(one), *sorted(reasons))
-            if one.status == "PUBLISHED":
-                yield ("stars", one.product, one.rating)
+        for key, comment in self.comments.items():
+            reasons = self.reports.get(key, []) if comment.status == "PUBLISHED" else []
+            yield ("comment", key, *_comment_fields(comment), *sorted(reasons))
+            if comment.status == "PUBLISHED":
+                yield ("stars", comment.product, comment.rating)
 
     def _vocabulary(self) -> Iterator[Fact]:
         yield from (("list", key, name) for key, name in self.lists.items())
         yield from (("private list", user, name) for user, names in self.private.items() for name in names)
-        yield from (("word", *one) for one in self.words)
+        yield from (("word", *word) for word in self.words)
         yield from (("counted word", key) for key, _ in self.words)
-        yield from (("quiz", *one) for one in self.quizzes)
-        yield from (("sentence", key, *one) for key, one in self.sentences.items())
+        yield from (("quiz", *quiz) for quiz in self.quizzes)
+        yield from (("sentence", key, *sentence) for key, sentence in self.sentences.items())
         for (user, key), active in self.subscriptions.items():
             yield ("subscription", user, key, active)
             if active:
                 yield ("subscriber", key)
 
 
-def _shown(one: Opinion) -> Fact:
-    return one.product, one.author, one.language, one.rating, one.body, one.status
+def _comment_fields(comment: ExpectedComment) -> Fact:
+    return comment.product, comment.author, comment.language, comment.rating, comment.body, comment.status
 
 
-# ── what it shows ──
+# ── what the service shows ──
 
 LEADERBOARD = """query ($first: Int, $after: String) { leaderboard(first: $first, after: $after) {
   nodes { wins losses ties contender { name } } pageInfo { hasNextPage endCursor } } }"""
@@ -173,8 +174,8 @@ SENTENCES = """query ($first: Int, $after: String) { viewer { sentences(first: $
 SIZE: Final = 100
 
 
-class Inquiry:
-    """Everything that can be found out: by members about themselves, by a moderator about the rest."""
+class FactReader:
+    """Reads all data: members read their own, a moderator reads the rest."""
 
     def __init__(self, moderator: Asks, members: Mapping[str, Asks], products: Sequence[str]) -> None:
         self._moderator = moderator
@@ -182,7 +183,7 @@ class Inquiry:
         self._products = products
         self._users: dict[str, str] = {}
 
-    async def found(self) -> Counter[Fact]:
+    async def read(self) -> Counter[Fact]:
         facts: Counter[Fact] = Counter()
         for user, member in self._members.items():
             facts.update([fact async for fact in self._own(user, member)])
@@ -191,68 +192,67 @@ class Inquiry:
                 facts[fact] += number
         return +facts
 
-    async def _whole(self, query: str, asker: Asks | None = None, **variables: Any) -> list[Any]:
-        return await pages(asker or self._moderator, query, size=SIZE, **variables)
+    async def _all_nodes(self, query: str, client: Asks | None = None, **variables: Any) -> list[Any]:
+        return await pages(client or self._moderator, query, size=SIZE, **variables)
 
     async def _own(self, user: str, member: Asks) -> Any:
         viewer = await member.ask(OWN)
         self._users[viewer["id"]] = user
         yield ("name", user, viewer["name"])
-        for one in viewer["subscriptions"]:
-            yield ("subscription", user, one["list"]["id"], one["active"])
-        for one in await self._whole(PREDICTIONS, member):
-            picks = sorted((pick["match"], pick["team"]) for pick in one["picks"])
-            yield ("prediction", one["event"]["id"], user, *picks, one["points"], one["correct"])
-        for one in await self._whole(QUIZZES, member):
-            yield ("quiz", user, one["list"]["id"], one["correct"], one["total"])
-        for one in await self._whole(SENTENCES, member):
-            yield ("sentence", one["id"], user, one["text"])
-        for one in await self._whole(LISTS, member):
-            if not one["public"]:
-                yield ("private list", user, one["name"])
+        for subscription in viewer["subscriptions"]:
+            yield ("subscription", user, subscription["list"]["id"], subscription["active"])
+        for prediction in await self._all_nodes(PREDICTIONS, member):
+            picks = sorted((pick["match"], pick["team"]) for pick in prediction["picks"])
+            yield ("prediction", prediction["event"]["id"], user, *picks, prediction["points"], prediction["correct"])
+        for quiz in await self._all_nodes(QUIZZES, member):
+            yield ("quiz", user, quiz["list"]["id"], quiz["correct"], quiz["total"])
+        for sentence in await self._all_nodes(SENTENCES, member):
+            yield ("sentence", sentence["id"], user, sentence["text"])
+        for word_list in await self._all_nodes(LISTS, member):
+            if not word_list["public"]:
+                yield ("private list", user, word_list["name"])
 
     async def _votes(self) -> Any:
         yield ("vote",), ((await self._moderator.ask("{ board { votes } }")) or {"votes": 0})["votes"]
-        for row in await self._whole(LEADERBOARD):
+        for row in await self._all_nodes(LEADERBOARD):
             for kind, name in (("win", "wins"), ("loss", "losses"), ("tie", "ties")):
                 yield (kind, row["contender"]["name"]), row[name]
-        for one in await self._whole(MATCHUPS):
-            left, right = one["left"]["name"], one["right"]["name"]
+        for matchup in await self._all_nodes(MATCHUPS):
+            left, right = matchup["left"]["name"], matchup["right"]["name"]
             pair = sorted((left, right))
-            for winner, name in ((left, "leftWins"), (right, "rightWins"), (None, "ties")):
-                yield ("pair", *pair, winner), one[name]
+            for winner, count in ((left, "leftWins"), (right, "rightWins"), (None, "ties")):
+                yield ("pair", *pair, winner), matchup[count]
 
     async def _predictions(self) -> Any:
-        for event in await self._whole(EVENTS):
+        for event in await self._all_nodes(EVENTS):
             yield ("event", event["id"], event["state"]), 1
             for match in event["matches"]:
                 if match["result"]:
                     yield ("winner", match["id"], match["result"]["winner"]), 1
-        for row in await self._whole(STANDINGS % SEASON):
+        for row in await self._all_nodes(STANDINGS % SEASON):
             user = self._users[row["user"]["id"]]
             yield ("standing", user, row["points"], row["correct"], row["eventsPlayed"]), 1
 
     async def _comments(self) -> Any:
         for product in self._products:
-            for one in await self._whole(COMMENTS, product=product):
-                yield ("comment", one["id"], *self._shown(one), *sorted(one["reportReasons"])), 1
+            for node in await self._all_nodes(COMMENTS, product=product):
+                yield ("comment", node["id"], *self._comment_fields(node), *sorted(node["reportReasons"])), 1
             for bar in (await self._moderator.ask(STATISTICS, product=product))["histogram"]:
                 yield ("stars", product, bar["rating"]), bar["count"]
         for status in ("PENDING", "REJECTED"):
-            for one in await self._whole(HELD, status=status):
-                yield ("comment", one["id"], *self._shown(one)), 1
+            for node in await self._all_nodes(HELD, status=status):
+                yield ("comment", node["id"], *self._comment_fields(node)), 1
 
-    def _shown(self, one: dict[str, Any]) -> Fact:
-        author = one["author"]["id"]
-        words = Opinion(
-            one["product"], self._users.get(author, author), one["language"], one["rating"], one["body"], one["status"]
-        )
-        return _shown(words)
+    def _comment_fields(self, node: dict[str, Any]) -> Fact:
+        author = node["author"]["id"]
+        values = (node[name] for name in ("language", "rating", "body", "status"))
+        return _comment_fields(ExpectedComment(node["product"], self._users.get(author, author), *values))
 
     async def _vocabulary(self) -> Any:
-        for one in await self._whole(LISTS):
-            yield ("list", one["id"], one["name"]), 1
-            yield ("counted word", one["id"]), one["wordCount"]
-            yield ("subscriber", one["id"]), one["subscriberCount"]
-            for word in await self._whole(WORDS, id=one["id"]):
-                yield ("word", one["id"], word["simplified"]), 1
+        for word_list in await self._all_nodes(LISTS):
+            list_id = word_list["id"]
+            yield ("list", list_id, word_list["name"]), 1
+            yield ("counted word", list_id), word_list["wordCount"]
+            yield ("subscriber", list_id), word_list["subscriberCount"]
+            for word in await self._all_nodes(WORDS, id=list_id):
+                yield ("word", list_id, word["simplified"]), 1

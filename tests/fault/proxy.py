@@ -1,14 +1,14 @@
-"""A bad day between a client and a real engine.
+"""A proxy that injects faults between a client and a real engine.
 
-    async with Proxy(engine.url, seed=7, share=0.2) as proxy:        a fifth of all requests meets some fault
+    async with Proxy(engine.url, seed=7, fault_rate=0.2) as proxy:   a fifth of all requests meets some fault
         client(proxy.url)
-        proxy.share = 0                                              the weather clears up
-        proxy.expect(Fault.RESET_AFTER, "TransactWriteItems")        the next such request meets this fault
-        async with proxy.gone(): ...                                 nobody is there to connect to
-        proxy.requests["Query"], proxy.faults[Fault.SHORT]           what was asked, and what went wrong
+        proxy.fault_rate = 0                                         no more faults
+        proxy.inject(Fault.RESET_AFTER, "TransactWriteItems")        the next request of this operation meets this fault
+        async with proxy.disconnected(): ...                         all connections are refused
+        proxy.requests["Query"], proxy.faults[Fault.SHORT]           how many requests, and how many faults
 
-With `hold`, transactions conflict as DynamoDB's do, which no engine here shows: one that is under way holds its items
-for so many seconds, and whatever else wants to write them is refused meanwhile.
+With `conflict_seconds`, transactions conflict as DynamoDB's do, which none of the engines here emulates: a transaction
+locks its items for so many seconds, and other writes of these items are refused meanwhile.
 """
 
 import asyncio
@@ -27,32 +27,32 @@ from aiohttp import web
 from tests.fault import faults
 from tests.fault.faults import Answer, Body, Fault
 
-# They belong to one connection, or are made anew.
+# Headers of one connection, or that are computed anew.
 OWN_HEADERS: Final = {"host", "content-length", "connection", "transfer-encoding", "keep-alive", "accept-encoding"}
-# Nobody's data are at stake.
-SPARED: Final = {"CreateTable", "DeleteTable", "DescribeTable", "DescribeTimeToLive", "ListTables", "UpdateTimeToLive"}
+# Operations on no data.
+EXEMPT: Final = {"CreateTable", "DeleteTable", "DescribeTable", "DescribeTimeToLive", "ListTables", "UpdateTimeToLive"}
 RESET: Final = struct.pack("ii", 1, 0)
 
 
 class Proxy:
-    """Carries requests to an engine, and now and then does not, or not quite."""
+    """Forwards requests to an engine, some of them with a fault."""
 
     def __init__(
         self,
         engine: str,
         *,
         seed: int = 0,
-        share: float = 0.0,
+        fault_rate: float = 0.0,
         kinds: Collection[Fault] = tuple(Fault),
-        slowness: float = 0.2,
-        hold: float | None = None,
+        max_delay: float = 0.2,
+        conflict_seconds: float | None = None,
         key: Sequence[str] = ("pk", "sk"),
         record: bool = False,
     ) -> None:
-        self.share = share
+        self.fault_rate = fault_rate
         self.kinds = tuple(kinds)
-        self.slowness = slowness
-        self.hold = hold
+        self.max_delay = max_delay
+        self.conflict_seconds = conflict_seconds
         self.requests = Counter[str]()
         self.faults = Counter[Fault]()
         self.conflicts = 0
@@ -64,32 +64,35 @@ class Proxy:
             connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None), auto_decompress=False
         )
         self._random = Random(seed)
-        self._expected = deque[tuple[Fault, str | None]]()
-        self._in_flight = set[str]()
+        self._injected = deque[tuple[Fault, str | None]]()
+        self._locked = set[str]()
         self._web = web.Server(self._serve)
-        self._place = socket.socket()
-        self._place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._place.bind(("127.0.0.1", 0))
-        self._door: asyncio.Server | None = None
+        self._reserved = socket.socket()
+        self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._reserved.bind(("127.0.0.1", 0))
+        self._server: asyncio.Server | None = None
 
     @property
     def url(self) -> str:
-        """Where a client finds the engine, as it believes."""
-        return f"http://127.0.0.1:{self._place.getsockname()[1]}"
+        """The address for clients."""
+        return f"http://127.0.0.1:{self._reserved.getsockname()[1]}"
 
-    def expect(self, fault: Fault, operation: str | None = None) -> None:
-        """Let the next request, or the next of this operation, meet the fault. Several are met in their order."""
-        self._expected.append((fault, operation))
+    def inject(self, fault: Fault, operation: str | None = None) -> None:
+        """Let the next request, or the next one of this operation, meet the fault. Several are used in their order."""
+        self._injected.append((fault, operation))
 
-    def forget(self) -> None:
-        """Count from zero."""
+    def clear_injected(self) -> None:
+        """Cancel the injected faults that no request has met yet."""
+        self._injected.clear()
+
+    def reset_counts(self) -> None:
         self.requests.clear()
         self.faults.clear()
         self.conflicts = 0
         self.recorded.clear()
 
     @asynccontextmanager
-    async def gone(self) -> AsyncIterator[None]:
+    async def disconnected(self) -> AsyncIterator[None]:
         """Cut all connections, and refuse new ones."""
         self._close()
         try:
@@ -105,17 +108,17 @@ class Proxy:
         self._close()
         await self._web.shutdown(timeout=0.1)
         await self._session.close()
-        self._place.close()
+        self._reserved.close()
 
     async def _open(self) -> None:
-        """Let clients in. The port is the same each time: a socket that never listens keeps it."""
-        host, port = self._place.getsockname()
-        self._door = await asyncio.get_running_loop().create_server(self._web, host, port, reuse_address=True)
+        """Accept connections. The port is always the same: a socket that never listens reserves it."""
+        host, port = self._reserved.getsockname()
+        self._server = await asyncio.get_running_loop().create_server(self._web, host, port, reuse_address=True)
 
     def _close(self) -> None:
-        """Leave nobody connected."""
-        if self._door:
-            self._door.close()
+        """Cut all connections."""
+        if self._server:
+            self._server.close()
         for connection in self._web.connections:
             if connection.transport:
                 connection.transport.abort()
@@ -133,66 +136,66 @@ class Proxy:
         headers = {name: value for name, value in request.headers.items() if name.lower() not in OWN_HEADERS}
         try:
             answer = await self._answer(fault, operation, body, raw, headers)
-        except aiohttp.ClientError:  # the engine itself is gone, and so are we
+        except aiohttp.ClientError:  # the engine itself does not answer
             answer = None
         if answer is None:
             return _reset(request)
         return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
 
     def _fault_for(self, operation: str, body: Body) -> Fault | None:
-        for place, (fault, wanted) in enumerate(self._expected):
+        for index, (fault, wanted) in enumerate(self._injected):
             if wanted in (None, operation) and faults.fits(fault, operation, body):
-                del self._expected[place]
+                del self._injected[index]
                 return fault
-        if operation in SPARED or self._random.random() >= self.share:
+        if operation in EXEMPT or self._random.random() >= self.fault_rate:
             return None
-        fitting = [kind for kind in self.kinds if faults.fits(kind, operation, body)]
-        return self._random.choice(fitting) if fitting else None
+        possible = [kind for kind in self.kinds if faults.fits(kind, operation, body)]
+        return self._random.choice(possible) if possible else None
 
     async def _answer(
         self, fault: Fault | None, operation: str, body: Body, raw: bytes, headers: dict[str, str]
     ) -> Answer | None:
-        """Return what the client gets to see; nothing is a reset."""
-        if fault and (instead := faults.INSTEAD.get(fault)):
-            return instead(operation, body, self._random)
+        """Return the answer for the client, or None to reset the connection."""
+        if fault and (answer_instead := faults.INSTEAD.get(fault)):
+            return answer_instead(operation, body, self._random)
         if fault is Fault.RESET_BEFORE:
             return None
         if fault is Fault.SHORT:
-            done, left = faults.shortened(operation, body, self._random)
-            return faults.with_the_rest(operation, await self._ask(orjson.dumps(done), headers), left)
+            done, rest = faults.split_request(operation, body, self._random)
+            return faults.with_unprocessed(operation, await self._forward(orjson.dumps(done), headers), rest)
         if fault is Fault.SLOW:
-            await asyncio.sleep(self._random.uniform(0, self.slowness))
-        answer = await self._ask_in_turn(operation, body, raw, headers)
+            await asyncio.sleep(self._random.uniform(0, self.max_delay))
+        answer = await self._forward_unless_locked(operation, body, raw, headers)
         if fault is Fault.RESET_AFTER:
             return None
         return faults.failed() if fault is Fault.FAILED_AFTER else answer
 
-    async def _ask_in_turn(self, operation: str, body: Body, raw: bytes, headers: dict[str, str]) -> Answer:
-        """Ask the engine, unless a transaction under way holds an item that is wanted."""
-        if self.hold is None:
-            return await self._ask(raw, headers)
-        wanted = faults.items(operation, body, self._key)
-        taken = [item in self._in_flight for item in wanted]
-        if any(taken):
+    async def _forward_unless_locked(self, operation: str, body: Body, raw: bytes, headers: dict[str, str]) -> Answer:
+        """Forward a request unless a transaction in flight has locked one of its items."""
+        if self.conflict_seconds is None:
+            return await self._forward(raw, headers)
+        items = faults.items(operation, body, self._key)
+        locked = [item in self._locked for item in items]
+        if any(locked):
             self.conflicts += 1
-            return faults.in_the_way(operation, taken)
+            return faults.conflict(operation, locked)
         if operation != "TransactWriteItems":
-            return await self._ask(raw, headers)
-        self._in_flight.update(wanted)
+            return await self._forward(raw, headers)
+        self._locked.update(items)
         try:
-            answer, _ = await asyncio.gather(self._ask(raw, headers), asyncio.sleep(self.hold))
+            answer, _ = await asyncio.gather(self._forward(raw, headers), asyncio.sleep(self.conflict_seconds))
         finally:
-            self._in_flight.difference_update(wanted)
+            self._locked.difference_update(items)
         return answer
 
-    async def _ask(self, raw: bytes, headers: dict[str, str]) -> Answer:
+    async def _forward(self, raw: bytes, headers: dict[str, str]) -> Answer:
         async with self._session.post(self._engine, data=raw, headers=headers) as response:
-            kept = {name: value for name, value in response.headers.items() if name.lower() not in OWN_HEADERS}
-            return Answer(response.status, await response.read(), kept)
+            passed_on = {name: value for name, value in response.headers.items() if name.lower() not in OWN_HEADERS}
+            return Answer(response.status, await response.read(), passed_on)
 
 
 def _reset(request: web.BaseRequest) -> web.Response:
-    """End the connection with RST rather than FIN, as a crash would."""
+    """Close the connection with RST instead of FIN, as after a crash."""
     if transport := request.transport:
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
         transport.abort()

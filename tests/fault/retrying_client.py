@@ -1,4 +1,4 @@
-"""Members over HTTP who repeat what got no answer, as any good client does: with the same input and the same key."""
+"""A client over HTTP that repeats unanswered requests, with the same input and the same idempotency key."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, Self
 import httpx
 
 
-class Patient:
-    """Somebody who asks one service or another until one answers. The addresses may change meanwhile."""
+class RetryingClient:
+    """Asks one of several services, and another one until it gets an answer. The addresses may change meanwhile."""
 
-    def __init__(self, name: str, token: str, urls: Sequence[str], chance: Random) -> None:
+    def __init__(self, name: str, token: str, urls: Sequence[str], random: Random) -> None:
         self.name = name
-        self.chance = chance
-        self.repeats = 0
+        self.random = random
+        self.retries = 0
         self._urls = urls
         self._http = httpx.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=20)
         self._keys = 0
@@ -36,12 +36,12 @@ class Patient:
 
     async def ask(self, query: str, **variables: Any) -> Any:
         """The value of the answer's single field."""
-        asked = {"query": query, "variables": variables}
+        request = {"query": query, "variables": variables}
         while True:
             try:
-                response = await self._http.post(f"{self.chance.choice(self._urls)}/graphql", json=asked)
+                response = await self._http.post(f"{self.random.choice(self._urls)}/graphql", json=request)
                 body = response.json()
-            except (httpx.HTTPError, ValueError):  # a service that is dead, or died in the middle of its answer
+            except (httpx.HTTPError, ValueError):  # the service was killed, perhaps while it answered
                 body = {}
             codes = {error["extensions"]["code"] for error in body.get("errors", ())}
             assert codes <= {"UNAVAILABLE", "OVERLOADED"}, body
@@ -49,13 +49,13 @@ class Patient:
                 answer = next(iter(body["data"].values()))
                 if not isinstance(answer, Mapping) or answer.get("code") != "UNAVAILABLE":
                     return answer
-            self.repeats += 1
-            await asyncio.sleep(self.chance.uniform(0.02, 0.2))
+            self.retries += 1
+            await asyncio.sleep(self.random.uniform(0.02, 0.2))
 
-    async def done(self, mutation: str, *refusals: str, **given: Any) -> dict[str, Any] | None:
+    async def mutate(self, mutation: str, *refusals: str, **fields: Any) -> dict[str, Any] | None:
         """The payload of a mutation with a key of its own; None if it was refused for one of these reasons."""
         self._keys += 1
-        answer: dict[str, Any] = await self.ask(mutation, input={**given, "idempotencyKey": f"{self._keys}"})
+        answer: dict[str, Any] = await self.ask(mutation, input={**fields, "idempotencyKey": f"{self._keys}"})
         if "code" not in answer:
             return answer
         assert answer["code"] in refusals, answer

@@ -19,7 +19,7 @@ from server.commands.comments import import_lines
 from tests.client import Client, serving
 from tests.comments import post
 from tests.conftest import settings_for
-from tests.engines import Running
+from tests.engines import RunningEngine
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
 from tests.queries import COMMENT_STATISTICS, COMMENTS_PAGE, DELETE_COMMENT, EDIT_COMMENT, POST_COMMENT
@@ -28,7 +28,7 @@ LOST = (Fault.FAILED_AFTER, Fault.RESET_AFTER, Fault.FAILED_BEFORE, Fault.RESET_
 
 
 @pytest.fixture
-async def proxy(default_engine: Running) -> AsyncIterator[Proxy]:
+async def proxy(default_engine: RunningEngine) -> AsyncIterator[Proxy]:
     async with Proxy(default_engine.url, seed=5) as one:
         yield one
 
@@ -38,9 +38,9 @@ async def visitor(proxy: Proxy, table_name: str) -> AsyncIterator[Client]:
     """A visitor of a service whose engine is behind the proxy."""
     async with open_table(table_name, url=proxy.url) as table:
         await create(table)
-        async with serving(settings_for(Running("proxy", proxy.url), table_name)) as one:
+        async with serving(settings_for(RunningEngine("proxy", proxy.url), table_name)) as one:
             yield one
-            proxy.share = 0
+            proxy.fault_rate = 0
         await table.client.delete_table(TableName=table_name)
 
 
@@ -54,13 +54,13 @@ async def test_a_lost_answer_is_no_second_comment(visitor: Client, proxy: Proxy)
     for product, (fault, keys) in enumerate((fault, keys) for fault in LOST for keys in (False, True)):
         given = {name: {"idempotencyKey": f"{product}-{name}"} if keys else {} for name in ("post", "edit", "delete")}
         await post(ada, f"p{product}", rating=1)
-        proxy.expect(fault, "TransactWriteItems")
+        proxy.inject(fault, "TransactWriteItems")
         posted = await post(ada, f"p{product}", rating=5, **given["post"])
         assert (await visitor.ask(COMMENT_STATISTICS, product=f"p{product}"))["total"] == 2
-        proxy.expect(fault, "TransactWriteItems")
+        proxy.inject(fault, "TransactWriteItems")
         change = {"comment": posted["id"], "rating": 2, "language": "de", **given["edit"]}
         assert (await ada.ask(EDIT_COMMENT, input=change))["comment"]["rating"] == 2
-        proxy.expect(fault, "TransactWriteItems")
+        proxy.inject(fault, "TransactWriteItems")
         assert await ada.ask(DELETE_COMMENT, input={"comment": posted["id"], **given["delete"]}) == {"id": posted["id"]}
         statistics = await visitor.ask(COMMENT_STATISTICS, product=f"p{product}")
         assert [row["count"] for row in statistics["histogram"]] == [0, 0, 0, 0, 1]
@@ -72,7 +72,7 @@ async def test_a_storm_loses_nothing_and_counts_nothing_twice(visitor: Client, p
     """A fifth of all engine calls fail while members post, edit and delete: what was acknowledged is what is there."""
     members = [visitor.member(f"member-{place}") for place in range(6)]
     await asyncio.gather(*(post(member) for member in members))
-    proxy.share = 0.2
+    proxy.fault_rate = 0.2
     acknowledged: dict[str, int] = {}
     unsure: set[str] = set()
 
@@ -105,7 +105,7 @@ async def test_a_storm_loses_nothing_and_counts_nothing_twice(visitor: Client, p
 
     await asyncio.gather(*(write(member, seed) for seed, member in enumerate(members)))
     assert sum(proxy.faults.values()) > 20
-    proxy.share = 0
+    proxy.fault_rate = 0
     page = await visitor.ask(COMMENTS_PAGE, product="9", first=100)
     there = {edge["node"]["id"]: edge["node"]["rating"] for edge in page["edges"]}
     for id_, rating in acknowledged.items():
@@ -124,14 +124,14 @@ async def test_an_interrupted_import_is_repeated_to_exact_counts(visitor: Client
         }) + b"\n"
         for place in range(400)
     )  # fmt: skip
-    proxy.share = 0.15
+    proxy.fault_rate = 0.15
     for cut in (5, 9, 14):
         run = asyncio.create_task(import_lines(visitor.services, io.BytesIO(lines), len(lines)))
         while proxy.faults.total() < cut and not run.done():
             await asyncio.sleep(0.005)
         run.cancel()
         await asyncio.gather(run, return_exceptions=True)
-    proxy.share = 0
+    proxy.fault_rate = 0
     imported = await import_lines(visitor.services, io.BytesIO(lines), len(lines))
     assert imported.read == 400
     assert await recounted(visitor) == []

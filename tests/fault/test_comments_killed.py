@@ -15,7 +15,7 @@ from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
 from server.auth.tokens import mint
 from server.settings import Settings
-from tests.engines import Running
+from tests.engines import RunningEngine
 from tests.queries import COMMENTS_PAGE, DELETE_COMMENT, EDIT_COMMENT, POST_COMMENT
 from tests.service import Service, ringside, running_service
 
@@ -91,7 +91,7 @@ async def shown(service: Service) -> tuple[dict[str, int], int]:
 
 
 async def test_a_killed_service_has_lost_and_doubled_nothing(
-    default_engine: Running, table_name: str, tmp_path: Path
+    default_engine: RunningEngine, table_name: str, tmp_path: Path
 ) -> None:
     """Two lives of one service; what was not answered when it died is asked again, with its key, in the next."""
     variables = {

@@ -15,7 +15,7 @@ from datastore.receipts import Once
 from datastore.seal import Seal
 from datastore.vocabulary import Batch, CharacterSet, Subscription, Word, WordList
 from resolvers.context import Services
-from tests.engines import Running
+from tests.engines import RunningEngine
 from tests.mail_server import Mailbox, mail_server
 from tests.service import ROOT, environment
 
@@ -52,7 +52,9 @@ async def daily(**variables: str) -> asyncio.subprocess.Process:
     )
 
 
-async def test_the_next_run_completes_a_killed_one(one_table: Table, default_engine: Running, tmp_path: Path) -> None:
+async def test_the_next_run_completes_a_killed_one(
+    one_table: Table, default_engine: RunningEngine, tmp_path: Path
+) -> None:
     """Three kills while emails are sent: everybody gets one; of those being sent at a kill, some come twice."""
     addresses = await create_subscribers(one_table)
     mailbox = Mailbox()

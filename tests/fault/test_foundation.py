@@ -26,7 +26,7 @@ from resolvers.context import utc_now
 from server.app import UnusableTable, validate_table
 from tests.client import Client, serving
 from tests.conftest import settings_for
-from tests.engines import Running
+from tests.engines import RunningEngine
 from tests.fault.faults import Fault, refused
 from tests.fault.proxy import Proxy
 
@@ -41,7 +41,7 @@ mutation ($name: String, $key: String) {
 
 
 @pytest.fixture
-async def proxy(default_engine: Running) -> AsyncIterator[Proxy]:
+async def proxy(default_engine: RunningEngine) -> AsyncIterator[Proxy]:
     async with Proxy(default_engine.url, seed=11) as one:
         yield one
 
@@ -52,13 +52,13 @@ async def shaky(proxy: Proxy, table_name: str) -> AsyncIterator[Table]:
     async with open_table(table_name, url=proxy.url) as table:
         await create(table)
         yield table
-        proxy.share = 0
+        proxy.fault_rate = 0
         await table.client.delete_table(TableName=table_name)
 
 
 @pytest.fixture
 async def visitor(shaky: Table, proxy: Proxy) -> AsyncIterator[Client]:
-    engine = Running("proxy", proxy.url)
+    engine = RunningEngine("proxy", proxy.url)
     async with serving(settings_for(engine, shaky.name, request_timeout=1.5)) as one:
         yield one
 
@@ -69,7 +69,7 @@ def profile(user: str, name: str = "Ada") -> Profile:
 
 async def test_two_hundred_writes_through_every_fault_are_all_there(shaky: Table, proxy: Proxy) -> None:
     """Every acknowledged write is found; batches are followed up to the last item."""
-    proxy.share = 0.25
+    proxy.fault_rate = 0.25
     people = [profile(f"member-{place}") for place in range(100)]
     await asyncio.gather(*(shaky.write(PROFILE.put(one)) for one in people))
     await shaky.write_many(PROFILE.put(profile(f"batch-{place}")) for place in range(100))
@@ -81,7 +81,7 @@ async def test_two_hundred_writes_through_every_fault_are_all_there(shaky: Table
 
 async def test_a_conflict_beside_a_failed_condition_is_repeated(shaky: Table, proxy: Proxy) -> None:
     """The condition may have been read mid-change; alone, a failed condition is final and shows the item."""
-    proxy.expect(Fault.MIXED_CONFLICT, "TransactWriteItems")
+    proxy.inject(Fault.MIXED_CONFLICT, "TransactWriteItems")
     await shaky.transact(PROFILE.put(profile("a"), when=absent()), PROFILE.put(profile("b"), when=absent()))
     with pytest.raises(ConditionFailed) as failed:
         await shaky.transact(PROFILE.put(profile("c"), when=absent()), PROFILE.put(profile("b", "B"), when=absent()))
@@ -93,7 +93,7 @@ async def test_a_conflict_beside_a_failed_condition_is_repeated(shaky: Table, pr
 
 async def test_a_lost_answer_makes_the_next_failed_condition_doubtful(shaky: Table, proxy: Proxy) -> None:
     """Whoever asked can then look whether the item is their own."""
-    proxy.expect(Fault.RESET_AFTER, "PutItem")
+    proxy.inject(Fault.RESET_AFTER, "PutItem")
     with pytest.raises(ConditionFailed) as failed:
         await shaky.write(PROFILE.put(profile("a"), when=absent()))
     assert failed.value.doubtful
@@ -106,10 +106,10 @@ async def test_calls_end_with_the_deadline_of_their_request(shaky: Table, proxy:
     """However long the engine is silent or busy; what it was is told."""
     loop = asyncio.get_running_loop()
     began = loop.time()
-    async with proxy.gone():
+    async with proxy.disconnected():
         with deadline(0.3), pytest.raises(DeadlineExceeded):
             await shaky.get(PROFILE.at(user="a"))
-    proxy.share, proxy.kinds = 1.0, (Fault.CONFLICT,)
+    proxy.fault_rate, proxy.kinds = 1.0, (Fault.CONFLICT,)
     with deadline(0.3), pytest.raises(TransactionConflict):
         await shaky.transact(PROFILE.put(profile("a")), PROFILE.put(profile("b")))
     assert loop.time() - began < 20
@@ -118,7 +118,7 @@ async def test_calls_end_with_the_deadline_of_their_request(shaky: Table, proxy:
 async def test_an_engine_that_is_gone_is_unavailable_and_then_normal(visitor: Client, proxy: Proxy) -> None:
     """UNAVAILABLE in queries and mutations, readiness says so, and all is well once it is back."""
     ada = visitor.member("ada")
-    async with proxy.gone():
+    async with proxy.disconnected():
         assert await ada.code("{ viewer { name } }") == "UNAVAILABLE"
         assert await ada.code(UPDATE, name="Ada") == "UNAVAILABLE"
         assert (await ada.http.get("/readyz")).status_code == 503
@@ -130,7 +130,7 @@ async def test_a_repeat_with_a_key_is_carried_out_once_whatever_was_lost(visitor
     ada = visitor.member("ada")
     await ada.ask(UPDATE, name="Ada")
     for fault in (Fault.RESET_AFTER, Fault.FAILED_AFTER, Fault.RESET_BEFORE, Fault.CONFLICT):
-        proxy.expect(fault, "TransactWriteItems")
+        proxy.inject(fault, "TransactWriteItems")
         assert (await ada.ask(UPDATE, name=str(fault), key=str(fault)))["user"] == {"name": str(fault)}
         assert (await ada.ask(UPDATE, name=str(fault), key=str(fault)))["user"] == {"name": str(fault)}
 

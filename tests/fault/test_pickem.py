@@ -14,14 +14,15 @@ import pytest
 
 from datastore.dynamo import Table
 from datastore.pickem import EVENT
+from datastore.pickem.seeding import seed_event
 from resolvers.context import Services
 from resolvers.node_ids import node_id
 from server.audit import pickem as audit
 from server.settings import Settings
-from tests import load as crowd
+from tests import bulk_predictions
 from tests.client import Client, serving
-from tests.engines import Running
-from tests.fault.deadline import TEAMS, race
+from tests.engines import RunningEngine
+from tests.fault.deadline_race import TEAMS, run_race
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
 from tests.queries import EVENT_BY_ID, SCORE_EVENT, SUBMIT_PREDICTION
@@ -30,9 +31,9 @@ from tests.service import ROOT, environment
 
 
 @pytest.fixture
-async def proxy(default_engine: Running) -> AsyncIterator[Proxy]:
+async def proxy(default_engine: RunningEngine) -> AsyncIterator[Proxy]:
     """The default engine behind a proxy that does nothing yet."""
-    async with Proxy(default_engine.url, seed=5, slowness=0.1) as one:
+    async with Proxy(default_engine.url, seed=5, max_delay=0.1) as one:
         yield one
 
 
@@ -54,12 +55,12 @@ async def test_a_lost_answer_is_not_a_lost_prediction(bad_client: Client, proxy:
     editor, ada = EventEditor(bad_client), bad_client.member("ada")
     event, [match] = await editor.card(10)
     await submit(ada, event, [(match, 0)])
-    proxy.expect(fault, "TransactWriteItems")
-    proxy.expect(Fault.RESET_BEFORE, "TransactWriteItems")
+    proxy.inject(fault, "TransactWriteItems")
+    proxy.inject(Fault.RESET_BEFORE, "TransactWriteItems")
     submitting = asyncio.create_task(ada.ask(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 1)])))
     await asyncio.sleep(0)
     assert (await submitting)["prediction"]["picks"][0]["team"] == 1
-    proxy.expect(fault, "TransactWriteItems")
+    proxy.inject(fault, "TransactWriteItems")
     locked = await editor.lock(event)
     assert locked["matches"][0]["pickCounts"] == [0, 1]
     assert await audited(bad_client) == []
@@ -130,11 +131,11 @@ async def test_nobody_is_late_and_nobody_missing(
         event = (await editor.event())["id"]
         names = [str(number) for number in range(TEAMS)]
         matches = [(await editor.match(event, *names))["id"] for _ in range(3)]
-        proxy.share = 0.2
-        outcome = await race(
+        proxy.fault_rate = 0.2
+        outcome = await run_race(
             [bad_client, fast, slow], event, matches, [f"m{number}" for number in range(10)], accepted=60, seed=1
         )
-        proxy.share = 0.0
+        proxy.fault_rate = 0.0
         assert outcome.accepted >= 60
         assert outcome.late == []
         assert outcome.missing == []
@@ -147,26 +148,26 @@ async def test_scoring_survives_any_end(one_table: Table, settings: Settings) ->
 
     100,000 predictions: bench/pickem_scoring.py.
     """
-    event, matches = crowd.locked_event("2026")
-    await crowd.plant(one_table, event, matches, 240)
+    event, matches = bulk_predictions.locked_event("2026")
+    await seed_event(one_table, event, matches, bulk_predictions.generate_predictions(event, 240))
     for kills in range(3):
         process = await _scorer(settings, event.id)
         try:
             async with asyncio.timeout(60):
-                while await crowd.marked(one_table, event) < 40 * (kills + 1):
+                while await bulk_predictions.count_scored(one_table, event) < 40 * (kills + 1):
                     assert process.returncode is None
                     await asyncio.sleep(0.05)
         finally:
             process.send_signal(signal.SIGKILL)
             await process.wait()
         if kills == 1:
-            event = crowd.corrected(event)
+            event = bulk_predictions.corrected(event)
             begun = replace(event, begun=1, version=event.version + 1)
             await one_table.write(EVENT.put(begun))
     last = await _scorer(settings, event.id)
     assert await last.wait() == 0
-    assert await crowd.wrong(one_table, event, matches) == 0
-    assert await crowd.wrong_standings(one_table, event, matches, 240) == 0
+    assert await bulk_predictions.count_wrong_scores(one_table, event, matches) == 0
+    assert await bulk_predictions.count_wrong_standings(one_table, event, matches, 240) == 0
     services = Services(one_table, settings.seal())
     assert [breach async for breach in audit.breaches(services)] == []
 
@@ -185,14 +186,15 @@ async def _scorer(settings: Settings, event: str) -> asyncio.subprocess.Process:
 
 async def test_scoring_goes_on_in_bad_weather(bad_client: Client, proxy: Proxy) -> None:
     """A fifth of all requests fail, before and after they are applied: the sums are exact all the same."""
-    event, matches = crowd.locked_event("2026")
-    await crowd.plant(bad_client.services.table, event, matches, 120)
-    proxy.share = 0.2
+    event, matches = bulk_predictions.locked_event("2026")
+    predictions = bulk_predictions.generate_predictions(event, 120)
+    await seed_event(bad_client.services.table, event, matches, predictions)
+    proxy.fault_rate = 0.2
     editor = EventEditor(bad_client)
     given = {"event": node_id("Event", event.id)}
     async with asyncio.timeout(60):
         while "predictionsScored" not in await editor.client.ask(SCORE_EVENT, input=given):
             await asyncio.sleep(0.1)
-    proxy.share = 0.0
-    assert await crowd.wrong(bad_client.services.table, event, matches) == 0
+    proxy.fault_rate = 0.0
+    assert await bulk_predictions.count_wrong_scores(bad_client.services.table, event, matches) == 0
     assert await audited(bad_client) == []

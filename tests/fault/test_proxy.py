@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from tests.engines import Running, client
+from tests.engines import RunningEngine, sdk_client
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
 
@@ -48,7 +48,7 @@ def _key(key: str) -> dict[str, dict[str, str]]:
 
 
 @pytest.fixture
-async def proxy(default_engine: Running) -> AsyncIterator[Proxy]:
+async def proxy(default_engine: RunningEngine) -> AsyncIterator[Proxy]:
     """Good weather, until a test expects something else."""
     async with Proxy(default_engine.url, record=True) as one:
         yield one
@@ -57,14 +57,14 @@ async def proxy(default_engine: Running) -> AsyncIterator[Proxy]:
 @pytest.fixture
 async def items(proxy: Proxy, table_name: str) -> AsyncIterator[Items]:
     """An empty table."""
-    async with client(proxy.url) as dynamodb:
+    async with sdk_client(proxy.url) as dynamodb:
         await dynamodb.create_table(
             TableName=table_name,
             BillingMode="PAY_PER_REQUEST",
             KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
             AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
         )
-        proxy.forget()
+        proxy.reset_counts()
         yield Items(dynamodb, table_name)
 
 
@@ -93,11 +93,11 @@ async def test_in_good_weather_nothing_is_changed(proxy: Proxy, items: Items) ->
 
 async def test_a_throttled_write_is_not_applied(proxy: Proxy, items: Items) -> None:
     """A transaction is throttled as a whole, or for one of its items."""
-    proxy.expect(Fault.THROTTLED)
+    proxy.inject(Fault.THROTTLED)
     assert await _code(items.put("a")) == "ProvisionedThroughputExceededException"
     codes = set()
     for _ in range(20):
-        proxy.expect(Fault.THROTTLED)
+        proxy.inject(Fault.THROTTLED)
         codes.add(await _code(items.put_all("a", "b")))
     assert codes == {"ProvisionedThroughputExceededException", "TransactionCanceledException"}
     assert await items.keys() == []
@@ -109,7 +109,7 @@ async def test_a_server_fault_leaves_open_whether_a_write_was_applied(
     proxy: Proxy, items: Items, fault: Fault, there: list[str]
 ) -> None:
     """The answer is the same, before and after."""
-    proxy.expect(fault)
+    proxy.inject(fault)
     assert await _code(items.put("a")) == "InternalServerError"
     assert await items.keys() == there
 
@@ -119,7 +119,7 @@ async def test_a_reset_leaves_open_whether_a_write_was_applied(
     proxy: Proxy, items: Items, fault: Fault, there: list[str]
 ) -> None:
     """There is no answer, before and after; the next request gets one."""
-    proxy.expect(fault)
+    proxy.inject(fault)
     with pytest.raises(NO_ANSWER):
         await items.put("a")
     assert await items.keys() == there
@@ -127,14 +127,14 @@ async def test_a_reset_leaves_open_whether_a_write_was_applied(
 
 async def test_a_conflict_cancels_the_whole_transaction(proxy: Proxy, items: Items) -> None:
     """One of its items is held by somebody else."""
-    proxy.expect(Fault.CONFLICT)
+    proxy.inject(Fault.CONFLICT)
     assert sorted(await _reasons(items.put_all("a", "b"))) == ["None", "TransactionConflict"]
     assert await items.keys() == []
 
 
 async def test_a_conflict_may_come_with_a_failed_condition(proxy: Proxy, items: Items) -> None:
     """Only where there is a condition that could fail: a transaction without any is left alone."""
-    proxy.expect(Fault.MIXED_CONFLICT)
+    proxy.inject(Fault.MIXED_CONFLICT)
     await items.put_all("a", "b")
     assert sorted(await _reasons(items.put_all("c", "d", new=True))) == [
         "ConditionalCheckFailed",
@@ -145,7 +145,7 @@ async def test_a_conflict_may_come_with_a_failed_condition(proxy: Proxy, items: 
 
 async def test_a_fault_waits_for_the_operation_it_is_meant_for(proxy: Proxy, items: Items) -> None:
     """Others pass, and it happens once."""
-    proxy.expect(Fault.FAILED_BEFORE, "TransactWriteItems")
+    proxy.inject(Fault.FAILED_BEFORE, "TransactWriteItems")
     await items.put("a")
     assert await _code(items.put_all("b")) == "InternalServerError"
     await items.put_all("b")
@@ -155,7 +155,7 @@ async def test_a_fault_waits_for_the_operation_it_is_meant_for(proxy: Proxy, ite
 async def test_a_short_batch_leaves_something_undone_and_says_what(proxy: Proxy, items: Items) -> None:
     """What is done and what is left make up the whole."""
     keys = {f"{number:02d}" for number in range(25)}
-    proxy.expect(Fault.SHORT)
+    proxy.inject(Fault.SHORT)
     puts = [{"PutRequest": {"Item": _key(key)}} for key in keys]
     answer = await items.dynamodb.batch_write_item(RequestItems={items.table: puts})
     left = {put["PutRequest"]["Item"]["sk"]["S"] for put in answer["UnprocessedItems"][items.table]}
@@ -167,8 +167,8 @@ async def test_a_short_batch_of_reads_can_be_asked_for_again_as_it_comes_back(pr
     """It keeps how the items are to be read."""
     keys = {"a", "b", "c"}
     await items.put_all(*keys)
-    proxy.expect(Fault.SHORT)
-    proxy.expect(Fault.SHORT)
+    proxy.inject(Fault.SHORT)
+    proxy.inject(Fault.SHORT)
     wanted: dict[str, Any] = {items.table: {"Keys": [_key(key) for key in keys], "ConsistentRead": True}}
     read: list[str] = []
     while wanted:
@@ -189,7 +189,7 @@ async def test_a_short_page_says_where_to_go_on(proxy: Proxy, items: Items) -> N
         "ExpressionAttributeValues": {":pk": {"S": "all"}},
         "Limit": 3,
     }
-    proxy.expect(Fault.SHORT)
+    proxy.inject(Fault.SHORT)
     page = await items.dynamodb.query(**one_page)
     assert 0 < len(page["Items"]) < one_page["Limit"]
     assert page["LastEvaluatedKey"] == page["Items"][-1]
@@ -198,17 +198,20 @@ async def test_a_short_page_says_where_to_go_on(proxy: Proxy, items: Items) -> N
 async def test_a_gone_engine_refuses_connections_until_it_is_back(proxy: Proxy, items: Items) -> None:
     """At the same address, with its data."""
     await items.put("a")
-    async with proxy.gone():
+    async with proxy.disconnected():
         with pytest.raises(NO_ANSWER):
             await items.put("b")
     assert await items.keys() == ["a"]
 
 
-async def test_a_share_of_all_requests_meets_every_fault_there_is(default_engine: Running, items: Items) -> None:
+async def test_a_share_of_all_requests_meets_every_fault_there_is(default_engine: RunningEngine, items: Items) -> None:
     """The seed decides which, and the table's own making is spared."""
     codes = []
     for _ in range(2):
-        async with Proxy(default_engine.url, seed=7, share=0.5, slowness=0) as bad, client(bad.url) as dynamodb:
+        async with (
+            Proxy(default_engine.url, seed=7, fault_rate=0.5, max_delay=0) as bad,
+            sdk_client(bad.url) as dynamodb,
+        ):
             through = Items(dynamodb, items.table)
             codes.append([await _outcome(partial(through.put_all, "a", "b")) for _ in range(60)])
             await dynamodb.describe_table(TableName=items.table)
@@ -229,7 +232,7 @@ async def _outcome(act: Callable[[], Awaitable[None]]) -> str:
 
 async def test_transactions_under_way_hold_their_items(proxy: Proxy, items: Items) -> None:
     """Ten at once on one item: one is applied, the others are told of the conflict, and later all is free again."""
-    proxy.hold = 1
+    proxy.conflict_seconds = 1
     outcomes = await asyncio.gather(*(_outcome(lambda: items.put_all("a", "b")) for _ in range(10)))
     assert sorted(outcomes) == ["TransactionCanceledException"] * 9 + ["done"]
     assert proxy.conflicts == 9
@@ -238,7 +241,7 @@ async def test_transactions_under_way_hold_their_items(proxy: Proxy, items: Item
 
 async def test_a_single_write_gives_way_to_a_transaction_and_a_read_does_not(proxy: Proxy, items: Items) -> None:
     """Other items are nobody's concern."""
-    proxy.hold = 30
+    proxy.conflict_seconds = 30
     transaction = asyncio.create_task(items.put_all("a"))
     async with asyncio.timeout(5):
         while "a" not in await items.keys():

@@ -17,7 +17,7 @@ from resolvers.viewer import Role
 from server.audit import breaches
 from tests.client import Client, serving
 from tests.conftest import settings_for
-from tests.engines import Running
+from tests.engines import RunningEngine
 from tests.fault.proxy import Proxy
 from tests.queries import ADD_WORDS, CREATE_LIST, RECORD_QUIZ, SUBSCRIBE, UNSUBSCRIBE, WRITE_SENTENCE
 
@@ -85,10 +85,10 @@ class Learner:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_a_bad_day_loses_and_doubles_nothing(one_table: Table, default_engine: Running, seed: int) -> None:
+async def test_a_bad_day_loses_and_doubles_nothing(one_table: Table, default_engine: RunningEngine, seed: int) -> None:
     """A fifth of all requests fails before or after it is applied; what was acknowledged is there, once."""
-    async with Proxy(default_engine.url, seed=seed, hold=0.005) as proxy:
-        settings = settings_for(Running("proxy", proxy.url), one_table.name)
+    async with Proxy(default_engine.url, seed=seed, conflict_seconds=0.005) as proxy:
+        settings = settings_for(RunningEngine("proxy", proxy.url), one_table.name)
         async with serving(settings) as client:
             editor = client.member("eve", Role.EDITOR)
             made = [await editor.ask(CREATE_LIST, input={"name": f"L{number}", "public": True}) for number in range(2)]
@@ -97,9 +97,9 @@ async def test_a_bad_day_loses_and_doubles_nothing(one_table: Table, default_eng
                 Learner(f"m{number}", client.member(f"m{number}", Role.EDITOR), lists, seed)
                 for number in range(MEMBERS)
             ]
-            proxy.share = 0.2
+            proxy.fault_rate = 0.2
             await asyncio.gather(*(learner.live() for learner in learners))
-            proxy.share = 0
+            proxy.fault_rate = 0
             assert proxy.faults.total() > 50
     services = Services(one_table, client.services.seal)
     assert [breach async for breach in breaches(services)] == []

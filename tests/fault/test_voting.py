@@ -26,12 +26,12 @@ from server.auth.tokens import mint
 from server.settings import Settings
 from tests.client import serving
 from tests.conftest import SECRET, settings_for
-from tests.engines import Running
+from tests.engines import RunningEngine
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
-from tests.fault.retrying_client import Patient
+from tests.fault.retrying_client import RetryingClient
 from tests.queries import CAST_VOTE, DRAW_MATCHUP
-from tests.service import started
+from tests.service import start_service
 from tests.voting import add_contenders
 
 VERDICTS = ("LEFT", "RIGHT", "TIE", "SKIP")
@@ -46,18 +46,18 @@ class Acknowledged:
     winner: str | None
 
 
-class Voter(Patient):
+class Voter(RetryingClient):
     """A member who votes and remembers what was acknowledged."""
 
-    def __init__(self, name: str, token: str, urls: list[str], chance: Random) -> None:
-        super().__init__(name, token, urls, chance)
+    def __init__(self, name: str, token: str, urls: list[str], random: Random) -> None:
+        super().__init__(name, token, urls, random)
         self.acknowledged: list[Acknowledged] = []
 
     async def votes(self, times: int) -> None:
         async with self:
             for _ in range(times):
                 ballot = await self.ask(DRAW_MATCHUP)
-                verdict = self.chance.choice(VERDICTS)
+                verdict = self.random.choice(VERDICTS)
                 answer = await self.ask(CAST_VOTE, token=ballot["token"], verdict=verdict)
                 assert "code" not in answer, answer
                 if verdict != "SKIP":
@@ -90,27 +90,27 @@ async def breaches_of(table: Table, looks: int = 10) -> list[str]:
 
 
 @asynccontextmanager
-async def tables(proxy: Proxy, engine: Running, name: str) -> AsyncIterator[tuple[Table, Table]]:
+async def tables(proxy: Proxy, engine: RunningEngine, name: str) -> AsyncIterator[tuple[Table, Table]]:
     """One table twice: on a bad day, and as it is."""
     async with open_table(name, url=engine.url) as table, open_table(name, url=proxy.url) as shaky:
         await create(table)
         yield shaky, table
-        proxy.share = 0
+        proxy.fault_rate = 0
         await table.client.delete_table(TableName=name)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_nothing_is_lost_and_nothing_doubled_by_faults(
-    default_engine: Running, table_name: str, seed: int
+    default_engine: RunningEngine, table_name: str, seed: int
 ) -> None:
     """A fifth of all requests throttled, failed or reset, before and after they were applied; transactions conflict."""
     async with (
-        Proxy(default_engine.url, seed=seed, slowness=0.02) as proxy,
+        Proxy(default_engine.url, seed=seed, max_delay=0.02) as proxy,
         tables(proxy, default_engine, table_name) as (shaky, table),
-        serving(settings_for(Running("proxy", proxy.url), table_name)) as client,
+        serving(settings_for(RunningEngine("proxy", proxy.url), table_name)) as client,
     ):
         await add_contenders(client, "a", "b", "c", "d", "e")
-        proxy.share = 0.2
+        proxy.fault_rate = 0.2
         chance, told = Random(seed), list[Acknowledged]()
 
         async def voter(number: int) -> None:
@@ -128,12 +128,12 @@ async def test_nothing_is_lost_and_nothing_doubled_by_faults(
 
         await asyncio.gather(*(voter(number) for number in range(8)))
         assert sum(proxy.faults.values()) > 20
-        proxy.share = 0
+        proxy.fault_rate = 0
         assert await counted(table) == Counter(told)
         assert await breaches_of(shaky) == []
 
 
-async def test_killed_processes_lose_no_vote(default_engine: Running, table_name: str, tmp_path: Path) -> None:
+async def test_killed_processes_lose_no_vote(default_engine: RunningEngine, table_name: str, tmp_path: Path) -> None:
     """Two processes on one table, killed with SIGKILL in turn while eight members vote through both."""
     variables = {
         "RINGSIDE_DYNAMODB_URL": default_engine.url,
@@ -147,14 +147,14 @@ async def test_killed_processes_lose_no_vote(default_engine: Running, table_name
             await add_contenders(client, "a", "b", "c", "d", "e", "f")
         settings = Settings(dynamodb_url=default_engine.url, secrets=(variables["RINGSIDE_SECRETS"],))
         with ExitStack() as stack:
-            services = [await started(variables, stack) for _ in range(2)]
+            services = [await start_service(variables, stack) for _ in range(2)]
             urls = [service.url for service in services]
             voters = [Voter(f"v{number}", mint(settings, f"v{number}"), urls, Random(number)) for number in range(8)]
             busy = asyncio.gather(*(voter.votes(8) for voter in voters))
             for place in (0, 1):
                 await asyncio.sleep(1)
                 await asyncio.to_thread(services[place].stop, signal.SIGKILL)
-                services[place] = await started(variables, stack)
+                services[place] = await start_service(variables, stack)
                 urls[place] = services[place].url
             await busy
             for service in services:
@@ -165,17 +165,17 @@ async def test_killed_processes_lose_no_vote(default_engine: Running, table_name
         await table.client.delete_table(TableName=table_name)
 
 
-async def test_a_vote_without_an_answer_leaves_a_mark(default_engine: Running, table_name: str) -> None:
+async def test_a_vote_without_an_answer_leaves_a_mark(default_engine: RunningEngine, table_name: str) -> None:
     """The engine counts it and its answers are lost; the voter hears UNAVAILABLE, and readers know what to settle."""
     async with Proxy(default_engine.url) as proxy, tables(proxy, default_engine, table_name) as (shaky, table):
-        settings = settings_for(Running("proxy", proxy.url), table_name, request_timeout=2.0)
+        settings = settings_for(RunningEngine("proxy", proxy.url), table_name, request_timeout=2.0)
         async with serving(settings) as client:
             await add_contenders(client, "a", "b")
             ballot = await client.ask(DRAW_MATCHUP)
             for _ in range(100):
-                proxy.expect(Fault.FAILED_AFTER, "TransactWriteItems")
+                proxy.inject(Fault.FAILED_AFTER, "TransactWriteItems")
             assert await client.code(CAST_VOTE, token=ballot["token"], verdict="LEFT") == "UNAVAILABLE"
-            proxy._expected.clear()
+            proxy.clear_injected()
             async with asyncio.timeout(20):
                 while (await client.answer("{ board { votes } }"))["data"] != {"board": {"votes": 1}}:
                     await asyncio.sleep(0.2)
@@ -187,10 +187,10 @@ async def test_a_vote_without_an_answer_leaves_a_mark(default_engine: Running, t
         assert await breaches_of(shaky) == []
 
 
-async def test_conflicts_are_few_with_the_rules_shards(default_engine: Running, table_name: str) -> None:
+async def test_conflicts_are_few_with_the_rules_shards(default_engine: RunningEngine, table_name: str) -> None:
     """Two contenders, sixteen votes at a time, each holding its items for 8 ms: all are counted."""
     async with (
-        Proxy(default_engine.url, hold=0.008) as proxy,
+        Proxy(default_engine.url, conflict_seconds=0.008) as proxy,
         tables(proxy, default_engine, table_name) as (shaky, table),
     ):
         shards = shard_count(2, voting.DEFAULT_RATE)
@@ -208,7 +208,7 @@ async def test_conflicts_are_few_with_the_rules_shards(default_engine: Running, 
         assert proxy.requests["TransactWriteItems"] <= 1.3 * 300
 
 
-async def test_the_naive_design_is_found_out(default_engine: Running, table_name: str) -> None:
+async def test_the_naive_design_is_found_out(default_engine: RunningEngine, table_name: str) -> None:
     """The control: a vote and its counters written one by one, with the same faults; the audit sees the difference."""
     async with (
         Proxy(default_engine.url, seed=3, kinds=[Fault.FAILED_AFTER, Fault.RESET_AFTER]) as proxy,
@@ -216,11 +216,11 @@ async def test_the_naive_design_is_found_out(default_engine: Running, table_name
     ):
         async with serving(settings_for(default_engine, table_name)) as client:
             await add_contenders(client, "a", "b")
-        proxy.share = 0.2
+        proxy.fault_rate = 0.2
         for number in range(20):
             vote = Vote(f"v{number}", "main", 1, 0, 1, PairVerdict.LOW_WINS, utc_now(), b"\x01\x01\x02\x00")
             await shaky.write(VOTE.put(vote))
             for update in counter_updates(vote):
                 await shaky.write(update)
-        proxy.share = 0
+        proxy.fault_rate = 0
         assert [breach for breach in await breaches_of(table, looks=1) if "tallied" in breach]
