@@ -213,10 +213,11 @@ def _partition(
         fixed["language"] = reading.language
     if reading.rating is not None:
         fixed["rating"] = reading.rating
-    partition = COMMENT.on(reading.index, **fixed).where(plan.residual)
-    if position is not None and reading.index is None:
-        position = f"COMMENT#{position}"
-    return (partition.newest_first() if forward else partition).past(position)
+    partition: Partition[Comment] = COMMENT.on(reading.index, **fixed)
+    partition = replace(partition, only=plan.residual, descending=forward)
+    if position is None:
+        return partition
+    return partition.past(position if reading.index else f"COMMENT#{position}")
 
 
 async def queue(table: Table, status: Status, window: Window) -> Page[Comment]:

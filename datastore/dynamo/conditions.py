@@ -6,29 +6,22 @@ with one of DynamoDB's reserved words and no value is ever part of an expression
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from datastore.dynamo.attributes import Attribute
-
-
-class Fields(Protocol):
-    """How an entity stores its fields."""
-
-    def stored_name(self, name: str) -> str: ...
-    def encode(self, name: str, value: Any) -> Attribute: ...
+    from datastore.dynamo.attributes import Attribute, Field
 
 
+@dataclass(slots=True)
 class Expression:
-    """The placeholders of one request."""
+    """The placeholders of one request, for names and values of an entity's fields."""
 
-    def __init__(self, fields: Fields) -> None:
-        self.names: dict[str, str] = {}
-        self.values: dict[str, Attribute] = {}
-        self._fields = fields
+    fields: Mapping[str, Field]
+    names: dict[str, str] = field(default_factory=dict)
+    values: dict[str, Attribute] = field(default_factory=dict)
 
     def name(self, stored_name: str) -> str:
         placeholder = f"#{stored_name}"
@@ -36,23 +29,17 @@ class Expression:
         return placeholder
 
     def field(self, name: str) -> str:
-        return self.name(self._fields.stored_name(name))
-
-    def value(self, name: str, value: Any) -> str:
-        return self.attribute(self._fields.encode(name, value))
+        """The name of a field, or `pk`, which every item has."""
+        return self.name("pk" if name == "pk" else self.fields[name].stored_name)
 
     def attribute(self, attribute: Attribute) -> str:
         placeholder = f":{len(self.values)}"
         self.values[placeholder] = attribute
         return placeholder
 
-    def parameters(self) -> dict[str, Any]:
-        given: dict[str, Any] = {}
-        if self.names:
-            given["ExpressionAttributeNames"] = self.names
-        if self.values:
-            given["ExpressionAttributeValues"] = self.values
-        return given
+    def value(self, name: str, value: Any) -> str:
+        """A value of a field."""
+        return self.attribute(self.fields[name].codec.encode(value))
 
 
 @dataclass(frozen=True, slots=True)

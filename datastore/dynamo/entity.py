@@ -85,10 +85,6 @@ class Partition(Generic[R_co]):
         """The attribute that holds the sort key here."""
         return f"{self.index or ''}sk"
 
-    @property
-    def empty(self) -> bool:
-        return self.low is not None and self.high is not None and self.low > self.high
-
 
 class Entity(Generic[R]):
     """How one kind of record lies in the table.
@@ -110,9 +106,8 @@ class Entity(Generic[R]):
             for hole in named
             if hole.name in fields and hole.readable
         }
-        self._stored: Mapping[str, Field] = {
-            name: field for name, field in fields.items() if name not in self._from_key
-        }
+        self.fields: Mapping[str, Field] = {name: field for name, field in fields.items() if name not in self._from_key}
+        """What is stored under an attribute of its own."""
         self._in_index_keys = frozenset(name for index in indexes.values() for name in index.names)
         INVALIDATION.add(key.partition.text, *(index.partition.text for index in indexes.values()))
 
@@ -130,25 +125,20 @@ class Entity(Generic[R]):
 
     def at(self, **values: Any) -> ItemKey[R]:
         """The place of one record, by the attributes its key names."""
-        holder = _Values(values)
-        return ItemKey(self, self.key.partition.of(holder), self.key.sort.of(holder))
+        return ItemKey(self, self.key.partition.fill(values), self.key.sort.fill(values))
 
     def place_of(self, record: R) -> ItemKey[R]:
         return ItemKey(self, self.key.partition.of(record), self.key.sort.of(record))
 
     def on(self, index: str | None = None, /, **values: Any) -> Partition[R]:
         """The records under a partition key; values for the sort key narrow it from the left."""
-        key = self._key(index)
-        start = key.sort.start(values)
-        return Partition(
-            self, index, key.partition.of(_Values(values)), low=start or None, high=start + HIGHEST if start else None
-        )
+        key = self.key if index is None else self.indexes[index]
+        pk, start = key.partition.fill(values), key.sort.fill(values, partly=True)
+        return Partition(self, index, pk, low=start or None, high=start + HIGHEST if start else None)
 
     def sort_of(self, record: R, index: str | None = None) -> str:
-        return self._key(index).sort.of(record)
-
-    def _key(self, index: str | None) -> Key:
-        return self.key if index is None else self.indexes[index]
+        key = self.key if index is None else self.indexes[index]
+        return key.sort.of(record)
 
     # ── items ──
 
@@ -156,7 +146,7 @@ class Entity(Generic[R]):
         """The whole item of a record, index keys included."""
         item = self.place_of(record).attributes
         item.update(self.index_attributes(record))
-        item.update(encoded(self._stored, record))
+        item.update(encoded(self.fields, record))
         if self.ttl is not None and (expires := getattr(record, self.ttl)) is not None:
             item["ttl"] = {"N": str(int(expires.timestamp()))}
         return item
@@ -172,11 +162,11 @@ class Entity(Generic[R]):
     @cached_property
     def read(self) -> Callable[[Item], R]:
         """The record of an item."""
-        return decoder(self.record, self.key, self._stored, self._from_key, self.plain_read)
+        return decoder(self.record, self.key, self.fields, self._from_key, self.plain_read)
 
     def plain_read(self, item: Item) -> R:
         """The record of an item, field by field: what `read` must give."""
-        values = decoded(self._stored, item)
+        values = decoded(self.fields, item)
         for template, stored in ((self.key.partition, item["pk"]), (self.key.sort, item["sk"])):
             for name, text in (template.read(stored["S"]) or {}).items():
                 if name in self._from_key:
@@ -188,14 +178,15 @@ class Entity(Generic[R]):
         return self.key.partition.read(pk) is not None and self.key.sort.read(sk) is not None
 
     def stored_name(self, name: str) -> str:
-        """The attribute that a condition or an update means by the name of a field, or by `pk`."""
-        return name if name == "pk" else self._stored[name].stored_name
-
-    def encode(self, name: str, value: Any) -> Attribute:
-        return self._stored[name].codec.encode(value)
+        """The attribute that an update means by the name of a field."""
+        return self.fields[name].stored_name
 
     def _assigned(self, values: Mapping[str, Any]) -> dict[str, Attribute]:
-        return {self.stored_name(name): self.encode(name, value) for name, value in values.items() if value is not None}
+        return {
+            self.stored_name(name): self.fields[name].codec.encode(value)
+            for name, value in values.items()
+            if value is not None
+        }
 
     def _removed(self, values: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(self.stored_name(name) for name, value in values.items() if value is None)
@@ -239,17 +230,6 @@ class Entity(Generic[R]):
 
     def check(self, key: ItemKey[R], when: Condition) -> Check:
         return Check(key, when)
-
-
-class _Values:
-    """Given values behind attribute access, so that one template serves records and plain values."""
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self.__dict__.update(values)
-
-    def __getattr__(self, name: str) -> Any:
-        message = f"the key needs a value for {name!r}"
-        raise TypeError(message)
 
 
 def _reader(declared: Any) -> Callable[[str], Any]:

@@ -126,13 +126,15 @@ class Template:
             text += spell(getattr(record, name)) + literal
         return text
 
-    def start(self, values: Mapping[str, Any]) -> str:
-        """The text up to the first hole that no value is given for: all of it, or what all such keys begin with."""
+    def fill(self, values: Mapping[str, Any], *, partly: bool = False) -> str:
+        """The text for given values. `partly` ends it at the first hole without a value; otherwise that is an error."""
         text = self.literals[0]
-        for hole, literal in zip(self.holes, self.literals[1:], strict=True):
-            if hole.name not in values:
-                return text
-            text += hole.text(values[hole.name]) + literal
+        for name, spell, literal in self._parts:
+            if name not in values:
+                if partly:
+                    return text
+                raise TypeError(f"the key needs a value for {name!r}")
+            text += spell(values[name]) + literal
         return text
 
     def read(self, text: str) -> Mapping[str, str] | None:

@@ -96,6 +96,7 @@ async def merge(
         for run in unfinished:
             missing = max(0, wanted - _count_up_to(items, run.frontier, descending=descending))
             run.limit = min(LARGEST_READ, missing << (rounds - 1))
+            run.rest = run.rest.past(run.frontier)
 
 
 async def _advance(table: Table, runs: Sequence[_Run[R]], *, consistent: bool) -> None:
@@ -108,7 +109,6 @@ async def _advance(table: Table, runs: Sequence[_Run[R]], *, consistent: bool) -
         run.read += found.read
         run.queries += 1
         run.frontier = found.last
-        run.rest = run.rest.past(found.last)
 
 
 def _combined(

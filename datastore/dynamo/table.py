@@ -27,7 +27,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from datastore.dynamo import capacity
-from datastore.dynamo.conditions import Expression
+from datastore.dynamo.conditions import ALWAYS, Expression
 from datastore.dynamo.errors import Throttled
 from datastore.dynamo.invalidation import written_partitions
 from datastore.dynamo.merge import LARGEST_READ, last_read, merge
@@ -234,25 +234,32 @@ class Table:
         self, partition: Partition[Any], entities: Sequence[Entity[Any]], *, consistent: bool, keys_only: bool = False
     ) -> _Read | None:
         """The Query of a partition; None if no key lies between its bounds."""
-        if partition.empty:
+        if partition.low is not None and partition.high is not None and partition.low > partition.high:
             return None
-        into = Expression(partition.entity)
-        request: dict[str, Any] = {"TableName": self.name, "KeyConditionExpression": _key_condition(partition, into)}
-        request["ScanIndexForward"] = not partition.descending
+        condition, values = _key_condition(partition)
+        request: dict[str, Any] = {
+            "TableName": self.name,
+            "KeyConditionExpression": condition,
+            "ExpressionAttributeValues": values,
+            "ScanIndexForward": not partition.descending,
+        }
         if partition.index is not None:
             request["IndexName"] = partition.index
         elif consistent:
             request["ConsistentRead"] = True
-        if only := partition.only.spell(into):
-            request["FilterExpression"] = only
+        if partition.only is not ALWAYS:
+            into = Expression(partition.entity.fields, values=values)
+            request["FilterExpression"] = partition.only.spell(into)
+            request["ExpressionAttributeNames"] = into.names
         if keys_only:
-            request["ProjectionExpression"] = into.name(partition.sort_attribute)
-        request.update(into.parameters())
-        shared = None
-        if not consistent:
-            where = (partition.index, partition.pk, partition.low, partition.high, partition.descending)
-            shared = (*where, only and str(into.values), only, keys_only, partition.entity, *entities)
-        decode = _sort_keys(partition) if keys_only else _sorted_records(partition, entities)
+            request["ProjectionExpression"] = partition.sort_attribute
+        # Filters are equal if they are one object, so that none is spelled out only to be compared.
+        shared = None if consistent else (partition, entities, keys_only)
+        decode: Callable[[Sequence[Item]], Sequence[Any]]
+        if keys_only:
+            decode = partial(_sort_keys, partition.sort_attribute)
+        else:
+            decode = partial(_sorted_records, partition.sort_attribute, partition.entity, entities)
         return _Read(self.client.query, request, decode, partition.pk, shared)
 
     # ── writing ──
@@ -342,30 +349,32 @@ async def _fetch(read: _Read, request: Mapping[str, Any]) -> _Answer:
     return _Answer(read.decode(items), int(answer.get("ScannedCount", len(items))), answer.get("LastEvaluatedKey"))
 
 
-def _key_condition(partition: Partition[Any], into: Expression) -> str:
-    prefix, low, high = partition.index or "", partition.low, partition.high
-    condition = f"{into.name(prefix + 'pk')} = {into.attribute({'S': partition.pk})}"
-    if low is None and high is None:
-        return condition
-    sort = into.name(partition.sort_attribute)
-    bounds = [into.attribute({"S": bound}) for bound in (low, high) if bound is not None]
-    if low is not None and high is not None:
-        return f"{condition} AND {sort} BETWEEN {bounds[0]} AND {bounds[1]}"
-    return f"{condition} AND {sort} {'<=' if low is None else '>='} {bounds[0]}"
+def _key_condition(partition: Partition[Any]) -> tuple[str, dict[str, Attribute]]:
+    """The condition and its values. The names of keys are none of DynamoDB's reserved words."""
+    pk, sk, low, high = f"{partition.index or ''}pk", partition.sort_attribute, partition.low, partition.high
+    condition = f"{pk} = :pk"
+    values: dict[str, Attribute] = {":pk": {"S": partition.pk}}
+    if low is not None:
+        values[":low"] = {"S": low}
+        condition += f" AND {sk} >= :low" if high is None else f" AND {sk} BETWEEN :low AND :high"
+    if high is not None:
+        values[":high"] = {"S": high}
+        condition += f" AND {sk} <= :high" if low is None else ""
+    return condition, values
+
+
+def _sort_keys(attribute: str, items: Sequence[Item]) -> list[str]:
+    return [item[attribute]["S"] for item in items]
 
 
 def _sorted_records(
-    partition: Partition[Any], entities: Sequence[Entity[Any]]
-) -> Callable[[Sequence[Item]], Sequence[Any]]:
-    attribute, read = partition.sort_attribute, partition.entity.read
+    attribute: str, entity: Entity[Any], entities: Sequence[Entity[Any]], items: Sequence[Item]
+) -> list[tuple[str, Any]]:
+    """The sort keys and records of items: of the partition's entity, or of those that are among several."""
     if not entities:
-        return lambda items: [(item[attribute]["S"], read(item)) for item in items]
-    return lambda items: [(item[attribute]["S"], record) for item in items for record in _recognised(item, entities)]
-
-
-def _sort_keys(partition: Partition[Any]) -> Callable[[Sequence[Item]], Sequence[Any]]:
-    attribute = partition.sort_attribute
-    return lambda items: [item[attribute]["S"] for item in items]
+        read = entity.read
+        return [(item[attribute]["S"], read(item)) for item in items]
+    return [(item[attribute]["S"], record) for item in items for record in _recognised(item, entities)]
 
 
 def _recognised(item: Item, entities: Sequence[Entity[Any]]) -> Iterator[Any]:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def _with_condition(into: Expression, when: Condition) -> dict[str, Any]:
-    text = when.spell(into)
-    if not text:
-        return into.parameters()
-    return {
-        "ConditionExpression": text,
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        **into.parameters(),
-    }
+    parameters: dict[str, Any] = {}
+    if text := when.spell(into):
+        parameters = {"ConditionExpression": text, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+    if into.names:
+        parameters["ExpressionAttributeNames"] = into.names
+    if into.values:
+        parameters["ExpressionAttributeValues"] = into.values
+    return parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Put:
     when: Condition
 
     def parameters(self) -> dict[str, Any]:
-        return {"Item": self.item, **_with_condition(Expression(self.key.entity), self.when)}
+        return {"Item": self.item, **_with_condition(Expression(self.key.entity.fields), self.when)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Update:
     when: Condition
 
     def parameters(self) -> dict[str, Any]:
-        into = Expression(self.key.entity)
+        into = Expression(self.key.entity.fields)
         clauses = {
             "SET": [f"{into.name(name)} = {into.attribute(value)}" for name, value in self.assigned.items()],
             "ADD": [f"{into.name(name)} {into.attribute(value)}" for name, value in self.added.items()],
@@ -73,7 +73,7 @@ class Delete:
     when: Condition
 
     def parameters(self) -> dict[str, Any]:
-        return {"Key": self.key.attributes, **_with_condition(Expression(self.key.entity), self.when)}
+        return {"Key": self.key.attributes, **_with_condition(Expression(self.key.entity.fields), self.when)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Check:
     when: Condition
 
     def parameters(self) -> dict[str, Any]:
-        return {"Key": self.key.attributes, **_with_condition(Expression(self.key.entity), self.when)}
+        return {"Key": self.key.attributes, **_with_condition(Expression(self.key.entity.fields), self.when)}
 
 
 Write: TypeAlias = Put | Update | Delete | Check

@@ -122,7 +122,7 @@ class MemberPage:
 async def read_member_page(table: Table, user: str, size: int) -> MemberPage:
     """A member's standings and newest predictions, up to `size`, in one read of their item collection."""
     rest: Partition[Any] = STANDING.on("gsi1", user=user).newest_first()
-    rest = replace(rest, low=PREDICTION.indexes["gsi1"].sort.start({}), high=f"STANDING#{HIGHEST}")
+    rest = replace(rest, low=PREDICTION.indexes["gsi1"].sort.fill({}, partly=True), high=f"STANDING#{HIGHEST}")
     standings: list[Standing] = []
     predictions: list[tuple[str, Prediction]] = []
     while True:

@@ -182,6 +182,10 @@ async def amend(table: Table, changed: Sentence, once: Once) -> None:
 
 # ── reading ──
 
+_RESULTS = present("correct")
+_PUBLIC_RESULTS = _RESULTS & where(private=False)
+_SENTENCES = present("text")
+
 
 async def quiz_result(table: Table, user: str, day: date, result: str) -> QuizResult | None:
     return await table.get(QUIZ.at(user=user, date=day, id=result))
@@ -201,7 +205,7 @@ def quiz_request(user: str, span: Span, window: Window, *, all_lists: bool) -> P
 
 async def quiz_page(table: Table, user: str, span: Span, request: PageRequest, *, all_lists: bool) -> Page[QuizResult]:
     """A member's results, newest day first; without those of private lists unless `all_lists`."""
-    only = present("correct") if all_lists else present("correct") & where(private=False)
+    only = _RESULTS if all_lists else _PUBLIC_RESULTS
     partition: Partition[QuizResult] = QUIZ.on(None, user=user)
     return await _page(table, span.of(partition.where(only)), request)
 
@@ -213,7 +217,7 @@ def sentence_request(user: str, span: Span, window: Window) -> PageRequest:
 async def sentence_page(table: Table, user: str, span: Span, request: PageRequest) -> Page[Sentence]:
     """A member's sentences, newest day first."""
     partition: Partition[Sentence] = SENTENCE.on(None, user=user)
-    return await _page(table, span.of(partition.where(present("text"))), request)
+    return await _page(table, span.of(partition.where(_SENTENCES)), request)
 
 
 async def _page(table: Table, partition: Partition[R], request: PageRequest) -> Page[R]:

@@ -109,7 +109,7 @@ def items_by_entity() -> Iterator[tuple[Entity[Any], dict[str, dict[str, Any]]]]
 def stored_names(entity: Entity[Any]) -> set[str]:
     """The attributes that an entity's items may have."""
     index_keys = {f"{index}{part}" for index in entity.indexes for part in ("pk", "sk")}
-    return {field.stored_name for field in entity._stored.values()} | index_keys
+    return {field.stored_name for field in entity.fields.values()} | index_keys
 
 
 async def replay(visitor: Client, exchange: Mapping[str, Any]) -> dict[str, Any]:
