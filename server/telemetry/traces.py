@@ -17,7 +17,7 @@ PATIENCE = 5
 """Seconds for one export. It runs in a thread and can only delay the service's shutdown."""
 
 SetOutcome = Callable[[str], None]
-Headers = Iterable[tuple[bytes, bytes]]
+RawHeaders = Iterable[tuple[bytes, bytes]]
 
 
 class Traces:
@@ -40,7 +40,9 @@ class Traces:
         self._kind, self._error = SpanKind.SERVER, StatusCode.ERROR
 
     @contextmanager
-    def operation(self, kind: OperationType, name: str | None, digest: str, headers: Headers) -> Iterator[SetOutcome]:
+    def operation(
+        self, kind: OperationType, name: str | None, digest: str, headers: RawHeaders
+    ) -> Iterator[SetOutcome]:
         """Traces the block; its `as` value is called with the outcome."""
         carrier = {key.decode("latin-1"): value.decode("latin-1") for key, value in headers if key.startswith(b"trace")}
         about = {"graphql.operation.type": kind.value, "graphql.operation.name": name, "graphql.document.hash": digest}
