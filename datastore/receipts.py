@@ -59,6 +59,11 @@ class Once:
     input_hash: str
     now: datetime
 
+    @classmethod
+    def unkeyed(cls, now: datetime) -> Once:
+        """For a change that no request asked for: it leaves no receipt."""
+        return cls("", None, "", now)
+
     async def transact(self, table: Table, answer: Any, *writes: Write) -> None:
         """The writes together with the receipt for `answer`.
 

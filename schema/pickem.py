@@ -183,7 +183,7 @@ class PickemSubscription:
 # ── mutations ──
 
 input_type(
-    rules.TeamGiven,
+    rules.TeamInput,
     "TeamInput",
     "One side of a match.",
     name="The team's name, up to 200 characters.",
@@ -191,7 +191,7 @@ input_type(
     champion="Whether the team defends a championship.",
 )
 input_type(
-    prediction_resolvers.PickGiven,
+    prediction_resolvers.PickInput,
     "PickInput",
     "A choice in one match.",
     match="A match on the event's card.",

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -24,7 +25,7 @@ from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.keys import HIGHEST, Key
 from datastore.dynamo.writes import Write
 from datastore.people import SHARDS
-from datastore.pickem.gates import GATE, Gate, GateState, none_picked
+from datastore.pickem.gates import GATE, Gate, GateState, PickCounts, none_picked
 from datastore.receipts import Once
 from datastore.refusals import Conflict, Refusal
 
@@ -169,12 +170,11 @@ async def read_events(table: Table, ids: Sequence[str]) -> Mapping[str, Event]:
     return {event.id: event for event in events if event is not None}
 
 
-async def read_events_page(
-    table: Table, state: EventState | None, window: Window, now: datetime, scope: str
-) -> Page[Event]:
+async def read_events_page(table: Table, state: EventState | None, window: Window, now: datetime) -> Page[Event]:
     """Newest first."""
+    request = window.open(f"events:{state.value if state else ''}")
     partitions = [EVENT.on("gsi1")] if state is None else _partitions(state, now)
-    return await table.page([partition.newest_first() for partition in partitions], window.open(scope))
+    return await table.page([partition.newest_first() for partition in partitions], request)
 
 
 def _partitions(state: EventState, now: datetime) -> list[Partition[Event]]:
@@ -198,6 +198,15 @@ async def read_matches(table: Table, event: str) -> Mapping[str, Match]:
 
 async def read_gates(table: Table, event: str) -> Sequence[Gate]:
     return [gate async for gate in table.iterate(GATE.on(event=event), consistent=True)]
+
+
+async def read_pick_counts(table: Table, event: str) -> PickCounts:
+    """The sums over all gates; final once the event is locked."""
+    gates = await read_gates(table, event)
+    picked: Counter[str] = Counter()
+    for gate in gates:
+        picked.update(gate.picked)
+    return PickCounts(sum(gate.predictions for gate in gates), picked)
 
 
 # ── writing ──

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -35,6 +35,17 @@ class Gate:
     card: int = 0
     predictions: int = 0
     picked: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PickCounts:
+    """The predictions that an event's gates accepted, and their picks of each team."""
+
+    predictions: int = 0
+    picked: Mapping[str, int] = field(default_factory=dict)
+
+    def count(self, match: str, team: int) -> int:
+        return self.picked.get(pick_counter(match, team), 0)
 
 
 _COUNTER_PREFIX = "picked_"

@@ -1,13 +1,14 @@
 """From results to points.
 
-Scoring an event walks its predictions, shard by shard, and takes two steps for each that is not of the present
-generation yet: the member's standing, then the prediction itself, which marks both as done. Each step is harmless when
-repeated, so any number of scorers may work at once and any of them may be killed; who comes after takes up what is not
-marked. A result that is corrected meanwhile makes another generation, and the scoring goes on with that.
+Scoring reads the predictions of an event, shard by shard, and takes two steps for each one that does not have the
+current generation of results yet: it credits the member's standing, then it gives the prediction its points and its
+generation, which shows that both steps are done. Repeating a step changes nothing. So any number of scorers may work
+at once and any of them may be killed: the next scoring continues with the predictions that are left. Correcting a
+result begins another generation, and the scoring starts again with that.
 
-No prediction can join after the lock, so one walk sees all of them. It also counts the points of all, for the ranks
-within the event. The season is counted after that, and the event called SCORED last: a scoring that is cut off anywhere
-shows by its event.
+No prediction is accepted after the lock, so one pass sees all of them. The same pass counts the points of all, for the
+ranks within the event. Then the season is counted, and last the event becomes SCORED: an interrupted scoring can be
+seen by its event.
 """
 
 from __future__ import annotations
@@ -22,40 +23,41 @@ from typing import Annotated
 from datastore import pickem as pickem_store
 from datastore.dynamo import SingleFlight, Table, remaining, shared_context
 from datastore.pickem import Event, EventState, Histogram, Prediction, VersionConflict, predictions_to_score
+from datastore.receipts import Once
 from datastore.refusals import Conflict, NotFound, Unavailable
 from resolvers.context import Context, NodeOf, Services
 from resolvers.pickem import rules
-from resolvers.pickem.cache import Pickem, event_scope, unasked
+from resolvers.pickem.cache import PickemCache
 from resolvers.pickem.views import Scored
 from resolvers.viewer import Role
 
 EventId = Annotated[str, NodeOf("Event")]
-AT_ONCE = 50
-"""Predictions under way at a time: enough to keep an engine busy, few enough for flat memory."""
+PREDICTIONS_AT_ONCE = 50
+"""Enough to keep an engine busy, few enough to use little memory."""
 
 
 async def score_event(ctx: Context, /, *, event: EventId) -> Scored:
-    """Scores what is not scored yet. What takes longer than a request goes on without it."""
+    """Score the predictions that are left. A scoring that takes longer than the request continues without it."""
     ctx.with_role(Role.EDITOR)
     scoring = ctx.services.get(Scorings).begin(event)
     try:
-        # The request may end before the scoring; a second keeps time for the answer.
+        # Ends a second before the request does, to leave time for the answer.
         async with asyncio.timeout(max(0.1, remaining() - 1.0)):
             answer = await scoring.result
     except TimeoutError:
-        message = (
+        raise Unavailable(
             f"Scoring goes on: {scoring.progress.done} of {scoring.progress.total} predictions so far. "
-            "Ask again for the result."
-        )
-        raise Unavailable(message, retry_after=5.0) from None
+            "Ask again for the result.",
+            retry_after=5.0,
+        ) from None
     if ctx.once.key is not None:
         await ctx.once.transact(ctx.table, answer)
     return answer
 
 
 @dataclass(slots=True)
-class Progress:
-    """How far a scoring is. Mutable: whoever watches looks at it now and then."""
+class ScoringProgress:
+    """How many predictions are scored. The scorer updates it while others read it."""
 
     done: int = 0
     total: int = 0
@@ -63,45 +65,46 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """One scoring under way in this process."""
+    """A scoring under way in this process."""
 
     result: asyncio.Future[Scored]
-    progress: Progress
+    progress: ScoringProgress
 
 
 class Scorings:
-    """The scorings of a process: one at a time for each event."""
+    """The scorings under way in this process, at most one for each event."""
 
     def __init__(self, services: Services) -> None:
-        self._house = services
+        self._services = services
         self._scorings: SingleFlight[str, Scored] = SingleFlight(shared_context)
-        self._progress: dict[str, Progress] = {}
+        self._progress: dict[str, ScoringProgress] = {}
 
     def begin(self, event: str) -> Scoring:
-        """The scoring under way, or a new one. It goes on when nobody waits for it any more."""
-        progress = self._progress.setdefault(event, Progress())
+        """The scoring under way, or a new one. It continues when no request waits for it any more."""
+        progress = self._progress.setdefault(event, ScoringProgress())
         return Scoring(self._scorings.run(event, partial(self._score, event, progress)), progress)
 
-    async def _score(self, event: str, progress: Progress) -> Scored:
+    async def _score(self, event: str, progress: ScoringProgress) -> Scored:
         try:
-            return await score(self._house, event, progress)
+            return await score(self._services, event, progress)
         finally:
             del self._progress[event]
 
     async def close(self) -> None:
-        """What is cut off here is taken up by the next scoring."""
+        """Interrupts scorings; the next scoring of the event completes each of them."""
         await self._scorings.close()
 
 
-async def score(services: Services, event_id: str, progress: Progress) -> Scored:
-    """Scores an event until all of its predictions are of its present generation."""
+async def score(services: Services, event_id: str, progress: ScoringProgress) -> Scored:
+    """Score an event until all of its predictions have its current generation."""
     while True:
-        event = await services.get(Pickem).events.load(event_id)
+        event = await services.get(PickemCache).events.load(event_id)
         if event is None:
             raise NotFound(path=("input", "event"))
         if event.state not in (EventState.LOCKED, EventState.SCORED):
-            message = f"This event is {event.state.value}. Only a locked event can be scored."
-            raise Conflict(message, path=("input", "event"))
+            raise Conflict(
+                f"This event is {event.state.value}. Only a locked event can be scored.", path=("input", "event")
+            )
         if event.scored == event.generation:
             return Scored(event, event.predictions or 0)
         try:
@@ -110,75 +113,77 @@ async def score(services: Services, event_id: str, progress: Progress) -> Scored
             continue
 
 
-async def _score_generation(services: Services, event: Event, progress: Progress) -> Scored:
+async def _score_generation(services: Services, event: Event, progress: ScoringProgress) -> Scored:
     table = services.table
     if event.begun is None:
         begun = event.changed(begun=event.generation)
-        await pickem_store.change_event(table, event, begun, unasked(services.clock()), begun)
+        await pickem_store.change_event(table, event, begun, Once.unkeyed(services.clock()), begun)
         event = begun
-    gates = await pickem_store.read_gates(table, event.id)
-    progress.done, progress.total = 0, sum(gate.predictions for gate in gates)
-    walk = _Walk(table, event, rules.winners(event, await pickem_store.read_matches(table, event.id)), progress)
-    async for some in predictions_to_score(table, event.id, AT_ONCE):
-        await walk.score(some)
-    histogram = Histogram.of(walk.counts)
-    await pickem_store.store_histogram(table, event_scope(event.id), event.generation, histogram)
+    progress.done, progress.total = 0, (await pickem_store.read_pick_counts(table, event.id)).predictions
+    winners = rules.winners(event, await pickem_store.read_matches(table, event.id))
+    scorer = _Scorer(table, event, winners, progress)
+    async for predictions in predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
+        await scorer.score(predictions)
+    histogram = Histogram.of(scorer.counts)
+    await pickem_store.store_event_histogram(table, event.id, event.generation, histogram)
     await pickem_store.recount_season(table, event.season)
-    return await _finished(services, event, histogram.total)
+    return await _finish(services, event, histogram.total)
 
 
-async def _finished(services: Services, scored: Event, predictions: int) -> Scored:
-    """Calls the event SCORED, unless it has other results by now."""
+async def _finish(services: Services, scored: Event, predictions: int) -> Scored:
+    """Make the event SCORED; VersionConflict if its results have changed."""
     event: Event | None = scored
     while event is not None and event.generation == scored.generation:
         if event.scored == event.generation:
             return Scored(event, predictions)
         after = event.changed(state=EventState.SCORED, scored=event.generation, predictions=predictions)
         try:
-            await pickem_store.change_event(services.table, event, after, unasked(services.clock()), after)
+            await pickem_store.change_event(services.table, event, after, Once.unkeyed(services.clock()), after)
         except VersionConflict:  # renamed, or finished by another scorer
-            event = await services.get(Pickem).events.load(event.id)
+            event = await services.get(PickemCache).events.load(event.id)
         else:
-            await pickem_store.delete_older_histograms(services.table, event_scope(event.id), after.generation)
+            await pickem_store.delete_older_event_histograms(services.table, event.id, after.generation)
             return Scored(after, predictions)
     raise VersionConflict
 
 
 @dataclass(slots=True)
-class _Walk:
-    """One scorer's way through the predictions of a generation."""
+class _Scorer:
+    """Scores the predictions of an event for one generation of results, and counts their points."""
 
     table: Table
     event: Event
-    won: Mapping[str, tuple[int, int]]
-    progress: Progress
+    winners: Mapping[str, tuple[int, int]]
+    progress: ScoringProgress
     counts: Counter[int] = field(default_factory=Counter)
 
-    async def score(self, some: Sequence[Prediction]) -> None:
-        todo = [self._scored(one) for one in some if one.generation < self.event.generation]
-        await self._credit(todo)
-        # What another scorer did has the same points, or those of a later generation; then this count is not used.
-        self.counts.update(one.points or 0 for one in some if one.generation >= self.event.generation)
-        self.counts.update(one.points or 0 for one in todo)
-        self.progress.done += len(some)
+    async def score(self, predictions: Sequence[Prediction]) -> None:
+        left = [prediction for prediction in predictions if prediction.generation < self.event.generation]
+        newly_scored = [self._scored(prediction) for prediction in left]
+        await self._store(newly_scored)
+        # Another scorer gave the others the same points, or points of a later generation: then these counts are unused.
+        already_scored = (prediction for prediction in predictions if prediction.generation >= self.event.generation)
+        self.counts.update(prediction.points or 0 for prediction in (*newly_scored, *already_scored))
+        self.progress.done += len(predictions)
 
-    def _scored(self, one: Prediction) -> Prediction:
-        worth = rules.score(one.picks, self.won)
+    def _scored(self, prediction: Prediction) -> Prediction:
+        score = rules.score(prediction.picks, self.winners)
         return replace(
-            one,
-            points=worth.points,
-            correct=worth.correct,
+            prediction,
+            points=score.points,
+            correct=score.correct,
             generation=self.event.generation,
             starts_at=self.event.starts_at,
         )
 
-    async def _credit(self, todo: Sequence[Prediction]) -> None:
-        if not todo:
+    async def _store(self, predictions: Sequence[Prediction]) -> None:
+        if not predictions:
             return
-        known = await pickem_store.read_standings(self.table, self.event.season, [one.user for one in todo])
+        season = self.event.season
+        standings = await pickem_store.read_standings(self.table, season, [one.user for one in predictions])
 
-        async def both_steps(one: Prediction) -> None:
-            await pickem_store.credit_standing(self.table, known.get(one.user), one, self.event.season)
-            await pickem_store.finish_prediction(self.table, one)
+        async def take_both_steps(prediction: Prediction) -> None:
+            await pickem_store.credit_standing(self.table, standings.get(prediction.user), prediction, season)
+            await pickem_store.finish_prediction(self.table, prediction)
 
-        await asyncio.gather(*(both_steps(one) for one in todo))
+        await asyncio.gather(*map(take_both_steps, predictions))

@@ -1,4 +1,4 @@
-"""Records as fields show them: together with what they stand in."""
+"""Records as fields show them: with the event or the ranking that they belong to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datastore.pickem import Event, Histogram, Match, Prediction, Result, Standi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchView(Match):
-    """A match where it stands on its event's card."""
+    """A match with its position on the card and its result."""
 
     order: int
     result: Result | None = None
@@ -18,9 +18,9 @@ class MatchView(Match):
 
 
 def match_view(event: Event, match: Match) -> MatchView:
-    own = {field.name: getattr(match, field.name) for field in fields(Match)}
+    values = {field.name: getattr(match, field.name) for field in fields(Match)}
     return MatchView(
-        **own,
+        **values,
         order=event.card.index(match.id) + 1,
         result=event.results.get(match.id),
         revealed=event.revealed,
@@ -29,7 +29,7 @@ def match_view(event: Event, match: Match) -> MatchView:
 
 @dataclass(frozen=True, slots=True)
 class MatchAndEvent:
-    """What adding a match answers with."""
+    """The answer to adding a match."""
 
     match: MatchView
     event: Event
@@ -37,7 +37,7 @@ class MatchAndEvent:
 
 @dataclass(frozen=True, slots=True)
 class PredictionView:
-    """A prediction together with its event, which decides what may be seen of it."""
+    """A prediction with its event, which decides whether others may see the picks."""
 
     prediction: Prediction
     event: Event
@@ -71,7 +71,7 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class StandingView:
-    """A standing and its place among all of the season."""
+    """A standing with its rank in the season."""
 
     user: str
     season: str
@@ -83,18 +83,18 @@ class StandingView:
 
 def standing_view(standing: Standing, histogram: Histogram) -> StandingView:
     return StandingView(
-        standing.user,
-        standing.season,
-        histogram.rank(standing.points),
-        standing.points,
-        standing.correct,
-        standing.events_played,
+        user=standing.user,
+        season=standing.season,
+        rank=histogram.rank(standing.points),
+        points=standing.points,
+        correct=standing.correct,
+        events_played=standing.events_played,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What scoring an event answers with."""
+    """The answer to scoring an event."""
 
     event: Event
     predictions_scored: int

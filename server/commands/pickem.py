@@ -13,12 +13,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from datastore.ids import is_ulid
 from datastore.pickem import VersionConflict, all_events, create_event, read_matches
+from datastore.receipts import Once
 from datastore.refusals import InvalidInput, Refusal
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
 from resolvers.pickem import scoring
-from resolvers.pickem.cache import unasked
-from resolvers.pickem.season_files import BadSeasonFile, Card, cards_from, season_document
+from resolvers.pickem.season_files import Card, InvalidSeasonFile, parse_season, season_document
 from resolvers.pickem.views import Scored
 from server.commands import Failed, err, out, run_with_services
 
@@ -46,7 +46,6 @@ async def _score(services: Services, event_id: str) -> Scored:
 
 
 def _parse_event_id(text: str) -> str:
-    """The key in an id, as an export or the API shows it."""
     if is_ulid(text):
         return text
     try:
@@ -72,8 +71,8 @@ def import_events(
 async def _import_cards(services: Services, document: Any, file: Path) -> tuple[int, int]:
     """How many events were created, and how many existed."""
     try:
-        cards = cards_from(document, services.clock())
-    except BadSeasonFile as error:
+        cards = parse_season(document, services.clock())
+    except InvalidSeasonFile as error:
         raise Failed(f"{file}: {error}. Nothing was imported.") from None
     created = 0
     with _progress_bar() as bar:
@@ -85,7 +84,7 @@ async def _import_cards(services: Services, document: Any, file: Path) -> tuple[
 async def _create(services: Services, card: Card) -> bool:
     """Whether the event is new."""
     try:
-        await create_event(services.table, card.event, card.matches, unasked(services.clock()))
+        await create_event(services.table, card.event, card.matches, Once.unkeyed(services.clock()))
     except VersionConflict:
         return False
     return True

@@ -12,8 +12,8 @@ from datastore.people import Profile
 from datastore.pickem import Event, EventState, Match, MatchOutcome, Prediction, Result, Team
 from datastore.pickem.seeding import seed_event
 from resolvers.context import Services
-from resolvers.pickem.rules import in_order
-from resolvers.pickem.scoring import Progress, score
+from resolvers.pickem.rules import preshow_first
+from resolvers.pickem.scoring import ScoringProgress, score
 from resolvers.pickem.season_files import derived_id
 from server.demo.files import read_json
 from server.demo.people import MEMBERS
@@ -39,7 +39,7 @@ async def seed(services: Services) -> str:
     )
     for index, (name, starts_at, results) in enumerate(events):
         await _seed_event(services, Random(index), _event(name, starts_at, now), results)
-    await score(services, event_id(SCORED_EVENT), Progress())
+    await score(services, event_id(SCORED_EVENT), ScoringProgress())
     return f"{len(events)} events with predictions of {PLAYERS} members"
 
 
@@ -55,7 +55,7 @@ def _event(name: str, starts_at: datetime, now: datetime) -> Event:
 
 async def _seed_event(services: Services, random: Random, empty: Event, results: int) -> None:
     matches = {match.id: match for match in _matches(random, empty)}
-    card = in_order(list(matches), (match.id for match in matches.values() if match.preshow))
+    card = preshow_first(list(matches), (match.id for match in matches.values() if match.preshow))
     decided = {match: _result(random, matches[match]) for match in card[:results]}
     event = replace(empty, card=card, results=decided, generation=1 + len(decided))
     profiles = await people_store.profiles(services.table, [user for user, _ in MEMBERS[:PLAYERS]])

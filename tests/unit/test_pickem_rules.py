@@ -10,7 +10,7 @@ from datastore.dynamo.merge import share_of
 from datastore.pickem import Event, Histogram, Match, MatchOutcome, Result, Team, slugify
 from datastore.refusals import InvalidInput
 from resolvers.pickem import rules
-from resolvers.pickem.season_files import BadSeasonFile, cards_from, season_document
+from resolvers.pickem.season_files import InvalidSeasonFile, parse_season, season_document
 
 NOW = datetime(2026, 11, 20, 20, tzinfo=UTC)
 TEAMS = (Team(("A",)), Team(("B",)))
@@ -34,30 +34,30 @@ def test_only_a_won_match_pays() -> None:
         "d": Result(MatchOutcome.NO_CONTEST),
         "e": Result(MatchOutcome.CANCELLED),
     }
-    won = rules.winners(event(*"abcde", **results), matches)
-    assert rules.score(dict.fromkeys("abcde", 0), won) == rules.Score(10, 1)
-    assert rules.score(dict.fromkeys("abcde", 1), won) == rules.Score(10, 1)
-    assert rules.score({"a": 0, "b": 1}, won) == rules.Score(20, 2)
-    assert rules.score({}, won) == rules.Score(0, 0)
+    winners = rules.winners(event(*"abcde", **results), matches)
+    assert rules.score(dict.fromkeys("abcde", 0), winners) == rules.Score(10, 1)
+    assert rules.score(dict.fromkeys("abcde", 1), winners) == rules.Score(10, 1)
+    assert rules.score({"a": 0, "b": 1}, winners) == rules.Score(20, 2)
+    assert rules.score({}, winners) == rules.Score(0, 0)
 
 
 def test_a_match_off_the_card_pays_nothing() -> None:
     """A result that was recorded before it was taken off does not count."""
-    won = rules.winners(event("a", b=Result(MatchOutcome.WON, 0)), {"a": match("a", 1), "b": match("b", 1)})
-    assert won == {}
+    winners = rules.winners(event("a", b=Result(MatchOutcome.WON, 0)), {"a": match("a", 1), "b": match("b", 1)})
+    assert winners == {}
 
 
 def test_a_pick_is_right_wrong_or_open() -> None:
     """Open without a result; wrong when nobody won."""
-    shown = event("a", "b", "c", a=Result(MatchOutcome.WON, 0), b=Result(MatchOutcome.DRAWN))
-    assert [rules.is_correct(shown, *pick) for pick in (("a", 0), ("a", 1), ("b", 0), ("c", 0))] == [
+    decided = event("a", "b", "c", a=Result(MatchOutcome.WON, 0), b=Result(MatchOutcome.DRAWN))
+    assert [rules.is_correct(decided, *pick) for pick in (("a", 0), ("a", 1), ("b", 0), ("c", 0))] == [
         True, False, False, None,
     ]  # fmt: skip
 
 
 def test_the_pre_show_comes_first() -> None:
     """Whatever the order, and in the order among themselves."""
-    assert rules.in_order("dbca", {"c", "b"}) == ("b", "c", "d", "a")
+    assert rules.preshow_first("dbca", {"c", "b"}) == ("b", "c", "d", "a")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_million_members_fit_in_few_kilobytes() -> None:
     assert len(Histogram.of(counts).pack()) < 60_000
 
 
-def test_a_lane_is_asked_for_its_share_and_some() -> None:
+def test_a_shard_is_read_for_its_share_and_some_more() -> None:
     """Never more than the whole, always more than the mean."""
     assert share_of(21, 4) == 14
     assert share_of(2, 4) == 2
@@ -113,17 +113,17 @@ def test_a_season_file_comes_back_as_it_went_out() -> None:
             {"name": "Next", "season": "2026", "startsAt": "2026-12-01T20:00:00Z"},
         ]
     }  # fmt: skip
-    cards = cards_from(given, NOW)
+    cards = parse_season(given, NOW)
     assert [card.event.state for card in cards] == ["LOCKED", "UPCOMING"]
     assert [match.name for match in cards[0].matches] == ["Main", "Early"]
     assert cards[0].event.card == (cards[0].matches[1].id, cards[0].matches[0].id)
-    assert cards == cards_from(given, NOW)
+    assert cards == parse_season(given, NOW)
     out = season_document(cards)
-    assert season_document(cards_from(out, NOW)) == out
+    assert season_document(parse_season(out, NOW)) == out
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("document", "message"),
     [
         ({}, 'a list of "events"'),
         ({"events": [{"name": "x"}]}, "events.0: KeyError: 'startsAt'"),
@@ -139,10 +139,10 @@ def test_a_season_file_comes_back_as_it_went_out() -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_bad_season_file_names_the_place(wrong: object, said: str) -> None:
+def test_a_bad_season_file_names_its_position(document: object, message: str) -> None:
     """Before anything is written."""
-    with pytest.raises(BadSeasonFile, match=said.replace(".", r"\.")):
-        cards_from(wrong, NOW)
+    with pytest.raises(InvalidSeasonFile, match=message.replace(".", r"\.")):
+        parse_season(document, NOW)
 
 
 def test_a_result_names_a_winner_only_where_somebody_won() -> None:
