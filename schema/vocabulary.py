@@ -7,7 +7,7 @@ from datetime import date, datetime
 import strawberry
 
 from datastore import vocabulary as vocabulary_store
-from resolvers.vocabulary import daily_words, learning, quiz_leaderboard, streaks
+from resolvers.vocabulary import daily_words, learning, lists, quiz_leaderboard, streaks, subscriptions
 from schema.arguments import input_type
 from schema.connections import connection
 from schema.fields import described, field
@@ -62,13 +62,13 @@ class WordList(Node):
     name: str = described("Its name.")
     level: int | None = described("The difficulty of its words, 0 to 100, on the community's own scale.")
     public: bool = described("Whether everyone may see it and subscribe to it.")
-    owner: LazyUser | None = field(daily_words.owner, "The owner of a private list; null for a public one.")
+    owner: LazyUser | None = field(lists.owner, "The owner of a private list; null for a public one.")
     created_at: datetime = described("When it was created.")
     word_count: int = described("The number of words.")
     subscriber_count: int = field(
-        daily_words.subscriber_count, "The number of subscribed members. A member with both character sets counts once."
+        lists.subscriber_count, "The number of subscribed members. A member with both character sets counts once."
     )
-    words: WordConnection = field(daily_words.words, "Its words, in the order they were added.")
+    words: WordConnection = field(lists.words, "Its words, in the order they were added.")
     daily_word: DailyWord | None = field(
         daily_words.daily_word,
         "The word of a day; null if the list has no words, or if none was drawn on a past day.",
@@ -87,7 +87,7 @@ WordListConnection = connection(WordList, "A page of lists, by name.", edge="A l
     vocabulary_store.Subscription, "A member's subscription to a list's words by email.", name="ListSubscription"
 )
 class ListSubscription:
-    list: WordList = field(daily_words.subscription_list, "The list.")
+    list: WordList = field(subscriptions.subscription_list, "The list.")
     character_set: vocabulary_store.CharacterSet = described("The spelling of its words in the email.")
     active: bool = described("Whether it is active; an ended one stays in the member's history.")
     since: datetime = described("When it began.")
@@ -145,7 +145,7 @@ QuizStandingConnection = connection(
 @strawberry.type
 class VocabularyOfUser:
     subscriptions: list[ListSubscription] = field(
-        daily_words.subscriptions, "The member's subscriptions, including ended ones. Visible to the member only."
+        subscriptions.subscriptions, "The member's subscriptions, including ended ones. Visible to the member only."
     )
     quiz_results: QuizResultConnection = field(
         learning.quiz_results,
@@ -165,11 +165,9 @@ class VocabularyOfUser:
 @strawberry.type
 class VocabularyQuery:
     word_list: WordList | None = field(
-        daily_words.word_list, "A list; null for another member's private one.", id="The list's id."
+        lists.word_list, "A list; null for another member's private one.", id="The list's id."
     )
-    word_lists: WordListConnection = field(
-        daily_words.word_lists, "Public lists and the viewer's own private ones, by name."
-    )
+    word_lists: WordListConnection = field(lists.word_lists, "Public lists and the viewer's own private ones, by name.")
     daily_words: list[DailyWord] = field(
         daily_words.daily_words,
         "A day's words of all lists the viewer may see, by list name.",
@@ -186,7 +184,7 @@ class VocabularyQuery:
 # ── mutations ──
 
 input_type(
-    daily_words.NewWord,
+    lists.NewWord,
     "WordInput",
     "A new word.",
     simplified="In simplified characters, 1 to 100.",
@@ -204,7 +202,7 @@ class WordListCreated:
 @record_type(vocabulary_store.AddedWords, "Words were added.")
 class WordsAdded:
     list: WordList = described("The list as it is now.")
-    words: list[Word] = field(daily_words.words_added, "The new words, in the order they were given.")
+    words: list[Word] = field(lists.words_added, "The new words, in the order they were given.")
 
 
 @strawberry.type(description="The subscription is active.")
@@ -231,7 +229,7 @@ class SentenceWritten:
 @strawberry.type
 class VocabularyMutation:
     create_word_list = mutation(
-        daily_words.create_word_list,
+        lists.create_word_list,
         "Creates a list: a public one for editors, or one of up to ten private ones for members.",
         WordListCreated,
         input_description="A new list.",
@@ -241,7 +239,7 @@ class VocabularyMutation:
         public="Whether it is public. Only editors can create public lists.",
     )
     add_words = mutation(
-        daily_words.add_words,
+        lists.add_words,
         "Adds words to a list; a private one holds up to 500.",
         WordsAdded,
         input_description="Words for a list.",
@@ -250,7 +248,7 @@ class VocabularyMutation:
         words="1 to 500 words; all are added or none.",
     )
     subscribe = mutation(
-        daily_words.subscribe,
+        subscriptions.subscribe,
         "Subscribes to a list's daily word by email.",
         Subscribed,
         input_description="A list to subscribe to.",
@@ -259,7 +257,7 @@ class VocabularyMutation:
         character_set="The spelling of its words.",
     )
     unsubscribe = mutation(
-        daily_words.unsubscribe,
+        subscriptions.unsubscribe,
         "Ends a subscription; ending it again changes nothing.",
         Unsubscribed,
         input_description="A list to unsubscribe from.",

@@ -1,7 +1,7 @@
 """Quiz results, practice sentences, streaks and the day's leaderboard: one function per field.
 
-Who sees what: results and sentences are public, as the leaderboard is, except those that name a private list. Such a
-result is shown to its owner alone, and such a sentence to others without its word.
+Results and sentences are public, like the leaderboard, unless they belong to a private list: such a result is visible
+to its owner only, and others see such a sentence without its word.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from datastore.vocabulary import QuizResult, Screen, Sentence, Span, Word, WordL
 from resolvers import people
 from resolvers.context import UNSET, Context, NodeOf, Unset
 from resolvers.loading.batched import batched
-from resolvers.vocabulary.daily_words import ListId, word_place
+from resolvers.vocabulary.lists import ListId, split_word_key
 from resolvers.vocabulary.profile_screen import profile_screens
-from resolvers.vocabulary.quiz_leaderboard import QuizDays, QuizStanding
+from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, QuizStanding
 from resolvers.vocabulary.streaks import Streak, compute_streak, local_day, time_zone
-from resolvers.vocabulary.visibility import load_list, named_list, reader, visible_list, visible_word
+from resolvers.vocabulary.visibility import load_list, load_word, member_id, require_input_list, require_list
 
 LONGEST_QUIZ = 1000
 LONGEST_SENTENCE = 2000
-WRITTEN = "600/minute"
-LOOK_BACK = timedelta(days=31)
-"""How long ago a quiz or sentence may be dated: long enough for a phone that was offline on a journey."""
-SCREEN = timedelta(days=31)
+WRITE_RATE = "600/minute"
+MAX_AGE = timedelta(days=31)
+"""How far back a quiz or sentence may be dated: long enough for a phone that was offline on a journey."""
+SCREEN_AGE = timedelta(days=31)
 """How far back a profile screen reaches; older days are read connection by connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuizRecorded:
-    """A result and what it did to the member's streak."""
+    """A result, and the member's streak with it."""
 
     result: QuizResult
     streak: Streak
@@ -56,30 +56,28 @@ async def record_quiz(
     on: date | None = None,
 ) -> QuizRecorded:
     member = ctx.member()
-    found = await named_list(ctx, list)
+    word_list = await require_input_list(ctx, list)
     if not 1 <= total <= LONGEST_QUIZ:
-        message = f"A quiz has 1 to {LONGEST_QUIZ} questions."
-        raise InvalidInput(message, path=("input", "total"))
+        raise InvalidInput(f"A quiz has 1 to {LONGEST_QUIZ} questions.", path=("input", "total"))
     if not 0 <= correct <= total:
-        message = f"Of {total} questions, 0 to {total} can be answered correctly."
-        raise InvalidInput(message, path=("input", "correct"))
-    await ctx.services.rates.hit(WRITTEN, "quizzes", member.id)
+        raise InvalidInput(f"Of {total} questions, 0 to {total} can be answered correctly.", path=("input", "correct"))
+    await ctx.services.rates.hit(WRITE_RATE, "quizzes", member.id)
     profile, days = await vocabulary_store.profile_and_days(ctx.table, member.id)
     result = QuizResult(
         user=member.id,
-        date=_day(ctx, profile, on),
+        date=_validated_day(ctx, profile, on),
         id=ctx.new_id(),
-        list=found.list,
+        list=word_list.list,
         correct=correct,
         total=total,
         submitted_at=ctx.now(),
-        private=not found.public,
+        private=not word_list.public,
     )
-    today = _today(ctx, profile)
+    today = _member_today(ctx, profile)
     answer: QuizRecorded = await vocabulary_store.record(
         ctx.table, result, days, lambda after: QuizRecorded(result, compute_streak(after.all(), today)), ctx.once
     )
-    ctx.services.get(QuizDays).note(result)
+    ctx.services.get(QuizLeaderboards).add_written(result)
     return answer
 
 
@@ -92,38 +90,35 @@ async def write_sentence(
     text: str,
     on: date | None = None,
 ) -> Sentence:
-    """A new sentence, or another text for one's own. An amended one stays on its day, whatever `on` says."""
+    """A new sentence, or a change of the member's own one, which keeps its day whatever `on` says."""
     member = ctx.member()
-    practised = await _practised(ctx, word)
-    written = _sentence_text(text)
-    await ctx.services.rates.hit(WRITTEN, "sentences", member.id)
+    practised = await _load_practised(ctx, word)
+    parsed_text = _parse_sentence(text)
+    await ctx.services.rates.hit(WRITE_RATE, "sentences", member.id)
     if sentence is not None:
-        return await _amended(ctx, sentence, practised if word is not UNSET else UNSET, written)
+        return await _amend(ctx, sentence, practised if word is not UNSET else UNSET, parsed_text)
     profile, days = await vocabulary_store.profile_and_days(ctx.table, member.id)
     new = Sentence(
         user=member.id,
-        date=_day(ctx, profile, on),
+        date=_validated_day(ctx, profile, on),
         id=ctx.new_id(),
-        text=written,
+        text=parsed_text,
         created_at=ctx.now(),
         list=practised.list if practised else None,
         ordinal=practised.ordinal if practised else None,
     )
     await vocabulary_store.record(ctx.table, new, days, lambda _: new, ctx.once)
-    ctx.services.get(QuizDays).note(new)
+    ctx.services.get(QuizLeaderboards).add_written(new)
     return new
 
 
-async def _amended(ctx: Context, key: str, word: Word | Unset | None, text: str) -> Sentence:
-    place = _parsed(key)
-    found = await vocabulary_store.sentence(ctx.table, place[2], *place[:2]) if place else None
-    if found is None:
-        message = "There is no sentence with this id."
-        raise NotFound(message, path=("input", "sentence"))
-    if found.user != ctx.viewer.id:
-        message = "Only its author may change a sentence."
-        raise NotAllowed(message, path=("input", "sentence"))
-    changed = replace(found, text=text)
+async def _amend(ctx: Context, key: str, word: Word | Unset | None, text: str) -> Sentence:
+    existing = await sentence_node(ctx, key)
+    if existing is None:
+        raise NotFound("There is no sentence with this id.", path=("input", "sentence"))
+    if existing.user != ctx.viewer.id:
+        raise NotAllowed("Only its author may change a sentence.", path=("input", "sentence"))
+    changed = replace(existing, text=text)
     if not isinstance(word, Unset):
         changed = replace(
             changed, list=word.list if word is not None else None, ordinal=word.ordinal if word is not None else None
@@ -132,41 +127,43 @@ async def _amended(ctx: Context, key: str, word: Word | Unset | None, text: str)
     return changed
 
 
-async def _practised(ctx: Context, key: str | Unset | None) -> Word | None:
+async def _load_practised(ctx: Context, key: str | Unset | None) -> Word | None:
     if key is None or isinstance(key, Unset):
         return None
-    place = word_place(key)
-    found = await visible_word(ctx, *place) if place else None
-    if found is None:
-        message = "There is no word with this id."
-        raise NotFound(message, path=("input", "word"))
-    return found
+    word_key = split_word_key(key)
+    word = await load_word(ctx, *word_key) if word_key else None
+    if word is None:
+        raise NotFound("There is no word with this id.", path=("input", "word"))
+    return word
 
 
-def _sentence_text(text: str) -> str:
-    written = text.strip()
-    legible = all(character.isprintable() or character in "\n\t" or character.isspace() for character in written)
-    if not 1 <= len(written) <= LONGEST_SENTENCE or not legible:
-        message = f"A sentence has 1 to {LONGEST_SENTENCE} characters, none of them a control character."
-        raise InvalidInput(message, path=("input", "text"))
-    return written
+def _parse_sentence(text: str) -> str:
+    sentence = text.strip()
+    legible = all(character.isprintable() or character in "\n\t" or character.isspace() for character in sentence)
+    if not 1 <= len(sentence) <= LONGEST_SENTENCE or not legible:
+        raise InvalidInput(
+            f"A sentence has 1 to {LONGEST_SENTENCE} characters, none of them a control character.",
+            path=("input", "text"),
+        )
+    return sentence
 
 
-def _today(ctx: Context, profile: Profile | None) -> date:
-    """The member's own day."""
+def _member_today(ctx: Context, profile: Profile | None) -> date:
+    """Today by the member's time zone and the hour at which days begin."""
     zone = time_zone(profile.time_zone if profile else None)
     return local_day(ctx.now(), zone, ctx.services.policy.day_begins_at)
 
 
-def _day(ctx: Context, profile: Profile | None, on: date | None) -> date:
-    """The day a result is for: the member's own, or one given that has begun for them and is not long over."""
+def _validated_day(ctx: Context, profile: Profile | None, on: date | None) -> date:
+    """The day of a result, by default the member's today. It must have begun for them, at most `MAX_AGE` ago."""
     if on is None:
-        return _today(ctx, profile)
+        return _member_today(ctx, profile)
     zone = time_zone(profile.time_zone if profile else None)
     today = local_day(ctx.now(), zone)
-    if not today - LOOK_BACK <= on <= today:
-        message = f"`on` is {today - LOOK_BACK} to {today}, which is today in your time zone."
-        raise InvalidInput(message, path=("input", "on"))
+    if not today - MAX_AGE <= on <= today:
+        raise InvalidInput(
+            f"`on` is {today - MAX_AGE} to {today}, which is today in your time zone.", path=("input", "on")
+        )
     return on
 
 
@@ -176,10 +173,10 @@ def _day(ctx: Context, profile: Profile | None, on: date | None) -> date:
 async def quiz_results(
     ctx: Context, profile: Profile, /, *, from_: date | None = None, to: date | None = None, window: Window
 ) -> Page[QuizResult]:
-    """Newest day first; results of private lists are for their owner."""
-    span, own = Span(from_, to), reader(ctx) == profile.user
+    """Newest day first. Results of private lists are visible to their owner only."""
+    span, own = Span(from_, to), member_id(ctx) == profile.user
     request = vocabulary_store.quiz_request(profile.user, span, window, all_lists=own)
-    screen = await _screen(ctx, profile, span, request)
+    screen = await _load_screen(ctx, profile, span, request)
     if screen is None:
         return await vocabulary_store.quiz_page(ctx.table, profile.user, span, request, all_lists=own)
     return screen.quiz_page(span, request, all_lists=own)
@@ -191,15 +188,15 @@ async def sentences(
     """Newest day first."""
     span = Span(from_, to)
     request = vocabulary_store.sentence_request(profile.user, span, window)
-    screen = await _screen(ctx, profile, span, request)
+    screen = await _load_screen(ctx, profile, span, request)
     if screen is None:
         return await vocabulary_store.sentence_page(ctx.table, profile.user, span, request)
     return screen.sentence_page(span, request)
 
 
-async def _screen(ctx: Context, profile: Profile, span: Span, request: PageRequest) -> Screen | None:
-    """The profile screen for a first page of recent days, which it reads with everything else."""
-    if span.since is None or request.position is not None or span.since < ctx.now().date() - SCREEN:
+async def _load_screen(ctx: Context, profile: Profile, span: Span, request: PageRequest) -> Screen | None:
+    """The profile screen, if it contains the requested page: a first page of recent days."""
+    if span.since is None or request.position is not None or span.since < ctx.now().date() - SCREEN_AGE:
         return None
     return await ctx.services.get(profile_screens).load((profile.user, span.since))
 
@@ -207,7 +204,7 @@ async def _screen(ctx: Context, profile: Profile, span: Span, request: PageReque
 async def streak(ctx: Context, profile: Profile, /) -> Streak:
     screen = await ctx.services.get(profile_screens).load((profile.user, date.max))
     days = screen.days if screen else await vocabulary_store.days_of(ctx.table, profile.user)
-    return compute_streak(days.all() if days else (), _today(ctx, profile))
+    return compute_streak(days.all() if days else (), _member_today(ctx, profile))
 
 
 @batched
@@ -216,19 +213,19 @@ async def quiz_result_users(ctx: Context, results: Sequence[QuizResult], /) -> l
 
 
 async def quiz_result_list(ctx: Context, result: QuizResult, /) -> WordList:
-    return await load_list(ctx, result.list)
+    return await require_list(ctx, result.list)
 
 
 @batched
 async def sentence_users(ctx: Context, sentences: Sequence[Sentence], /) -> list[Profile]:
-    return await people.authors(ctx, [one.user for one in sentences])
+    return await people.authors(ctx, [sentence.user for sentence in sentences])
 
 
-async def sentence_word(ctx: Context, found: Sentence, /) -> Word | None:
-    """Null without a word, and to others when the word is of a private list."""
-    if found.list is None or found.ordinal is None:
+async def sentence_word(ctx: Context, sentence: Sentence, /) -> Word | None:
+    """None without a word, and for other viewers if the word is in a private list."""
+    if sentence.list is None or sentence.ordinal is None:
         return None
-    return await visible_word(ctx, found.list, found.ordinal)
+    return await load_word(ctx, sentence.list, sentence.ordinal)
 
 
 # ── the leaderboard ──
@@ -242,12 +239,12 @@ async def quiz_leaderboard(
     list: ListId | None = None,  # noqa: A002 - the argument's public name
     window: Window,
 ) -> Page[QuizStanding]:
-    """A day's members, best first. A list that the viewer may not see looks like one without quizzes."""
+    """A day's members, best first. A list that is hidden from the viewer looks like one without quizzes."""
     request = window.open(f"quiz leaderboard {on} {list or ''}")
-    if list is not None and await visible_list(ctx, list) is None:
+    if list is not None and await load_list(ctx, list) is None:
         return Page.cut((), request)
-    day = await ctx.services.get(QuizDays).day(on)
-    return day.page(list, request)
+    leaderboard = await ctx.services.get(QuizLeaderboards).load(on)
+    return leaderboard.page(list, request)
 
 
 @batched
@@ -259,22 +256,22 @@ async def quiz_standing_users(ctx: Context, standings: Sequence[QuizStanding], /
 
 
 async def quiz_node(ctx: Context, key: str) -> QuizResult | None:
-    place = _parsed(key)
-    found = await vocabulary_store.quiz_result(ctx.table, place[2], *place[:2]) if place else None
-    return found if found is not None and (not found.private or reader(ctx) == found.user) else None
+    result_key = _split_key(key)
+    result = await vocabulary_store.quiz_result(ctx.table, *result_key) if result_key else None
+    return result if result is not None and (not result.private or member_id(ctx) == result.user) else None
 
 
 async def sentence_node(ctx: Context, key: str) -> Sentence | None:
-    place = _parsed(key)
-    return await vocabulary_store.sentence(ctx.table, place[2], *place[:2]) if place else None
+    sentence_key = _split_key(key)
+    return await vocabulary_store.sentence(ctx.table, *sentence_key) if sentence_key else None
 
 
-def _parsed(key: str) -> tuple[date, str, str] | None:
-    """Day, id and member in the key of a result or sentence; None for what is no such key."""
-    day, _, rest = key.partition(".")
-    result, _, user = rest.partition(".")
+def _split_key(key: str) -> tuple[str, date, str] | None:
+    """Member, day and id in the key of a result or sentence; None if it is not such a key."""
+    day_text, _, rest = key.partition(".")
+    result_id, _, user = rest.partition(".")
     try:
-        parsed = date.fromisoformat(day)
+        day = date.fromisoformat(day_text)
     except ValueError:
         return None
-    return (parsed, result, user) if str(parsed) == day and is_ulid(result) and user else None
+    return (user, day, result_id) if str(day) == day_text and is_ulid(result_id) and user else None

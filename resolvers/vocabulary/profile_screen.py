@@ -1,4 +1,4 @@
-"""Profile screens: what several fields show of one member, read in one query."""
+"""Profile screens: the records that several fields of one member need, read in one query."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def profile_screens(services: Services) -> Loader[tuple[str, date], Screen]:
-    """Screens by member and the day that a field reaches back to; none where one is too large to be read at once.
+    """Screens by member and first day; none for a member whose screen is too large for one read.
 
-    All fields that ask about a member together share one read, which reaches back to the earliest of their days.
+    All fields that load a member's screen at the same time share one read, from the earliest of their days.
     """
 
     async def read(keys: Sequence[tuple[str, date]]) -> Mapping[tuple[str, date], Screen | Exception]:

@@ -1,10 +1,10 @@
 """A day's quizzes, ranked.
 
-The rule, published in the schema: more correct answers; then the better accuracy; then fewer quizzes. Members who are
-equal in all three share a rank, and the next one's rank counts them all: 1, 1, 3.
+The schema publishes the rule: more correct answers; then the better accuracy; then fewer quizzes. Members who are
+equal in all three share a rank, and the next member's rank counts them all: 1, 1, 3.
 
-The table of a day is made from all of the day's results, kept in the process and made anew after two seconds, or after
-twenty times what making it took. What this process writes is added to it at once.
+A day's leaderboard is built from all of the day's results and cached. It is built again after two seconds, or after
+twenty times as long as building it took. The process's own writes are added to it at once.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from resolvers.context import Services
 
 SECONDS = 2.0
-_TIMES_ITS_MAKING = 20
-_DAYS_KEPT = 8
-_REMEMBERED = 10_000
+_BUILD_TIMES = 20
+_MAX_DAYS = 8
+_MAX_WRITTEN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ class _Sum:
     sentences: int = 0
 
     @property
-    def place(self) -> tuple[int, int, int]:
-        """Less is better. Of as many correct answers, fewer questions are more accurate; of none, all are alike."""
+    def order(self) -> tuple[int, int, int]:
+        """Less is better. With equal numbers of correct answers, fewer questions mean a better accuracy."""
         return (-self.correct, self.total if self.correct else 0, self.quizzes)
 
 
-class QuizDay:
+class QuizLeaderboard:
     """The results of one day, summed by member."""
 
     def __init__(self) -> None:
@@ -65,86 +65,87 @@ class QuizDay:
         self._ranked: dict[str | None, tuple[list[str], list[QuizStanding]]] = {}
 
     def add(self, result: QuizResult | Sentence) -> None:
-        """Counts a result; one that was counted before changes nothing."""
+        """Counts a result. A result that was counted before changes nothing."""
         if result.id in self._seen:
             return
         self._seen.add(result.id)
-        # Every result counts for the whole day, and for the list that it is about.
-        for listed in {None, result.list}:
-            counted = self._sums.setdefault((result.user, listed), _Sum())
+        # Every result counts for the leaderboard of all lists, and for that of its own list.
+        for list_id in {None, result.list}:
+            total = self._sums.setdefault((result.user, list_id), _Sum())
             if isinstance(result, QuizResult):
-                counted.correct += result.correct
-                counted.total += result.total
-                counted.quizzes += 1
+                total.correct += result.correct
+                total.total += result.total
+                total.quizzes += 1
             else:
-                counted.sentences += 1
-            self._ranked.pop(listed, None)
+                total.sentences += 1
+            self._ranked.pop(list_id, None)
 
-    def page(self, listed: str | None, request: PageRequest) -> Page[QuizStanding]:
-        """The rows after a cursor's position, which need not be there any more."""
-        positions, rows = self._rows(listed)
+    def page(self, list_id: str | None, request: PageRequest) -> Page[QuizStanding]:
+        """The rows after a cursor's position. There need not be a row at that position any more."""
+        positions, rows = self._rows(list_id)
         start = bisect_right(positions, request.position) if request.position is not None else 0
-        shown = slice(start, start + request.wanted)
-        return Page.cut(list(zip(positions[shown], rows[shown], strict=True)), request)
+        requested = slice(start, start + request.wanted)
+        return Page.cut(list(zip(positions[requested], rows[requested], strict=True)), request)
 
-    def _rows(self, listed: str | None) -> tuple[list[str], list[QuizStanding]]:
-        if listed not in self._ranked:
-            self._ranked[listed] = _ranked(
-                (user, counted) for (user, of), counted in self._sums.items() if of == listed and counted.quizzes
+    def _rows(self, list_id: str | None) -> tuple[list[str], list[QuizStanding]]:
+        if list_id not in self._ranked:
+            self._ranked[list_id] = _ranked(
+                (user, total) for (user, of), total in self._sums.items() if of == list_id and total.quizzes
             )
-        return self._ranked[listed]
+        return self._ranked[list_id]
 
 
 def _ranked(sums: Iterable[tuple[str, _Sum]]) -> tuple[list[str], list[QuizStanding]]:
+    """The rows, best first, and their positions as cursors hold them."""
     positions: list[str] = []
     rows: list[QuizStanding] = []
-    rank, before = 0, None
-    for place, user, counted in sorted((counted.place, user, counted) for user, counted in sums):
-        if place != before:
-            rank, before = len(rows) + 1, place
-        positions.append(f"{best_first(counted.correct)}#{place[1]:010d}#{place[2]:010d}#{user}")
-        rows.append(QuizStanding(user, rank, counted.correct, counted.total, counted.quizzes, counted.sentences))
+    rank, previous = 0, None
+    for order, user, total in sorted((total.order, user, total) for user, total in sums):
+        if order != previous:
+            rank, previous = len(rows) + 1, order
+        positions.append(f"{best_first(total.correct)}#{order[1]:010d}#{order[2]:010d}#{user}")
+        rows.append(QuizStanding(user, rank, total.correct, total.total, total.quizzes, total.sentences))
     return positions, rows
 
 
-class QuizDays:
-    """The days that this process has been asked about lately."""
+class QuizLeaderboards:
+    """The leaderboards of the days that were requested lately."""
 
     def __init__(self, services: Services) -> None:
-        self._house = services
-        self._made: OrderedDict[date, tuple[float, QuizDay]] = OrderedDict()
-        self._makings: SingleFlight[date, QuizDay] = SingleFlight(shared_context)
+        self._services = services
+        self._cached: OrderedDict[date, tuple[float, QuizLeaderboard]] = OrderedDict()
+        self._builds: SingleFlight[date, QuizLeaderboard] = SingleFlight(shared_context)
         self._written: OrderedDict[str, QuizResult | Sentence] = OrderedDict()
 
-    async def day(self, on: date) -> QuizDay:
-        """The day's table, at most some seconds behind other processes and never behind this one."""
-        made = self._made.get(on)
-        if made is not None and made[0] > time.monotonic():
-            return made[1]
-        return await within_deadline(self._makings.run(on, partial(self._make, on)))
+    async def load(self, on: date) -> QuizLeaderboard:
+        """The day's leaderboard: complete as to this process's writes, some seconds late as to those of others."""
+        cached = self._cached.get(on)
+        if cached is not None and cached[0] > time.monotonic():
+            return cached[1]
+        return await within_deadline(self._builds.run(on, partial(self._build, on)))
 
     async def close(self) -> None:
-        await self._makings.close()
+        await self._builds.close()
 
-    def note(self, result: QuizResult | Sentence) -> None:
-        """What this process has just written: counted now, and in tables whose reading began before."""
+    def add_written(self, result: QuizResult | Sentence) -> None:
+        """Counts a result that this process has just written, also in leaderboards that are being built."""
         self._written[result.id] = result
-        if len(self._written) > _REMEMBERED:
+        if len(self._written) > _MAX_WRITTEN:
             self._written.popitem(last=False)
-        made = self._made.get(result.date)
-        if made is not None:
-            made[1].add(result)
+        cached = self._cached.get(result.date)
+        if cached is not None:
+            cached[1].add(result)
 
-    async def _make(self, on: date) -> QuizDay:
+    async def _build(self, on: date) -> QuizLeaderboard:
         began = time.monotonic()
-        made = QuizDay()
-        await vocabulary_store.read_day(self._house.table, on, made.add)
+        leaderboard = QuizLeaderboard()
+        await vocabulary_store.read_day(self._services.table, on, leaderboard.add)
         for result in self._written.values():
             if result.date == on:
-                made.add(result)
-        now = time.monotonic()
-        self._made.pop(on, None)
-        self._made[on] = (now + max(SECONDS, _TIMES_ITS_MAKING * (now - began)), made)
-        if len(self._made) > _DAYS_KEPT:
-            self._made.popitem(last=False)
-        return made
+                leaderboard.add(result)
+        ended = time.monotonic()
+        self._cached.pop(on, None)
+        self._cached[on] = (ended + max(SECONDS, _BUILD_TIMES * (ended - began)), leaderboard)
+        if len(self._cached) > _MAX_DAYS:
+            self._cached.popitem(last=False)
+        return leaderboard

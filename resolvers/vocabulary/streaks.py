@@ -1,8 +1,8 @@
 """Days and streaks: pure rules.
 
-A day begins at the operator's hour in the member's own zone, so that a quiz after midnight can still belong to the
-evening before. A streak is a run of days, each with a quiz or a sentence. It is current while its last day is today or
-yesterday: before the first quiz of a day it is not yet broken.
+A day begins at the operator's hour in the member's time zone, so that a quiz after midnight can still belong to the
+previous day. A streak is a run of days, each with a quiz or a sentence. It is current while its last day is today or
+yesterday: a day without a quiz breaks it only when that day is over.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ONE_DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Streak:
-    """Runs of active days, as of a day of the member's."""
+    """Numbers of consecutive active days, as of one of the member's days."""
 
     current: int
     longest: int
@@ -25,7 +25,7 @@ class Streak:
 
 
 def time_zone(name: str | None) -> tzinfo:
-    """A member's zone; UTC for those who named none, or one that this machine's data no longer knows."""
+    """A member's time zone; UTC if they set none, or if this machine's time zone data does not contain it."""
     if name is None:
         return UTC
     try:
@@ -35,18 +35,18 @@ def time_zone(name: str | None) -> tzinfo:
 
 
 def local_day(now: datetime, zone: tzinfo, begins_at: int = 0) -> date:
-    """The day that a moment belongs to, where the day begins at an hour of the clock on the wall."""
-    there = now.astimezone(zone)
-    return there.date() - ONE_DAY if there.hour < begins_at else there.date()
+    """The day that a time belongs to, where days begin at an hour of local time."""
+    local = now.astimezone(zone)
+    return local.date() - ONE_DAY if local.hour < begins_at else local.date()
 
 
 def compute_streak(days: Sequence[date], today: date) -> Streak:
-    """The streaks of active days, which are given in order and each once."""
-    longest = run = 0
-    before: date | None = None
+    """The streaks of active days, given in order and without repeats."""
+    longest = length = 0
+    previous: date | None = None
     for day in days:
-        run = run + 1 if before is not None and day - before == ONE_DAY else 1
-        longest = max(longest, run)
-        before = day
-    current = run if before is not None and before >= today - ONE_DAY else 0
-    return Streak(current, longest, before)
+        length = length + 1 if previous is not None and day - previous == ONE_DAY else 1
+        longest = max(longest, length)
+        previous = day
+    current = length if previous is not None and previous >= today - ONE_DAY else 0
+    return Streak(current, longest, previous)

@@ -12,8 +12,7 @@ from datastore.receipts import Once
 from datastore.refusals import Refusal
 from datastore.vocabulary import LONGEST_LIST, Batch, Word, WordList
 from resolvers.context import Services
-from resolvers.vocabulary.daily_words import LONGEST_NAME, NewWord, checked
-from resolvers.vocabulary.visibility import line
+from resolvers.vocabulary.lists import NewWord, parse_list_name, parse_word
 from server.commands import Failed
 
 BATCH = 90
@@ -101,7 +100,7 @@ def _parse_word(list_id: str, row: dict[str, str]) -> Word:
         pinyin=row.get("pinyin"),
         definition=row.get("definition", ""),
     )
-    return checked(list_id, new, ("row",))
+    return parse_word(list_id, new, ("row",))
 
 
 async def _add(services: Services, list_id: str, words: list[Word]) -> int:
@@ -114,7 +113,7 @@ async def _add(services: Services, list_id: str, words: list[Word]) -> int:
 
 async def _ensure_list(services: Services, name: str, level: int | None) -> WordList:
     """The public list of this name, created if there is none."""
-    name = line(name, LONGEST_NAME, "A list's name", ("list",))
+    name = parse_list_name(name, ("list",))
     lists = [each async for each in vocabulary_store.lists_by_name(services.table, None) if each.name == name]
     if len(lists) > 1:
         raise Failed(f"{len(lists)} public lists are called {name}. Choose a name that no list has.")

@@ -24,8 +24,7 @@ from datastore.receipts import Once
 from datastore.refusals import Refusal
 from datastore.vocabulary import LONGEST_LIST, Batch, DailyWord, Subscription, Word, WordList
 from resolvers.context import Services
-from resolvers.vocabulary.daily_words import LONGEST_NAME, NewWord, checked
-from resolvers.vocabulary.visibility import line
+from resolvers.vocabulary.lists import NewWord, parse_list_name, parse_word
 from server.legacy.mappings import Content, MappedList, open_mappings
 from server.legacy.source import LegacySource, OldDay, OldSubscription, OldWord, Rejection, SourceRow
 
@@ -136,7 +135,7 @@ class Migration:
                 continue
             try:
                 word = _parse_word(old)
-                name = line(old.list_name or old.list, LONGEST_NAME, "A list's name", ("ListName",))
+                name = parse_list_name(old.list_name or old.list, ("ListName",))
             except Refusal as refused:
                 self._reject(row, Rejection(refused.message))
                 continue
@@ -364,7 +363,7 @@ def _parse_word(old: OldWord) -> Word:
         pinyin=texts.get("pinyin"),
         definition=texts["definition"],
     )
-    return checked(list_id(old.list), new, ("row",))
+    return parse_word(list_id(old.list), new, ("row",))
 
 
 def list_id(old: str) -> str:

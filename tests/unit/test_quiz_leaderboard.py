@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from datastore.dynamo import Window
 from datastore.seal import Seal
 from datastore.vocabulary import QuizResult, Sentence
-from resolvers.vocabulary.quiz_leaderboard import QuizDay
+from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboard
 
 ON, NOW = date(2026, 11, 20), datetime(2026, 11, 20, tzinfo=UTC)
 SEAL = Seal(["a secret that is long enough to be one"])
@@ -29,7 +29,7 @@ def test_pages_are_the_ranking_cut_in_pieces(
     quizzes: list[tuple[str, str, int, int]], listed: str | None, size: int
 ) -> None:
     """Whatever the page size, all pages together rank everybody once, with ranks shared by equals."""
-    day, sums = QuizDay(), {}
+    day, sums = QuizLeaderboard(), {}
     for number, quiz in enumerate(quizzes):
         one = result(number, *quiz)
         day.add(one)
@@ -55,7 +55,7 @@ def test_pages_are_the_ranking_cut_in_pieces(
 
 def test_only_sentences_make_no_row() -> None:
     """Who wrote sentences and took no quiz is not ranked; who did both is, with them."""
-    day = QuizDay()
+    day = QuizLeaderboard()
     for number, user in enumerate(("ada", "bob", "ada")):
         day.add(Sentence(user, ON, f"S{number:025d}", "text", NOW))
     day.add(result(1, "ada", "x", 1, 0))

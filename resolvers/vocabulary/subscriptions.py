@@ -1,0 +1,64 @@
+"""Subscriptions to daily words: one function per field."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from datastore import vocabulary as vocabulary_store
+from datastore.people import Profile
+from datastore.refusals import Conflict
+from datastore.vocabulary import CharacterSet, Subscription, WordList
+from resolvers.context import Context
+from resolvers.vocabulary.cache import VocabularyCache
+from resolvers.vocabulary.lists import CHANGE_RATE, ListId
+from resolvers.vocabulary.profile_screen import profile_screens
+from resolvers.vocabulary.visibility import member_id, require_input_list, require_list
+
+MOST_SUBSCRIPTIONS = 200
+
+
+async def subscriptions(ctx: Context, profile: Profile, /) -> list[Subscription]:
+    """The member's subscriptions, shown to the member only."""
+    if member_id(ctx) != profile.user:
+        return []
+    screen = await ctx.services.get(profile_screens).load((profile.user, date.max))
+    subscribed = screen.subscriptions if screen else await vocabulary_store.subscriptions(ctx.table, profile.user)
+    lists = await ctx.services.get(VocabularyCache).lists.load_many([each.list for each in subscribed])
+    return [
+        subscription
+        for subscription, word_list in zip(subscribed, lists, strict=True)
+        if word_list is not None and word_list.visible_to(profile.user)
+    ]
+
+
+async def subscription_list(ctx: Context, subscription: Subscription, /) -> WordList:
+    return await require_list(ctx, subscription.list)
+
+
+async def subscribe(
+    ctx: Context,
+    /,
+    *,
+    list: ListId,  # noqa: A002 - the argument's public name
+    character_set: CharacterSet = CharacterSet.SIMPLIFIED,
+) -> Subscription:
+    member = ctx.member()
+    word_list = await require_input_list(ctx, list)
+    await ctx.services.rates.hit(CHANGE_RATE, "subscriptions", member.id)
+    existing = await vocabulary_store.subscriptions(ctx.table, member.id)
+    if len(existing) >= MOST_SUBSCRIPTIONS and not any(subscription.list == list for subscription in existing):
+        raise Conflict(f"You have {len(existing)} subscriptions, which is all a member may have.")
+    wanted = Subscription(member.id, word_list.list, character_set, active=True, since=ctx.now())
+    return await vocabulary_store.subscribe(ctx.table, wanted, ctx.once)
+
+
+async def unsubscribe(
+    ctx: Context,
+    /,
+    *,
+    list: ListId,  # noqa: A002 - the argument's public name
+    character_set: CharacterSet = CharacterSet.SIMPLIFIED,
+) -> Subscription:
+    member = ctx.member()
+    await require_input_list(ctx, list)
+    return await vocabulary_store.unsubscribe(ctx.table, member.id, list, character_set, ctx.once)
