@@ -1,8 +1,8 @@
-"""What a resolver may reach: the house it works in, and who is asking.
+"""What a resolver may use: the services of the process, and the context of one request.
 
 A resolver is a plain function. Its first parameter is the `Context`; a field of a record has the record second, both
-positional-only; everything else is an argument by name. It returns records and raises refusals, and knows nothing of
-GraphQL. `schema/arguments.py` reads the annotations below to make arguments of a resolver's parameters.
+positional-only; all other parameters are keyword arguments. A resolver returns records and raises refusals, and knows
+nothing of GraphQL. `schema/arguments.py` reads the annotations below to derive a field's arguments.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from resolvers.viewer import Role, Viewer
 
 P = TypeVar("P")
 
-PROFILES_KEPT = 10.0
-"""Seconds a profile may be stale for others; its owner sees changes at once."""
+PROFILE_TTL = 10.0
+"""Seconds for which others may see an old profile; the process that changes one shows the change at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeOf:
     """Marks a parameter that takes the id of a node of this GraphQL type and receives its key.
 
-    Without a type name it is an ID whose text the resolver reads itself: any node's, or a name from outside.
+    Without a type name it is an ID whose text the resolver parses itself: the id of any node, or an external name.
     """
 
     type_name: str | None = None
@@ -45,13 +45,13 @@ class NodeOf:
 
 @dataclass(frozen=True, slots=True)
 class BothWays:
-    """Marks a window that can also be asked for from the end (`last`, `before`)."""
+    """Marks a window that also takes `last` and `before`."""
 
 
 class Unset(Enum):
-    """What a parameter holds when the client did not give it, where that differs from giving null."""
+    """The value of an argument that the client left out, where that differs from null."""
 
-    UNSET = "\x00unset"  # in the hashes of receipts, where no text that was validated equals it
+    UNSET = "\x00unset"  # part of receipts' hashes; no validated text equals it
 
 
 UNSET = Unset.UNSET
@@ -66,7 +66,7 @@ def utc_now() -> datetime:
 
 
 class Services:
-    """What all requests of a process share."""
+    """The state that all requests of a process share."""
 
     def __init__(
         self, table: Table, seal: Seal, policy: Policy | None = None, *, clock: Callable[[], datetime] = utc_now
@@ -79,7 +79,7 @@ class Services:
         self.live = Live()
         self.ids = Ids()
         self.loaders = Loaders()
-        profiles: Loader[str, Profile] = Loader(self._read_profiles, ttl=PROFILES_KEPT)
+        profiles: Loader[str, Profile] = Loader(self._read_profiles, ttl=PROFILE_TTL)
         self.profiles = self.loaders.add("profiles", profiles)
         self._parts: dict[Callable[..., Any], Any] = {}
 
@@ -87,13 +87,13 @@ class Services:
         return await people_store.profiles(self.table, users)
 
     def get(self, kind: Callable[[Services], P]) -> P:
-        """What one part keeps for this process (a cache, a background task's state), made when first asked for."""
+        """The process's instance of a part's cache or background task, created at the first call."""
         if kind not in self._parts:
             self._parts[kind] = kind(self)
         return cast("P", self._parts[kind])
 
     async def close(self) -> None:
-        """Ends what listens, and lets parts finish what they do in the background."""
+        """Ends all subscriptions, then lets the parts finish their background work."""
         await self.live.close()
         for part in self._parts.values():
             if hasattr(part, "close"):
@@ -103,21 +103,21 @@ class Services:
 
 @dataclass(slots=True)
 class Context:
-    """One request: who asks, in which house, and its claim to be carried out once."""
+    """One request: its viewer, the services, and its idempotency key."""
 
     services: Services
     viewer: Viewer
     address: str = ""
-    """Where the request came from; for limits only."""
+    """The client's network address; for rate limits only."""
     once: Once = field(init=False)
     notes: dict[str, Any] = field(default_factory=dict)
-    """What the answer's `extensions` tell those who may know (the comments' plan)."""
+    """Content of the answer's `extensions`, for viewers who may see it (the comments' plan)."""
     explain: bool = False
-    """Whether the answer tells how it came about."""
+    """Whether the answer explains how it was read."""
     last_event: str | None = None
-    """The mark of the last event that a client of a stream has received before."""
-    mark: str | None = None
-    """Where a stream stands: sent with its event, and what the client sends back as `last_event`."""
+    """The id of the last event that the client of a stream received before it reconnected."""
+    event_id: str | None = None
+    """The id of the event that a stream sends; a client that reconnects returns it as `last_event`."""
 
     @property
     def table(self) -> Table:
@@ -130,15 +130,14 @@ class Context:
         return self.services.ids.next(self.services.clock())
 
     def member(self) -> Viewer:
-        """Who is asking, if signed in."""
+        """The viewer, who must be signed in."""
         if not self.viewer.is_member:
             raise NotSignedIn
         return self.viewer
 
     def with_role(self, role: Role) -> Viewer:
-        """Who is asking, if they have this role."""
+        """The viewer, who must have this role."""
         viewer = self.member()
         if not viewer.may(role):
-            message = f"This needs the role {role.value}."
-            raise NotAllowed(message)
+            raise NotAllowed(f"This needs the role {role.value}.")
         return viewer

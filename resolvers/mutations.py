@@ -1,4 +1,4 @@
-"""How mutations are carried out: once for each idempotency key, and for members who have a profile."""
+"""Carrying out mutations: once for each idempotency key, and with a profile for every member who writes."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Node ids: one opaque text for every object that can be asked for again.
+"""Node ids: an opaque text for every object that can be queried by id.
 
     base64url( type name ":" key  ·  CRC-32 of both cut to 3 bytes )
 
-The checksum makes a mistyped or shortened id a clear error instead of an id of nothing. It protects from accidents,
-not from intent: nothing may depend on an id being hard to guess.
+The checksum makes a mistyped or shortened id a clear error instead of an unknown object. It protects against accidents,
+not against intent: nothing may depend on an id being hard to guess.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datastore.refusals import InvalidInput
 
 LONGEST = 1024
-_CHECK = 3
+_CHECKSUM_BYTES = 3
 
 
 def node_id(type_name: str, key: str) -> str:
@@ -23,29 +23,27 @@ def node_id(type_name: str, key: str) -> str:
 
 
 def parse_node_id(text: str) -> tuple[str, str]:
-    """The type name and key of an id; InvalidInput for what is no id of ours."""
+    """The type name and key of an id; InvalidInput if it is not an id of this service."""
     if len(text) <= LONGEST:
         try:
-            opened = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-            payload = opened[:-_CHECK]
+            decoded = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+            payload = decoded[:-_CHECKSUM_BYTES]
             type_name, colon, key = payload.decode().partition(":")
         except ValueError:
             pass
         else:
-            if colon and opened[-_CHECK:] == _checksum(payload) and node_id(type_name, key) == text:
+            if colon and decoded[-_CHECKSUM_BYTES:] == _checksum(payload) and node_id(type_name, key) == text:
                 return type_name, key
-    message = "This is not an id of this service. Use an id as an answer gave it, unchanged."
-    raise InvalidInput(message)
+    raise InvalidInput("This is not an id of this service. Use an id as an answer gave it, unchanged.")
 
 
 def parse_node_key(type_name: str, text: str) -> str:
     """The key in an id of this type; InvalidInput for an id of another type."""
-    found, key = parse_node_id(text)
-    if found != type_name:
-        message = f"This is the id of a {found}; a {type_name} is wanted here."
-        raise InvalidInput(message)
+    actual_type, key = parse_node_id(text)
+    if actual_type != type_name:
+        raise InvalidInput(f"This is the id of a {actual_type}; a {type_name} is wanted here.")
     return key
 
 
 def _checksum(payload: bytes) -> bytes:
-    return zlib.crc32(payload).to_bytes(4, "big")[:_CHECK]
+    return zlib.crc32(payload).to_bytes(4, "big")[:_CHECKSUM_BYTES]

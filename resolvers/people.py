@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 LONGEST_NAME = 80
 LONGEST_EMAIL = 254
 LONGEST_URL = 2000
-# Nothing that could end a header or begin a second address.
+# No character that could end a header or begin a second address.
 _EMAIL = re.compile(
     r"[^\s@<>(),;:\"\[\]\\\x00-\x1f\x7f]+@[^\s@<>(),;:\"\[\]\\\x00-\x1f\x7f]+\.[^\s@<>(),;:\"\[\]\\\x00-\x1f\x7f.]+"
 )
 
 
 async def viewer(ctx: Context, /) -> Profile | None:
-    """Who is asking; None for an anonymous visitor."""
+    """The viewer's profile; None for an anonymous visitor."""
     if not ctx.viewer.is_member:
         return None
-    return await ctx.services.profiles.load(ctx.viewer.id) or newcomer(ctx)
+    return await ctx.services.profiles.load(ctx.viewer.id) or new_profile(ctx)
 
 
 async def user(ctx: Context, /, *, id: UserId) -> Profile | None:  # noqa: A002 - the argument's public name
@@ -42,28 +42,28 @@ async def user(ctx: Context, /, *, id: UserId) -> Profile | None:  # noqa: A002 
 
 
 async def author(ctx: Context, user: str) -> Profile:
-    """The profile behind a user id that a record names; a name of its own if the profile is gone."""
-    found = await ctx.services.profiles.load(user)
-    return found or Profile(user=user, name=user, joined_at=ctx.now())
+    """The profile of a user that a record names. If there is none, the id serves as the name."""
+    profile = await ctx.services.profiles.load(user)
+    return profile or Profile(user=user, name=user, joined_at=ctx.now())
 
 
 async def authors(ctx: Context, users: Sequence[str]) -> list[Profile]:
-    """The profiles behind many user ids, read together."""
-    found = await ctx.services.profiles.load_many(users)
+    """The same for many users, with one batch read."""
+    profiles = await ctx.services.profiles.load_many(users)
     return [
         profile or Profile(user=user, name=user, joined_at=ctx.now())
-        for user, profile in zip(users, found, strict=True)
+        for user, profile in zip(users, profiles, strict=True)
     ]
 
 
 def email(ctx: Context, profile: Profile, /) -> str | None:
-    """Shown to the member and to admins only."""
+    """Visible to the member and to admins only."""
     allowed = ctx.viewer.is_member and (ctx.viewer.id == profile.user or ctx.viewer.may(Role.ADMIN))
     return profile.email if allowed else None
 
 
 def time_zone(ctx: Context, profile: Profile, /) -> str | None:
-    """Shown to the member only: where somebody lives is nobody else's business."""
+    """Visible to the member only: it reveals where they live."""
     return profile.time_zone if ctx.viewer.is_member and ctx.viewer.id == profile.user else None
 
 
@@ -76,26 +76,26 @@ async def update_profile(
     email: str | Unset | None = UNSET,
     time_zone: str | Unset | None = UNSET,
 ) -> Profile:
-    """Changes what is given. Null clears what may be empty; the name may not."""
+    """Changes the given values. Null clears a value; a name cannot be cleared."""
     member = ctx.member()
-    current = await people_store.profile(ctx.table, member.id, consistent=True) or newcomer(ctx)
+    current = await people_store.profile(ctx.table, member.id, consistent=True) or new_profile(ctx)
     changes: dict[str, str | None] = {}
     if name is not None:
-        changes["name"] = display_name(name)
+        changes["name"] = parse_display_name(name)
     if avatar_url is not UNSET:
-        changes["avatar_url"] = None if avatar_url is None else web_address(avatar_url)
+        changes["avatar_url"] = None if avatar_url is None else validate_web_address(avatar_url)
     if email is not UNSET:
-        changes["email"] = None if email is None else email_address(email)
+        changes["email"] = None if email is None else validate_email_address(email)
     if time_zone is not UNSET:
-        changes["time_zone"] = None if time_zone is None else zone(time_zone)
+        changes["time_zone"] = None if time_zone is None else validate_time_zone(time_zone)
     changed = replace(current, **changes)  # type: ignore[arg-type]
     await people_store.update_profile(ctx.table, changed, changes, ctx.once)
     ctx.services.profiles.put(member.id, changed)
     return changed
 
 
-def newcomer(ctx: Context) -> Profile:
-    """A member's profile as their token tells it, before their first write."""
+def new_profile(ctx: Context) -> Profile:
+    """A member's profile before their first write, made from their token."""
     member = ctx.viewer
     return Profile(
         user=member.id, name=(member.name or member.id)[:LONGEST_NAME], joined_at=ctx.now(), email=member.email
@@ -103,7 +103,7 @@ def newcomer(ctx: Context) -> Profile:
 
 
 class KnownMembers:
-    """Members who have a profile, as far as this process knows; it spares all their writes but the first a look."""
+    """Ids of members who have a profile, so that only their first write in this process has to check it."""
 
     MAX_MEMBERS = 100_000
 
@@ -121,49 +121,51 @@ class KnownMembers:
 
 async def ensure_profile(ctx: Context) -> None:
     """Creates the member's profile at their first write."""
-    member, known = ctx.viewer, ctx.services.get(KnownMembers)
-    if not member.is_member or member.id in known:
+    member, known_members = ctx.viewer, ctx.services.get(KnownMembers)
+    if not member.is_member or member.id in known_members:
         return
-    profile = newcomer(ctx)
+    profile = new_profile(ctx)
     if await people_store.welcome(ctx.table, profile):
         ctx.services.profiles.put(member.id, profile)
-    known.add(member.id)
+    known_members.add(member.id)
 
 
 # ── rules for a profile's values ──
 
 
-def display_name(text: str) -> str:
+def parse_display_name(text: str) -> str:
     name = " ".join(text.split())
     if not name or len(name) > LONGEST_NAME:
-        message = f"A name has 1 to {LONGEST_NAME} characters."
-        raise InvalidInput(message, path=("input", "name"))
+        raise InvalidInput(f"A name has 1 to {LONGEST_NAME} characters.", path=("input", "name"))
     return name
 
 
-def web_address(text: str) -> str:
+def validate_web_address(text: str) -> str:
     try:
         parts = urlsplit(text)
-        good = parts.scheme == "https" and bool(parts.hostname) and not any(c.isspace() for c in text)
+        usable = parts.scheme == "https" and bool(parts.hostname) and not any(c.isspace() for c in text)
     except ValueError:
-        good = False
-    if not good or len(text) > LONGEST_URL:
-        message = f"An avatar's address begins with https:// and has at most {LONGEST_URL} characters."
-        raise InvalidInput(message, path=("input", "avatarUrl"))
+        usable = False
+    if not usable or len(text) > LONGEST_URL:
+        raise InvalidInput(
+            f"An avatar's address begins with https:// and has at most {LONGEST_URL} characters.",
+            path=("input", "avatarUrl"),
+        )
     return text
 
 
-def email_address(text: str) -> str:
+def validate_email_address(text: str) -> str:
     if len(text) > LONGEST_EMAIL or not _EMAIL.fullmatch(text):
-        message = f"An e-mail address looks like name@example.org and has at most {LONGEST_EMAIL} characters."
-        raise InvalidInput(message, path=("input", "email"))
+        raise InvalidInput(
+            f"An e-mail address looks like name@example.org and has at most {LONGEST_EMAIL} characters.",
+            path=("input", "email"),
+        )
     return text
 
 
-def zone(text: str) -> str:
+def validate_time_zone(text: str) -> str:
     try:
         ZoneInfo(text)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        message = "A time zone is an IANA name such as Europe/Vienna."
-        raise InvalidInput(message, path=("input", "timeZone")) from None
+        raise InvalidInput("A time zone is an IANA name such as Europe/Vienna.", path=("input", "timeZone")) from None
     return text

@@ -1,4 +1,4 @@
-"""What an operator may decide about the community's life; `server/app.py` fills it from the settings."""
+"""The community's rules that an operator sets; `server/app.py` fills them from the settings."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ class Policy:
     """The rules of one deployment."""
 
     comment_rate: str | None = None
-    """How often one member may post, edit or report: "30/minute"; None sets no bound."""
+    """How often a member may post, edit or report comments: "30/minute"; None for unlimited."""
     premoderation: bool = False
-    """Whether what members write waits for a moderator before others see it."""
+    """Whether members' comments wait for a moderator before others see them."""
     ballot_seconds: float = 24 * 3600.0
-    """How long a drawn matchup may be voted on."""
-
+    """How long a ballot is valid after it was drawn."""
     votes_per_visitor: str = "3000/minute"
-    """Draws, and votes, that one visitor or member may make: no person comes near it, a program does."""
-
+    """Draws, and votes, per visitor or member: far more than a person makes, fewer than a program."""
     votes_per_address: str = "60000/minute"
-    """The same for all who come from one address: a whole school may sit behind it."""
+    """The same per address, which may be shared by a whole school."""
     day_begins_at: int = 0
-    """The hour at which a learner's day begins, in their own zone."""
+    """The hour at which a learner's day begins, in their time zone."""

@@ -1,6 +1,6 @@
-"""How often somebody may do something: moving windows, per process.
+"""Rate limits: moving windows, counted per process.
 
-A limit of 60/minute on four processes is at most four times that: it stops floods, it does not count exactly.
+With four processes, a limit of 60/minute admits up to 240: it stops floods and does not count exactly.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Rates:
     def __init__(self) -> None:
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
 
-    async def hit(self, limit: str, *who: str) -> None:
-        """Counts one more of these, or RateLimited with the time until the next may come. `limit`: "30/minute"."""
+    async def hit(self, limit: str, *key: str) -> None:
+        """Counts a hit of a key; RateLimited, with the time until the next is admitted, if the limit is reached."""
         item = _item(limit)
-        if await self._limiter.hit(item, *who):
+        if await self._limiter.hit(item, *key):
             return
-        window = await self._limiter.get_window_stats(item, *who)
+        window = await self._limiter.get_window_stats(item, *key)
         raise RateLimited(retry_after=max(0.1, round(window.reset_time - time.time(), 1)))

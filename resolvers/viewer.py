@@ -1,11 +1,11 @@
-"""Who is asking, as far as a resolver needs to know: a member with roles, or a visitor with none."""
+"""The viewer of a request: a member with roles, or a visitor without."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What somebody may do beyond reading. Every member is a MEMBER; an admin is everything."""
+    """Permissions beyond reading. Every member is a MEMBER; an admin has all roles."""
 
     MEMBER = "member"
     MODERATOR = "moderator"
@@ -14,7 +14,7 @@ class Role(StrEnum):
 
 
 class Kind(StrEnum):
-    """Known by a token, or only recognised by a cookie."""
+    """Identified by a token (member) or by a cookie (visitor)."""
 
     MEMBER = "member"
     VISITOR = "visitor"
@@ -22,7 +22,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Somebody whose identity was proven before the first resolver ran."""
+    """A person identified before the first resolver runs."""
 
     id: str
     kind: Kind
@@ -32,9 +32,9 @@ class Viewer:
 
     @property
     def is_member(self) -> bool:
-        """Whether there is a user behind it, who may write in their own name."""
+        """Whether this is a signed-in user, who may write in their own name."""
         return self.kind is Kind.MEMBER
 
     def may(self, role: Role) -> bool:
-        """Say whether the viewer has the role, or one that implies it. A visitor has none, whatever is claimed."""
+        """Whether the viewer has the role, or one that implies it. A visitor has no role, even if some are given."""
         return self.kind is Kind.MEMBER and (role is Role.MEMBER or role in self.roles or Role.ADMIN in self.roles)

@@ -270,11 +270,11 @@ def audit() -> None:
     async def find_breaches(services: Services) -> list[str]:
         return [breach async for breach in breaches(services)]
 
-    found = run_with_services(find_breaches)
-    for breach in found:
+    broken = run_with_services(find_breaches)
+    for breach in broken:
         err.print(breach, style="red", markup=False)
-    if found:
-        raise Failed(f"{len(found)} checks failed.")
+    if broken:
+        raise Failed(f"{len(broken)} checks failed.")
     out.print("All checks passed.")
 
 

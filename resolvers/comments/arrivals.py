@@ -29,7 +29,7 @@ async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None =
     topic = ctx.services.live.arrivals(("comments", product), read_arrivals, start, ctx.services.clock)
     async with aclosing(topic) as arrivals:
         async for arrival in arrivals:
-            ctx.mark = arrival.mark
+            ctx.event_id = arrival.resume_after
             yield arrival.record
 
 

@@ -1,7 +1,7 @@
-"""One poll for any number of listeners: it begins with the first of them and ends with the last.
+"""One poll for any number of listeners: it begins with the first listener and ends with the last.
 
-A look that fails is logged and made again. The poll follows the rule of `resolvers.loading`: it runs in a context of
-its own, a listener may leave at any time without harm to the others, and the end of the process ends the poll and all
+A look that fails is logged and repeated. The poll follows the rule of `resolvers.loading`: it runs in a context of
+its own, a listener may leave at any time without affecting the others, and the end of the process ends the poll and all
 waiting.
 """
 
@@ -19,7 +19,7 @@ _log = structlog.get_logger("ringside.live")
 
 
 class Poller:
-    """Calls `look` again and again, with a pause of `seconds`. A look tells whether it found anything new."""
+    """Calls `look` repeatedly, with pauses of `seconds`. A look returns whether it found news."""
 
     def __init__(self, look: Callable[[], Awaitable[bool]], seconds: float) -> None:
         self._look = look
@@ -31,7 +31,7 @@ class Poller:
 
     @property
     def idle(self) -> bool:
-        """Whether nobody listens."""
+        """Whether there are no listeners."""
         return self._listeners == 0
 
     @asynccontextmanager
@@ -45,14 +45,14 @@ class Poller:
             if self.idle:
                 await self._polls.close()
 
-    async def until(self, known: Callable[[], bool]) -> bool:
-        """Waits until a look has made this true; False when it never will, since the process ends."""
+    async def until(self, condition: Callable[[], bool]) -> bool:
+        """Waits until a look has made the condition true; False if the process ends before."""
         async with self._news:
-            await self._news.wait_for(lambda: self._closed or known())
+            await self._news.wait_for(lambda: self._closed or condition())
         return not self._closed
 
     async def close(self) -> None:
-        """Ends the poll, and the waiting of all listeners."""
+        """Ends the poll, and all waiting."""
         self._closed = True
         await self._polls.close()
         await self._tell()

@@ -1,11 +1,11 @@
-"""What changes, to all who watch it: one poll per topic and process, however many listen.
+"""The topics that subscriptions listen to: one poll per topic and process, however many clients listen.
 
-Law: while a topic has listeners, its `look` runs every `seconds`; each listener gets the current value at once and then
-every value that differs from the one before, in order, none of them twice. A listener that is slow gets the newest
-value and misses those between. When the last listener leaves, the polling ends.
+While a topic has listeners, its `look` runs every `seconds`. Each listener gets the current value at once, and then
+every value that differs from the previous one, in order and without repeats. A slow listener gets the newest value and
+misses those in between. The poll ends when the last listener leaves.
 
-`changes` is for values that replace each other; for records that follow each other, none of which may be missed, there
-is `arrivals`, whose law stands in `feed`.
+`changes` is for values that replace each other. `arrivals` is for records that follow each other, none of which may be
+missed; `feed` describes what it guarantees.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from resolvers.live.poller import Poller
 V = TypeVar("V")
 
 SECONDS = 2.0
-MOST_POLLED = 500
-"""Topics of arrivals in one process: each asks the table twice a second, and strangers choose their names."""
+MAX_FEEDS = 500
+"""Feeds per process: each queries the table every second, and clients choose their names."""
 
 
 class _Polled(Protocol):
@@ -35,7 +35,7 @@ T = TypeVar("T", bound=_Polled)
 
 
 class Live:
-    """The topics that are being watched in this process."""
+    """The topics that have listeners in this process."""
 
     def __init__(self) -> None:
         self._topics: dict[Hashable, _Topic[Any]] = {}
@@ -44,7 +44,7 @@ class Live:
     async def changes(
         self, name: Hashable, look: Callable[[], Awaitable[V]], *, seconds: float = SECONDS
     ) -> AsyncIterator[V]:
-        """The topic's value now, and each time it is another. `look` of the first listener serves all of them."""
+        """The topic's current value, then every changed one. The first listener's `look` is used for all of them."""
         with _joined(self._topics, name, lambda: _Topic(look, seconds)) as topic:
             async with aclosing(topic.listen()) as values:
                 async for value in values:
@@ -53,8 +53,8 @@ class Live:
     async def arrivals(
         self, name: Hashable, look: Look, after: str, clock: Callable[[], datetime]
     ) -> AsyncGenerator[Arrival[Any]]:
-        """Every record that becomes visible past a position. `look` of the first listener serves all of them."""
-        if name not in self._feeds and len(self._feeds) >= MOST_POLLED:
+        """Every record that becomes visible after a position. The first listener's `look` is used for all of them."""
+        if name not in self._feeds and len(self._feeds) >= MAX_FEEDS:
             raise Overloaded
         with _joined(self._feeds, name, lambda: Feed(look, clock)) as feed:
             async with aclosing(feed.listen(after)) as arrivals:
@@ -62,7 +62,7 @@ class Live:
                     yield arrival
 
     async def close(self) -> None:
-        """End all topics, and with them the streams of their listeners."""
+        """Ends all topics, and with them their listeners' streams."""
         topics: list[_Polled] = [*self._topics.values(), *self._feeds.values()]
         for topic in topics:
             await topic.poller.close()
@@ -70,7 +70,7 @@ class Live:
 
 @contextmanager
 def _joined(topics: dict[Hashable, T], name: Hashable, make: Callable[[], T]) -> Iterator[T]:
-    """The topic of this name, for as long as anybody listens to it."""
+    """The topic of this name, which is dropped when its last listener leaves."""
     topic = topics.get(name)
     if topic is None:
         topic = topics[name] = make()
@@ -82,7 +82,7 @@ def _joined(topics: dict[Hashable, T], name: Hashable, make: Callable[[], T]) ->
 
 
 class _Topic(Generic[V]):
-    """One value that is looked at again and again."""
+    """One value that is read repeatedly."""
 
     def __init__(self, look: Callable[[], Awaitable[V]], seconds: float) -> None:
         self.poller = Poller(self._poll, seconds)

@@ -1,8 +1,8 @@
-"""Fields answered for many records at once.
+"""Resolvers that answer a field for many records at once.
 
-Law: a `batched` resolver takes a sequence of records instead of one and returns their answers in the same order, an
-exception in the place of one that failed; what it answers for a record does not depend on the others. So asking for
-one at a time gives the same answers, only later: compiled plans ask once per page, graphql-core once per record.
+A `batched` resolver takes a sequence of records and returns their answers in the same order, with an exception in
+place of an answer that failed. The answer for a record does not depend on the other records. So calls with one record
+each give the same answers, only slower: compiled plans call it once per page, graphql-core once per record.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Records by key, read in batches, each key once at a time.
+"""Loading records by key in batches, with one read per key at a time.
 
-Keys that are asked for within one turn of the event loop, by any request, are read together. There are two kinds:
+Keys requested within one turn of the event loop, by any request, are read in one batch. There are two kinds of loader:
 
-- `Loader(read, ttl=seconds)` answers with what was read or `put` at most so many seconds ago. A key that is being read
-  is waited for. That a record was not there is never remembered: it may be there now.
-- `Loader(read, fresh=True)` remembers nothing, and no answer is older than its question. A request for a key that is
-  being read waits for the next read, together with all others that come before that one begins. So any number of
-  requests make one read after another, and each of them waits for two at most.
+- `Loader(read, ttl=seconds)` returns records that were read or `put` at most so many seconds ago. A request for a key
+  that is being read waits for that read. A missing record is never cached.
+- `Loader(read, fresh=True)` caches nothing, and no answer is older than its request. A request for a key that is being
+  read waits for the next read, which it shares with all requests that come before that read begins. So concurrent
+  requests cause one read after another, and each request waits for two at most.
 
 Why: a batch read of 20 profiles costs 9-10 read units, more than the page of comments that shows them.
 """
@@ -33,18 +33,18 @@ V = TypeVar("V")
 
 @dataclass(slots=True)
 class LoadCounts:
-    """How the keys asked for were answered."""
+    """How many keys were answered in which way."""
 
     hits: int = 0
-    """From memory."""
+    """From the cache."""
     misses: int = 0
-    """By a read that was begun for them."""
+    """By a read that began for them."""
     waits: int = 0
-    """By a read that was to be made already."""
+    """By a read that was under way or planned already."""
 
 
 class _Batch(Generic[K]):
-    """Keys that are read together. Keys are added until the read begins."""
+    """Keys of one read. Keys are added until the read begins."""
 
     __slots__ = ("keys", "predecessor", "reading", "successor")
 
@@ -56,7 +56,7 @@ class _Batch(Generic[K]):
 
 
 class Loader(Generic[K, V]):
-    """One kind of batch read. `size` bounds how many records are remembered; the oldest are dropped first."""
+    """One kind of batch read. At most `size` records are cached; the oldest are dropped first."""
 
     @overload
     def __init__(
@@ -83,7 +83,7 @@ class Loader(Generic[K, V]):
         self._fresh = fresh
         self._cached: dict[K, tuple[float, V]] = {}
         self._last_batch: dict[K, _Batch[K]] = {}
-        """The batch that each key under way was added to last."""
+        """The latest batch of each key that is being read."""
         self._gathering: _Batch[K] | None = None
         self._reads: SingleFlight[_Batch[K], Answers] = SingleFlight(shared_context)
 
@@ -132,18 +132,18 @@ class Loader(Generic[K, V]):
         return answer
 
     def cached(self, key: K) -> V | None:
-        """The record that is remembered for a key; None when it would have to be read."""
+        """The cached record of a key; None if it would have to be read."""
         entry = self._cached.get(key)
         return None if entry is None or entry[0] < monotonic() else entry[1]
 
     def put(self, key: K, value: V) -> None:
-        """Remember what this process has just written, so that it is seen at once."""
+        """Caches a record that this process has just written, so that it is visible at once."""
         self._drop(key)
         self._cached[key] = (monotonic() + self._ttl, value)
         self._trim()
 
     def forget(self, key: K) -> None:
-        """Have the next caller read anew: what is being read now may be from before a change."""
+        """Makes the next caller read again: a read under way may return a record from before a change."""
         self._drop(key)
 
     def _drop(self, key: K) -> None:
@@ -157,13 +157,13 @@ class Loader(Generic[K, V]):
             del self._cached[next(iter(self._cached))]
 
     async def close(self) -> None:
-        """Cancel what is being read, and those who wait for it."""
+        """Cancels all reads, and the requests that wait for them."""
         await self._reads.close()
 
     # ── batches ──
 
     def _waiters(self, keys: Sequence[K] | Mapping[K, None]) -> list[tuple[asyncio.Future[Answers], list[K]]]:
-        """Futures of this caller's own for the batches that read these keys, which are begun if need be."""
+        """A future for each batch that reads some of these keys, with those keys. Missing batches are begun."""
         batches: dict[_Batch[K], list[K]] = {}
         for key in keys:
             batches.setdefault(self._batch_with(key), []).append(key)
@@ -184,7 +184,7 @@ class Loader(Generic[K, V]):
         return batch
 
     def _successor(self, batch: _Batch[K]) -> _Batch[K]:
-        """The batch that begins when this one has ended."""
+        """The batch that begins when this batch has ended."""
         if batch.successor is None:
             batch.successor = _Batch(self._reads.run(batch, partial(self._carry_out, batch)))
         return batch.successor
@@ -199,7 +199,7 @@ class Loader(Generic[K, V]):
         answers: Answers
         try:
             answers = await self._read(list(batch.keys))
-        except Exception as error:  # noqa: BLE001 - it is raised for everybody who waits for one of the keys
+        except Exception as error:  # noqa: BLE001 - it is raised in every request that waits for one of the keys
             answers = dict.fromkeys(batch.keys, error)
         finally:
             current = [key for key in batch.keys if self._last_batch.get(key) is batch]
@@ -207,23 +207,23 @@ class Loader(Generic[K, V]):
                 del self._last_batch[key]
         if self._fresh:
             return answers
-        return self._remembered(batch, answers, current)
+        return self._cache_answers(batch, answers, current)
 
-    def _remembered(self, batch: _Batch[K], answers: Answers, current: Sequence[K]) -> Answers:
-        """The answers, with what this process wrote during the read in their place. Those that are current are kept."""
+    def _cache_answers(self, batch: _Batch[K], answers: Answers, current: Sequence[K]) -> Answers:
+        """Caches the answers of current keys. Records that this process wrote during the read replace their answers."""
         now, cached = monotonic(), self._cached
         written = {key: entry[1] for key in batch.keys if (entry := cached.get(key)) is not None and entry[0] >= now}
         for key in current:
             answer = answers.get(key)
             if key not in written and answer is not None and not isinstance(answer, Exception):
-                cached.pop(key, None)  # what is put in anew stands at the end
+                cached.pop(key, None)  # so that the key moves to the end
                 cached[key] = (now + self._ttl, answer)
         self._trim()
         return {**answers, **written}
 
 
 async def read_each(keys: Sequence[K], read: Callable[[K], Awaitable[V | None]]) -> dict[K, V | Exception]:
-    """A batch read made of single ones, all at once: a failure stands in the place of its own key."""
+    """A batch read made of concurrent single reads; the answer of a failed read is its exception."""
     answers = await asyncio.gather(*map(read, keys), return_exceptions=True)
     for answer in answers:
         if isinstance(answer, BaseException) and not isinstance(answer, Exception):

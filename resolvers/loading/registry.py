@@ -1,4 +1,4 @@
-"""The loaders of a process by name: counted for the metrics, and closed with the process."""
+"""The loaders of a process by name: they are counted by the metrics and closed with the process."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ L = TypeVar("L", bound=Loader[Any, Any])
 
 
 class Loaders:
-    """Every loader that a part has made."""
+    """All loaders of the parts."""
 
     def __init__(self) -> None:
         self._loaders: list[tuple[str, Loader[Any, Any]]] = []
 
     def add(self, name: str, loader: L) -> L:
-        """The loader itself. Names are labels of a metric: constants of the program."""
+        """Registers and returns the loader. Names must be constants, because they are labels of a metric."""
         self._loaders.append((name, loader))
         return loader
 
     def loads(self) -> Mapping[tuple[str, str], int]:
-        """How many keys each loader has answered, by its name and by how: `hit`, `miss` or `wait`."""
+        """The number of keys that each loader has answered, by its name and by `hit`, `miss` or `wait`."""
         loads: Counter[tuple[str, str]] = Counter()
         for name, loader in self._loaders:
             counts = loader.counts

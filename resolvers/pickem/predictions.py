@@ -19,7 +19,7 @@ from datastore.refusals import Conflict, InvalidInput, NotFound
 from resolvers.context import AnyId, Context, NodeOf
 from resolvers.loading.batched import batched
 from resolvers.node_ids import node_id, parse_node_key
-from resolvers.people import authors, newcomer
+from resolvers.people import authors, new_profile
 from resolvers.pickem import rules
 from resolvers.pickem.cache import load_event, pickem_cache
 from resolvers.pickem.views import Pick, PredictionView
@@ -159,7 +159,7 @@ async def _load_joined_at(ctx: Context) -> datetime:
     """When the member joined. Their first write has ensured a profile, if necessary just before this mutation."""
     member = ctx.viewer.id
     profile = await ctx.services.profiles.load(member) or await people_store.profile(ctx.table, member, consistent=True)
-    return (profile or newcomer(ctx)).joined_at
+    return (profile or new_profile(ctx)).joined_at
 
 
 async def _load_required_event(ctx: Context, event_id: str) -> Event:

@@ -33,10 +33,10 @@ def reshard(
 
 
 async def _reshard(table: Table, slug: str, rate: int) -> int:
-    found = await voting_store.read_board_with_marks(table, slug, consistent=True)
-    if found is None:
+    marked = await voting_store.read_board_with_marks(table, slug, consistent=True)
+    if marked is None:
         raise Failed(f"There is no board called {slug}.")
-    return await voting_store.reshard(table, found.board, rate)
+    return await voting_store.reshard(table, marked.board, rate)
 
 
 def export_votes(

@@ -53,7 +53,7 @@ async def import_words(
     """Adds a file's words to the public list of this name; reports rows done and rows in all to `progress`."""
     total = sum(1 for _ in _read_rows(path))
     word_list = await _ensure_list(services, name, level)
-    known = {word.content async for word in vocabulary_store.words(services.table, word_list)}
+    contents = {word.content async for word in vocabulary_store.words(services.table, word_list)}
     summary = ImportSummary(word_list.name)
     batch: list[Word] = []
     for completed, (number, row) in enumerate(_read_rows(path), 1):
@@ -62,10 +62,10 @@ async def import_words(
         except Refusal as refused:
             summary.bad.append(BadRow(number, refused.message, row))
             continue
-        if word.content in known:
+        if word.content in contents:
             summary.existing += 1
             continue
-        known.add(word.content)
+        contents.add(word.content)
         batch.append(word)
         if len(batch) == BATCH:
             summary.added += await _add(services, word_list.list, batch)

@@ -48,11 +48,11 @@ class Answer:
     @classmethod
     def from_result(cls, result: Any, ctx: Context) -> Self:
         if result.errors is None:
-            return cls(result.data, [], ctx.notes, event_id=ctx.mark)
+            return cls(result.data, [], ctx.notes, event_id=ctx.event_id)
         errors = [format_error(error) for error in result.errors]
         # If coercing the variables failed, no error has a path, and data is absent rather than null.
         executed = result.data is not None or any("path" in error for error in errors)
-        return cls(result.data, errors, ctx.notes, executed, ctx.mark)
+        return cls(result.data, errors, ctx.notes, executed, ctx.event_id)
 
     @classmethod
     def not_executed(cls, *errors: GraphQLError) -> Self:

@@ -12,7 +12,7 @@ from typing import Any
 from datastore.dynamo import Table, foreign_rows
 from datastore.refusals import Refusal
 from datastore.vocabulary import CharacterSet
-from resolvers.people import email_address
+from resolvers.people import validate_email_address
 from server.commands import Failed
 
 _ENDED_STATUSES = frozenset({"unsubscribed", "inactive", "ended", "cancelled", "false"})
@@ -128,7 +128,7 @@ def _parse_day(item: Mapping[str, Any]) -> OldDay | Rejection:
 
 def _parse_subscription(item: Mapping[str, Any]) -> OldSubscription | Rejection:
     try:
-        email = email_address(str(item.get("SubscriberEmail", "")).strip())
+        email = validate_email_address(str(item.get("SubscriberEmail", "")).strip())
         characters = CharacterSet(str(item.get("CharacterSet") or "SIMPLIFIED").upper())
     except Refusal as refused:
         return Rejection(refused.message)

@@ -21,7 +21,7 @@ import orjson
 
 from datastore.seal import Forged, Seal
 from datastore.vocabulary import CharacterSet, Subscription, Word
-from resolvers.people import email_address
+from resolvers.people import validate_email_address
 
 _PURPOSE = "unsubscribe"
 _LONGEST_SUBJECT = 120
@@ -94,7 +94,7 @@ class EmailTemplate:
         end_all = self.link(Unsubscription(user))
         email = EmailMessage(policy=SMTP)
         email["From"] = self.sender
-        email["To"] = Address(addr_spec=email_address(address))
+        email["To"] = Address(addr_spec=validate_email_address(address))
         email["Subject"] = _subject(sections)
         email["Date"] = format_datetime(datetime.now(UTC))
         email["Message-ID"] = message_id(user, self.on, self.host)

@@ -184,7 +184,7 @@ async def watch(client: Client, **headers: str) -> AsyncGenerator[tuple[str, str
     ctx = Context(client.services, VISITOR, last_event=headers.get("last_event"))
     async with aclosing(comment_posted(ctx, product="42", after=headers.get("after"))) as comments:
         async for comment in comments:
-            yield ctx.mark or "", comment.body
+            yield ctx.event_id or "", comment.body
 
 
 async def taken(stream: AsyncGenerator[tuple[str, str], None], number: int) -> list[tuple[str, str]]:

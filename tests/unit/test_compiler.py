@@ -230,7 +230,7 @@ async def test_an_operation_left_to_graphql_core_is_answered_and_counted() -> No
     operation = Documents(SCHEMA._schema).operation(
         GraphQLRequest('{ __type(name: "Query") { name } }'), introspection=True
     )
-    ctx: Any = types.SimpleNamespace(notes={}, mark=None)
+    ctx: Any = types.SimpleNamespace(notes={}, event_id=None)
     answer = await run(operation, {}, ctx, suggestions=True, fell_back=counted.append)
     assert answer.data == {"__type": {"name": "Query"}}
     assert counted == ["introspection"]

@@ -85,7 +85,7 @@ async def test_a_listener_gets_what_comes_after_it(shelf: Shelf) -> None:
 
 
 async def test_what_is_committed_late_arrives_late(shelf: Shelf) -> None:
-    """At those who listen, once; and their mark does not go back."""
+    """Each listener gets it once, and the position to resume after does not go back."""
     topic: Feed[str] = Feed(shelf.look, lambda: shelf.now)
     stream = topic.listen(shelf.id())
     waiting = asyncio.create_task(next_of(stream, 1))
@@ -95,7 +95,7 @@ async def test_what_is_committed_late_arrives_late(shelf: Shelf) -> None:
     assert await waiting == [prompt]
     shelf.commit(late)
     arrival = await asyncio.wait_for(anext(stream), 10)
-    assert (arrival.record, arrival.mark) == (late, prompt)
+    assert (arrival.record, arrival.resume_after) == (late, prompt)
     last = shelf.commit()
     shelf.pass_by(1)
     assert await next_of(stream, 1) == [last]
@@ -120,7 +120,7 @@ async def test_who_comes_back_gets_what_it_missed(shelf: Shelf) -> None:
 
 async def test_a_slow_listener_reads_on_in_the_table(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log has dropped what it has not read yet: it misses nothing all the same."""
-    monkeypatch.setattr(arrivals, "LOGGED", 4)
+    monkeypatch.setattr(arrivals, "MAX_LOGGED", 4)
     topic: Feed[str] = Feed(shelf.look, lambda: shelf.now)
     slow, quick = topic.listen(shelf.id()), topic.listen(shelf.id())
     first = [asyncio.create_task(next_of(stream, 1)) for stream in (slow, quick)]
@@ -155,7 +155,7 @@ async def test_an_engine_that_was_gone_hides_nothing(shelf: Shelf) -> None:
 
 
 async def test_the_last_listener_ends_the_poll(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody listens, nobody looks; there are only so many topics; the house's end stops those that are left."""
+    """The poll ends with its last listener; the number of feeds is limited; closing ends those that are left."""
     live = Live()
 
     def listening() -> AsyncGenerator[Arrival[Any], None]:
@@ -172,7 +172,7 @@ async def test_the_last_listener_ends_the_poll(shelf: Shelf, monkeypatch: pytest
         await stream.aclose()
     assert not live._feeds
     with monkeypatch.context() as full:
-        full.setattr(live_module, "MOST_POLLED", 0)
+        full.setattr(live_module, "MAX_FEEDS", 0)
         with pytest.raises(Overloaded):
             await anext(listening())
     looks = shelf.looks
