@@ -1,4 +1,4 @@
-"""The service as its clients see it, in this process: `await client.member("ada").ask("{ viewer { id } }")`."""
+"""A client of the service in this process: `await client.member("ada").ask("{ viewer { id } }")`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from server.settings import Settings
 
 
 class Asks(Protocol):
-    """Whoever can ask the service something."""
+    """A client of the service, in this process or over the network."""
 
     async def ask(self, query: str, **variables: Any) -> Any:
         """The data of an answer without errors; of a single field, its value."""
 
 
-class Answered(AssertionError):
-    """The answer had errors where none were expected."""
+class UnexpectedErrors(AssertionError):
+    """The answer has errors where none were expected."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ async def lifespan(app: ASGIApp) -> AsyncIterator[Served]:
 
 
 class Client:
-    """Somebody who asks: a visitor with a cookie, or a member with a token."""
+    """A visitor with a cookie, or a member with a token."""
 
     def __init__(self, served: Served, settings: Settings, token: str | None = None) -> None:
         self.served = served
@@ -70,24 +70,24 @@ class Client:
 
     @property
     def services(self) -> Services:
-        """What the service's requests share; for tests that must look behind the answers."""
+        """The service's own state, for tests that need more than its answers."""
         services: Services = self.served.state["services"]
         return services
 
     def member(self, user: str, *roles: Role, name: str | None = None, email: str | None = None) -> Client:
-        """Another client, signed in."""
+        """Another client, signed in as a member."""
         token = mint(self.settings, user, name=name or user.title(), email=email, roles=roles)
         return Client(self.served, self.settings, token)
 
     def visitor(self) -> Client:
-        """Another client, a stranger."""
+        """Another client, a new visitor."""
         return Client(self.served, self.settings)
 
     async def post(self, query: str, **variables: Any) -> httpx.Response:
         return await self.http.post("/graphql", json={"query": query, "variables": variables})
 
     async def answer(self, query: str, **variables: Any) -> dict[str, Any]:
-        """The whole answer, errors included."""
+        """The complete answer, with its errors."""
         body: dict[str, Any] = (await self.post(query, **variables)).json()
         return body
 
@@ -95,12 +95,12 @@ class Client:
         """The data of an answer without errors; of a single field, its value."""
         body = await self.answer(query, **variables)
         if "errors" in body:
-            raise Answered(body["errors"])
+            raise UnexpectedErrors(body["errors"])
         data = body["data"]
         return next(iter(data.values())) if len(data) == 1 else data
 
     async def code(self, query: str, **variables: Any) -> str:
-        """The code of the first error, or of the refusal, of an answer that has one."""
+        """The code of the answer's first error, or of its refusal."""
         body = await self.answer(query, **variables)
         if "errors" in body:
             return str(body["errors"][0]["extensions"]["code"])
@@ -110,20 +110,20 @@ class Client:
 
 @asynccontextmanager
 async def serving(settings: Settings) -> AsyncIterator[Client]:
-    """The service of these settings in this process, its table being there."""
+    """The service of these settings in this process. Its table must exist."""
     async with lifespan(application(settings)) as served:
         yield Client(served, settings)
 
 
 async def pages(client: Asks, query: str, *, size: int = 2, **variables: Any) -> list[Any]:
-    """All nodes of a connection, page by page; the connection is the query's innermost field."""
+    """All nodes of the connection that is the query's innermost field, read page by page."""
     nodes: list[Any] = []
     after = None
     while True:
-        found = await client.ask(query, first=size, after=after, **variables)
-        while "pageInfo" not in found:
-            found = next(iter(found.values()))
-        nodes += found["nodes"]
-        if not found["pageInfo"]["hasNextPage"]:
+        page = await client.ask(query, first=size, after=after, **variables)
+        while "pageInfo" not in page:
+            page = next(iter(page.values()))
+        nodes += page["nodes"]
+        if not page["pageInfo"]["hasNextPage"]:
             return nodes
-        after = found["pageInfo"]["endCursor"]
+        after = page["pageInfo"]["endCursor"]

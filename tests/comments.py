@@ -1,4 +1,4 @@
-"""What the tests of comments share: how to post and read, and what must be read."""
+"""Helpers for the tests of comments: posting one, reading all pages of a filter."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.queries import COMMENTS_PAGE, POST_COMMENT
 async def post(
     member: Client, product: str = "42", rating: int = 5, language: str = "en", **more: Any
 ) -> dict[str, Any]:
-    """A posted comment, as the answer shows it."""
-    given = {"product": product, "rating": rating, "language": language, "body": "Well made.", **more}
-    answer = await member.ask(POST_COMMENT, input=given)
+    """Posts a comment; returns it as the answer shows it."""
+    fields = {"product": product, "rating": rating, "language": language, "body": "Well made.", **more}
+    answer = await member.ask(POST_COMMENT, input=fields)
     assert "comment" in answer, answer
     comment: dict[str, Any] = answer["comment"]
     return comment
@@ -22,15 +22,15 @@ async def post(
 
 @dataclass(frozen=True)
 class Traversal:
-    """A traversal of one filter, in one direction."""
+    """Reads all pages of a filter, in one direction."""
 
     client: Client
     product: str
     filter: dict[str, Any]
 
     async def page(self, **window: Any) -> dict[str, Any]:
-        found: dict[str, Any] = await self.client.ask(COMMENTS_PAGE, product=self.product, **self.filter, **window)
-        return found
+        page: dict[str, Any] = await self.client.ask(COMMENTS_PAGE, product=self.product, **self.filter, **window)
+        return page
 
     async def forwards(self, size: int) -> list[str]:
         """The bodies of all pages, first to last."""

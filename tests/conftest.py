@@ -1,4 +1,4 @@
-"""What every test may ask for: engines, a table of its own, the service in this process, members of it."""
+"""Fixtures: engines, a table for each test, the service in this process or in one of its own, its clients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.service import Service, running_service
 
 __all__ = ["default_engine", "engine", "pytest_make_collect_report", "pytest_runtest_makereport", "table_name"]
 
-# By itself hypothesis fails an example that takes 0.2 s, which on a busy machine any does.
+# By default hypothesis fails an example that takes longer than 0.2 s, which any may do on a busy machine.
 hypothesis_settings.register_profile("ringside", deadline=None)
 hypothesis_settings.load_profile("ringside")
 
@@ -36,7 +36,7 @@ def settings(default_engine: RunningEngine, table_name: str) -> Settings:
 
 
 @asynccontextmanager
-async def created(name: str, url: str) -> AsyncIterator[Table]:
+async def create_table(name: str, url: str) -> AsyncIterator[Table]:
     async with open_table(name, url=url) as table:
         await create(table)
         yield table
@@ -45,28 +45,28 @@ async def created(name: str, url: str) -> AsyncIterator[Table]:
 
 @pytest.fixture
 async def table(engine: RunningEngine, table_name: str) -> AsyncIterator[Table]:
-    """An empty table, on each engine in its turn."""
-    async with created(table_name, engine.url) as made:
-        yield made
+    """An empty table, on each of the engines."""
+    async with create_table(table_name, engine.url) as table:
+        yield table
 
 
 @pytest.fixture
 async def one_table(default_engine: RunningEngine, table_name: str) -> AsyncIterator[Table]:
-    """An empty table on the default engine, for tests in which the engine is not the question."""
-    async with created(table_name, default_engine.url) as made:
-        yield made
+    """An empty table on one engine, the default one, for tests that do not depend on the engine."""
+    async with create_table(table_name, default_engine.url) as table:
+        yield table
 
 
 @pytest.fixture
 async def client(table: Table, engine: RunningEngine) -> AsyncIterator[Client]:
-    """An anonymous visitor of the service, on each engine in its turn."""
+    """An anonymous visitor of the service, on each of the engines."""
     async with serving(settings_for(engine, table.name)) as visitor:
         yield visitor
 
 
 @pytest.fixture
 async def one_client(one_table: Table, settings: Settings) -> AsyncIterator[Client]:
-    """An anonymous visitor of the service on the default engine."""
+    """An anonymous visitor of the service on one engine, the default one."""
     assert one_table.name == settings.table
     async with serving(settings) as visitor:
         yield visitor
@@ -74,6 +74,6 @@ async def one_client(one_table: Table, settings: Settings) -> AsyncIterator[Clie
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The service with its demo data, as `make run` starts it, in a process of its own; one for the whole run."""
-    with running_service({"RINGSIDE_DATA": str(tmp_path_factory.mktemp("service"))}, ["--demo"]) as one:
-        yield one
+    """The service with its demo data in a process of its own, as `make run` starts it; one for all tests."""
+    with running_service({"RINGSIDE_DATA": str(tmp_path_factory.mktemp("service"))}, ["--demo"]) as service:
+        yield service

@@ -1,4 +1,4 @@
-"""What the repository keeps of what the code says: `make generated` writes it, a test compares."""
+"""Files generated from the code: `make generated` writes them, and a test compares them."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ def sdl() -> str:
 
 
 def readme() -> str:
-    """README with the commands and the settings of today between their marks."""
+    """README with the current commands and settings between their markers."""
     return _filled("README.md", commands=commands_table(), settings=settings_table())
 
 
 def architecture() -> str:
-    """ARCHITECTURE with the keys of today between their marks."""
+    """ARCHITECTURE with the current keys between their markers."""
     return _filled("ARCHITECTURE.md", keys=keys_table())
 
 
 def _filled(name: str, **tables: str) -> str:
     text = (ROOT / name).read_text(encoding="utf-8")
-    for mark, table in tables.items():
-        between = re.compile(rf"(<!-- {mark}: .*? -->\n).*?(<!-- /{mark} -->)", re.DOTALL)
-        text, found = between.subn(lambda marks, table=table: f"{marks[1]}{table}\n{marks[2]}", text)
-        assert found == 1, f"{name} has lost the marks around its {mark}"
+    for marker, table in tables.items():
+        between = re.compile(rf"(<!-- {marker}: .*? -->\n).*?(<!-- /{marker} -->)", re.DOTALL)
+        text, replaced = between.subn(lambda markers, table=table: f"{markers[1]}{table}\n{markers[2]}", text)
+        assert replaced == 1, f"{name} has lost the markers around its {marker}"
     return text
 
 
 def commands_table() -> str:
-    """The command line, with the first sentence of each command's own help."""
-    rows = (f"| `ringside {name}` | {_in_a_cell(command.help or '')} |" for name, command in sorted(_commands()))
+    """The commands, with the first sentence of their help texts."""
+    rows = (f"| `ringside {name}` | {_table_cell(command.help or '')} |" for name, command in sorted(_commands()))
     return "\n".join(["| command | |", "|---|---|", *rows])
 
 
-def _in_a_cell(text: str) -> str:
+def _table_cell(text: str) -> str:
     return re.split(r"(?<=\.) ", " ".join(text.split()))[0].replace("<", "&lt;")
 
 
@@ -64,14 +64,15 @@ def _commands() -> Iterator[tuple[str, Any]]:
 
 
 def entities() -> list[Entity[Any]]:
-    """Every kind of record that a module of the datastore declares, in the order of their keys."""
-    modules = [importlib.import_module(found.name) for found in pkgutil.walk_packages(datastore.__path__, "datastore.")]
-    found = {id(value): value for module in modules for value in vars(module).values() if isinstance(value, Entity)}
-    return sorted(found.values(), key=lambda entity: (entity.key.partition.text, entity.key.sort.text))
+    """All entities that a module of the datastore declares, ordered by their keys."""
+    names = [module.name for module in pkgutil.walk_packages(datastore.__path__, "datastore.")]
+    modules = [importlib.import_module(name) for name in names]
+    declared = {id(value): value for module in modules for value in vars(module).values() if isinstance(value, Entity)}
+    return sorted(declared.values(), key=lambda entity: (entity.key.partition.text, entity.key.sort.text))
 
 
 def keys_table() -> str:
-    """Where each kind of record lies: its key, and its place in each index."""
+    """The key of each kind of record, and its keys in the indexes."""
     rows = (
         f"| {entity.record.__name__} | {_places(entity.key)} | "
         + " | ".join(_places(entity.indexes.get(index)) for index in INDEXES)

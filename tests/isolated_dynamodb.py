@@ -1,10 +1,10 @@
-"""DynamoDB Local in a network of its own, so that loopback is the only way to it.
+"""DynamoDB Local in a network namespace of its own, so that it is reachable through the loopback interface only.
 
-It listens on every interface and has no option against that. A socket stays in the network it was opened in: so the
-port is opened first, then this process leaves for an empty network, starts the engine in there, and hands on what
-arrives. Where a process may not do that, as in some containers, the engine listens as it likes.
+DynamoDB Local listens on every interface and has no option against that. A socket stays in the namespace in which it
+was opened: this process opens the port first, then moves to an empty namespace, starts the engine in there and forwards
+the connections. Where a process may not create namespaces, as in some containers, the engine listens on all interfaces.
 
-    python -P apart.py PORT COMMAND…        COMMAND… is given `-port PORT` in addition
+    python -P isolated_dynamodb.py PORT COMMAND…        runs COMMAND… with `-port PORT` appended
 """
 
 import asyncio
@@ -23,8 +23,8 @@ SIOCSIFFLAGS = 0x8914
 IFF_UP = 1
 
 
-def leave_for_an_empty_network() -> None:
-    """Leave the machine's network for one that has loopback alone. Whoever is not root needs a user namespace too."""
+def enter_empty_network() -> None:
+    """Move this process to a network namespace with loopback alone. Only root can do that without a user namespace."""
     libc = ctypes.CDLL(None, use_errno=True)
     flags = CLONE_NEWNET if os.geteuid() == 0 else CLONE_NEWNET | CLONE_NEWUSER
     if libc.unshare(flags) != 0:
@@ -33,63 +33,64 @@ def leave_for_an_empty_network() -> None:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", IFF_UP))
 
 
-class Hand(asyncio.Protocol):
-    """One side of a connection: what it receives, the other side sends."""
+class Forwarder(asyncio.Protocol):
+    """One side of a forwarded connection; writes what it receives to the other side."""
 
     def __init__(self, port: int | None = None, other: asyncio.Transport | None = None) -> None:
         self._port = port
         self._other = other
-        self._early: list[bytes] = []
+        self._buffered: list[bytes] = []
         self._opening: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Open the other side, if there is none."""
+        """Open the other side of a connection from outside."""
         if self._port is not None:
             self._opening = asyncio.create_task(self._open(cast("asyncio.Transport", transport), self._port))
 
-    async def _open(self, mine: asyncio.Transport, port: int) -> None:
+    async def _open(self, incoming: asyncio.Transport, port: int) -> None:
+        loop = asyncio.get_running_loop()
         try:
-            other, _ = await asyncio.get_running_loop().create_connection(lambda: Hand(other=mine), "127.0.0.1", port)
+            other, _ = await loop.create_connection(lambda: Forwarder(other=incoming), "127.0.0.1", port)
         except OSError:
-            mine.abort()
+            incoming.abort()
             return
-        other.writelines(self._early)
+        other.writelines(self._buffered)
         self._other = other
 
     def data_received(self, data: bytes) -> None:
-        """Hand on."""
+        """Forward, or buffer until the other side is open."""
         if self._other:
             self._other.write(data)
         else:
-            self._early.append(data)
+            self._buffered.append(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Close both."""
+        """Close the other side too."""
         del exc
         if self._other:
             self._other.close()
 
 
-async def hand_over(door: socket.socket, port: int, command: Sequence[str]) -> int:
-    """Run the engine, and connect whoever knocks to it until it ends."""
+async def run_engine(listening: socket.socket, port: int, command: Sequence[str]) -> int:
+    """Run the engine and forward connections to it; return its exit code."""
     engine = await asyncio.create_subprocess_exec(*command)
-    server = await asyncio.get_running_loop().create_server(lambda: Hand(port), sock=door)
+    server = await asyncio.get_running_loop().create_server(lambda: Forwarder(port), sock=listening)
     code = await engine.wait()
     server.close()
     return code
 
 
 def main() -> None:
-    """Open the port, leave, start."""
+    """Open the port, then run the engine in an empty network."""
     port = int(sys.argv[1])
     command = [*sys.argv[2:], "-port", str(port)]
-    with socket.create_server(("127.0.0.1", port)) as door:
+    with socket.create_server(("127.0.0.1", port)) as listening:
         try:
-            leave_for_an_empty_network()
+            enter_empty_network()
         except (OSError, AttributeError) as failure:
-            print(f"No network of its own ({failure}): it listens on every interface.", file=sys.stderr)  # noqa: T201
+            print(f"No network namespace ({failure}): the engine listens on every interface.", file=sys.stderr)  # noqa: T201
         else:
-            sys.exit(asyncio.run(hand_over(door, port, command)))
+            sys.exit(asyncio.run(run_engine(listening, port, command)))
     os.execvp(command[0], command)
 
 

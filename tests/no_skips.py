@@ -1,4 +1,4 @@
-"""Where CI=true nothing is skipped: a missing engine or browser is a failure there, on other machines a reason."""
+"""With CI=true a skipped test is a failure: there every engine and browser must be installed."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import pytest
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
-EVERYTHING = os.environ.get("CI") == "true"
+CI = os.environ.get("CI") == "true"
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that skips itself, or whose fixture does."""
+    """For a test that skips itself, or whose fixture does."""
     report = yield
-    return _kept(report)
+    return _fail_if_skipped(report)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """A module that skips itself."""
+    """For a module that skips itself."""
     report = yield
-    return _kept(report)
+    return _fail_if_skipped(report)
 
 
-def _kept(report: Report) -> Report:
-    if EVERYTHING and report.outcome == "skipped" and not hasattr(report, "wasxfail"):
+def _fail_if_skipped(report: Report) -> Report:
+    if CI and report.outcome == "skipped" and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
-        report.longrepr = f"Skipped, and where CI=true nothing is: {report.longrepr}"
+        report.longrepr = f"Skipped, which is a failure with CI=true: {report.longrepr}"
     return report

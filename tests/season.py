@@ -1,4 +1,4 @@
-"""A season of pick'em as its editor runs it: events, cards, results, over HTTP."""
+"""Helpers for the tests of pick'em: an editor who runs events, and predictions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def in_hours(hours: float) -> str:
 
 
 class EventEditor:
-    """Somebody who runs events."""
+    """An editor who creates events, records results and scores predictions."""
 
     def __init__(self, client: Client, season: str = "2026") -> None:
         self.client = client.member("editor", Role.EDITOR)
@@ -29,17 +29,17 @@ class EventEditor:
         self.season = season
 
     async def event(self, name: str = "AEW Revolution", *, starts: str | None = None, **more: Any) -> dict[str, Any]:
-        given = {"name": name, "season": self.season, "startsAt": starts or in_hours(24), **more}
-        created: dict[str, Any] = await self.client.ask(CREATE_EVENT, input=given)
+        fields = {"name": name, "season": self.season, "startsAt": starts or in_hours(24), **more}
+        created: dict[str, Any] = await self.client.ask(CREATE_EVENT, input=fields)
         return created["event"]  # type: ignore[no-any-return]
 
     async def match(self, event: str, *names: str, points: int = 10, **more: Any) -> dict[str, Any]:
-        given = {"event": event, "name": "Singles", "points": points, "teams": teams(*(names or ("A", "B"))), **more}
-        added: dict[str, Any] = await self.client.ask(ADD_MATCH, input=given)
+        fields = {"event": event, "name": "Singles", "points": points, "teams": teams(*(names or ("A", "B"))), **more}
+        added: dict[str, Any] = await self.client.ask(ADD_MATCH, input=fields)
         return added["match"]  # type: ignore[no-any-return]
 
     async def card(self, *points: int, starts: str | None = None, name: str = "Show") -> tuple[str, list[str]]:
-        """An event with a match for each of these points; its id and those of the matches."""
+        """Creates an event with a match for each of these points; returns its id and the ids of the matches."""
         event = (await self.event(name, starts=starts))["id"]
         return event, [(await self.match(event, points=worth))["id"] for worth in points]
 
@@ -47,8 +47,8 @@ class EventEditor:
         return (await self.client.ask(LOCK_EVENT, input={"event": event}))["event"]  # type: ignore[no-any-return]
 
     async def result(self, match: str, winner: int | None = None, outcome: str = "WON") -> dict[str, Any]:
-        given = {"match": match, "outcome": outcome, "winner": winner}
-        return (await self.client.ask(RECORD_RESULT, input=given))["match"]  # type: ignore[no-any-return]
+        fields = {"match": match, "outcome": outcome, "winner": winner}
+        return (await self.client.ask(RECORD_RESULT, input=fields))["match"]  # type: ignore[no-any-return]
 
     async def score(self, event: str) -> int:
         return (await self.client.ask(SCORE_EVENT, input={"event": event}))["predictionsScored"]  # type: ignore[no-any-return]
@@ -58,7 +58,7 @@ class EventEditor:
 
 
 async def submit(member: Client, event: str, picks: Sequence[tuple[str, int]]) -> dict[str, Any]:
-    """A member's picks; the accepted prediction."""
+    """Submits a member's picks; returns the accepted prediction."""
     answer = await member.ask(SUBMIT_PREDICTION, input=prediction_input(event, picks))
     assert "prediction" in answer, answer
     return answer["prediction"]  # type: ignore[no-any-return]

@@ -1,7 +1,7 @@
-"""A browser, and a visit to the explorer in it.
+"""Fixtures: a browser, and a page of the service opened in it.
 
-Chromium is the machine's own: RINGSIDE_CHROMIUM, or the first of NAMES on PATH. Without one these tests are skipped;
-where CI is set, they fail.
+The browser is the machine's own Chromium: RINGSIDE_CHROMIUM, or the first of NAMES on PATH. Without one these tests are
+skipped; with CI=true they fail.
 """
 
 import os
@@ -13,12 +13,12 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, ViewportSize, async_playwright, expect
 
-from tests.browser.visit import Visit
+from tests.browser.pages import ExplorerPage
 from tests.service import Service
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
-# Headless, and quiet by itself: every request is the page's own.
+# Headless, and without requests of the browser's own.
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -30,15 +30,15 @@ FLAGS = [
     "--disable-sync",
 ]
 
-# What a laptop does in a moment may take a busy machine longer; nothing here waits longer than it must.
+# Enough for a busy machine; no test waits longer than necessary.
 expect.set_options(timeout=20_000)
 
-DESK: ViewportSize = {"width": 1280, "height": 800}
+VIEWPORT: ViewportSize = {"width": 1280, "height": 800}
 
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """The browser's path."""
+    """The path of the browser."""
     path = os.environ.get("RINGSIDE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         missing = "No browser: install Chromium (`apt install chromium`), or name one in RINGSIDE_CHROMIUM."
@@ -50,7 +50,7 @@ def chromium() -> str:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser(chromium: str) -> AsyncIterator[Browser]:
-    """One browser for all visits."""
+    """One browser for all tests."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         yield browser
@@ -58,17 +58,17 @@ async def browser(chromium: str) -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def visit(browser: Browser, service: Service) -> AsyncIterator[Visit]:
-    """A newcomer's visit: no cookies, nothing remembered."""
-    context = await browser.new_context(viewport=DESK, color_scheme="light", locale="en-GB")
-    visit = Visit(await context.new_page(), service.url)
-    await visit.arrive()
-    yield visit
+async def explorer(browser: Browser, service: Service) -> AsyncIterator[ExplorerPage]:
+    """The explorer, opened without cookies and without history."""
+    context = await browser.new_context(viewport=VIEWPORT, color_scheme="light", locale="en-GB")
+    page = ExplorerPage(await context.new_page(), service.url)
+    await page.open()
+    yield page
     await context.close()
 
 
 @pytest.fixture
-def album() -> Path | None:
-    """The folder in which to keep pictures for the README, when somebody asks for them."""
+def screenshots() -> Path | None:
+    """The folder for the screenshots of the README, if RINGSIDE_SCREENSHOTS names one."""
     folder = os.environ.get("RINGSIDE_SCREENSHOTS")
     return Path(folder) if folder else None

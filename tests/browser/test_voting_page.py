@@ -1,0 +1,131 @@
+"""The voting page in a real browser, on the running service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Locator, expect
+
+from tests.browser.conftest import VIEWPORT
+from tests.browser.pages import RECORD_VIOLATIONS, BrowserPage
+from tests.service import Service
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+class VotingPage(BrowserPage):
+    """The voting page at `/`."""
+
+    async def open(self) -> None:
+        """Waits for a pair and the leaderboard."""
+        await self.page.add_init_script(RECORD_VIOLATIONS)
+        await self.page.goto(f"{self.origin}/")
+        await expect(self.left).to_be_enabled()
+        await expect(self.rows.first).to_be_visible()
+
+    @property
+    def left(self) -> Locator:
+        return self.page.locator("#left")
+
+    @property
+    def right(self) -> Locator:
+        return self.page.locator("#right")
+
+    @property
+    def rows(self) -> Locator:
+        return self.page.locator("#rows tr")
+
+    @property
+    def status(self) -> Locator:
+        return self.page.get_by_role("status")
+
+    @property
+    def seen(self) -> Locator:
+        return self.page.locator("#seen")
+
+    def row_of(self, name: str) -> Locator:
+        return self.rows.filter(has_text=name)
+
+    async def name(self, corner: Locator) -> str:
+        return await corner.locator(".name").inner_text()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def voting_page(browser: Browser, service: Service) -> AsyncIterator[VotingPage]:
+    """The voting page, opened by a new visitor."""
+    context = await browser.new_context(viewport=VIEWPORT, color_scheme="light", locale="en-GB")
+    page = VotingPage(await context.new_page(), service.url)
+    await page.open()
+    yield page
+    await context.close()
+
+
+def first_number(text: str) -> int:
+    """The first number of `43 – 11`."""
+    return int(text.split(maxsplit=1)[0])
+
+
+async def test_a_click_votes_and_updates_the_leaderboard(voting_page: VotingPage, screenshots: Path | None) -> None:
+    """The winner is named, the pair counts as seen, and its row shows one more win without a reload."""
+    name = await voting_page.name(voting_page.left)
+    wins = voting_page.row_of(name).locator("td").nth(2)
+    before = first_number(await wins.inner_text())
+    await voting_page.left.click()
+    await expect(voting_page.status).to_have_text(f"A vote for {name}.")
+    await expect(voting_page.seen).to_have_text("1 of 276 pairs seen")
+    await expect(voting_page.left).to_be_enabled()
+    await expect(wins).to_contain_text(f"{before + 1} –")
+    await expect(voting_page.page.locator("#live")).to_have_class("live on")
+    assert voting_page.errors == []
+    if screenshots is not None:
+        await voting_page.page.wait_for_timeout(2000)
+        await voting_page.page.screenshot(path=screenshots / "voting.png")
+
+
+async def test_arrow_keys_vote(voting_page: VotingPage) -> None:
+    """Right, up and down are a win, a tie and a skip; each is followed by another pair."""
+    right = await voting_page.name(voting_page.right)
+    for number, (key, message) in enumerate(
+        (("Right", f"A vote for {right}."), ("Up", "tie."), ("Down", "Skipped.")), 1
+    ):
+        await voting_page.page.keyboard.press(f"Arrow{key}")
+        await expect(voting_page.status).to_contain_text(message)
+        await expect(voting_page.seen).to_have_text(f"{number} of 276 pairs seen")
+        await expect(voting_page.left).to_be_enabled()
+
+
+async def test_a_reload_shows_the_same_pair(voting_page: VotingPage) -> None:
+    """Until it is voted on."""
+    pair = await voting_page.name(voting_page.left), await voting_page.name(voting_page.right)
+    await voting_page.page.reload()
+    await expect(voting_page.left).to_be_enabled()
+    assert (await voting_page.name(voting_page.left), await voting_page.name(voting_page.right)) == pair
+
+
+async def test_the_page_works_with_a_keyboard_and_a_screen_reader(voting_page: VotingPage) -> None:
+    """Every control has a name and takes the focus; results are announced; the table has headings."""
+    name = await voting_page.name(voting_page.left)
+    await expect(voting_page.page.get_by_role("button", name=f"Vote for {name}")).to_be_enabled()
+    await expect(voting_page.page.get_by_role("button", name="Skip")).to_be_enabled()
+    await voting_page.left.focus()
+    await voting_page.page.keyboard.press("Enter")
+    await expect(voting_page.status).to_have_text(f"A vote for {name}.")
+    await expect(voting_page.left).to_be_focused()
+    assert await voting_page.page.get_by_role("columnheader").count() == 5
+    assert await voting_page.page.locator("html").get_attribute("lang") == "en"
+
+
+async def test_the_content_security_policy_blocks_nothing_of_the_page(voting_page: VotingPage) -> None:
+    """It loads files of its own origin only and has no inline scripts; voting and the event stream work."""
+    await voting_page.right.click()
+    await expect(voting_page.status).to_contain_text("A vote for")
+    response = await voting_page.page.request.get(f"{voting_page.origin}/")
+    policy = response.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert [url for url in voting_page.requests if not url.startswith((f"{voting_page.origin}/", "data:"))] == []
+    assert await voting_page.violations() == []
+    assert voting_page.errors == []
