@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from datastore.comments import COMMENT, Comment, CommentChange, CommentPage, page, page_request, rewrite
+from datastore.comments import COMMENT, Comment, CommentChange, CommentPage, change_comment, page_request, read_page
 from datastore.comments.planner import RATINGS, CommentCounts, Filter
 from datastore.dynamo import Table, Window, metered, open_table
 from datastore.dynamo.declaration import create
@@ -54,10 +54,10 @@ async def loaded(table: Table, comments: Iterator[Comment]) -> CommentCounts:
     return CommentCounts({"en": tuple(counts)}, {"en": size})
 
 
-async def walked(table: Table, wanted: Filter, census: CommentCounts, pages: int, size: int = 20) -> list[CommentPage]:
+async def walked(table: Table, wanted: Filter, counts: CommentCounts, pages: int, size: int = 20) -> list[CommentPage]:
     found, cursor = [], None
     for _ in range(pages):
-        one = await page(table, wanted, census, page_request(wanted, Window(size, SEAL, cursor=cursor)))
+        one = await read_page(table, wanted, counts, page_request(wanted, Window(size, SEAL, cursor=cursor)))
         found.append(one)
         if not one.has_next_page:
             break
@@ -65,12 +65,12 @@ async def walked(table: Table, wanted: Filter, census: CommentCounts, pages: int
     return found
 
 
-async def units(table: Table, product: str, census: CommentCounts, pages: int = 8) -> tuple[float, float, float]:
+async def units(table: Table, product: str, counts: CommentCounts, pages: int = 8) -> tuple[float, float, float]:
     """Return the mean read units, rounds and queries of a page of 20, over all 31 sets of ratings."""
     costs, rounds, queries = [], [], []
     for ratings in SETS:
         with metered() as spent:
-            found = await walked(table, Filter.of(product, None, ratings), census, pages)
+            found = await walked(table, Filter.of(product, None, ratings), counts, pages)
         costs.append(spent.read_units / len(found))
         rounds += [one.report.rounds for one in found]
         queries += [one.report.queries for one in found]
@@ -88,9 +88,9 @@ async def naive(table: Table, product: str) -> float:
     return statistics.mean(costs)
 
 
-async def timed(table: Table, wanted: Filter, census: CommentCounts, cursor: str | None) -> float:
+async def timed(table: Table, wanted: Filter, counts: CommentCounts, cursor: str | None) -> float:
     began = time.perf_counter()
-    await page(table, wanted, census, page_request(wanted, Window(20, SEAL, cursor=cursor)))
+    await read_page(table, wanted, counts, page_request(wanted, Window(20, SEAL, cursor=cursor)))
     return time.perf_counter() - began
 
 
@@ -113,8 +113,8 @@ async def measured(table: Table, number: int) -> None:
     print("|---|---|---|---|---|")
     for name, body, whole in (("300 B, keys included", None, 300), ("300 B of text", 300, None), ("3 KB", None, 3072)):
         product = f"of {name}"
-        census = await loaded(table, drawn(product, 4_000, body, whole))
-        cost, rounds, queries = await units(table, product, census)
+        counts = await loaded(table, drawn(product, 4_000, body, whole))
+        cost, rounds, queries = await units(table, product, counts)
         print(f"| {name} | {cost:.2f} | {rounds:.3f} | {queries:.2f} | {await naive(table, product):.2f} |")
 
     small = await loaded(table, drawn("small", 1_000, 300))
@@ -135,11 +135,11 @@ async def measured(table: Table, number: int) -> None:
     await written(table)
 
 
-async def reached(table: Table, wanted: Filter, census: CommentCounts, depth: int) -> str:
+async def reached(table: Table, wanted: Filter, counts: CommentCounts, depth: int) -> str:
     """Return the cursor after this many comments."""
     cursor, gone = None, 0
     while gone < depth:
-        found = await page(table, wanted, census, page_request(wanted, Window(100, SEAL, cursor=cursor)))
+        found = await read_page(table, wanted, counts, page_request(wanted, Window(100, SEAL, cursor=cursor)))
         gone += len(found.nodes)
         cursor = found.edges[-1].cursor
         if not found.has_next_page:
@@ -154,7 +154,7 @@ async def written(table: Table) -> None:
         await table.write(COMMENT.put(one))
     once = Once("user-1", None, "", datetime.now(UTC))
     with metered() as whole:
-        await rewrite(table, once, other, CommentChange(None, other))
+        await change_comment(table, once, other, CommentChange(None, other))
     print(f"\nWrite units: the comment with its index entries {alone.write_units:.0f}, "
           f"posted in a transaction with its counts {whole.write_units:.0f}.")  # fmt: skip
 

@@ -29,7 +29,7 @@ import httpx
 import psutil
 
 from bench.comments_pages import drawn
-from datastore.comments import CommentChange, rewrite
+from datastore.comments import CommentChange, change_comment
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.receipts import Once
@@ -78,7 +78,7 @@ async def plant(table: Table) -> None:
     for start in range(0, COMMENTS, 20):
         await asyncio.gather(
             *(
-                rewrite(table, Once(one.author, None, "", utc_now()), one, CommentChange(None, one))
+                change_comment(table, Once(one.author, None, "", utc_now()), one, CommentChange(None, one))
                 for one in comments[start : start + 20]
             )
         )

@@ -7,7 +7,7 @@ from datetime import datetime
 import strawberry
 
 from datastore import comments as comments_store
-from datastore.comments.counts import Leader
+from datastore.comments import Leader
 from resolvers.comments import arrivals, counts, leaders, moderation, pages, writing
 from schema.connections import connection
 from schema.fields import described, field

@@ -1,28 +1,30 @@
-"""Reads for `ringside audit`: every record about comments, and what the indexes list."""
+"""Reads for `ringside audit`: every record of comments, and what the indexes list."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from datastore.comments import COMMENT, HELD, Comment, Status
 from datastore.comments.counts import LEADER, TALLY, Leader, Tally
-from datastore.comments.transfer import INTENT, Intent
+from datastore.comments.records import COMMENT, HELD, Comment, Status
+from datastore.comments.transfer import IMPORT_BATCH, ImportBatch
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.dynamo.entity import Partition
 
 
-def all_records(table: Table) -> AsyncIterator[Comment | Tally | Leader | Intent]:
-    return table.scan(COMMENT, HELD, TALLY, LEADER, INTENT)
+def all_records(table: Table) -> AsyncIterator[Comment | Tally | Leader | ImportBatch]:
+    return table.scan(COMMENT, HELD, TALLY, LEADER, IMPORT_BATCH)
 
 
 async def listed_comments(table: Table, product: str, *, language: str | None = None, rating: int | None = None) -> int:
     """How many comments the index of a language, a rating or both lists."""
-    given = {"product": product, "language": language, "rating": rating}
+    key_values = {"product": product, "language": language, "rating": rating}
     index = "gsi2" if language is None else "gsi1" if rating is None else "gsi3"
-    return await _count(table, COMMENT.on(index, **{name: value for name, value in given.items() if value is not None}))
+    return await _count(
+        table, COMMENT.on(index, **{name: value for name, value in key_values.items() if value is not None})
+    )
 
 
 async def listed_held(table: Table, status: Status) -> int:

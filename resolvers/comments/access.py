@@ -27,7 +27,7 @@ async def load_comment(ctx: Context, key: str, *, held: bool = True) -> Comment 
     product, _, ulid = key.rpartition("#")
     if not is_ulid(ulid) or not product or "#" in product:
         return None
-    return await comments_store.comment(ctx.table, product, ulid, held=held)
+    return await comments_store.read_comment(ctx.table, product, ulid, held=held)
 
 
 async def load_visible_comment(ctx: Context, key: str) -> Comment:

@@ -23,7 +23,7 @@ async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None =
     table = ctx.services.table
 
     async def read_arrivals(past: str, up_to: str) -> tuple[list[Arrival[Comment]], str]:
-        comments, reached = await comments_store.arrivals(table, product, past, up_to)
+        comments, reached = await comments_store.read_arrivals(table, product, past, up_to)
         return [Arrival(position, comment) for position, comment in comments], reached
 
     topic = ctx.services.live.arrivals(("comments", product), read_arrivals, start, ctx.services.clock)

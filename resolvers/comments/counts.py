@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from datastore import comments as comments_store
 from datastore.comments import CommentChange, CommentPage
-from datastore.comments import counts as counts_store
-from datastore.comments.planner import NO_CENSUS, RATINGS, CommentCounts, Filter
+from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts, Filter
 from resolvers.comments.rules import parse_filter
 from resolvers.context import AnyId, Context, Services
 from resolvers.loading.loader import Loader, read_each
@@ -92,10 +92,10 @@ class CountsCache:
         self._exact = services.loaders.add("comment_counts_now", exact)
 
     async def _read_recent(self, products: Sequence[str]) -> Mapping[str, CommentCounts | Exception]:
-        return await read_each(products, partial(counts_store.census, self._services.table, consistent=False))
+        return await read_each(products, partial(comments_store.read_counts, self._services.table, consistent=False))
 
     async def _read_exact(self, products: Sequence[str]) -> Mapping[str, CommentCounts | Exception]:
-        answers = await read_each(products, partial(counts_store.census, self._services.table))
+        answers = await read_each(products, partial(comments_store.read_counts, self._services.table))
         for product, exact in answers.items():
             if not isinstance(exact, Exception):
                 self._recent.put(product, exact)
@@ -104,12 +104,12 @@ class CountsCache:
     async def recent(self, comment_filter: Filter) -> CommentCounts:
         """Counts that are good enough for planning; none for a filter that leaves nothing to plan."""
         if comment_filter.languages is None and comment_filter.ratings is None:
-            return NO_CENSUS
-        return await self._recent.load(comment_filter.product) or NO_CENSUS
+            return NO_COUNTS
+        return await self._recent.load(comment_filter.product) or NO_COUNTS
 
     async def exact(self, product: str) -> CommentCounts:
         """The current counts."""
-        return await self._exact.load(product) or NO_CENSUS
+        return await self._exact.load(product) or NO_COUNTS
 
     def comment_changed(self, change: CommentChange) -> None:
         """Forget the counts of a product that has few comments, after a change that this process made."""

@@ -7,9 +7,8 @@ from functools import partial
 
 import structlog
 
-from datastore.comments import Comment, CommentChange
-from datastore.comments import counts as counts_store
-from datastore.comments.counts import Leader
+from datastore import comments as comments_store
+from datastore.comments import Comment, CommentChange, Leader
 from datastore.comments.planner import RATINGS
 from datastore.dynamo import DynamoError, Page, SingleFlight, Window, shared_context, within_deadline
 from resolvers.comments.counts import CountsCache, Statistics
@@ -22,9 +21,9 @@ _log = structlog.get_logger("ringside.comments")
 
 async def top_products(ctx: Context, /, *, window: Window) -> Page[Leader]:
     """Best first, at most two seconds old. A cursor of another list is refused before anything is settled."""
-    request = counts_store.leaders_request(window)
+    request = comments_store.leaders_request(window)
     await ctx.services.get(LeaderSettler).settle_all()
-    return await counts_store.leaders(ctx.table, request)
+    return await comments_store.read_leaders_page(ctx.table, request)
 
 
 async def leader_statistics(ctx: Context, leader: Leader, /) -> Statistics:
@@ -60,7 +59,7 @@ class LeaderSettler:
 
     async def _settle(self, product: str) -> None:
         try:
-            await counts_store.settle(self._services.table, product)
+            await comments_store.settle_product(self._services.table, product)
         except DynamoError as error:
             # Its counts stay marked in the table, so the next write or sweep settles it.
             _log.warning("a product could not be settled", product=product, reason=str(error))
@@ -75,7 +74,7 @@ class LeaderSettler:
     async def _sweep(self) -> None:
         """Settle every marked product. One that cannot be settled keeps its mark and does not stop the others."""
         self._swept_at = asyncio.get_running_loop().time()
-        unsettled = await counts_store.unsettled(self._services.table)
+        unsettled = await comments_store.read_unsettled_products(self._services.table)
         for product in unsettled[MOST_SETTLED_AT_ONCE:]:
             self.settle_soon(product)
         await asyncio.gather(*map(self._settle, unsettled[:MOST_SETTLED_AT_ONCE]))
@@ -86,7 +85,7 @@ class LeaderSettler:
         await self._settling.close()
         for product in self._to_settle:
             try:
-                await counts_store.settle(self._services.table, product)
+                await comments_store.settle_product(self._services.table, product)
             except DynamoError:
                 return
 

@@ -21,7 +21,7 @@ from resolvers.viewer import Role
 async def moderation_queue(ctx: Context, /, *, window: Window, status: Status = Status.PENDING) -> Page[Comment]:
     """Comments that need a decision, oldest first."""
     ctx.with_role(Role.MODERATOR)
-    return await comments_store.queue(ctx.table, status, window)
+    return await comments_store.read_queue(ctx.table, status, window)
 
 
 def note(ctx: Context, comment: Comment, /) -> str | None:
@@ -41,7 +41,7 @@ def reports_loader(services: Services) -> Loader[tuple[str, str], Reports]:
     """Reports by product and comment, read in one batch for a page."""
 
     async def read(keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:
-        return await comments_store.reports(services.table, keys)
+        return await comments_store.read_reports(services.table, keys)
 
     loader: Loader[tuple[str, str], Reports] = Loader(read, fresh=True)
     return services.loaders.add("reports", loader)
@@ -58,10 +58,10 @@ async def report_comment(ctx: Context, /, *, comment: CommentId, reason: str) ->
     for _ in range(ATTEMPTS):
         reported = await load_visible_comment(ctx, comment)
         if reported.held is not None:  # it needs a moderator's decision already
-            await comments_store.remember(ctx.table, ctx.once, reported)
+            await comments_store.store_receipt(ctx.table, ctx.once, reported)
             return reported
         try:
-            await comments_store.report(ctx.table, ctx.once, reported, member.id, reason)
+            await comments_store.report_comment(ctx.table, ctx.once, reported, member.id, reason)
         except VersionConflict:
             continue
         return reported

@@ -39,10 +39,10 @@ async def comments_page(
     request = comments_store.page_request(comment_filter, window)
     counts = await ctx.services.get(CountsCache).recent(comment_filter)
     if not ctx.explain:
-        return await comments_store.page(ctx.table, comment_filter, counts, request)
+        return await comments_store.read_page(ctx.table, comment_filter, counts, request)
     began = time.perf_counter()
     with metered() as spent:
-        page = await comments_store.page(ctx.table, comment_filter, counts, request)
+        page = await comments_store.read_page(ctx.table, comment_filter, counts, request)
     milliseconds = round((time.perf_counter() - began) * 1000, 2)
     explanation = _explanation(comment_filter, page.report, units=spent.read_units, milliseconds=milliseconds)
     ctx.notes.setdefault("plan", []).append(explanation)
@@ -55,7 +55,7 @@ def _explanation(comment_filter: Filter, report: ReadReport, *, units: float, mi
         "languages": comment_filter.languages,
         "ratings": comment_filter.ratings,
         "considered": [
-            {"path": plan.path, "queries": len(plan.readings), "cost": round(plan.cost, 2), "exact": plan.exact}
+            {"path": plan.path, "queries": len(plan.reads), "cost": round(plan.cost, 2), "exact": plan.exact}
             for plan in report.considered
         ],
         "chosen": report.chosen.path,

@@ -84,7 +84,7 @@ async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
     for _ in range(ATTEMPTS):
         old = await load_comment(ctx, comment)
         if old is None or not may_see(member, old):
-            await comments_store.remember(ctx.table, ctx.once, deleted_id)
+            await comments_store.store_receipt(ctx.table, ctx.once, deleted_id)
             return deleted_id
         if not may_change(member, old):
             raise NotAllowed("Only its author or a moderator may delete a comment.", path=("input", "comment"))
@@ -104,7 +104,7 @@ async def change_comment(
         old = await load_visible_comment(ctx, key)
         new = change(old)
         if new is old:
-            await comments_store.remember(ctx.table, ctx.once, old)
+            await comments_store.store_receipt(ctx.table, ctx.once, old)
             return old
         try:
             await _store_change(ctx, new, CommentChange(old, new, settled))
@@ -119,7 +119,7 @@ def revised(comment: Comment, **changes: Any) -> Comment:
 
 
 async def _store_change(ctx: Context, answer: Any, change: CommentChange) -> None:
-    await comments_store.rewrite(ctx.table, ctx.once, answer, change)
+    await comments_store.change_comment(ctx.table, ctx.once, answer, change)
     ctx.services.get(CountsCache).comment_changed(change)
     ctx.services.get(LeaderSettler).comment_changed(change)
 

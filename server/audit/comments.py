@@ -7,11 +7,10 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from datastore.comments import Comment, Status
+from datastore.comments import Comment, Leader, Status, Tally
 from datastore.comments.auditing import all_records, listed_comments, listed_held
-from datastore.comments.counts import Leader, Tally
 from datastore.comments.planner import RATINGS
-from datastore.comments.transfer import Intent
+from datastore.comments.transfer import ImportBatch
 from resolvers.context import Services
 
 Counts: TypeAlias = Counter[tuple[str, str]]
@@ -44,7 +43,7 @@ class _Records:
     held: Counter[Status] = field(default_factory=Counter)
     uncounted: int = 0
 
-    def add(self, record: Comment | Tally | Leader | Intent) -> None:
+    def add(self, record: Comment | Tally | Leader | ImportBatch) -> None:
         match record:
             case Comment(held=None):
                 self.recount[record.product][record.language, f"r{record.rating}"] += 1
@@ -58,7 +57,7 @@ class _Records:
                     self.unsettled.add(record.product)
             case Leader():
                 self.leading[record.product] = record.five_stars
-            case Intent(counted=False):
+            case ImportBatch(counted=False):
                 self.uncounted += len(record.new)
 
     def count_breaches(self, product: str) -> Iterator[str]:

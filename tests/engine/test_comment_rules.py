@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from datastore.comments import COMMENT
-from datastore.comments import comment as comment_of
+from datastore.comments import COMMENT, read_comment
 from datastore.dynamo import Rejected, Table
 from resolvers.comments.arrivals import comment_posted
 from resolvers.comments.counts import CountsCache
@@ -254,7 +253,7 @@ async def test_a_late_commit_arrives_late(one_client: Client) -> None:
     late = one_client.services.ids.next(one_client.services.clock())
     posted = await post(ada, body="prompt")
     await waiting
-    found = await comment_of(one_client.services.table, "42", _ulid_of(posted))
+    found = await read_comment(one_client.services.table, "42", _ulid_of(posted))
     assert found is not None
     await one_client.services.table.write(COMMENT.put(replace(found, ulid=late, body="late")))
     assert [body for _, body in await taken(stream, 1)] == ["late"]

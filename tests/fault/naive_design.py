@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from random import Random
 
 from datastore.comments import COMMENT, Comment
-from datastore.comments.counts import counted
+from datastore.comments.counts import change_updates
 from datastore.dynamo import DynamoError, Table, open_table
 from datastore.ids import Ids
 from datastore.voting import VOTE, PairVerdict, Vote
@@ -69,7 +69,7 @@ class NaiveMember:
         product, rating = self.random.choice(PRODUCTS), self.random.randint(1, 5)
         comment = Comment(product, self.ids.next(utc_now()), "en", rating, "Well made.", self.name)
         await self.table.write(COMMENT.put(comment))
-        for update in counted(None, comment):
+        for update in change_updates(None, comment):
             await self.table.write(update)
         expected = ExpectedComment(product, node_id("User", self.name), "en", rating, "Well made.")
         self.ledger.comments[node_id("Comment", comment.node_key)] = expected

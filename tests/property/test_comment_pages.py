@@ -14,7 +14,7 @@ from uuid import uuid4
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from datastore.comments import COMMENT, Comment, page, page_request
+from datastore.comments import COMMENT, Comment, page_request, read_page
 from datastore.comments.planner import RATINGS, CommentCounts, Filter
 from datastore.dynamo import Table, Window
 from datastore.ids import Ids
@@ -70,7 +70,7 @@ class Shop:
                 self.model[old.ulid] = moved
                 await self.table.write(COMMENT.put(moved))
 
-    def census(self) -> CommentCounts:
+    def counts(self) -> CommentCounts:
         """Counts as they are, none at all, or some that nobody ever counted."""
         kind = self.random.randrange(3)
         if kind == 0:
@@ -89,7 +89,7 @@ class Shop:
     def expected(self, wanted: Filter, window: Window, after: str | None) -> tuple[list[Comment], bool]:
         """The page, and whether something lies beyond it, from the sorted whole."""
         listed = sorted(
-            (one for one in self.model.values() if wanted.takes(one.language, one.rating)),
+            (one for one in self.model.values() if wanted.matches(one.language, one.rating)),
             key=lambda one: one.ulid,
             reverse=window.forward,
         )
@@ -118,11 +118,11 @@ async def test_every_page_is_what_the_sorted_whole_says(
     pages = 0
     while pages < PAGES_EACH:
         wanted, forward, cursor, after = shop.filter(), random.random() < 0.7, None, None
-        stayed, shown = {one.ulid for one in shop.model.values() if wanted.takes(one.language, one.rating)}, []
+        stayed, shown = {one.ulid for one in shop.model.values() if wanted.matches(one.language, one.rating)}, []
         while pages < PAGES_EACH:
             window = Window(random.choice((page_size, random.randint(1, 100))), SEAL, forward=forward, cursor=cursor)
             nodes, more = shop.expected(wanted, window, after)
-            found = await page(one_table, wanted, shop.census(), page_request(wanted, window))
+            found = await read_page(one_table, wanted, shop.counts(), page_request(wanted, window))
             pages += 1
             assert list(found.nodes) == nodes
             assert (found.has_next_page if forward else found.has_previous_page) is more
@@ -136,5 +136,5 @@ async def test_every_page_is_what_the_sorted_whole_says(
             edge = found.edges[-1 if forward else 0]
             cursor, after = edge.cursor, edge.position
             await shop.churn()
-            stayed &= {one.ulid for one in shop.model.values() if wanted.takes(one.language, one.rating)}
+            stayed &= {one.ulid for one in shop.model.values() if wanted.matches(one.language, one.rating)}
         await shop.churn()

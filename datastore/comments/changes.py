@@ -1,0 +1,82 @@
+"""Changing comments: each change moves the counts with the comment, in one transaction.
+
+So the statistics always equal a recount of the published comments, whatever was retried or killed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from datastore.comments.counts import change_updates
+from datastore.comments.records import LATE_ARRIVAL, REPORTS, Comment, LateArrival, VersionConflict, entity_for
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent, present, where
+
+if TYPE_CHECKING:
+    from datastore.dynamo import Table
+    from datastore.dynamo.conditions import Condition
+    from datastore.dynamo.writes import Write
+    from datastore.receipts import Once
+
+
+@dataclass(frozen=True, slots=True)
+class CommentChange:
+    """One comment before and after a change; None if it does not exist.
+
+    `settled` deletes the reports of it. A held comment that is published gets a late arrival at its `arrived`.
+    """
+
+    old: Comment | None
+    new: Comment | None
+    settled: bool = False
+
+    def writes(self) -> list[Write]:
+        """The comment's own writes come first: `was_applied` relies on their positions."""
+        writes: list[Write] = [*_comment_writes(self.old, self.new), *change_updates(self.old, self.new)]
+        comment = self.new or self.old
+        if comment is not None and (self.settled or self.new is None):
+            writes.append(REPORTS.delete(REPORTS.at(product=comment.product, ulid=comment.ulid)))
+        if self.new is not None and self.new.arrived and (self.old is None or self.new.arrived != self.old.arrived):
+            writes.append(LATE_ARRIVAL.put(LateArrival(self.new.product, self.new.arrived, self.new.ulid)))
+        return writes
+
+    def was_applied(self, failed: ConditionFailed) -> bool:
+        """Whether the items that the conditions failed on are what the change itself leaves."""
+        if self.new is None:
+            return failed.failures.get(0, ...) is None
+        if self.old is None:
+            return True  # the id is new, so only this change can have created the item
+        item = failed.failures.get(0 if entity_for(self.old) is entity_for(self.new) else 1)
+        return item is not None and entity_for(self.new).read(item) == self.new
+
+
+async def change_comment(table: Table, once: Once, answer: Any, change: CommentChange) -> None:
+    """Write the comment, its counts and the receipt, all or none.
+
+    VersionConflict if the comment is no longer `old`, unless an earlier attempt without an answer applied the change.
+    """
+    try:
+        await once.transact(table, answer, *change.writes())
+    except ConditionFailed as failed:
+        if not (failed.doubtful and change.was_applied(failed)):
+            raise VersionConflict from None
+
+
+def _comment_writes(old: Comment | None, new: Comment | None) -> Iterator[Write]:
+    if old is not None and (new is None or entity_for(old) is not entity_for(new)):
+        yield entity_for(old).delete(entity_for(old).place_of(old), when=_unchanged(old))
+    if new is not None:
+        in_place = old is not None and entity_for(old) is entity_for(new)
+        yield entity_for(new).put(new, when=_unchanged(old) if in_place and old is not None else absent())
+
+
+def _unchanged(old: Comment) -> Condition:
+    return present() & where(revision=old.revision)
+
+
+async def store_receipt(table: Table, once: Once, answer: Any) -> None:
+    """Store the receipt of a request that had nothing to change."""
+    if once.key is not None:
+        await once.transact(table, answer)

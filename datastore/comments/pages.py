@@ -1,0 +1,106 @@
+"""Reading comments: one, or a page of those that a filter matches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from datastore.comments.planner import Plan, plans
+from datastore.comments.records import COMMENT, HELD, Comment
+from datastore.dynamo import Page
+from datastore.dynamo.merge import merge
+
+if TYPE_CHECKING:
+    from datastore.comments.planner import CommentCounts, Filter, PartitionRead
+    from datastore.dynamo import PageRequest, Table, Window
+    from datastore.dynamo.entity import Partition
+    from datastore.dynamo.merge import Merged
+
+ULID_LENGTH = 26
+
+
+async def read_comment(table: Table, product: str, ulid: str, *, held: bool = True) -> Comment | None:
+    """One comment, by consistent reads; a held one only if `held` is set."""
+    for _ in range(2):  # between the two reads a moderator may have moved it
+        comment = await table.get(COMMENT.at(product=product, ulid=ulid), consistent=True)
+        if comment is None and held:
+            comment = await table.get(HELD.at(product=product, ulid=ulid), consistent=True)
+        if comment is not None or not held:
+            return comment
+    return None
+
+
+@dataclass(slots=True)
+class ReadReport:
+    """How a page was read."""
+
+    considered: Sequence[Plan]
+    chosen: Plan
+    rounds: int = 0
+    queries: int = 0
+    read: int = 0
+
+    def add(self, merged: Merged[Comment]) -> None:
+        self.rounds += merged.rounds
+        self.queries += merged.queries
+        self.read += merged.read
+
+
+@dataclass(frozen=True, slots=True)
+class CommentPage(Page[Comment]):
+    """A page with its filter, by which its total is counted, and with the report of how it was read."""
+
+    filter: Filter = field(kw_only=True)
+    report: ReadReport = field(kw_only=True, compare=False)
+
+
+def page_request(wanted: Filter, window: Window) -> PageRequest:
+    return window.open(wanted.scope)
+
+
+async def read_page(table: Table, wanted: Filter, counts: CommentCounts, request: PageRequest) -> CommentPage:
+    """The comments that a filter matches, newest first."""
+    considered = plans(wanted, counts, request.wanted)
+    plan, position = considered[0], request.position
+    report = ReadReport(considered, plan)
+    comments: list[tuple[str, Comment]] = []
+    while True:
+        merged = await merge(
+            table,
+            [_partition(wanted, plan, read, position, forward=request.forward) for read in plan.reads],
+            [read.limit for read in plan.reads],
+            request.wanted - len(comments),
+            combine=lambda seen: next(
+                (one for one in reversed(seen) if wanted.matches(one.language, one.rating)), None
+            ),
+            most_rounds=None if plan.exact else 1,
+        )
+        report.add(merged)
+        comments += [(comment.ulid, comment) for _, comment in merged.items]
+        if len(comments) >= request.wanted or merged.frontier is None:
+            return CommentPage.cut(comments, request, filter=wanted, report=report)
+        position = merged.frontier[-ULID_LENGTH:]
+        plan = _continuation(wanted, counts, request.wanted - len(comments), report.rounds)
+
+
+def _continuation(wanted: Filter, counts: CommentCounts, missing: int, rounds: int) -> Plan:
+    """The plan after a filtering plan fell short: the exact one, or the cheapest with twice as much in each round."""
+    possible = plans(wanted, counts, missing)
+    exact = next((plan for plan in possible if plan.exact), None)
+    return exact or possible[0].widened(2**rounds)
+
+
+def _partition(
+    wanted: Filter, plan: Plan, read: PartitionRead, position: str | None, *, forward: bool
+) -> Partition[Comment]:
+    key_values: dict[str, Any] = {"product": wanted.product}
+    if read.language is not None:
+        key_values["language"] = read.language
+    if read.rating is not None:
+        key_values["rating"] = read.rating
+    partition: Partition[Comment] = COMMENT.on(read.index, **key_values)
+    partition = replace(partition, only=plan.residual, descending=forward)
+    if position is None:
+        return partition
+    return partition.past(position if read.index else f"COMMENT#{position}")
