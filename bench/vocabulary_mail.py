@@ -25,7 +25,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench import bulk
-from datastore import vocabulary
+from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import metered, open_table
 from datastore.dynamo.writes import Put
 from datastore.people import PROFILE, Profile
@@ -87,7 +87,7 @@ async def read(url: str) -> None:
     async with open_table("bench", url=url) as table:
         before, began, users, subscriptions = peak(), time.perf_counter(), Counter(), 0
         with metered() as spent:
-            async for reader in vocabulary.readers(table):
+            async for reader in vocabulary_store.all_subscribers(table):
                 users[reader.user] += 1
                 subscriptions += len(reader.subscriptions)
                 assert reader.profile is not None

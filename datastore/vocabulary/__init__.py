@@ -1,25 +1,25 @@
-"""Word lists, a word a day, and what members make of them.
+"""Word lists, daily words, subscriptions, and members' quizzes and sentences.
 
 | wanted                                  | read or write                                           | requests        |
 |-----------------------------------------|---------------------------------------------------------|-----------------|
-| one list; the lists behind a page       | GetItem LIST#<id>; BatchGetItem                         | 1; 1 a hundred  |
-| public lists, and one's own, by name    | gsi1 LISTS#PUBLIC and LISTS#OF-<user>, merged           | 2 a page, mostly |
+| one list; the lists of a page           | GetItem LIST#<id>; BatchGetItem                         | 1; 1 a hundred  |
+| public and a member's own lists, by name| gsi1 LISTS#PUBLIC and LISTS#OF-<user>, merged           | 2 a page, mostly |
 | a list's words                          | LIST#<id>, WORD#                                        | 1 a page        |
-| new list                                | transaction: list, the owner's count of private ones    | 1               |
-| new words                               | words and the list's count in one; more than 90:   | 1; 2 and 1 a 90 |
-|                                         | behind a claim                                          |                 |
+| a new list                              | transaction: list, the owner's count of private ones    | 1               |
+| new words                               | transaction: words, the list's count; above 90 words:   | 1; 2 and 1 a 90 |
+|                                         | a claim, transactions of words, the count               |                 |
 | the daily word of a list and date       | GetItem LIST#<id> DAILY#<date>                          | 1               |
-| the same, drawn                         | BatchGetItem, GetItem, transaction: day, walk           | 3, once a day   |
+| the same, drawn                         | BatchGetItem, GetItem, transaction: day, order          | 3, once a day   |
 | all daily words of a date               | gsi1 DAILY#<date>#PUBLIC and #OF-<user>                 | 2               |
-| past daily words of a list              | LIST#<id>, DAILY# newest first                          | 1 a page        |
-| subscribe, unsubscribe                  | BatchGetItem, transaction: it, the other character set, | 2               |
+| a list's past daily words               | LIST#<id>, DAILY# newest first                          | 1 a page        |
+| subscribe, unsubscribe                  | BatchGetItem, transaction: both character sets,         | 2               |
 |                                         | the list's count                                        |                 |
-| a list's subscribers                    | LIST#<id>, SUBSCRIBERS#, 16 parts                       | 1               |
+| the number of a list's subscribers      | LIST#<id>, SUBSCRIBERS#, 16 shards                      | 1               |
 | all members with active subscriptions   | gsi1 USERS#<shard>, 16 shards, to the end               | 1 a page        |
 | a profile screen                        | USER#<id>, DAY#<since> to SUBSCRIPTION#                 | 1               |
 | a quiz result, a sentence               | BatchGetItem (zone, days), transaction: it, days        | 2               |
 | an amended sentence                     | GetItem, UpdateItem                                     | 2               |
-| a day's leaderboard                     | gsi1 DAY#<date>#<shard>, 16 shards, kept in the process | 16 every 2 s    |
+| a day's leaderboard                     | gsi1 DAY#<date>#<shard>, 16 shards, cached              | 16 every 2 s    |
 | a member's mail of a date               | Put (claim), Update (sent)                              | 2               |
 """
 
@@ -27,34 +27,34 @@ from datastore.vocabulary.daily import (
     DAILY,
     DailyWord,
     ListBroken,
-    days_like,
-    draw,
-    import_day,
-    imported_day,
-    on_date,
-    review,
-    stored,
+    daily_words_of_date,
+    draw_daily_word,
+    import_daily_word,
+    imported_daily_word,
+    read_daily_word,
+    read_past_daily_words,
+    read_same_daily_words,
 )
 from datastore.vocabulary.learning import (
-    DAYS,
+    ACTIVE_DAYS,
     QUIZ,
     SENTENCE,
-    Days,
+    ActiveDays,
+    DateRange,
+    ProfileScreen,
     QuizResult,
-    Screen,
     Sentence,
-    Span,
-    amend,
-    days_of,
-    profile_and_days,
-    quiz_page,
+    amend_sentence,
     quiz_request,
-    quiz_result,
-    read_day,
-    record,
-    screen,
-    sentence,
-    sentence_page,
+    read_active_days,
+    read_profile_and_days,
+    read_profile_screen,
+    read_quiz_page,
+    read_quiz_result,
+    read_results_of_day,
+    read_sentence,
+    read_sentence_page,
+    record_result,
     sentence_request,
 )
 from datastore.vocabulary.lists import (
@@ -65,45 +65,57 @@ from datastore.vocabulary.lists import (
     QUOTA,
     WORD,
     AddedWords,
-    Batch,
     TooManyLists,
     TooManyWords,
     Word,
+    WordBatch,
     WordList,
     add_words,
-    added_words,
+    all_words,
     create_list,
     lists_by_name,
-    lists_page,
     owner_scope,
-    word,
-    word_list,
-    word_lists,
-    word_page,
-    words,
-    words_at,
+    read_added_words,
+    read_list,
+    read_lists,
+    read_lists_page,
+    read_word,
+    read_words,
+    read_words_page,
 )
-from datastore.vocabulary.mail import MAIL, Mail, begin_mailing, claim_mail, mails, mark_sent, release_claim
+from datastore.vocabulary.mail import (
+    MAIL,
+    Mail,
+    begin_mailing,
+    claim_mail,
+    mark_sent,
+    read_mails,
+    release_claim,
+)
 from datastore.vocabulary.subscriptions import (
-    SUBSCRIBERS,
+    SUBSCRIBER_COUNT,
     SUBSCRIPTION,
     CharacterSet,
-    Reader,
-    Subscribers,
+    Subscriber,
+    SubscriberCount,
     Subscription,
+    all_subscribers,
     import_subscription,
-    readers,
+    read_same_subscriptions,
+    read_subscriber_count,
+    read_subscriptions,
     subscribe,
-    subscriber_count,
-    subscriptions,
-    subscriptions_like,
     unsubscribe,
 )
-from datastore.vocabulary.word_order import DrawnWord, WordOrder, next_word
+from datastore.vocabulary.word_order import (
+    DrawnWord,
+    WordOrder,
+    next_word,
+)
 
 __all__ = [
+    "ACTIVE_DAYS",
     "DAILY",
-    "DAYS",
     "LIST",
     "LONGEST_LIST",
     "MAIL",
@@ -112,71 +124,71 @@ __all__ = [
     "QUIZ",
     "QUOTA",
     "SENTENCE",
-    "SUBSCRIBERS",
+    "SUBSCRIBER_COUNT",
     "SUBSCRIPTION",
     "WORD",
+    "ActiveDays",
     "AddedWords",
-    "Batch",
     "CharacterSet",
     "DailyWord",
-    "Days",
+    "DateRange",
     "DrawnWord",
     "ListBroken",
     "Mail",
+    "ProfileScreen",
     "QuizResult",
-    "Reader",
-    "Screen",
     "Sentence",
-    "Span",
-    "Subscribers",
+    "Subscriber",
+    "SubscriberCount",
     "Subscription",
     "TooManyLists",
     "TooManyWords",
     "Word",
+    "WordBatch",
     "WordList",
     "WordOrder",
     "add_words",
-    "added_words",
-    "amend",
+    "all_subscribers",
+    "all_words",
+    "amend_sentence",
     "begin_mailing",
     "claim_mail",
     "create_list",
-    "days_like",
-    "days_of",
-    "draw",
-    "import_day",
+    "daily_words_of_date",
+    "draw_daily_word",
+    "import_daily_word",
     "import_subscription",
-    "imported_day",
+    "imported_daily_word",
     "lists_by_name",
-    "lists_page",
-    "mails",
     "mark_sent",
     "next_word",
-    "on_date",
     "owner_scope",
-    "profile_and_days",
-    "quiz_page",
     "quiz_request",
-    "quiz_result",
-    "read_day",
-    "readers",
-    "record",
+    "read_active_days",
+    "read_added_words",
+    "read_daily_word",
+    "read_list",
+    "read_lists",
+    "read_lists_page",
+    "read_mails",
+    "read_past_daily_words",
+    "read_profile_and_days",
+    "read_profile_screen",
+    "read_quiz_page",
+    "read_quiz_result",
+    "read_results_of_day",
+    "read_same_daily_words",
+    "read_same_subscriptions",
+    "read_sentence",
+    "read_sentence_page",
+    "read_subscriber_count",
+    "read_subscriptions",
+    "read_word",
+    "read_words",
+    "read_words_page",
+    "record_result",
     "release_claim",
-    "review",
-    "screen",
-    "sentence",
-    "sentence_page",
     "sentence_request",
-    "stored",
     "subscribe",
-    "subscriber_count",
-    "subscriptions",
-    "subscriptions_like",
     "unsubscribe",
-    "word",
-    "word_list",
-    "word_lists",
-    "word_page",
-    "words",
-    "words_at",
 ]

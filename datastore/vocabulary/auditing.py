@@ -1,4 +1,4 @@
-"""Reads for `ringside audit`: every record about lists, subscriptions and what members learned."""
+"""Reads for `ringside audit`: every record of lists, subscriptions and learning."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo.entity import Entity
 from datastore.vocabulary.daily import DAILY, DailyWord
-from datastore.vocabulary.learning import DAYS, QUIZ, SENTENCE, Days, QuizResult, Sentence
+from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, SENTENCE, ActiveDays, QuizResult, Sentence
 from datastore.vocabulary.lists import LIST, QUOTA, Quota, WordList
-from datastore.vocabulary.subscriptions import SUBSCRIBERS, SUBSCRIPTION, Subscribers, Subscription
+from datastore.vocabulary.subscriptions import SUBSCRIBER_COUNT, SUBSCRIPTION, SubscriberCount, Subscription
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
@@ -23,7 +23,7 @@ def all_quotas(table: Table) -> AsyncIterator[Quota]:
     return table.scan(QUOTA)
 
 
-def all_days(table: Table, list_id: str) -> AsyncIterator[DailyWord]:
+def all_daily_words(table: Table, list_id: str) -> AsyncIterator[DailyWord]:
     """The daily words of a list, oldest first."""
     return table.iterate(DAILY.on(None, list=list_id))
 
@@ -32,11 +32,11 @@ def all_subscriptions(table: Table) -> AsyncIterator[Subscription]:
     return table.scan(SUBSCRIPTION)
 
 
-def all_subscriber_counts(table: Table) -> AsyncIterator[Subscribers]:
-    return table.scan(SUBSCRIBERS)
+def all_subscriber_counts(table: Table) -> AsyncIterator[SubscriberCount]:
+    return table.scan(SUBSCRIBER_COUNT)
 
 
-def all_results(table: Table) -> AsyncIterator[QuizResult | Sentence | Days]:
-    """Each member's quizzes and sentences, and after them the member's active days."""
-    kinds: tuple[Entity[Any], ...] = (QUIZ, SENTENCE, DAYS)
+def all_results(table: Table) -> AsyncIterator[QuizResult | Sentence | ActiveDays]:
+    """Each member's quizzes and sentences, followed by the member's active days."""
+    kinds: tuple[Entity[Any], ...] = (QUIZ, SENTENCE, ACTIVE_DAYS)
     return table.scan(*kinds)

@@ -1,17 +1,18 @@
-"""Daily words: one for each list and date, drawn once and the same for everybody.
+"""Daily words: one for each list and date, drawn once and the same for all members.
 
-A draw is one transaction: the day's item if there is none, and the list's walk one step on if nobody else took that
-step. Whoever comes second finds the word that is there. The item holds the word itself, since words never change: a
-page of the review is one query.
+A draw is one transaction: it puts the date's item if there is none, and moves the list's word order on if no other draw
+has moved it. A process that loses this race reads the stored word. The item includes the word itself, since words never
+change. So a page of past daily words is one query.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from datastore.dynamo import ConditionFailed
+from datastore.dynamo.attributes import StoredAs
 from datastore.dynamo.conditions import absent, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
@@ -29,85 +30,87 @@ _ATTEMPTS = 20
 
 
 class ListBroken(Exception):
-    """A list names a word that is not there. The message is for the operator."""
+    """A list's order leads to a word that does not exist. The message is for the operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class DailyWord:
-    """The word of a list and a date. `cycle` is None for days that were moved in from elsewhere."""
+    """The word of a list and a date. `cycle` is None for imported ones."""
 
     list: str
     date: date
     word: Word
-    shelf: str
+    owner_scope: Annotated[str, StoredAs("shelf")]
     cycle: int | None = None
 
 
-DAILY = Entity(DailyWord, Key("LIST#{list}", "DAILY#{date}"), gsi1=Key("DAILY#{date}#{shelf}", "LIST#{list}"))
+DAILY = Entity(DailyWord, Key("LIST#{list}", "DAILY#{date}"), gsi1=Key("DAILY#{date}#{owner_scope}", "LIST#{list}"))
 
 
-async def stored(table: Table, list_id: str, on: date) -> DailyWord | None:
+async def read_daily_word(table: Table, list_id: str, on: date) -> DailyWord | None:
     return await table.get(DAILY.at(list=list_id, date=on), consistent=True)
 
 
-async def draw(table: Table, list_id: str, on: date) -> DailyWord | None:
-    """The list's word of that date, chosen now if it was not before; None for a list without words."""
+async def draw_daily_word(table: Table, list_id: str, on: date) -> DailyWord | None:
+    """The list's word of a date, drawn now if it was not drawn before; None for a list without words."""
     for _ in range(_ATTEMPTS):
         keys: list[Any] = [DAILY.at(list=list_id, date=on), LIST.at(list=list_id)]
-        known, found = await table.get_many(keys, consistent=True)
-        if isinstance(known, DailyWord):
-            return known
-        if not isinstance(found, WordList) or not found.word_count:
+        stored, word_list = await table.get_many(keys, consistent=True)
+        if isinstance(stored, DailyWord):
+            return stored
+        if not isinstance(word_list, WordList) or not word_list.word_count:
             return None
-        if (drawn := await _drawn(table, found, on)) is not None:
+        if (drawn := await _draw_once(table, word_list, on)) is not None:
             return drawn
     raise Conflict(retry_after=1.0)
 
 
-async def _drawn(table: Table, found: WordList, on: date) -> DailyWord | None:
-    """One attempt at a step of the list's walk; None when somebody else took it for another date."""
-    step = next_word(found.list, found.walk, found.word_count)
-    word = await table.get(WORD.at(list=found.list, ordinal=step.ordinal), consistent=True)
+async def _draw_once(table: Table, word_list: WordList, on: date) -> DailyWord | None:
+    """One attempt at a draw; None if a draw for another date moved the list's order meanwhile."""
+    drawn = next_word(word_list.list, word_list.order, word_list.word_count)
+    word = await table.get(WORD.at(list=word_list.list, ordinal=drawn.ordinal), consistent=True)
     if word is None:
-        message = f"the list {found.name} ({found.list}) has {found.word_count} words, but none at {step.ordinal}"
-        raise ListBroken(message)
-    chosen = DailyWord(found.list, on, word, found.shelf, step.cycle)
-    further = LIST.change(
-        LIST.place_of(found), values={"walk": step.after}, add={"drawn": 1}, when=where(drawn=found.drawn)
+        name, words = f"{word_list.name} ({word_list.list})", word_list.word_count
+        raise ListBroken(f"the list {name} has {words} words, but none at {drawn.ordinal}")
+    daily_word = DailyWord(word_list.list, on, word, word_list.owner_scope, drawn.cycle)
+    move_on = LIST.change(
+        LIST.place_of(word_list), values={"order": drawn.after}, add={"drawn": 1}, when=where(drawn=word_list.drawn)
     )
     try:
-        await table.transact(DAILY.put(chosen, when=absent()), further)
+        await table.transact(DAILY.put(daily_word, when=absent()), move_on)
     except ConditionFailed as failed:
         item = failed.failures.get(0)
         return DAILY.read(item) if item else None
-    return chosen
+    return daily_word
 
 
-def imported_day(word: Word, on: date) -> DailyWord:
-    """The word that a public list had on a date before it was imported."""
+def imported_daily_word(word: Word, on: date) -> DailyWord:
+    """The daily word that a public list had before it was imported."""
     return DailyWord(word.list, on, word, owner_scope(None))
 
 
-async def days_like(table: Table, wanted: Sequence[DailyWord]) -> list[DailyWord | None]:
+async def read_same_daily_words(table: Table, daily_words: Sequence[DailyWord]) -> list[DailyWord | None]:
     """The stored daily word of the same list and date for each of these."""
-    return await table.get_many([DAILY.place_of(day) for day in wanted], consistent=True)
+    return await table.get_many([DAILY.place_of(daily_word) for daily_word in daily_words], consistent=True)
 
 
-async def import_day(table: Table, moved: DailyWord) -> None:
-    """Stores a day from elsewhere, unless a word was drawn for it here."""
+async def import_daily_word(table: Table, imported: DailyWord) -> None:
+    """Store an imported daily word, unless a word was drawn for its date here."""
     try:
-        await table.write(DAILY.put(moved, when=absent()))
+        await table.write(DAILY.put(imported, when=absent()))
     except ConditionFailed:
         return
 
 
-def on_date(table: Table, on: date, owner: str | None) -> AsyncIterator[DailyWord]:
-    """What was drawn for a date, of the public lists or of one member's private ones."""
-    return table.iterate(DAILY.on("gsi1", date=on, shelf=owner_scope(owner)))
+def daily_words_of_date(table: Table, on: date, owner: str | None) -> AsyncIterator[DailyWord]:
+    """The daily words of the public lists, or of one member's private ones."""
+    return table.iterate(DAILY.on("gsi1", date=on, owner_scope=owner_scope(owner)))
 
 
-async def review(table: Table, list_id: str, since: date | None, until: date | None, window: Window) -> Page[DailyWord]:
-    """Past daily words, newest first; both dates included."""
+async def read_past_daily_words(
+    table: Table, list_id: str, since: date | None, until: date | None, window: Window
+) -> Page[DailyWord]:
+    """A list's past daily words, newest first; both dates included."""
     partition: Partition[DailyWord] = DAILY.on(None, list=list_id)
     bounds = [f"DAILY#{day}" if day else None for day in (since, until)]
     scope = f"review {list_id} {since or ''} {until or ''}"

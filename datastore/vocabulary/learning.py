@@ -1,6 +1,6 @@
-"""What members do with their words: quiz results, practice sentences, and the days on which they did.
+"""Quiz results, practice sentences, and the days on which members were active.
 
-The day is the member's own when it is written, part of the key, and never computed again.
+A record's day is the member's own when it is written. It is part of the key and never computed again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from datastore.dynamo import ConditionFailed, Page
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity, Partition
-from datastore.dynamo.keys import Key
+from datastore.dynamo.keys import HIGHEST, Key
 from datastore.people import PROFILE, SHARDS, Profile, shard_of
 from datastore.refusals import Conflict, NotFound
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from datastore.dynamo import PageRequest, Table, Window
-    from datastore.dynamo.writes import Update
+    from datastore.dynamo.writes import Put, Update
     from datastore.receipts import Once
 
 R = TypeVar("R", "QuizResult", "Sentence")
 
 _ATTEMPTS = 20
-COLLECTION = 1000
-"""Items of one profile screen; a member with more in a week is read connection by connection."""
+_MAX_ITEMS = 1000
+"""Items of one profile screen. The connections of a member with more items are read one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuizResult:
-    """One quiz. `private` says that its list is its owner's alone; that never changes."""
+    """One quiz. `private` is whether its list is private, which never changes."""
 
     user: str
     date: date
@@ -82,8 +82,8 @@ SENTENCE = Entity(Sentence, Key("USER#{user}", "DAY#{date}#SENTENCE#{id}"), gsi1
 
 
 @dataclass(frozen=True, slots=True)
-class Days:
-    """The days on which a member was active: bit n of `bits` is the day `since` + n. Ten years are 457 bytes."""
+class ActiveDays:
+    """The days on which a member was active: bit n of `bits` is the day `since` + n. Ten years take 457 bytes."""
 
     user: str
     since: date
@@ -91,30 +91,30 @@ class Days:
     version: int = 0
 
     def __contains__(self, day: date) -> bool:
-        place = (day - self.since).days
-        return place >= 0 and bool(int.from_bytes(self.bits, "big") >> place & 1)
+        index = (day - self.since).days
+        return index >= 0 and bool(int.from_bytes(self.bits, "big") >> index & 1)
 
-    def with_day(self, day: date) -> Days:
+    def with_day(self, day: date) -> ActiveDays:
         """The same days and one more."""
-        since, number = self.since, int.from_bytes(self.bits, "big")
+        since, bits = self.since, int.from_bytes(self.bits, "big")
         if day < since:
-            number <<= (since - day).days
+            bits <<= (since - day).days
             since = day
-        number |= 1 << (day - since).days
-        return Days(self.user, since, number.to_bytes((number.bit_length() + 7) // 8, "big"), self.version + 1)
+        bits |= 1 << (day - since).days
+        return ActiveDays(self.user, since, bits.to_bytes((bits.bit_length() + 7) // 8, "big"), self.version + 1)
 
-    def all(self) -> list[date]:
+    def dates(self) -> list[date]:
         """Every active day, in order."""
-        number = int.from_bytes(self.bits, "big")
-        return [self.since + timedelta(days=place) for place in range(number.bit_length()) if number >> place & 1]
+        bits = int.from_bytes(self.bits, "big")
+        return [self.since + timedelta(days=index) for index in range(bits.bit_length()) if bits >> index & 1]
 
 
-DAYS = Entity(Days, Key("USER#{user}", "DAYS"))
+ACTIVE_DAYS = Entity(ActiveDays, Key("USER#{user}", "DAYS"))
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """The days from one to another, both included; None is no bound."""
+class DateRange:
+    """The dates from `since` to `until`, both included; None is no bound."""
 
     since: date | None = None
     until: date | None = None
@@ -125,53 +125,56 @@ class Span:
     def __contains__(self, day: date) -> bool:
         return (self.since is None or day >= self.since) and (self.until is None or day <= self.until)
 
-    def of(self, partition: Partition[R]) -> Partition[R]:
+    def narrow(self, partition: Partition[R]) -> Partition[R]:
         low = f"DAY#{self.since}" if self.since else "DAY#"
-        return partition.between(low, f"DAY#{self.until or ''}#\U0010ffff" if self.until else "DAY#\U0010ffff")
+        return partition.between(low, f"DAY#{self.until or ''}#{HIGHEST}" if self.until else f"DAY#{HIGHEST}")
 
 
 # ── writing ──
 
 
-async def profile_and_days(table: Table, user: str) -> tuple[Profile | None, Days | None]:
-    """What a new result depends on: the member's zone and the days so far."""
-    keys: list[Any] = [PROFILE.at(user=user), DAYS.at(user=user)]
+async def read_profile_and_days(table: Table, user: str) -> tuple[Profile | None, ActiveDays | None]:
+    """The member's profile, which has the time zone, and the active days so far."""
+    keys: list[Any] = [PROFILE.at(user=user), ACTIVE_DAYS.at(user=user)]
     profile, days = await table.get_many(keys, consistent=True)
     return profile, days
 
 
-async def record(
-    table: Table, result: QuizResult | Sentence, days: Days | None, answer: Callable[[Days], Any], once: Once
+async def record_result(
+    table: Table,
+    result: QuizResult | Sentence,
+    days: ActiveDays | None,
+    answer: Callable[[ActiveDays], Any],
+    once: Once,
 ) -> Any:
-    """A result, and its day among the member's active ones. Answers with what `answer` makes of the days after it."""
+    """Store a result and its day among the member's active ones. Return what `answer` makes of the active days."""
     entity: Entity[Any] = QUIZ if isinstance(result, QuizResult) else SENTENCE
-    written = entity.put(result, when=absent())
+    put_result = entity.put(result, when=absent())
     for _ in range(_ATTEMPTS):
-        # A day once active stays so: only a member's first result of a day touches the calendar.
-        known = days is not None and result.date in days
-        after = days if known and days is not None else _begun(result, days)
+        # Active days are never removed, so only a member's first result of a day changes them.
+        if days is not None and result.date in days:
+            after, writes = days, [put_result]
+        else:
+            after = (days or ActiveDays(result.user, result.date, b"")).with_day(result.date)
+            writes = [put_result, _put_days(days, after)]
         answered = answer(after)
         try:
-            await once.transact(table, answered, written, *(() if known else (_marked(days, after),)))
+            await once.transact(table, answered, *writes)
         except ConditionFailed as failed:
-            if failed.at(0):  # the id is new: an attempt of ours whose answer was lost has written it
+            if failed.at(0):  # the id is new, so an earlier attempt whose answer was lost has written it
                 return answered
-            days = await table.get(DAYS.at(user=result.user), consistent=True)
+            days = await table.get(ACTIVE_DAYS.at(user=result.user), consistent=True)
             continue
         return answered
     raise Conflict(retry_after=1.0)
 
 
-def _begun(result: QuizResult | Sentence, days: Days | None) -> Days:
-    return (days or Days(result.user, result.date, b"")).with_day(result.date)
+def _put_days(before: ActiveDays | None, after: ActiveDays) -> Put:
+    return ACTIVE_DAYS.put(after, when=absent() if before is None else where(version=before.version))
 
 
-def _marked(before: Days | None, after: Days) -> Any:
-    return DAYS.put(after, when=absent() if before is None else where(version=before.version))
-
-
-async def amend(table: Table, changed: Sentence, once: Once) -> None:
-    """Another text, and maybe another word, on the same item."""
+async def amend_sentence(table: Table, changed: Sentence, once: Once) -> None:
+    """Change a sentence's text and its word. NotFound if it does not exist."""
     values = {"text": changed.text, "list": changed.list, "ordinal": changed.ordinal}
     update: Update = SENTENCE.change(SENTENCE.place_of(changed), values=values, when=present())
     try:
@@ -187,94 +190,96 @@ _PUBLIC_RESULTS = _RESULTS & where(private=False)
 _SENTENCES = present("text")
 
 
-async def quiz_result(table: Table, user: str, day: date, result: str) -> QuizResult | None:
+async def read_quiz_result(table: Table, user: str, day: date, result: str) -> QuizResult | None:
     return await table.get(QUIZ.at(user=user, date=day, id=result))
 
 
-async def sentence(table: Table, user: str, day: date, sentence_id: str) -> Sentence | None:
+async def read_sentence(table: Table, user: str, day: date, sentence_id: str) -> Sentence | None:
     return await table.get(SENTENCE.at(user=user, date=day, id=sentence_id), consistent=True)
 
 
-async def days_of(table: Table, user: str) -> Days | None:
-    return await table.get(DAYS.at(user=user))
+async def read_active_days(table: Table, user: str) -> ActiveDays | None:
+    return await table.get(ACTIVE_DAYS.at(user=user))
 
 
-def quiz_request(user: str, span: Span, window: Window, *, all_lists: bool) -> PageRequest:
-    return window.open(f"quizzes {user} {span} {all_lists}")
+def quiz_request(user: str, dates: DateRange, window: Window, *, all_lists: bool) -> PageRequest:
+    return window.open(f"quizzes {user} {dates} {all_lists}")
 
 
-async def quiz_page(table: Table, user: str, span: Span, request: PageRequest, *, all_lists: bool) -> Page[QuizResult]:
+async def read_quiz_page(
+    table: Table, user: str, dates: DateRange, request: PageRequest, *, all_lists: bool
+) -> Page[QuizResult]:
     """A member's results, newest day first; without those of private lists unless `all_lists`."""
     only = _RESULTS if all_lists else _PUBLIC_RESULTS
     partition: Partition[QuizResult] = QUIZ.on(None, user=user)
-    return await _page(table, span.of(partition.where(only)), request)
+    return await _read_page(table, dates.narrow(partition.where(only)), request)
 
 
-def sentence_request(user: str, span: Span, window: Window) -> PageRequest:
-    return window.open(f"sentences {user} {span}")
+def sentence_request(user: str, dates: DateRange, window: Window) -> PageRequest:
+    return window.open(f"sentences {user} {dates}")
 
 
-async def sentence_page(table: Table, user: str, span: Span, request: PageRequest) -> Page[Sentence]:
+async def read_sentence_page(table: Table, user: str, dates: DateRange, request: PageRequest) -> Page[Sentence]:
     """A member's sentences, newest day first."""
     partition: Partition[Sentence] = SENTENCE.on(None, user=user)
-    return await _page(table, span.of(partition.where(_SENTENCES)), request)
+    return await _read_page(table, dates.narrow(partition.where(_SENTENCES)), request)
 
 
-async def _page(table: Table, partition: Partition[R], request: PageRequest) -> Page[R]:
-    """A page of one of two kinds that share the days, so twice as much is read."""
+async def _read_page(table: Table, partition: Partition[R], request: PageRequest) -> Page[R]:
+    """A page of one kind of record. Two kinds lie under the same days, so twice as many are read."""
     return await table.page([partition.newest_first()], request, limit=2 * request.wanted, consistent=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Screen:
-    """A member's profile screen. Days, quizzes and sentences reach back to the day that was asked for."""
+class ProfileScreen:
+    """A member's profile screen, with the quizzes and sentences since a day."""
 
     profile: Profile | None
     subscriptions: tuple[Subscription, ...]
     quizzes: tuple[QuizResult, ...]
     sentences: tuple[Sentence, ...]
-    days: Days | None
+    days: ActiveDays | None
 
-    def quiz_page(self, span: Span, request: PageRequest, *, all_lists: bool) -> Page[QuizResult]:
-        """What `quiz_page` reads, of the days that are here."""
-        shown = (one for one in reversed(self.quizzes) if one.date in span and (all_lists or not one.private))
-        return Page.cut([(QUIZ.sort_of(one), one) for one in islice(shown, request.wanted)], request)
+    def quiz_page(self, dates: DateRange, request: PageRequest, *, all_lists: bool) -> Page[QuizResult]:
+        """The same page as `read_quiz_page`, for dates since the screen's first day."""
+        quizzes = (quiz for quiz in reversed(self.quizzes) if quiz.date in dates and (all_lists or not quiz.private))
+        return Page.cut([(QUIZ.sort_of(quiz), quiz) for quiz in islice(quizzes, request.wanted)], request)
 
-    def sentence_page(self, span: Span, request: PageRequest) -> Page[Sentence]:
-        """What `sentence_page` reads, of the days that are here."""
-        shown = (one for one in reversed(self.sentences) if one.date in span)
-        return Page.cut([(SENTENCE.sort_of(one), one) for one in islice(shown, request.wanted)], request)
+    def sentence_page(self, dates: DateRange, request: PageRequest) -> Page[Sentence]:
+        """The same page as `read_sentence_page`, for dates since the screen's first day."""
+        sentences = (sentence for sentence in reversed(self.sentences) if sentence.date in dates)
+        return Page.cut([(SENTENCE.sort_of(one), one) for one in islice(sentences, request.wanted)], request)
 
 
-async def screen(table: Table, user: str, since: date) -> Screen | None:
-    """Profile, subscriptions, active days and what was done since a day, in one query of one item collection.
+async def read_profile_screen(table: Table, user: str, since: date) -> ProfileScreen | None:
+    """Profile, subscriptions, active days, and quizzes and sentences since a day, in one query.
 
-    From `DAY#<since>` to the last subscription; in between lie the profile and a month of mail marks. None when there
-    is more of it than one screen holds.
+    It reads the member's item collection from `DAY#<since>` to the last subscription. The profile and a month of mail
+    records lie in between. None if that is more than one screen may read.
     """
-    span: Partition[Any] = Partition(
-        PROFILE, None, PROFILE.at(user=user).pk, low=f"DAY#{since}", high="SUBSCRIPTION#\U0010ffff"
+    collection: Partition[Any] = Partition(
+        PROFILE, None, PROFILE.at(user=user).pk, low=f"DAY#{since}", high=f"SUBSCRIPTION#{HIGHEST}"
     )
-    kinds = (QUIZ, SENTENCE, DAYS, PROFILE, SUBSCRIPTION)
-    found = await table.query(span, *kinds, limit=COLLECTION, consistent=True)
-    if found.last is not None:
+    kinds = (QUIZ, SENTENCE, ACTIVE_DAYS, PROFILE, SUBSCRIPTION)
+    answer = await table.query(collection, *kinds, limit=_MAX_ITEMS, consistent=True)
+    if answer.last is not None:
         return None
-    records = found.records
-    return Screen(
-        next((one for one in records if isinstance(one, Profile)), None),
-        tuple(one for one in records if isinstance(one, Subscription)),
-        tuple(one for one in records if isinstance(one, QuizResult)),
-        tuple(one for one in records if isinstance(one, Sentence)),
-        next((one for one in records if isinstance(one, Days)), None),
+    records = answer.records
+    return ProfileScreen(
+        profile=next((record for record in records if isinstance(record, Profile)), None),
+        subscriptions=tuple(record for record in records if isinstance(record, Subscription)),
+        quizzes=tuple(record for record in records if isinstance(record, QuizResult)),
+        sentences=tuple(record for record in records if isinstance(record, Sentence)),
+        days=next((record for record in records if isinstance(record, ActiveDays)), None),
     )
 
 
-async def read_day(table: Table, day: date, add: Callable[[QuizResult | Sentence], None]) -> None:
-    """Adds all results and sentences of a day, in no order."""
+async def read_results_of_day(table: Table, day: date, add: Callable[[QuizResult | Sentence], None]) -> None:
+    """Add every member's results and sentences of a day, in any order."""
 
-    async def read(shard: int) -> None:
+    async def read_shard(shard: int) -> None:
         partition: Partition[Any] = QUIZ.on("gsi1", date=day, shard=shard)
         async for record in table.iterate(partition, QUIZ, SENTENCE, at_once=1000):
             add(record)
 
-    await asyncio.gather(*(read(shard) for shard in range(SHARDS)))
+    await asyncio.gather(*(read_shard(shard) for shard in range(SHARDS)))

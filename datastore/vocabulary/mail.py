@@ -1,8 +1,8 @@
 """Daily emails: a record for each member and date, so that nobody gets a second one.
 
     claim ── send ── mark as sent
-      │        └── certainly not sent: the claim is released, the next run tries again
-      └── claimed by another run: left to it until the claim is ten minutes old
+      │        └── certainly not sent: the claim is released, and the next run tries again
+      └── claimed by another run: skipped until that claim is ten minutes old
 
 A run that is killed after the mail server accepted an email, but before it is marked as sent, leaves its claim; the
 member then gets that email a second time, with the same Message-ID. Nothing else can send one twice. The table removes
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 CLAIM_LIFETIME = timedelta(minutes=10)
 RECORD_LIFETIME = timedelta(days=62)
 LATEST = timedelta(days=31)
-"""How long after its first run a date's emails may still be sent: until then no record of them has expired."""
+"""How long after the first run a date's emails may still be sent: no record of them expires before that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,34 +47,34 @@ MAIL = Entity(Mail, Key("USER#{user}", "MAIL#{date}"), ttl="expires")
 
 
 @dataclass(frozen=True, slots=True)
-class Mailing:
-    """A date whose emails a run has begun to send."""
+class DailyMailing:
+    """A date whose emails some run has begun to send."""
 
     date: date
     begun: datetime
 
 
-MAILING = Entity(Mailing, Key("MAILING#{date}", "MAILING"))
+DAILY_MAILING = Entity(DailyMailing, Key("MAILING#{date}", "MAILING"))
 
 
-async def begin_mailing(table: Table, on: date, now: datetime) -> Mailing:
+async def begin_mailing(table: Table, on: date, now: datetime) -> DailyMailing:
     """The date's mailing, begun by this run or by an earlier one."""
-    new = Mailing(on, now)
+    new = DailyMailing(on, now)
     try:
-        await table.write(MAILING.put(new, when=absent()))
+        await table.write(DAILY_MAILING.put(new, when=absent()))
     except ConditionFailed:
-        return await table.get(MAILING.at(date=on), consistent=True) or new
+        return await table.get(DAILY_MAILING.at(date=on), consistent=True) or new
     return new
 
 
-async def mails(table: Table, users: Sequence[str], on: date) -> Mapping[str, Mail]:
+async def read_mails(table: Table, users: Sequence[str], on: date) -> Mapping[str, Mail]:
     """The emails of that date that are claimed or sent, by member."""
     mails = await table.get_many([MAIL.at(user=user, date=on) for user in users], consistent=True)
     return {mail.user: mail for mail in mails if mail is not None}
 
 
 async def claim_mail(table: Table, wanted: Mail, claim_lifetime: timedelta = CLAIM_LIFETIME) -> Mail | None:
-    """None if this run shall send the email; otherwise the record of the run that claimed or sent it."""
+    """Claim a member's email. None if this run must send it, else the record of the run that claimed or sent it."""
     lapsed = absent("sent") & less("claimed", wanted.claimed - claim_lifetime)
     try:
         await table.write(MAIL.put(wanted, when=absent() | lapsed | (where(run=wanted.run) & absent("sent"))))
@@ -85,7 +85,7 @@ async def claim_mail(table: Table, wanted: Mail, claim_lifetime: timedelta = CLA
 
 
 async def mark_sent(table: Table, mine: Mail, now: datetime) -> bool:
-    """Whether the claim is this run's still; another run may have taken a claim that lapsed."""
+    """Mark an email as sent. False if the claim lapsed and another run has taken it."""
     try:
         await table.write(MAIL.change(MAIL.place_of(mine), values={"sent": now}, when=where(run=mine.run)))
     except ConditionFailed:
@@ -94,7 +94,7 @@ async def mark_sent(table: Table, mine: Mail, now: datetime) -> bool:
 
 
 async def release_claim(table: Table, mine: Mail) -> None:
-    """The email was certainly not sent: another run may try at once."""
+    """Release the claim of an email that was certainly not sent, so that another run may try at once."""
     try:
         await table.write(MAIL.delete(MAIL.place_of(mine), when=where(run=mine.run) & absent("sent")))
     except ConditionFailed:

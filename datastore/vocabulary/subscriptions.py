@@ -1,8 +1,8 @@
 """Subscriptions: per member, list and character set.
 
-A list's subscribers are members, not subscriptions: who takes both character sets counts once. So each change looks at
-the member's other subscription to the list, and holds it still within the transaction. The count is spread over 16
-items, since one item would make a popular list's subscribers wait for each other.
+A member with both character sets is one subscriber of a list. So each change reads the member's other subscription to
+the list, and its transaction checks that it is unchanged. The count is spread over 16 items, so that subscribers of a
+popular list do not wait for each other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ATTEMPTS = 20
 
 
 class CharacterSet(Enum):
-    """Which of a word's two spellings somebody learns."""
+    """The spelling of words that a member learns."""
 
     SIMPLIFIED = "SIMPLIFIED"
     TRADITIONAL = "TRADITIONAL"
@@ -43,7 +43,7 @@ class CharacterSet(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A member's wish to get a list's words by mail. One that ended stays, outside of the index of active ones."""
+    """A member's subscription to the daily words of a list. An ended one stays, but not in the index."""
 
     user: str
     list: str
@@ -64,121 +64,120 @@ SUBSCRIPTION = Entity(
 
 
 @dataclass(frozen=True, slots=True)
-class Subscribers:
-    """A sixteenth of a list's subscribers."""
+class SubscriberCount:
+    """One shard of the number of a list's subscribers."""
 
     list: str
     shard: int
     count: int = 0
 
 
-SUBSCRIBERS = Entity(Subscribers, Key("LIST#{list}", "SUBSCRIBERS#{shard:02d}"))
+SUBSCRIBER_COUNT = Entity(SubscriberCount, Key("LIST#{list}", "SUBSCRIBERS#{shard:02d}"))
 
 
-async def subscriber_count(table: Table, list_id: str) -> int:
-    found = await table.query(SUBSCRIBERS.on(None, list=list_id), limit=SHARDS, consistent=True)
-    return sum(part.count for part in found.records)
+async def read_subscriber_count(table: Table, list_id: str) -> int:
+    answer = await table.query(SUBSCRIBER_COUNT.on(None, list=list_id), limit=SHARDS, consistent=True)
+    return sum(part.count for part in answer.records)
 
 
-async def subscriptions(table: Table, user: str) -> list[Subscription]:
-    return [one async for one in table.iterate(SUBSCRIPTION.on(None, user=user), consistent=True)]
+async def read_subscriptions(table: Table, user: str) -> list[Subscription]:
+    return [record async for record in table.iterate(SUBSCRIPTION.on(None, user=user), consistent=True)]
 
 
 async def subscribe(table: Table, wanted: Subscription, once: Once) -> Subscription:
-    """The active subscription; what is active already stays as it is."""
+    """Start a subscription. One that is already active stays as it is."""
     for _ in range(_ATTEMPTS):
-        here, there = await _pair(table, wanted)
-        answer = here if here is not None and here.active else wanted
+        current, other = await _read_both(table, wanted)
+        answer = current if current is not None and current.active else wanted
         try:
-            await once.transact(table, answer, *_beginning(wanted, here, there))
+            await once.transact(table, answer, *_start_writes(wanted, current, other))
         except ConditionFailed:
             continue
         return answer
     raise Conflict(retry_after=1.0)
 
 
-def _beginning(
-    wanted: Subscription, here: Subscription | None, there: Subscription | None, *, new: bool = False
+def _start_writes(
+    wanted: Subscription, current: Subscription | None, other: Subscription | None, *, new: bool = False
 ) -> list[Write]:
     key = SUBSCRIPTION.place_of(wanted)
-    if here is not None and here.active:
+    if current is not None and current.active:
         return [SUBSCRIPTION.check(key, where(active=True))]
     free = absent() if new else absent() | where(active=False)
-    return [SUBSCRIPTION.put(wanted, when=free), *_counted(wanted, there, 1)]
+    return [SUBSCRIPTION.put(wanted, when=free), *_count_writes(wanted, other, 1)]
 
 
-async def import_subscription(table: Table, moved: Subscription, once: Once) -> None:
-    """Stores a subscription from elsewhere, active or ended, unless the member has decided otherwise here before."""
-    if not moved.active:
+async def import_subscription(table: Table, imported: Subscription, once: Once) -> None:
+    """Store an imported subscription, active or ended, unless the member has already changed it here."""
+    if not imported.active:
         try:
-            await table.write(SUBSCRIPTION.put(moved, when=absent()))
+            await table.write(SUBSCRIPTION.put(imported, when=absent()))
         except ConditionFailed:
             return
         return
     try:
-        await table.transact(*_beginning(moved, None, None, new=True))
+        await table.transact(*_start_writes(imported, None, None, new=True))
     except ConditionFailed:
-        here, _ = await _pair(table, moved)
-        if here is None:  # it is the member's second character set
-            await subscribe(table, moved, once)
+        current, _ = await _read_both(table, imported)
+        if current is None:  # the member has a subscription to the other character set
+            await subscribe(table, imported, once)
 
 
-async def subscriptions_like(table: Table, wanted: Sequence[Subscription]) -> list[Subscription | None]:
+async def read_same_subscriptions(table: Table, wanted: Sequence[Subscription]) -> list[Subscription | None]:
     """The stored subscription of the same member, list and character set for each of these."""
     return await table.get_many([SUBSCRIPTION.place_of(subscription) for subscription in wanted], consistent=True)
 
 
 async def unsubscribe(table: Table, user: str, list_id: str, character_set: CharacterSet, once: Once) -> Subscription:
-    """The subscription, no longer active; one that ended before stays as it is. NotFound if there never was one."""
-    asked = Subscription(user, list_id, character_set, active=False, since=once.now)
+    """End a subscription. One that has already ended stays as it is; NotFound if there never was one."""
+    wanted = Subscription(user, list_id, character_set, active=False, since=once.now)
     for _ in range(_ATTEMPTS):
-        here, there = await _pair(table, asked)
-        if here is None:
-            message = "There is no subscription to this list in this character set."
-            raise NotFound(message)
-        ended = replace(here, active=False)
+        current, other = await _read_both(table, wanted)
+        if current is None:
+            raise NotFound("There is no subscription to this list in this character set.")
+        ended = replace(current, active=False)
         try:
-            await once.transact(table, ended, *_ending(here, ended, there))
+            await once.transact(table, ended, *_end_writes(current, ended, other))
         except ConditionFailed:
             continue
         return ended
     raise Conflict(retry_after=1.0)
 
 
-def _ending(here: Subscription, ended: Subscription, there: Subscription | None) -> list[Write]:
-    if not here.active:
-        return [SUBSCRIPTION.check(SUBSCRIPTION.place_of(here), where(active=False))]
-    return [SUBSCRIPTION.shift(ended, "active", when=where(active=True)), *_counted(ended, there, -1)]
+def _end_writes(current: Subscription, ended: Subscription, other: Subscription | None) -> list[Write]:
+    if not current.active:
+        return [SUBSCRIPTION.check(SUBSCRIPTION.place_of(current), where(active=False))]
+    return [SUBSCRIPTION.shift(ended, "active", when=where(active=True)), *_count_writes(ended, other, -1)]
 
 
-async def _pair(table: Table, asked: Subscription) -> tuple[Subscription | None, Subscription | None]:
-    """This subscription and the one in the other character set."""
-    other = replace(asked, character_set=asked.character_set.other)
-    here, there = await table.get_many([SUBSCRIPTION.place_of(asked), SUBSCRIPTION.place_of(other)], consistent=True)
-    return here, there
+async def _read_both(table: Table, wanted: Subscription) -> tuple[Subscription | None, Subscription | None]:
+    """This subscription and the one to the other character set."""
+    other_key = SUBSCRIPTION.place_of(replace(wanted, character_set=wanted.character_set.other))
+    current, other = await table.get_many([SUBSCRIPTION.place_of(wanted), other_key], consistent=True)
+    return current, other
 
 
-def _counted(changed: Subscription, there: Subscription | None, by: int) -> list[Write]:
-    """One subscriber more or less, unless the other character set keeps the member a subscriber."""
-    other = SUBSCRIPTION.place_of(replace(changed, character_set=changed.character_set.other))
-    if there is not None and there.active:
-        return [SUBSCRIPTION.check(other, where(active=True))]
-    count = SUBSCRIBERS.at(list=changed.list, shard=changed.shard)
-    unchanged = absent() if there is None else where(active=False)
-    return [SUBSCRIPTION.check(other, unchanged), SUBSCRIBERS.change(count, add={"count": by})]
+def _count_writes(changed: Subscription, other: Subscription | None, by: int) -> list[Write]:
+    """Count one subscriber more or less, unless the member subscribes to the other character set too."""
+    other_key = SUBSCRIPTION.place_of(replace(changed, character_set=changed.character_set.other))
+    if other is not None and other.active:
+        return [SUBSCRIPTION.check(other_key, where(active=True))]
+    count = SUBSCRIBER_COUNT.at(list=changed.list, shard=changed.shard)
+    unchanged = absent() if other is None else where(active=False)
+    return [SUBSCRIPTION.check(other_key, unchanged), SUBSCRIBER_COUNT.change(count, add={"count": by})]
 
 
-# ── everybody who gets a mail ──
+# ── the subscribers of all lists ──
 
 
 @dataclass(slots=True)
-class Reader:
-    """A member with active subscriptions. `profile` is None when there is none, or it came in another order."""
+class Subscriber:
+    """A member with active subscriptions. `profile` is None if none lies before them in the index."""
 
     user: str
     profile: Profile | None
     subscriptions: list[Subscription]
-    listed_in: int
+    index_shard: int
     """The shard of the index that lists the member."""
 
     @property
@@ -186,31 +185,31 @@ class Reader:
         return shard_of(self.user)
 
 
-async def readers(table: Table, *, by: int = 500) -> AsyncIterator[Reader]:
-    """Every member who has an active subscription, once, in flat memory."""
+async def all_subscribers(table: Table, *, at_once: int = 500) -> AsyncIterator[Subscriber]:
+    """Every member with an active subscription, once each, in constant memory."""
     for shard in range(SHARDS):
-        async for reader in _readers_in(table, shard, by):
-            yield reader
+        async for subscriber in _subscribers_in(table, shard, at_once):
+            yield subscriber
 
 
-async def _readers_in(table: Table, shard: int, by: int) -> AsyncIterator[Reader]:
-    """A shard of the index.
+async def _subscribers_in(table: Table, shard: int, at_once: int) -> AsyncIterator[Subscriber]:
+    """The subscribers in one shard of the index.
 
-    A member's active subscriptions lie together, after the profile. Only the profiles of ids that begin alike may lie
-    between a profile and its subscriptions, so few are held at any time.
+    A member's active subscriptions follow the profile in the index. Only profiles of ids with the same beginning may
+    lie in between, so few profiles are kept at any time.
     """
-    held: dict[str, Profile] = {}
-    current: Reader | None = None
+    profiles: dict[str, Profile] = {}
+    current: Subscriber | None = None
     partition: Partition[Any] = PROFILE.on("gsi1", shard=shard)
-    async for record in table.iterate(partition, PROFILE, SUBSCRIPTION, at_once=by):
+    async for record in table.iterate(partition, PROFILE, SUBSCRIPTION, at_once=at_once):
         if isinstance(record, Subscription):
             if current is None or current.user != record.user:
                 if current is not None:
                     yield current
-                current = Reader(record.user, held.pop(record.user, None), [], shard)
+                current = Subscriber(record.user, profiles.pop(record.user, None), [], shard)
             current.subscriptions.append(record)
         else:
-            held = {user: profile for user, profile in held.items() if record.user.startswith(user)}
-            held[record.user] = record
+            profiles = {user: profile for user, profile in profiles.items() if record.user.startswith(user)}
+            profiles[record.user] = record
     if current is not None:
         yield current

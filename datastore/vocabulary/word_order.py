@@ -14,7 +14,7 @@ from datastore.permutation import Permutation
 
 @dataclass(frozen=True, slots=True)
 class WordOrder:
-    """A list's state: the next draw takes `position` of the permuted words `start` … `end` - 1."""
+    """The state of a list's order: the next draw takes `position` of the permuted words `start` … `end` - 1."""
 
     cycle: int = 0
     start: int = 0
@@ -24,7 +24,7 @@ class WordOrder:
 
 @dataclass(frozen=True, slots=True)
 class DrawnWord:
-    """One day's word, its cycle, and the list's state after the draw."""
+    """One day's word, its cycle, and the list's order after the draw."""
 
     ordinal: int
     cycle: int
@@ -40,10 +40,10 @@ def next_word(list_id: str, order: WordOrder | None, words: int) -> DrawnWord:
     if words > order.end:
         return _drawn(list_id, WordOrder(order.cycle, order.end, words, 0))
     last = _ordinal(list_id, WordOrder(order.cycle, order.start, order.end, order.position - 1))
-    fresh = WordOrder(order.cycle + 1, 0, words, 0)
-    while words > 1 and _ordinal(list_id, fresh) == last:
-        fresh = WordOrder(fresh.cycle + 1, 0, words, 0)
-    return _drawn(list_id, fresh)
+    new_cycle = WordOrder(order.cycle + 1, 0, words, 0)
+    while words > 1 and _ordinal(list_id, new_cycle) == last:
+        new_cycle = WordOrder(new_cycle.cycle + 1, 0, words, 0)
+    return _drawn(list_id, new_cycle)
 
 
 def _drawn(list_id: str, order: WordOrder) -> DrawnWord:

@@ -36,10 +36,10 @@ class VocabularyCache:
         self._all_drawn_until: dict[tuple[str | None, date], float] = {}
 
     async def _read_lists(self, ids: Sequence[str]) -> Mapping[str, WordList]:
-        return await _reread_missing(ids, partial(vocabulary_store.word_lists, self._services.table))
+        return await _reread_missing(ids, partial(vocabulary_store.read_lists, self._services.table))
 
     async def _read_words(self, keys: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Word]:
-        return await _reread_missing(keys, partial(vocabulary_store.words_at, self._services.table))
+        return await _reread_missing(keys, partial(vocabulary_store.read_words, self._services.table))
 
     def put_written_list(self, word_list: WordList) -> None:
         """Remembers a list that this process has just written. It may be one without a daily word."""

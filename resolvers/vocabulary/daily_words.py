@@ -39,14 +39,14 @@ async def daily_word(ctx: Context, word_list: WordList, /, *, on: date | None = 
     """The list's word of a date. The first request of a day draws its word; past days without a request have none."""
     day = await _validated_day(ctx, on)
     if day < _utc_today(ctx):
-        return await vocabulary_store.stored(ctx.table, word_list.list, day)
-    return await vocabulary_store.draw(ctx.table, word_list.list, day)
+        return await vocabulary_store.read_daily_word(ctx.table, word_list.list, day)
+    return await vocabulary_store.draw_daily_word(ctx.table, word_list.list, day)
 
 
 async def review(
     ctx: Context, word_list: WordList, /, *, from_: date | None = None, to: date | None = None, window: Window
 ) -> Page[DailyWord]:
-    return await vocabulary_store.review(ctx.table, word_list.list, from_, to, window)
+    return await vocabulary_store.read_past_daily_words(ctx.table, word_list.list, from_, to, window)
 
 
 async def daily_word_list(ctx: Context, daily: DailyWord, /) -> WordList:
@@ -72,7 +72,7 @@ async def _validated_day(ctx: Context, on: date | None) -> date:
 
 async def _load_daily_words(ctx: Context, owner: str | None, day: date) -> list[DailyWord]:
     """A day's words of all public lists, or of a member's private ones. Today's missing words are drawn."""
-    drawn = {daily.list: daily async for daily in vocabulary_store.on_date(ctx.table, day, owner)}
+    drawn = {daily.list: daily async for daily in vocabulary_store.daily_words_of_date(ctx.table, day, owner)}
     cache = ctx.services.get(VocabularyCache)
     if day >= _utc_today(ctx) and not cache.all_drawn(owner, day):
         lists = vocabulary_store.lists_by_name(ctx.table, owner)
@@ -89,7 +89,7 @@ async def _draw(ctx: Context, word_list: WordList, day: date, semaphore: asyncio
     """One list's word; None if it cannot have one, so that the other lists still get theirs."""
     async with semaphore:
         try:
-            return await vocabulary_store.draw(ctx.table, word_list.list, day)
+            return await vocabulary_store.draw_daily_word(ctx.table, word_list.list, day)
         except (ListBroken, Conflict) as error:
             _log.error("a list has no daily word", list=word_list.list, reason=str(error))
             return None

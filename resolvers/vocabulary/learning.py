@@ -16,7 +16,7 @@ from datastore.dynamo import Page, PageRequest, Window
 from datastore.ids import is_ulid
 from datastore.people import Profile
 from datastore.refusals import InvalidInput, NotAllowed, NotFound
-from datastore.vocabulary import QuizResult, Screen, Sentence, Span, Word, WordList
+from datastore.vocabulary import DateRange, ProfileScreen, QuizResult, Sentence, Word, WordList
 from resolvers import people
 from resolvers.context import UNSET, Context, NodeOf, Unset
 from resolvers.loading.batched import batched
@@ -62,7 +62,7 @@ async def record_quiz(
     if not 0 <= correct <= total:
         raise InvalidInput(f"Of {total} questions, 0 to {total} can be answered correctly.", path=("input", "correct"))
     await ctx.services.rates.hit(WRITE_RATE, "quizzes", member.id)
-    profile, days = await vocabulary_store.profile_and_days(ctx.table, member.id)
+    profile, days = await vocabulary_store.read_profile_and_days(ctx.table, member.id)
     result = QuizResult(
         user=member.id,
         date=_validated_day(ctx, profile, on),
@@ -74,8 +74,8 @@ async def record_quiz(
         private=not word_list.public,
     )
     today = _member_today(ctx, profile)
-    answer: QuizRecorded = await vocabulary_store.record(
-        ctx.table, result, days, lambda after: QuizRecorded(result, compute_streak(after.all(), today)), ctx.once
+    answer: QuizRecorded = await vocabulary_store.record_result(
+        ctx.table, result, days, lambda after: QuizRecorded(result, compute_streak(after.dates(), today)), ctx.once
     )
     ctx.services.get(QuizLeaderboards).add_written(result)
     return answer
@@ -97,7 +97,7 @@ async def write_sentence(
     await ctx.services.rates.hit(WRITE_RATE, "sentences", member.id)
     if sentence is not None:
         return await _amend(ctx, sentence, practised if word is not UNSET else UNSET, parsed_text)
-    profile, days = await vocabulary_store.profile_and_days(ctx.table, member.id)
+    profile, days = await vocabulary_store.read_profile_and_days(ctx.table, member.id)
     new = Sentence(
         user=member.id,
         date=_validated_day(ctx, profile, on),
@@ -107,7 +107,7 @@ async def write_sentence(
         list=practised.list if practised else None,
         ordinal=practised.ordinal if practised else None,
     )
-    await vocabulary_store.record(ctx.table, new, days, lambda _: new, ctx.once)
+    await vocabulary_store.record_result(ctx.table, new, days, lambda _: new, ctx.once)
     ctx.services.get(QuizLeaderboards).add_written(new)
     return new
 
@@ -123,7 +123,7 @@ async def _amend(ctx: Context, key: str, word: Word | Unset | None, text: str) -
         changed = replace(
             changed, list=word.list if word is not None else None, ordinal=word.ordinal if word is not None else None
         )
-    await vocabulary_store.amend(ctx.table, changed, ctx.once)
+    await vocabulary_store.amend_sentence(ctx.table, changed, ctx.once)
     return changed
 
 
@@ -174,11 +174,11 @@ async def quiz_results(
     ctx: Context, profile: Profile, /, *, from_: date | None = None, to: date | None = None, window: Window
 ) -> Page[QuizResult]:
     """Newest day first. Results of private lists are visible to their owner only."""
-    span, own = Span(from_, to), member_id(ctx) == profile.user
+    span, own = DateRange(from_, to), member_id(ctx) == profile.user
     request = vocabulary_store.quiz_request(profile.user, span, window, all_lists=own)
     screen = await _load_screen(ctx, profile, span, request)
     if screen is None:
-        return await vocabulary_store.quiz_page(ctx.table, profile.user, span, request, all_lists=own)
+        return await vocabulary_store.read_quiz_page(ctx.table, profile.user, span, request, all_lists=own)
     return screen.quiz_page(span, request, all_lists=own)
 
 
@@ -186,15 +186,15 @@ async def sentences(
     ctx: Context, profile: Profile, /, *, from_: date | None = None, to: date | None = None, window: Window
 ) -> Page[Sentence]:
     """Newest day first."""
-    span = Span(from_, to)
+    span = DateRange(from_, to)
     request = vocabulary_store.sentence_request(profile.user, span, window)
     screen = await _load_screen(ctx, profile, span, request)
     if screen is None:
-        return await vocabulary_store.sentence_page(ctx.table, profile.user, span, request)
+        return await vocabulary_store.read_sentence_page(ctx.table, profile.user, span, request)
     return screen.sentence_page(span, request)
 
 
-async def _load_screen(ctx: Context, profile: Profile, span: Span, request: PageRequest) -> Screen | None:
+async def _load_screen(ctx: Context, profile: Profile, span: DateRange, request: PageRequest) -> ProfileScreen | None:
     """The profile screen, if it contains the requested page: a first page of recent days."""
     if span.since is None or request.position is not None or span.since < ctx.now().date() - SCREEN_AGE:
         return None
@@ -203,8 +203,8 @@ async def _load_screen(ctx: Context, profile: Profile, span: Span, request: Page
 
 async def streak(ctx: Context, profile: Profile, /) -> Streak:
     screen = await ctx.services.get(profile_screens).load((profile.user, date.max))
-    days = screen.days if screen else await vocabulary_store.days_of(ctx.table, profile.user)
-    return compute_streak(days.all() if days else (), _member_today(ctx, profile))
+    days = screen.days if screen else await vocabulary_store.read_active_days(ctx.table, profile.user)
+    return compute_streak(days.dates() if days else (), _member_today(ctx, profile))
 
 
 @batched
@@ -257,13 +257,13 @@ async def quiz_standing_users(ctx: Context, standings: Sequence[QuizStanding], /
 
 async def quiz_node(ctx: Context, key: str) -> QuizResult | None:
     result_key = _split_key(key)
-    result = await vocabulary_store.quiz_result(ctx.table, *result_key) if result_key else None
+    result = await vocabulary_store.read_quiz_result(ctx.table, *result_key) if result_key else None
     return result if result is not None and (not result.private or member_id(ctx) == result.user) else None
 
 
 async def sentence_node(ctx: Context, key: str) -> Sentence | None:
     sentence_key = _split_key(key)
-    return await vocabulary_store.sentence(ctx.table, *sentence_key) if sentence_key else None
+    return await vocabulary_store.read_sentence(ctx.table, *sentence_key) if sentence_key else None
 
 
 def _split_key(key: str) -> tuple[str, date, str] | None:

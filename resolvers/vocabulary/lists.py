@@ -10,7 +10,7 @@ from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Page, Window
 from datastore.people import Profile
 from datastore.refusals import InvalidInput
-from datastore.vocabulary import LONGEST_LIST, MOST_WORDS, AddedWords, Batch, Word, WordList
+from datastore.vocabulary import LONGEST_LIST, MOST_WORDS, AddedWords, Word, WordBatch, WordList
 from resolvers import people
 from resolvers.context import Context, NodeOf
 from resolvers.viewer import Role
@@ -42,7 +42,7 @@ class NewWord:
 
 
 async def word_list(ctx: Context, /, *, id: ListId) -> WordList | None:  # noqa: A002 - the argument's public name
-    stored_list = await vocabulary_store.word_list(ctx.table, id, consistent=True)
+    stored_list = await vocabulary_store.read_list(ctx.table, id, consistent=True)
     if stored_list is None or not stored_list.visible_to(member_id(ctx)):
         return None
     ctx.services.get(VocabularyCache).lists.put(id, stored_list)
@@ -51,7 +51,7 @@ async def word_list(ctx: Context, /, *, id: ListId) -> WordList | None:  # noqa:
 
 async def word_lists(ctx: Context, /, *, window: Window) -> Page[WordList]:
     """Public lists and the viewer's own private ones, merged by name."""
-    page = await vocabulary_store.lists_page(ctx.table, member_id(ctx), window)
+    page = await vocabulary_store.read_lists_page(ctx.table, member_id(ctx), window)
     for word_list in page.nodes:
         ctx.services.get(VocabularyCache).lists.put(word_list.list, word_list)
     return page
@@ -63,11 +63,11 @@ async def owner(ctx: Context, word_list: WordList, /) -> Profile | None:
 
 
 async def subscriber_count(ctx: Context, word_list: WordList, /) -> int:
-    return await vocabulary_store.subscriber_count(ctx.table, word_list.list)
+    return await vocabulary_store.read_subscriber_count(ctx.table, word_list.list)
 
 
 async def words(ctx: Context, word_list: WordList, /, *, window: Window) -> Page[Word]:
-    return await vocabulary_store.word_page(ctx.table, word_list, window)
+    return await vocabulary_store.read_words_page(ctx.table, word_list, window)
 
 
 # ── writing ──
@@ -104,14 +104,14 @@ async def add_words(ctx: Context, /, *, list: ListId, words: Sequence[NewWord]) 
     await ctx.services.rates.hit(CHANGE_RATE, "words", ctx.viewer.id)
     # A repeated request gets the id of its first attempt, so that it continues with the claim it finds.
     batch_id = f"{ctx.viewer.id} {ctx.once.key}" if ctx.once.key else ctx.new_id()
-    batch = Batch(batch_id, parsed, LONGEST_LIST if word_list.public else MOST_WORDS)
+    batch = WordBatch(batch_id, parsed, LONGEST_LIST if word_list.public else MOST_WORDS)
     added = await vocabulary_store.add_words(ctx.table, list, batch, ctx.once)
     ctx.services.get(VocabularyCache).put_written_list(added.list)
     return added
 
 
 async def words_added(ctx: Context, added: AddedWords, /) -> Sequence[Word]:
-    return await vocabulary_store.added_words(ctx.table, added)
+    return await vocabulary_store.read_added_words(ctx.table, added)
 
 
 # ── nodes ──

@@ -139,7 +139,7 @@ class QuizLeaderboards:
     async def _build(self, on: date) -> QuizLeaderboard:
         began = time.monotonic()
         leaderboard = QuizLeaderboard()
-        await vocabulary_store.read_day(self._services.table, on, leaderboard.add)
+        await vocabulary_store.read_results_of_day(self._services.table, on, leaderboard.add)
         for result in self._written.values():
             if result.date == on:
                 leaderboard.add(result)

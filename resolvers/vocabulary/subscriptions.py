@@ -22,7 +22,7 @@ async def subscriptions(ctx: Context, profile: Profile, /) -> list[Subscription]
     if member_id(ctx) != profile.user:
         return []
     screen = await ctx.services.get(profile_screens).load((profile.user, date.max))
-    subscribed = screen.subscriptions if screen else await vocabulary_store.subscriptions(ctx.table, profile.user)
+    subscribed = screen.subscriptions if screen else await vocabulary_store.read_subscriptions(ctx.table, profile.user)
     lists = await ctx.services.get(VocabularyCache).lists.load_many([each.list for each in subscribed])
     return [
         subscription
@@ -45,7 +45,7 @@ async def subscribe(
     member = ctx.member()
     word_list = await require_input_list(ctx, list)
     await ctx.services.rates.hit(CHANGE_RATE, "subscriptions", member.id)
-    existing = await vocabulary_store.subscriptions(ctx.table, member.id)
+    existing = await vocabulary_store.read_subscriptions(ctx.table, member.id)
     if len(existing) >= MOST_SUBSCRIPTIONS and not any(subscription.list == list for subscription in existing):
         raise Conflict(f"You have {len(existing)} subscriptions, which is all a member may have.")
     wanted = Subscription(member.id, word_list.list, character_set, active=True, since=ctx.now())

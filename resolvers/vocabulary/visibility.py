@@ -47,7 +47,7 @@ async def load_word(ctx: Context, list_id: str, ordinal: int) -> Word | None:
     if word_list is None:
         return None
     if ordinal >= word_list.word_count:  # the cached list may be older than the word
-        word_list = await vocabulary_store.word_list(ctx.table, list_id, consistent=True)
+        word_list = await vocabulary_store.read_list(ctx.table, list_id, consistent=True)
         if word_list is None or ordinal >= word_list.word_count:
             return None
     return await ctx.services.get(VocabularyCache).words.load((list_id, ordinal))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 from datastore import vocabulary as vocabulary_store
-from datastore.vocabulary import Days, QuizResult, Sentence, WordList, auditing
+from datastore.vocabulary import ActiveDays, QuizResult, Sentence, WordList, auditing
 from resolvers.context import Services
 
 
@@ -22,7 +22,7 @@ async def _list_breaches(services: Services) -> AsyncIterator[str]:
     async for word_list in auditing.all_lists(services.table):
         if not word_list.public:
             private[word_list.owner] += 1
-        ordinals = [word.ordinal async for word in vocabulary_store.words(services.table, word_list)]
+        ordinals = [word.ordinal async for word in vocabulary_store.all_words(services.table, word_list)]
         if ordinals != list(range(word_list.word_count)):
             yield f"the list {word_list.list} counts {word_list.word_count} words and has {len(ordinals)}"
         async for breach in _daily_word_breaches(services, word_list):
@@ -37,7 +37,7 @@ async def _list_breaches(services: Services) -> AsyncIterator[str]:
 async def _daily_word_breaches(services: Services, word_list: WordList) -> AsyncIterator[str]:
     used: set[tuple[int, int]] = set()
     drawn = 0
-    async for daily in auditing.all_days(services.table, word_list.list):
+    async for daily in auditing.all_daily_words(services.table, word_list.list):
         if daily.word.ordinal >= word_list.word_count or daily.word.list != word_list.list:
             yield f"the word of {daily.date} is not a word of the list {word_list.list}"
         if daily.cycle is None:  # imported, not drawn
@@ -54,12 +54,12 @@ async def _subscription_breaches(services: Services) -> AsyncIterator[str]:
     """The index of active subscriptions and the counts of subscribers, shard by shard."""
     listed = 0
     subscribers: Counter[tuple[str, int]] = Counter()
-    async for reader in vocabulary_store.readers(services.table):
+    async for reader in vocabulary_store.all_subscribers(services.table):
         listed += len(reader.subscriptions)
         lists = {subscription.list for subscription in reader.subscriptions}
-        subscribers.update((list_id, reader.listed_in) for list_id in lists)
-        if reader.listed_in != reader.shard:
-            yield f"{reader.user} is listed in shard {reader.listed_in} instead of {reader.shard}"
+        subscribers.update((list_id, reader.index_shard) for list_id in lists)
+        if reader.index_shard != reader.shard:
+            yield f"{reader.user} is listed in shard {reader.index_shard} instead of {reader.shard}"
     active = 0
     async for subscription in auditing.all_subscriptions(services.table):
         active += subscription.active
@@ -80,7 +80,7 @@ async def _result_breaches(services: Services) -> AsyncIterator[str]:
         if results and results[0].user != record.user:
             yield f"{results[0].user} has results and no active days"
             results = []
-        if not isinstance(record, Days):
+        if not isinstance(record, ActiveDays):
             results.append(record)
             continue
         for breach in _day_breaches(results, record):
@@ -90,7 +90,7 @@ async def _result_breaches(services: Services) -> AsyncIterator[str]:
         yield f"{results[0].user} has results and no active days"
 
 
-def _day_breaches(results: Sequence[QuizResult | Sentence], days: Days) -> Iterator[str]:
+def _day_breaches(results: Sequence[QuizResult | Sentence], days: ActiveDays) -> Iterator[str]:
     for result in results:
         if isinstance(result, QuizResult) and not 0 <= result.correct <= result.total:
             yield f"a quiz of {result.user} has {result.correct} of {result.total} correct"

@@ -10,7 +10,7 @@ from pathlib import Path
 from datastore import vocabulary as vocabulary_store
 from datastore.receipts import Once
 from datastore.refusals import Refusal
-from datastore.vocabulary import LONGEST_LIST, Batch, Word, WordList
+from datastore.vocabulary import LONGEST_LIST, Word, WordBatch, WordList
 from resolvers.context import Services
 from resolvers.vocabulary.lists import NewWord, parse_list_name, parse_word
 from server.commands import Failed
@@ -53,7 +53,7 @@ async def import_words(
     """Adds a file's words to the public list of this name; reports rows done and rows in all to `progress`."""
     total = sum(1 for _ in _read_rows(path))
     word_list = await _ensure_list(services, name, level)
-    contents = {word.content async for word in vocabulary_store.words(services.table, word_list)}
+    contents = {word.content async for word in vocabulary_store.all_words(services.table, word_list)}
     summary = ImportSummary(word_list.name)
     batch: list[Word] = []
     for completed, (number, row) in enumerate(_read_rows(path), 1):
@@ -106,7 +106,7 @@ def _parse_word(list_id: str, row: dict[str, str]) -> Word:
 async def _add(services: Services, list_id: str, words: list[Word]) -> int:
     if words:
         now = services.clock()
-        batch = Batch(services.ids.next(now), tuple(words), LONGEST_LIST)
+        batch = WordBatch(services.ids.next(now), tuple(words), LONGEST_LIST)
         await vocabulary_store.add_words(services.table, list_id, batch, Once("import", None, "", now))
     return len(words)
 

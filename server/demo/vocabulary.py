@@ -10,7 +10,7 @@ from ulid import ULID
 
 from datastore import vocabulary as vocabulary_store
 from datastore.receipts import Once
-from datastore.vocabulary import Batch, CharacterSet, QuizResult, Subscription, Word, WordList
+from datastore.vocabulary import CharacterSet, QuizResult, Subscription, Word, WordBatch, WordList
 from resolvers.context import Services
 from server.demo.files import read_rows
 from server.demo.people import MEMBERS
@@ -33,7 +33,7 @@ async def seed(services: Services) -> str:
         count += word_list.word_count
         today = services.clock().astimezone(UTC).date()
         for days_ago in reversed(range(DAYS)):
-            await vocabulary_store.draw(services.table, word_list.list, today - timedelta(days=days_ago))
+            await vocabulary_store.draw_daily_word(services.table, word_list.list, today - timedelta(days=days_ago))
         await _add_learners(services, word_list, level)
     return f"{len(LISTS)} word lists of {count} words, learned by {LEARNERS} members"
 
@@ -43,13 +43,13 @@ async def _ensure_list(services: Services, name: str, level: int, file: str) -> 
     now = services.clock()
     once = Once("demo", None, "", now)
     new = WordList(_id(name), name, public=True, created_at=now - timedelta(days=DAYS), level=level)
-    word_list = await vocabulary_store.word_list(services.table, new.list, consistent=True)
+    word_list = await vocabulary_store.read_list(services.table, new.list, consistent=True)
     if word_list is None:
         await vocabulary_store.create_list(services.table, new, once)
         word_list = new
     if word_list.word_count:
         return word_list
-    batch = Batch(_id("words", name), _words(new.list, file), 1000)
+    batch = WordBatch(_id("words", name), _words(new.list, file), 1000)
     return (await vocabulary_store.add_words(services.table, new.list, batch, once)).list
 
 
@@ -76,8 +76,8 @@ async def _add_learners(services: Services, word_list: WordList, level: int) -> 
                 at = now - timedelta(days=days_ago)
                 quiz = _id(user, level, days_ago)
                 result = QuizResult(user, at.date(), quiz, word_list.list, correct, total, at)
-                days = await vocabulary_store.days_of(services.table, user)
-                await vocabulary_store.record(services.table, result, days, lambda _: None, once)
+                days = await vocabulary_store.read_active_days(services.table, user)
+                await vocabulary_store.record_result(services.table, result, days, lambda _: None, once)
 
 
 def _id(*parts: object) -> str:

@@ -22,7 +22,7 @@ from datastore import vocabulary as vocabulary_store
 from datastore.people import Profile
 from datastore.receipts import Once
 from datastore.refusals import Refusal
-from datastore.vocabulary import LONGEST_LIST, Batch, DailyWord, Subscription, Word, WordList
+from datastore.vocabulary import LONGEST_LIST, DailyWord, Subscription, Word, WordBatch, WordList
 from resolvers.context import Services
 from resolvers.vocabulary.lists import NewWord, parse_list_name, parse_word
 from server.legacy.mappings import Content, MappedList, open_mappings
@@ -154,13 +154,13 @@ class Migration:
             await self._add_words(word_list.list, missing[start : start + _WORDS_AT_ONCE])
         if not self._options.dry_run:
             if missing:
-                extended = await vocabulary_store.word_list(self._table, mapped.new, consistent=True)
+                extended = await vocabulary_store.read_list(self._table, mapped.new, consistent=True)
                 ordinals = await self._ordinals(extended or word_list)
             self._verify_words(mapped.old, ordinals)
         self._progress(f"words of {mapped.name}", self.summary.rows["word"])
 
     async def _ensure_list(self, mapped: MappedList) -> WordList:
-        existing = await vocabulary_store.word_list(self._table, mapped.new, consistent=True)
+        existing = await vocabulary_store.read_list(self._table, mapped.new, consistent=True)
         if existing is not None:
             self.summary.add(self.summary.existing, "list")
             return existing
@@ -173,7 +173,7 @@ class Migration:
 
     async def _ordinals(self, word_list: WordList) -> dict[Content, int]:
         """The ordinal of each of a list's words."""
-        words = vocabulary_store.words(self._table, word_list, consistent=True)
+        words = vocabulary_store.all_words(self._table, word_list, consistent=True)
         return {word.content: word.ordinal async for word in words}
 
     def _place_words(self, old: str, word_list: WordList, ordinals: Mapping[Content, int]) -> list[Word]:
@@ -193,7 +193,7 @@ class Migration:
     async def _add_words(self, list_id: str, words: Sequence[Word]) -> None:
         self.summary.add(self.summary.written, "word", len(words))
         if not self._options.dry_run:
-            batch = Batch(self._services.ids.next(self._services.clock()), words, LONGEST_LIST)
+            batch = WordBatch(self._services.ids.next(self._services.clock()), words, LONGEST_LIST)
             await vocabulary_store.add_words(self._table, list_id, batch, self._once)
 
     def _verify_words(self, old: str, ordinals: Mapping[Content, int]) -> None:
@@ -260,8 +260,8 @@ class Migration:
             return None if same else f"the new table has another word for this day: {existing.word.simplified}"
 
         store = _Store(
-            read=lambda days: vocabulary_store.days_like(self._table, days),
-            write=lambda day: vocabulary_store.import_day(self._table, day),
+            read=lambda days: vocabulary_store.read_same_daily_words(self._table, days),
+            write=lambda day: vocabulary_store.import_daily_word(self._table, day),
             difference=difference,
         )
         await self._store_records("past word", wanted, store)
@@ -272,7 +272,7 @@ class Migration:
             return Rejection("the words file has no such list, or no such word in it")
         if old.date > self._services.clock().astimezone(UTC).date():
             return Rejection("this day has not begun")
-        return vocabulary_store.imported_day(word, old.date)
+        return vocabulary_store.imported_daily_word(word, old.date)
 
     # ── subscriptions ──
 
@@ -301,7 +301,7 @@ class Migration:
             wanted[key] = (row, subscription)
         await self._create_members(new_members)
         store = _Store(
-            read=lambda subscriptions: vocabulary_store.subscriptions_like(self._table, subscriptions),
+            read=lambda subscriptions: vocabulary_store.read_same_subscriptions(self._table, subscriptions),
             write=lambda subscription: vocabulary_store.import_subscription(self._table, subscription, self._once),
             difference=_subscription_difference,
         )

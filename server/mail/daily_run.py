@@ -27,7 +27,7 @@ from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import DynamoError, SingleFlight, shared_context
 from datastore.refusals import Refusal
-from datastore.vocabulary import DailyWord, ListBroken, Mail, Reader, WordList
+from datastore.vocabulary import DailyWord, ListBroken, Mail, Subscriber, WordList
 from datastore.vocabulary.mail import CLAIM_LIFETIME, LATEST, RECORD_LIFETIME
 from resolvers.context import Services
 from server.mail.message import EmailTemplate, Section
@@ -123,7 +123,7 @@ class DailyRun:
         self._id = services.ids.next(services.clock())
         self._words: OrderedDict[str, ListWord | None] = OrderedDict()
         self._draws: SingleFlight[str, ListWord | None] = SingleFlight(shared_context)
-        self._waiting: list[Reader] = []
+        self._waiting: list[Subscriber] = []
         self._claims_lapse = services.clock()
         self.summary = RunSummary(template.on)
 
@@ -135,8 +135,8 @@ class DailyRun:
                 f"The emails of {mailing.date} were sent on {mailing.begun:%Y-%m-%d}, too long ago to know to whom"
             )
         await self._draw_public_words()
-        batch: list[Reader] = []
-        async for subscriber in vocabulary_store.readers(self._table):
+        batch: list[Subscriber] = []
+        async for subscriber in vocabulary_store.all_subscribers(self._table):
             self.summary.subscribers += 1
             batch.append(subscriber)
             if len(batch) == _BATCH:
@@ -179,8 +179,8 @@ class DailyRun:
 
     async def _draw(self, list_id: str) -> ListWord | None:
         try:
-            daily = await vocabulary_store.draw(self._table, list_id, self.summary.on)
-            word_list = await vocabulary_store.word_list(self._table, list_id)
+            daily = await vocabulary_store.draw_daily_word(self._table, list_id, self.summary.on)
+            word_list = await vocabulary_store.read_list(self._table, list_id)
         except (ListBroken, DynamoError, Refusal) as error:
             self.summary.failed_lists[list_id] = str(error)
             _log.error("drawing a daily word failed", list=list_id, reason=str(error))
@@ -189,12 +189,12 @@ class DailyRun:
 
     # ── emails ──
 
-    async def _send_batch(self, subscribers: Sequence[Reader]) -> None:
+    async def _send_batch(self, subscribers: Sequence[Subscriber]) -> None:
         """Sends to these subscribers, to at most `at_once` of them at a time."""
         if not subscribers:
             return
         users = [subscriber.user for subscriber in subscribers]
-        mails = await vocabulary_store.mails(self._table, users, self.summary.on)
+        mails = await vocabulary_store.read_mails(self._table, users, self.summary.on)
         remaining = list(reversed(subscribers))
 
         async def work() -> None:
@@ -216,7 +216,7 @@ class DailyRun:
             raise
         self._progress(self.summary)
 
-    async def _send_to(self, subscriber: Reader) -> None:
+    async def _send_to(self, subscriber: Subscriber) -> None:
         """Counts a failure of this subscriber's email, so that it does not stop the others."""
         try:
             await self._send_email(subscriber)
@@ -228,7 +228,7 @@ class DailyRun:
             _log.exception("an email failed", user=subscriber.user)
             self.summary.add_failure(f"{subscriber.user}: {type(error).__name__}")
 
-    async def _send_email(self, subscriber: Reader) -> None:
+    async def _send_email(self, subscriber: Subscriber) -> None:
         profile = subscriber.profile or await people_store.profile(self._table, subscriber.user)
         if profile is None or not profile.email:
             self.summary.without_address += 1
@@ -264,7 +264,7 @@ class DailyRun:
         await vocabulary_store.mark_sent(self._table, claim, self._services.clock())
         self.summary.sent += 1
 
-    async def _sections(self, subscriber: Reader) -> list[Section]:
+    async def _sections(self, subscriber: Subscriber) -> list[Section]:
         """The subscriber's words. A private list is for its owner alone, whatever a subscription says."""
         sections = []
         for subscription in subscriber.subscriptions:
@@ -276,7 +276,7 @@ class DailyRun:
 
     # ── claims of other runs ──
 
-    def _leave_to(self, existing: Mail, subscriber: Reader) -> None:
+    def _leave_to(self, existing: Mail, subscriber: Subscriber) -> None:
         """Another run has claimed or sent this email."""
         if existing.sent is not None:
             self.summary.already_sent += 1

@@ -57,7 +57,7 @@ async def unsubscribe(request: Request) -> HTMLResponse:
 async def _confirmation_page(services: Services, unsubscription: Unsubscription) -> HTMLResponse:
     if unsubscription.list is None:
         return _page("Unsubscribe from all daily words?", _BUTTON)
-    word_list = await vocabulary_store.word_list(services.table, unsubscription.list)
+    word_list = await vocabulary_store.read_list(services.table, unsubscription.list)
     name = word_list.name if word_list is not None else "this list"
     return _page(f"Unsubscribe from the daily words of {name}?", _BUTTON)
 
@@ -65,7 +65,7 @@ async def _confirmation_page(services: Services, unsubscription: Unsubscription)
 async def _unsubscribe(services: Services, unsubscription: Unsubscription) -> HTMLResponse:
     table, user = services.table, unsubscription.user
     once = Once(user, None, "", services.clock())
-    for subscription in await vocabulary_store.subscriptions(table, user):
+    for subscription in await vocabulary_store.read_subscriptions(table, user):
         if subscription.active and unsubscription.includes(subscription):
             with suppress(NotFound):
                 await vocabulary_store.unsubscribe(table, user, subscription.list, subscription.character_set, once)

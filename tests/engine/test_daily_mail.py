@@ -15,8 +15,8 @@ from datastore.dynamo import Table
 from datastore.people import PROFILE, Profile
 from datastore.receipts import Once
 from datastore.seal import Seal
-from datastore.vocabulary import LIST, MAIL, Batch, CharacterSet, Mail, Subscription, Word, WordList
-from datastore.vocabulary.mail import MAILING, Mailing
+from datastore.vocabulary import LIST, MAIL, CharacterSet, Mail, Subscription, Word, WordBatch, WordList
+from datastore.vocabulary.mail import DAILY_MAILING, DailyMailing
 from resolvers.context import Services
 from server.mail.daily_run import DailyRun, MailingExpired, RunLimits, RunSummary
 from server.mail.message import EmailTemplate, Unsubscription, message_id
@@ -47,7 +47,7 @@ async def create_list(services: Services, name: str, words: int = 3, owner: str 
     await vocabulary_store.create_list(services.table, new, once)
     if words:
         texts = tuple(Word(new.list, 0, f"简{n}", f"<b>meaning</b> {n}", f"繁{n}", f"pīn {n}") for n in range(words))
-        await vocabulary_store.add_words(services.table, new.list, Batch(services.ids.next(NOW), texts, 500), once)
+        await vocabulary_store.add_words(services.table, new.list, WordBatch(services.ids.next(NOW), texts, 500), once)
     return new.list
 
 
@@ -257,7 +257,7 @@ async def test_emails_of_long_ago_are_not_sent_again(one_table: Table) -> None:
     await subscriber(services, "ada", await create_list(services, "First"))
     done = await DailyRun(services, template(services), LogTransport()).run()
     assert done.sent == 1
-    await services.table.write(MAILING.put(Mailing(ON, services.clock() - timedelta(days=32))))
+    await services.table.write(DAILY_MAILING.put(DailyMailing(ON, services.clock() - timedelta(days=32))))
     with pytest.raises(MailingExpired, match="2026-11-20"):
         await DailyRun(services, template(services), LogTransport()).run()
 
@@ -300,7 +300,7 @@ async def test_the_link_works_without_a_login(one_client: Client, tmp_path: Path
     end_all = str(email["List-Unsubscribe"]).removeprefix("<https://api.example.org").removesuffix(">")
 
     async def active() -> list[str]:
-        subscriptions = await vocabulary_store.subscriptions(services.table, "ada")
+        subscriptions = await vocabulary_store.read_subscriptions(services.table, "ada")
         return sorted(subscription.list for subscription in subscriptions if subscription.active)
 
     page = await one_client.http.get(end_first)
@@ -314,7 +314,7 @@ async def test_the_link_works_without_a_login(one_client: Client, tmp_path: Path
     clicked = await one_client.http.post(end_all, data={"List-Unsubscribe": "One-Click"})
     assert clicked.status_code == 200
     assert await active() == []
-    assert await vocabulary_store.subscriber_count(services.table, second) == 0
+    assert await vocabulary_store.read_subscriber_count(services.table, second) == 0
 
 
 async def test_a_forged_link_is_refused(one_client: Client) -> None:
@@ -332,4 +332,4 @@ async def test_a_forged_link_is_refused(one_client: Client) -> None:
             await one_client.http.post("/unsubscribe", params={"token": forged}),
         ):
             assert answer.status_code == 400
-    assert (await vocabulary_store.subscriptions(services.table, "ada"))[0].active
+    assert (await vocabulary_store.read_subscriptions(services.table, "ada"))[0].active

@@ -235,7 +235,7 @@ async def test_old_links_unsubscribe(visitor: Client) -> None:
     for token, user, left in (("unsubscribe one", "ada", 2), ("unsubscribe all", "amara-abara", 0)):
         answer = await visitor.http.post("/unsubscribe", params={"token": SEALED[token]})
         assert answer.status_code == 200
-        subscriptions = await vocabulary_store.subscriptions(table, user)
+        subscriptions = await vocabulary_store.read_subscriptions(table, user)
         assert sum(one.active for one in subscriptions) == left
     await assert_sound(visitor)
 

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from datastore.dynamo import Table
-from datastore.vocabulary import SUBSCRIBERS
+from datastore.vocabulary import SUBSCRIBER_COUNT
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from tests.client import Client, pages, serving
@@ -492,7 +492,7 @@ async def test_counts_are_spread_over_parts(one_client: Client) -> None:
     """Twenty members who subscribe at once stand in several counters that add up."""
     listed = await public_list(one_client)
     await gather(*(one_client.member(f"m{number}").ask(SUBSCRIBE, input={"list": listed}) for number in range(20)))
-    parts = [part async for part in one_client.services.table.scan(SUBSCRIBERS)]
+    parts = [part async for part in one_client.services.table.scan(SUBSCRIBER_COUNT)]
     assert len(parts) > 4
     assert sum(part.count for part in parts) == 20
 

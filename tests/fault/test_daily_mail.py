@@ -13,7 +13,7 @@ from datastore.dynamo import Table
 from datastore.people import PROFILE, Profile
 from datastore.receipts import Once
 from datastore.seal import Seal
-from datastore.vocabulary import Batch, CharacterSet, Subscription, Word, WordList
+from datastore.vocabulary import CharacterSet, Subscription, Word, WordBatch, WordList
 from resolvers.context import Services
 from tests.engines import RunningEngine
 from tests.mail_server import Mailbox, mail_server
@@ -32,7 +32,7 @@ async def create_subscribers(table: Table) -> list[str]:
     new = WordList(services.ids.next(NOW), "First", public=True, created_at=NOW)
     await vocabulary_store.create_list(table, new, once)
     words = (Word(new.list, 0, "好", "good"),)
-    await vocabulary_store.add_words(table, new.list, Batch("batch", words, 10), once)
+    await vocabulary_store.add_words(table, new.list, WordBatch("batch", words, 10), once)
     users = [f"subscriber{number}" for number in range(SUBSCRIBERS)]
     await table.write_many(PROFILE.put(Profile(user, user, NOW, email=f"{user}@example.org")) for user in users)
     for user in users:

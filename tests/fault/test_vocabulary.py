@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from datastore import vocabulary
+from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table
 from datastore.vocabulary import DAILY, LIST, QUIZ, SENTENCE, SUBSCRIPTION
 from resolvers.context import Services
@@ -104,7 +104,11 @@ async def test_a_bad_day_loses_and_doubles_nothing(one_table: Table, default_eng
     services = Services(one_table, client.services.seal)
     assert [breach async for breach in breaches(services)] == []
     words = Counter(
-        [one.simplified async for listed in one_table.scan(LIST) async for one in vocabulary.words(one_table, listed)]
+        [
+            one.simplified
+            async for listed in one_table.scan(LIST)
+            async for one in vocabulary_store.all_words(one_table, listed)
+        ]
     )
     texts = Counter([one.text async for one in one_table.scan(SENTENCE)])
     quizzes = Counter([one.user async for one in one_table.scan(QUIZ)])

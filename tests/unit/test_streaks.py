@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datastore.vocabulary import Days
+from datastore.vocabulary import ActiveDays
 from resolvers.vocabulary.streaks import Streak, compute_streak, local_day, time_zone
 
 TODAY = date(2026, 11, 20)
@@ -64,10 +64,10 @@ def test_the_day_of_a_moment(zone: str | None, begins_at: int, expected: str) ->
 @given(days=DAYS)
 def test_the_days_kept_are_the_days_given(days: list[date]) -> None:
     """In whatever order they come, the bits hold each of them and no other."""
-    kept = Days("ada", TODAY, b"")
+    kept = ActiveDays("ada", TODAY, b"")
     for day in days:
         kept = kept.with_day(day)
         assert day in kept
-    assert kept.all() == sorted(set(days))
+    assert kept.dates() == sorted(set(days))
     assert (TODAY + timedelta(days=1)) not in kept
     assert date(2020, 1, 1) not in kept
