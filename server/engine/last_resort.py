@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class OneAtATime:
-    """A WSGI application behind a lock: with concurrent requests, moto loses updates and answers 500."""
+    """A WSGI application that answers one request at a time: moto loses concurrent updates and answers 500."""
 
     def __init__(self, application: "WSGIApplication") -> None:
         self._application = application

@@ -338,7 +338,7 @@ class Migration:
 
 
 def _subscription_difference(wanted: Subscription, existing: Subscription) -> str | None:
-    # The member's own later decision, to end it or to begin anew, is right.
+    # The member's own later decision, to end it or to start it again, prevails.
     later = existing.since > wanted.since or (wanted.active and not existing.active)
     return None if later or existing == wanted else "the new table has this subscription with another beginning"
 

@@ -23,7 +23,7 @@ mutation ($zone: String!) {
 
 
 def some_words(count: int, start: int = 0) -> list[dict[str, str]]:
-    return [{"simplified": f"词{place}", "definition": f"word {place}"} for place in range(start, start + count)]
+    return [{"simplified": f"词{number}", "definition": f"word {number}"} for number in range(start, start + count)]
 
 
 def today() -> date:
@@ -50,25 +50,25 @@ async def private_list(member: Client, name: str = "Mine", words: int = 3) -> st
 
 
 async def test_lists_and_their_words(client: Client) -> None:
-    """Editors make public lists, members private ones; words come back in their order, page by page."""
-    listed = await public_list(client)
+    """Editors create public lists, members private ones; words are listed in their order, page by page."""
+    list_id = await public_list(client)
     ada = client.member("ada")
     assert await ada.code(CREATE_LIST, input={"name": "For all", "public": True}) == "NOT_ALLOWED"
     assert await client.code(CREATE_LIST, input={"name": "Nobody's"}) == "NOT_SIGNED_IN"
-    assert await ada.code(ADD_WORDS, input={"list": listed, "words": some_words(1)}) == "NOT_ALLOWED"
+    assert await ada.code(ADD_WORDS, input={"list": list_id, "words": some_words(1)}) == "NOT_ALLOWED"
     query = """query ($id: ID!, $first: Int, $after: String) {
       wordList(id: $id) {
         words(first: $first, after: $after) { nodes { simplified } pageInfo { hasNextPage endCursor } }
       }
     }"""
-    found = await pages(client, query, id=listed)
-    assert [word["simplified"] for word in found] == [f"词{place}" for place in range(5)]
+    words = await pages(client, query, id=list_id)
+    assert [word["simplified"] for word in words] == [f"词{number}" for number in range(5)]
 
 
 async def test_a_list_made_by_another_process_is_found_while_reads_are_stale(
     default_engine: RunningEngine, one_table: Table
 ) -> None:
-    """And so are its words: an eventually consistent read that misses one is not believed."""
+    """So are its words: a record that an eventually consistent read misses is read again."""
     settings = settings_for(default_engine, one_table.name)
     async with serving(settings) as first, serving(settings) as second:
         table = second.services.table
@@ -81,27 +81,27 @@ async def test_a_list_made_by_another_process_is_found_while_reads_are_stale(
             return answer
 
         table.client.batch_get_item = stale
-        listed = await public_list(first)
+        list_id = await public_list(first)
         words = "query ($id: ID!) { wordList(id: $id) { words { nodes { id } } } }"
-        word = (await first.ask(words, id=listed))["words"]["nodes"][0]["id"]
+        word = (await first.ask(words, id=list_id))["words"]["nodes"][0]["id"]
         ada = second.member("ada")
-        assert (await ada.ask(SUBSCRIBE, input={"list": listed}))["subscription"]["active"]
+        assert (await ada.ask(SUBSCRIBE, input={"list": list_id}))["subscription"]["active"]
         assert await ada.ask("query ($id: ID!) { node(id: $id) { id } }", id=word) == {"id": word}
         assert (await ada.ask(WRITE_SENTENCE, input={"word": word, "text": "你好"}))["sentence"]["word"]["id"] == word
 
 
-async def test_a_private_list_is_its_owners_alone(client: Client) -> None:
-    """Nobody else finds it, its words or its daily words, by any way; not even an admin."""
+async def test_only_its_owner_sees_a_private_list(client: Client) -> None:
+    """Others find neither the list nor its words or daily words, by any query; not even an admin does."""
     ada = client.member("ada")
-    listed = await private_list(ada)
-    word = (await ada.ask("query ($id: ID!) { wordList(id: $id) { words { nodes { id } } } }", id=listed))["words"]
+    list_id = await private_list(ada)
+    word = (await ada.ask("query ($id: ID!) { wordList(id: $id) { words { nodes { id } } } }", id=list_id))["words"]
     word_id = word["nodes"][0]["id"]
-    quiz = (await ada.ask(RECORD_QUIZ, input={"list": listed, "correct": 1, "total": 2}))["result"]["id"]
-    await ada.ask(SUBSCRIBE, input={"list": listed})
+    quiz = (await ada.ask(RECORD_QUIZ, input={"list": list_id, "correct": 1, "total": 2}))["result"]["id"]
+    await ada.ask(SUBSCRIBE, input={"list": list_id})
     await ada.ask(WRITE_SENTENCE, input={"word": word_id, "text": "你好"})
     assert len(await ada.ask("{ dailyWords { word { id } } }")) == 1
     me = (await ada.ask("{ viewer { id } }"))["id"]
-    seen = """query ($list: ID!, $word: ID!, $quiz: ID!, $user: ID!, $day: Date!) {
+    query = """query ($list: ID!, $word: ID!, $quiz: ID!, $user: ID!, $day: Date!) {
       wordList(id: $list) { id }
       nodes(ids: [$list, $word, $quiz]) { id }
       wordLists { nodes { id } }
@@ -127,9 +127,9 @@ async def test_a_private_list_is_its_owners_alone(client: Client) -> None:
         },
         "quizLeaderboard": {"nodes": []},
     }
-    asked = {"list": listed, "word": word_id, "quiz": quiz, "user": me, "day": str(today())}
+    variables = {"list": list_id, "word": word_id, "quiz": quiz, "user": me, "day": str(today())}
     for other in (client, client.member("bob"), client.member("root", Role.ADMIN)):
-        assert await other.ask(seen, **asked) == hidden
+        assert await other.ask(query, **variables) == hidden
         if other is not client:
             for mutation, given in (
                 (ADD_WORDS, {"words": some_words(1)}),
@@ -137,56 +137,56 @@ async def test_a_private_list_is_its_owners_alone(client: Client) -> None:
                 (UNSUBSCRIBE, {}),
                 (RECORD_QUIZ, {"correct": 1, "total": 1}),
             ):
-                assert await other.code(mutation, input={"list": listed, **given}) == "NOT_FOUND"
+                assert await other.code(mutation, input={"list": list_id, **given}) == "NOT_FOUND"
             assert await other.code(WRITE_SENTENCE, input={"word": word_id, "text": "x"}) == "NOT_FOUND"
-    own = await ada.ask(seen, **asked)
-    assert own["wordList"]["id"] == listed
+    own = await ada.ask(query, **variables)
+    assert own["wordList"]["id"] == list_id
     assert len(own["user"]["subscriptions"]) == len(own["user"]["quizResults"]["nodes"]) == 1
     assert own["user"]["sentences"]["nodes"][0]["word"]["id"] == word_id
     assert own["quizLeaderboard"]["nodes"] == [{"rank": 1}]
 
 
 async def test_a_subscription_counts_its_member_once(client: Client) -> None:
-    """Whatever is repeated, in both character sets or at once: the count is of members, exactly."""
-    listed = await public_list(client)
+    """The count is exact, even if members subscribe repeatedly, concurrently or with both character sets."""
+    list_id = await public_list(client)
     count = "query ($id: ID!) { wordList(id: $id) { subscriberCount } }"
     members = [client.member(f"m{number}") for number in range(4)]
-    answers = await gather(*(member.ask(SUBSCRIBE, input={"list": listed}) for member in members for _ in range(3)))
+    answers = await gather(*(member.ask(SUBSCRIBE, input={"list": list_id}) for member in members for _ in range(3)))
     assert all(answer["subscription"]["active"] for answer in answers)
-    await members[0].ask(SUBSCRIBE, input={"list": listed, "characterSet": "TRADITIONAL"})
-    assert await client.ask(count, id=listed) == {"subscriberCount": 4}
-    await gather(*(members[0].ask(UNSUBSCRIBE, input={"list": listed}) for _ in range(3)))
-    assert await client.ask(count, id=listed) == {"subscriberCount": 4}
-    ended = await members[0].ask(UNSUBSCRIBE, input={"list": listed, "characterSet": "TRADITIONAL"})
+    await members[0].ask(SUBSCRIBE, input={"list": list_id, "characterSet": "TRADITIONAL"})
+    assert await client.ask(count, id=list_id) == {"subscriberCount": 4}
+    await gather(*(members[0].ask(UNSUBSCRIBE, input={"list": list_id}) for _ in range(3)))
+    assert await client.ask(count, id=list_id) == {"subscriberCount": 4}
+    ended = await members[0].ask(UNSUBSCRIBE, input={"list": list_id, "characterSet": "TRADITIONAL"})
     assert ended["subscription"]["active"] is False
-    assert await client.ask(count, id=listed) == {"subscriberCount": 3}
+    assert await client.ask(count, id=list_id) == {"subscriberCount": 3}
     own = await members[0].ask("{ viewer { subscriptions { active characterSet list { id } } } }")
-    assert [(one["characterSet"], one["active"]) for one in own["subscriptions"]] == [
+    assert [(each["characterSet"], each["active"]) for each in own["subscriptions"]] == [
         ("SIMPLIFIED", False),
         ("TRADITIONAL", False),
     ]
-    assert await client.member("zoe").code(UNSUBSCRIBE, input={"list": listed}) == "NOT_FOUND"
+    assert await client.member("zoe").code(UNSUBSCRIBE, input={"list": list_id}) == "NOT_FOUND"
 
 
-async def test_the_daily_word_is_the_same_for_everybody(client: Client) -> None:
-    """Ten at once, a visitor and members: one word, also in the list of all, and in the review."""
-    listed = await public_list(client)
+async def test_the_daily_word_is_the_same_for_everyone(client: Client) -> None:
+    """Ten concurrent requests of a visitor and members get one word, as do `dailyWords` and the review."""
+    list_id = await public_list(client)
     query = "query ($id: ID!) { wordList(id: $id) { dailyWord { date list { id } word { id } } } }"
-    who = [client, *(client.member(f"m{number}") for number in range(4))]
-    answers = await gather(*(one.ask(query, id=listed) for one in who for _ in range(2)))
+    viewers = [client, *(client.member(f"m{number}") for number in range(4))]
+    answers = await gather(*(viewer.ask(query, id=list_id) for viewer in viewers for _ in range(2)))
     assert all(answer == answers[0] for answer in answers)
     word = answers[0]["dailyWord"]
     assert word["date"] == str(today())
     assert await client.ask("{ dailyWords { date list { id } word { id } } }") == [word]
     review = "query ($id: ID!) { wordList(id: $id) { review { nodes { date list { id } word { id } } } } }"
-    assert (await client.ask(review, id=listed))["review"]["nodes"] == [word]
+    assert (await client.ask(review, id=list_id))["review"]["nodes"] == [word]
 
 
 async def test_a_quiz_counts_once(client: Client) -> None:
-    """One idempotency key is one result, however often and at once it is sent."""
-    listed = await public_list(client)
+    """One idempotency key gives one result, even if it is sent repeatedly and concurrently."""
+    list_id = await public_list(client)
     ada = client.member("ada")
-    given = {"list": listed, "correct": 3, "total": 4, "idempotencyKey": "one"}
+    given = {"list": list_id, "correct": 3, "total": 4, "idempotencyKey": "one"}
     answers = await gather(*(ada.ask(RECORD_QUIZ, input=given) for _ in range(8)))
     assert all(answer == answers[0] for answer in answers)
     assert answers[0]["streak"] == {"current": 1, "longest": 1, "lastActiveOn": str(today())}
@@ -197,8 +197,8 @@ async def test_a_quiz_counts_once(client: Client) -> None:
     assert await ada.code(RECORD_QUIZ, input={**given, "correct": 4}) == "IDEMPOTENCY_MISMATCH"
 
 
-async def test_a_sentence_is_amended_in_its_place(client: Client) -> None:
-    """The same id, day and birth, whatever `on` says; another's sentence stays as it is."""
+async def test_an_amended_sentence_keeps_its_id_and_day(client: Client) -> None:
+    """And its creation time, whatever `on` says; another member's sentence cannot be changed."""
     ada, yesterday = client.member("ada"), today() - timedelta(days=1)
     first = (await ada.ask(WRITE_SENTENCE, input={"text": "一", "on": str(yesterday)}))["sentence"]
     again = (await ada.ask(WRITE_SENTENCE, input={"sentence": first["id"], "text": "二", "on": str(today())}))[
@@ -209,23 +209,23 @@ async def test_a_sentence_is_amended_in_its_place(client: Client) -> None:
     assert await client.ask(query, id=first["id"]) == {"text": "二", "date": str(yesterday)}
     bob = client.member("bob")
     assert await bob.code(WRITE_SENTENCE, input={"sentence": first["id"], "text": "三"}) == "NOT_ALLOWED"
-    listed = (await ada.ask("{ viewer { sentences { nodes { text } } } }"))["sentences"]["nodes"]
-    assert listed == [{"text": "二"}]
+    sentences = (await ada.ask("{ viewer { sentences { nodes { text } } } }"))["sentences"]["nodes"]
+    assert sentences == [{"text": "二"}]
 
 
 # ── on the default engine ──
 
 
 async def test_every_mutation_is_carried_out_once(one_client: Client) -> None:
-    """Five at once with one key: one is carried out, all answer the same; another input is refused."""
+    """Of five concurrent requests with one key one is carried out, and all get its answer; another input is refused."""
     ada = one_client.member("ada")
-    listed = await private_list(ada)
+    list_id = await private_list(ada)
     asked = (
         (CREATE_LIST, {"name": "Once"}, {"name": "Twice"}),
-        (ADD_WORDS, {"list": listed, "words": some_words(2)}, {"list": listed, "words": some_words(3)}),
-        (SUBSCRIBE, {"list": listed}, {"list": listed, "characterSet": "TRADITIONAL"}),
+        (ADD_WORDS, {"list": list_id, "words": some_words(2)}, {"list": list_id, "words": some_words(3)}),
+        (SUBSCRIBE, {"list": list_id}, {"list": list_id, "characterSet": "TRADITIONAL"}),
         (WRITE_SENTENCE, {"text": "好"}, {"text": "不好"}),
-        (UNSUBSCRIBE, {"list": listed}, {"list": listed, "characterSet": "TRADITIONAL"}),
+        (UNSUBSCRIBE, {"list": list_id}, {"list": list_id, "characterSet": "TRADITIONAL"}),
     )
     for number, (mutation, given, other) in enumerate(asked):
         key = {"idempotencyKey": f"key {number}"}
@@ -233,8 +233,8 @@ async def test_every_mutation_is_carried_out_once(one_client: Client) -> None:
         assert all(answer == answers[0] for answer in answers)
         assert "code" not in answers[0]
         assert await ada.code(mutation, input={**other, **key}) == "IDEMPOTENCY_MISMATCH"
-    # A key's first answer stands, whatever has happened since.
-    again = await ada.ask(SUBSCRIBE, input={"list": listed, "idempotencyKey": "key 2"})
+    # A key's first answer is repeated, even after later changes.
+    again = await ada.ask(SUBSCRIBE, input={"list": list_id, "idempotencyKey": "key 2"})
     assert again["subscription"]["active"] is True
     found = await ada.ask("""{
       wordLists { nodes { name wordCount subscriberCount } }
@@ -248,7 +248,7 @@ async def test_every_mutation_is_carried_out_once(one_client: Client) -> None:
 
 
 async def test_a_member_has_ten_lists(one_client: Client) -> None:
-    """Fourteen at once: ten are made; public ones do not count."""
+    """Of fourteen concurrent requests ten succeed; public lists do not count."""
     ada = one_client.member("ada", Role.EDITOR)
     await ada.ask(CREATE_LIST, input={"name": "For all", "public": True})
     answers = await gather(*(ada.ask(CREATE_LIST, input={"name": f"Mine {number}"}) for number in range(14)))
@@ -259,50 +259,50 @@ async def test_a_member_has_ten_lists(one_client: Client) -> None:
 
 
 async def test_a_private_list_has_five_hundred_words(one_client: Client) -> None:
-    """All of a call's words or none, up to 500 of them, and none beyond."""
+    """A call adds all of its words or none, up to 500 in the list."""
     ada = one_client.member("ada")
-    listed = await private_list(ada, words=0)
-    given = {"list": listed, "words": some_words(450), "idempotencyKey": "many"}
+    list_id = await private_list(ada, words=0)
+    given = {"list": list_id, "words": some_words(450), "idempotencyKey": "many"}
     first, again = await ada.ask(ADD_WORDS, input=given), await ada.ask(ADD_WORDS, input=given)
     assert first == again
     assert (first["list"]["wordCount"], len(first["words"]), first["words"][449]["simplified"]) == (450, 450, "词449")
-    assert await ada.code(ADD_WORDS, input={"list": listed, "words": some_words(51)}) == "CONFLICT"
-    assert await ada.code(ADD_WORDS, input={"list": listed, "words": some_words(501)}) == "INVALID_INPUT"
-    assert await ada.code(ADD_WORDS, input={"list": listed, "words": []}) == "INVALID_INPUT"
+    assert await ada.code(ADD_WORDS, input={"list": list_id, "words": some_words(51)}) == "CONFLICT"
+    assert await ada.code(ADD_WORDS, input={"list": list_id, "words": some_words(501)}) == "INVALID_INPUT"
+    assert await ada.code(ADD_WORDS, input={"list": list_id, "words": []}) == "INVALID_INPUT"
     answers = await gather(
-        *(ada.ask(ADD_WORDS, input={"list": listed, "words": some_words(20, 1000 * turn)}) for turn in range(1, 5))
+        *(ada.ask(ADD_WORDS, input={"list": list_id, "words": some_words(20, 1000 * turn)}) for turn in range(1, 5))
     )
     assert sorted(answer.get("code", "added") for answer in answers) == ["CONFLICT", "CONFLICT", "added", "added"]
     query = "query ($id: ID!) { wordList(id: $id) { wordCount } }"
-    assert await ada.ask(query, id=listed) == {"wordCount": 490}
+    assert await ada.ask(query, id=list_id) == {"wordCount": 490}
 
 
-async def test_large_and_small_batches_at_once_lose_nothing(one_client: Client) -> None:
-    """Words of several calls never overwrite each other, also those that need more than one transaction."""
+async def test_concurrent_batches_of_any_size_lose_nothing(one_client: Client) -> None:
+    """Calls never overwrite each other's words, even if they need more than one transaction."""
     editor = one_client.member("eve", Role.EDITOR)
-    listed = await public_list(one_client, words=0)
+    list_id = await public_list(one_client, words=0)
     sizes = [200, 3, 120, 7, 95, 1]
     batches = [some_words(size, 1000 * turn) for turn, size in enumerate(sizes)]
-    answers = await gather(*(editor.ask(ADD_WORDS, input={"list": listed, "words": batch}) for batch in batches))
+    answers = await gather(*(editor.ask(ADD_WORDS, input={"list": list_id, "words": batch}) for batch in batches))
     assert [len(answer["words"]) for answer in answers] == sizes
     query = """query ($id: ID!, $after: String) {
       wordList(id: $id) { words(first: 100, after: $after) { nodes { simplified } pageInfo { hasNextPage endCursor } } }
     }"""
     found, after = [], None
     for _ in range(5):
-        page = (await one_client.ask(query, id=listed, after=after))["words"]
+        page = (await one_client.ask(query, id=list_id, after=after))["words"]
         found += [word["simplified"] for word in page["nodes"]]
         after = page["pageInfo"]["endCursor"]
     assert not page["pageInfo"]["hasNextPage"]
     assert sorted(found) == sorted(word["simplified"] for batch in batches for word in batch)
 
 
-async def test_texts_are_checked(one_client: Client) -> None:
-    """A bad text is refused with its place in the input."""
+async def test_texts_are_validated(one_client: Client) -> None:
+    """An invalid text is refused with its path in the input."""
     ada = one_client.member("ada")
-    listed = await private_list(ada, words=0)
+    list_id = await private_list(ada, words=0)
     words = [{"simplified": "好", "definition": "good"}, {"simplified": " ", "definition": "blank"}]
-    refused = await ada.ask(ADD_WORDS, input={"list": listed, "words": words})
+    refused = await ada.ask(ADD_WORDS, input={"list": list_id, "words": words})
     assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "words", "1", "simplified"])
     for bad in ({"name": ""}, {"name": "x" * 101}, {"name": "a\x07b"}, {"name": "x", "level": 101}):
         assert await ada.code(CREATE_LIST, input=bad) == "INVALID_INPUT"
@@ -310,8 +310,8 @@ async def test_texts_are_checked(one_client: Client) -> None:
     assert await ada.code(WRITE_SENTENCE, input={"text": "x" * 2001}) == "INVALID_INPUT"
 
 
-async def test_lists_come_by_name_with_ones_own_among_them(one_client: Client) -> None:
-    """Public and own lists in one order, page by page, each once."""
+async def test_public_and_own_lists_are_merged_by_name(one_client: Client) -> None:
+    """Page by page, each list once."""
     for name in ("delta", "Bravo", "foxtrot #1"):
         await public_list(one_client, name, words=0)
     ada = one_client.member("ada")
@@ -326,65 +326,65 @@ async def test_lists_come_by_name_with_ones_own_among_them(one_client: Client) -
     assert [node["name"] for node in await pages(one_client, query)] == ["Bravo", "delta", "foxtrot #1"]
 
 
-async def test_a_day_to_come_has_no_word_yet(one_client: Client) -> None:
-    """Tomorrow is refused to everybody for whom it has not begun, and a past day without a word stays without."""
-    listed = await public_list(one_client)
+async def test_a_future_day_has_no_word(one_client: Client) -> None:
+    """A day that has not begun for the viewer is refused; a past day without a word does not get one."""
+    list_id = await public_list(one_client)
     daily = "query ($id: ID!, $on: Date) { wordList(id: $id) { dailyWord(on: $on) { word { id } } } }"
     future = str(today() + timedelta(days=2))
-    assert await one_client.code(daily, id=listed, on=future) == "BAD_USER_INPUT"
+    assert await one_client.code(daily, id=list_id, on=future) == "BAD_USER_INPUT"
     assert await one_client.code("query ($on: Date) { dailyWords(on: $on) { date } }", on=future) == "BAD_USER_INPUT"
     past = str(today() - timedelta(days=1))
-    assert await one_client.ask(daily, id=listed, on=past) == {"dailyWord": None}
+    assert await one_client.ask(daily, id=list_id, on=past) == {"dailyWord": None}
     assert await one_client.ask("query ($on: Date) { dailyWords(on: $on) { date } }", on=past) == []
 
 
-async def test_an_empty_list_gets_its_word_with_its_first_words(one_client: Client) -> None:
+async def test_an_empty_list_gets_a_daily_word_with_its_first_words(one_client: Client) -> None:
     """No words, no daily word; as soon as there are some, there is one."""
-    listed = await public_list(one_client, words=0)
+    list_id = await public_list(one_client, words=0)
     assert await one_client.ask("{ dailyWords { date } }") == []
-    await one_client.member("eve", Role.EDITOR).ask(ADD_WORDS, input={"list": listed, "words": some_words(1)})
+    await one_client.member("eve", Role.EDITOR).ask(ADD_WORDS, input={"list": list_id, "words": some_words(1)})
     assert await one_client.ask("{ dailyWords { word { simplified } } }") == [{"word": {"simplified": "词0"}}]
 
 
-async def test_a_quiz_is_held_to_its_bounds(one_client: Client) -> None:
-    """0 ≤ correct ≤ total ≤ 1000, total at least 1, and a day that has begun and is not long over."""
-    listed = await public_list(one_client)
+async def test_a_quiz_is_within_its_bounds(one_client: Client) -> None:
+    """0 ≤ correct ≤ total ≤ 1000, total at least 1, and a day of the last month that has begun."""
+    list_id = await public_list(one_client)
     ada = one_client.member("ada")
     for correct, total in ((-1, 3), (4, 3), (0, 0), (1, 1001), (0, -1)):
         assert (
-            await ada.code(RECORD_QUIZ, input={"list": listed, "correct": correct, "total": total}) == "INVALID_INPUT"
+            await ada.code(RECORD_QUIZ, input={"list": list_id, "correct": correct, "total": total}) == "INVALID_INPUT"
         )
     for days in (-2, 33, 20_000):
         on = str(today() - timedelta(days=days))
         assert (
-            await ada.code(RECORD_QUIZ, input={"list": listed, "correct": 1, "total": 1, "on": on}) == "INVALID_INPUT"
+            await ada.code(RECORD_QUIZ, input={"list": list_id, "correct": 1, "total": 1, "on": on}) == "INVALID_INPUT"
         )
-    assert await one_client.code(RECORD_QUIZ, input={"list": listed, "correct": 1, "total": 1}) == "NOT_SIGNED_IN"
-    good = await ada.ask(RECORD_QUIZ, input={"list": listed, "correct": 0, "total": 1000})
+    assert await one_client.code(RECORD_QUIZ, input={"list": list_id, "correct": 1, "total": 1}) == "NOT_SIGNED_IN"
+    good = await ada.ask(RECORD_QUIZ, input={"list": list_id, "correct": 0, "total": 1000})
     assert good["result"]["total"] == 1000
 
 
 async def test_the_members_zone_decides_the_day(one_client: Client) -> None:
-    """Two members at one moment, 25 hours apart, have two days; moving afterwards changes no result."""
-    listed = await public_list(one_client)
+    """Two members 25 hours apart record on different days; a later change of the time zone changes no result."""
+    list_id = await public_list(one_client)
     east, west = one_client.member("east"), one_client.member("west")
     await east.ask(ZONE, zone="Pacific/Kiritimati")
     await west.ask(ZONE, zone="Pacific/Midway")
-    given = {"list": listed, "correct": 1, "total": 1}
-    first, second = [(await one.ask(RECORD_QUIZ, input=given))["result"] for one in (east, west)]
+    given = {"list": list_id, "correct": 1, "total": 1}
+    first, second = [(await member.ask(RECORD_QUIZ, input=given))["result"] for member in (east, west)]
     assert date.fromisoformat(first["date"]) > date.fromisoformat(second["date"])
     await east.ask(ZONE, zone="Pacific/Midway")
-    kept = await one_client.ask("query ($id: ID!) { node(id: $id) { ... on QuizResult { date } } }", id=first["id"])
-    assert kept["date"] == first["date"]
+    stored = await one_client.ask("query ($id: ID!) { node(id: $id) { ... on QuizResult { date } } }", id=first["id"])
+    assert stored["date"] == first["date"]
 
 
 async def test_a_streak_is_the_days_in_a_row(one_client: Client) -> None:
-    """Days may come in any order; a gap ends the current streak and not the longest one."""
-    listed = await public_list(one_client)
+    """Results may be recorded in any order; a gap ends the current streak, but not the longest one."""
+    list_id = await public_list(one_client)
     ada = one_client.member("ada")
     for days in (9, 6, 8, 7, 1):
         on = str(today() - timedelta(days=days))
-        streak = (await ada.ask(RECORD_QUIZ, input={"list": listed, "correct": 1, "total": 1, "on": on}))["streak"]
+        streak = (await ada.ask(RECORD_QUIZ, input={"list": list_id, "correct": 1, "total": 1, "on": on}))["streak"]
     assert (streak["current"], streak["longest"]) == (1, 4)
     await ada.ask(WRITE_SENTENCE, input={"text": "今天"})
     found = await ada.ask("{ viewer { streak { current longest lastActiveOn } } }")
@@ -392,8 +392,8 @@ async def test_a_streak_is_the_days_in_a_row(one_client: Client) -> None:
 
 
 async def test_the_leaderboard_shares_ranks_across_pages(one_client: Client) -> None:
-    """Correct answers, then accuracy, then fewer quizzes; equals share a rank, on whatever page they stand."""
-    listed, other = await public_list(one_client), await public_list(one_client, "Other")
+    """More correct answers, then accuracy, then fewer quizzes; equal members share a rank, even on different pages."""
+    list_id, other = await public_list(one_client), await public_list(one_client, "Other")
     results = {
         "ada": [(8, 10)],
         "bob": [(8, 10)],
@@ -405,7 +405,7 @@ async def test_the_leaderboard_shares_ranks_across_pages(one_client: Client) -> 
     }
     for name, quizzes in results.items():
         for correct, total in quizzes:
-            given = {"list": listed, "correct": correct, "total": total}
+            given = {"list": list_id, "correct": correct, "total": total}
             await one_client.member(name).ask(RECORD_QUIZ, input=given)
     await one_client.member("gus").ask(RECORD_QUIZ, input={"list": other, "correct": 0, "total": 1})
     await one_client.member("dan").ask(WRITE_SENTENCE, input={"text": "好"})
@@ -419,24 +419,24 @@ async def test_the_leaderboard_shares_ranks_across_pages(one_client: Client) -> 
         (1, "Dan"), (2, "Ada"), (2, "Bob"), (4, "Cleo"), (5, "Gus"), (6, "Eli"), (6, "Fay"),
     ]  # fmt: skip
     assert [row["sentences"] for row in rows] == [1, 0, 0, 0, 0, 0, 0]
-    rows = await pages(one_client, query, on=str(today()), list=listed)
+    rows = await pages(one_client, query, on=str(today()), list=list_id)
     assert [(row["rank"], row["user"]["name"]) for row in rows][:5] == [
         (1, "Dan"), (2, "Ada"), (2, "Bob"), (2, "Gus"), (5, "Cleo"),
     ]  # fmt: skip
     cursor = (await one_client.ask(query, on=str(today()), first=1))["pageInfo"]["endCursor"]
-    assert await one_client.code(query, on=str(today()), list=listed, after=cursor) == "INVALID_CURSOR"
-    await one_client.member("ada").ask(RECORD_QUIZ, input={"list": listed, "correct": 9, "total": 9})
+    assert await one_client.code(query, on=str(today()), list=list_id, after=cursor) == "INVALID_CURSOR"
+    await one_client.member("ada").ask(RECORD_QUIZ, input={"list": list_id, "correct": 9, "total": 9})
     assert (await one_client.ask(query, on=str(today()), first=1))["nodes"][0]["user"]["name"] == "Ada"
 
 
 async def test_a_profile_screen_is_one_query(one_client: Client) -> None:
     """Subscriptions, the week's quizzes and sentences and the streak take one read of the member's item collection."""
-    listed = await public_list(one_client)
+    list_id = await public_list(one_client)
     ada = one_client.member("ada")
-    await ada.ask(SUBSCRIBE, input={"list": listed})
+    await ada.ask(SUBSCRIBE, input={"list": list_id})
     for days in range(10):
         on = str(today() - timedelta(days=days))
-        await ada.ask(RECORD_QUIZ, input={"list": listed, "correct": days, "total": 10, "on": on})
+        await ada.ask(RECORD_QUIZ, input={"list": list_id, "correct": days, "total": 10, "on": on})
         await ada.ask(WRITE_SENTENCE, input={"text": f"day {days}", "on": on})
     query = """query ($week: Date!, $to: Date) { viewer {
       name subscriptions { active }
@@ -445,60 +445,62 @@ async def test_a_profile_screen_is_one_query(one_client: Client) -> None:
       streak { current }
     } }"""
     week = str(today() - timedelta(days=6))
-    before = ada.services.table.client
+    client = ada.services.table.client
     calls: list[str] = []
 
     class Counting:
         def __getattr__(self, name: str) -> Any:
             if not name.startswith("_"):
                 calls.append(name)
-            return getattr(before, name)
+            return getattr(client, name)
 
     ada.services.table.client = Counting()
-    found = await ada.ask(query, week=week)
-    ada.services.table.client = before
+    profile = await ada.ask(query, week=week)
+    ada.services.table.client = client
     assert [call for call in calls if call == "query"] == ["query"]
-    assert [one["correct"] for one in found["quizResults"]["nodes"]] == list(range(7))
-    assert [one["text"] for one in found["sentences"]["nodes"]] == [f"day {days}" for days in range(7)]
-    assert (found["streak"]["current"], len(found["subscriptions"])) == (10, 1)
-    # A page's cursor goes on where the screen ended, read by another query.
+    assert [quiz["correct"] for quiz in profile["quizResults"]["nodes"]] == list(range(7))
+    assert [sentence["text"] for sentence in profile["sentences"]["nodes"]] == [f"day {days}" for days in range(7)]
+    assert (profile["streak"]["current"], len(profile["subscriptions"])) == (10, 1)
+    # Later pages are read by another query, from the cursor of a page of the screen.
     more = """query ($week: Date!, $after: String) { viewer {
       quizResults(from: $week, first: 3, after: $after) { nodes { correct } pageInfo { hasNextPage endCursor } } } }"""
     first = (await ada.ask(more, week=week))["quizResults"]
     second = (await ada.ask(more, week=week, after=first["pageInfo"]["endCursor"]))["quizResults"]
     third = (await ada.ask(more, week=week, after=second["pageInfo"]["endCursor"]))["quizResults"]
-    assert [one["correct"] for page in (first, second, third) for one in page["nodes"]] == list(range(7))
+    assert [quiz["correct"] for page in (first, second, third) for quiz in page["nodes"]] == list(range(7))
     assert [page["pageInfo"]["hasNextPage"] for page in (first, second, third)] == [True, True, False]
     until = await ada.ask(query, week=week, to=str(today() - timedelta(days=5)))
-    assert [one["correct"] for one in until["quizResults"]["nodes"]] == [5, 6]
+    assert [quiz["correct"] for quiz in until["quizResults"]["nodes"]] == [5, 6]
 
 
-async def test_the_whole_history_pages_past_the_other_kind(one_client: Client) -> None:
-    """Quizzes and sentences share the days; a page of one kind is full although the other lies between."""
-    listed = await public_list(one_client)
+async def test_pages_of_one_kind_skip_records_of_the_other(one_client: Client) -> None:
+    """Quizzes and sentences share the days; a page of one kind is full even if records of the other lie between."""
+    list_id = await public_list(one_client)
     ada = one_client.member("ada")
     for number in range(30):
         await ada.ask(WRITE_SENTENCE, input={"text": f"s{number}"})
     for number in range(5):
-        await ada.ask(RECORD_QUIZ, input={"list": listed, "correct": number, "total": 10})
+        await ada.ask(RECORD_QUIZ, input={"list": list_id, "correct": number, "total": 10})
     query = """query ($first: Int, $after: String) { viewer {
       sentences(first: $first, after: $after) { nodes { text } pageInfo { hasNextPage endCursor } } } }"""
-    assert [one["text"] for one in await pages(ada, query)] == [f"s{number}" for number in reversed(range(30))]
+    assert [sentence["text"] for sentence in await pages(ada, query)] == [
+        f"s{number}" for number in reversed(range(30))
+    ]
     query = query.replace("sentences", "quizResults").replace("text", "correct")
-    assert [one["correct"] for one in await pages(ada, query)] == [4, 3, 2, 1, 0]
+    assert [quiz["correct"] for quiz in await pages(ada, query)] == [4, 3, 2, 1, 0]
 
 
-async def test_counts_are_spread_over_parts(one_client: Client) -> None:
-    """Twenty members who subscribe at once stand in several counters that add up."""
-    listed = await public_list(one_client)
-    await gather(*(one_client.member(f"m{number}").ask(SUBSCRIBE, input={"list": listed}) for number in range(20)))
+async def test_subscribers_are_counted_in_shards(one_client: Client) -> None:
+    """Twenty members subscribe concurrently: several counters add up to them."""
+    list_id = await public_list(one_client)
+    await gather(*(one_client.member(f"m{number}").ask(SUBSCRIBE, input={"list": list_id}) for number in range(20)))
     parts = [part async for part in one_client.services.table.scan(SUBSCRIBER_COUNT)]
     assert len(parts) > 4
     assert sum(part.count for part in parts) == 20
 
 
-async def test_ids_that_are_none_are_refused_in_words(one_client: Client) -> None:
-    """Another type's id, an altered one, and the id of nothing."""
+async def test_invalid_ids_are_refused(one_client: Client) -> None:
+    """The id of another type, and a text that is no id."""
     ada = one_client.member("ada")
     me = (await ada.ask("{ viewer { id } }"))["id"]
     assert await ada.code(SUBSCRIBE, input={"list": me}) == "INVALID_INPUT"
@@ -506,8 +508,8 @@ async def test_ids_that_are_none_are_refused_in_words(one_client: Client) -> Non
     assert await ada.code("query ($id: ID!) { wordList(id: $id) { id } }", id=me) == "BAD_USER_INPUT"
 
 
-async def test_an_id_of_nothing_is_null_or_not_found(one_client: Client) -> None:
-    """Well-formed ids whose keys are none of ours: null in a query, a refusal in a mutation."""
+async def test_an_unknown_id_is_null_or_not_found(one_client: Client) -> None:
+    """Well-formed ids with unknown or invalid keys: null in a query, a refusal in a mutation."""
     ada = one_client.member("ada")
     ulid = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
     keys = (
@@ -537,14 +539,14 @@ async def test_an_id_of_nothing_is_null_or_not_found(one_client: Client) -> None
 
 
 async def test_a_day_begins_at_the_operators_hour(one_table: Table, default_engine: RunningEngine) -> None:
-    """With days that begin at noon, six in the morning is the day before; the calendar's day may still be named."""
+    """If days begin at noon, six in the morning is the previous day; the calendar's day can still be given."""
     offset = (6 - datetime.now(UTC).hour + 9) % 24 - 9
-    there = (datetime.now(UTC) + timedelta(hours=offset)).date()
+    local_day = (datetime.now(UTC) + timedelta(hours=offset)).date()
     async with serving(settings_for(default_engine, one_table.name, day_begins_at=12)) as client:
         ada = client.member("ada")
-        listed = await private_list(ada)
+        list_id = await private_list(ada)
         await ada.ask(ZONE, zone=f"Etc/GMT{-offset:+d}" if offset else "Etc/GMT")
-        given = {"list": listed, "correct": 1, "total": 1}
-        assert (await ada.ask(RECORD_QUIZ, input=given))["result"]["date"] == str(there - timedelta(days=1))
-        named = await ada.ask(RECORD_QUIZ, input={**given, "on": str(there)})
-        assert (named["result"]["date"], named["streak"]["current"]) == (str(there), 2)
+        given = {"list": list_id, "correct": 1, "total": 1}
+        assert (await ada.ask(RECORD_QUIZ, input=given))["result"]["date"] == str(local_day - timedelta(days=1))
+        named = await ada.ask(RECORD_QUIZ, input={**given, "on": str(local_day)})
+        assert (named["result"]["date"], named["streak"]["current"]) == (str(local_day), 2)

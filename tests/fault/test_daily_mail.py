@@ -1,4 +1,4 @@
-"""`ringside daily`, killed again and again: everybody gets an email; only one that was being sent can come twice."""
+"""`ringside daily`, killed repeatedly: every subscriber gets an email, and only interrupted ones can come twice."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def daily(**variables: str) -> asyncio.subprocess.Process:
 async def test_the_next_run_completes_a_killed_one(
     one_table: Table, default_engine: RunningEngine, tmp_path: Path
 ) -> None:
-    """Three kills while emails are sent: everybody gets one; of those being sent at a kill, some come twice."""
+    """Three kills while emails are sent: every subscriber gets one; only emails being sent at a kill can come twice."""
     addresses = await create_subscribers(one_table)
     mailbox = Mailbox()
     async with mail_server(mailbox, tmp_path) as url:
