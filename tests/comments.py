@@ -22,7 +22,7 @@ async def post(
 
 @dataclass(frozen=True)
 class Traversal:
-    """Reads all pages of a filter, in one direction."""
+    """Reads all pages of a filter, in either direction."""
 
     client: Client
     product: str

@@ -41,7 +41,7 @@ class EventEditor:
     async def card(self, *points: int, starts: str | None = None, name: str = "Show") -> tuple[str, list[str]]:
         """Creates an event with a match for each of these points; returns its id and the ids of the matches."""
         event = (await self.event(name, starts=starts))["id"]
-        return event, [(await self.match(event, points=worth))["id"] for worth in points]
+        return event, [(await self.match(event, points=match_points))["id"] for match_points in points]
 
     async def lock(self, event: str) -> dict[str, Any]:
         return (await self.client.ask(LOCK_EVENT, input={"event": event}))["event"]  # type: ignore[no-any-return]

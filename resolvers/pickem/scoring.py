@@ -180,7 +180,9 @@ class _Scorer:
         if not predictions:
             return
         season = self.event.season
-        standings = await pickem_store.read_standings(self.table, season, [one.user for one in predictions])
+        standings = await pickem_store.read_standings(
+            self.table, season, [prediction.user for prediction in predictions]
+        )
 
         async def take_both_steps(prediction: Prediction) -> None:
             await pickem_store.credit_standing(self.table, standings.get(prediction.user), prediction, season)

@@ -1,4 +1,4 @@
-"""What is refused about comments, with which code and where: on the default engine, which is not asked."""
+"""Refusals of comments: their codes and paths, before any engine call."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 async def test_bad_input_is_refused(one_client: Client) -> None:
-    """With INVALID_INPUT and the place in the input; half a character may be refused with the whole request."""
+    """With INVALID_INPUT and the path of the field; half a character may fail the whole request."""
     ada = one_client.member("ada")
     for change, name in BAD_INPUT:
         request = json.dumps({"query": POST_COMMENT, "variables": {"input": {**GOOD, **change}}})
@@ -95,7 +95,7 @@ async def test_the_longest_of_everything_is_taken(one_client: Client) -> None:
     assert (await post(ada, "43", body=unheard_of))["body"] == unheard_of
 
 
-BAD_QUESTIONS: list[tuple[dict[str, Any], str]] = [
+BAD_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"ratings": [0]}, "ratings.0"),
     ({"ratings": [5, 6]}, "ratings.1"),
     ({"ratings": [1] * 26}, "ratings"),
@@ -113,21 +113,21 @@ BAD_QUESTIONS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_a_bad_question_is_refused_unasked(one_client: Client, calls: list[str]) -> None:
-    """With BAD_USER_INPUT and the argument, before any engine call."""
-    for arguments, argument in BAD_QUESTIONS:
+async def test_invalid_arguments_are_refused_without_an_engine_call(one_client: Client, calls: list[str]) -> None:
+    """With BAD_USER_INPUT and the argument's name."""
+    for arguments, argument in BAD_ARGUMENTS:
         error = (await one_client.answer(COMMENTS_PAGE, **{"product": "42", **arguments}))["errors"][0]
         assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": argument}
     assert calls == []
 
 
 async def test_a_cursor_is_good_for_its_own_list_only(one_client: Client, calls: list[str]) -> None:
-    """Another product, filter, list, direction of tampering: INVALID_CURSOR before any engine call."""
+    """Another product, filter or list, or an altered cursor: INVALID_CURSOR before any engine call."""
     ada = one_client.member("ada")
     for rating in (5, 4, 5, 1):
         await post(ada, rating=rating)
-    asked = {"product": "42", "ratings": [4, 5]}
-    page = await one_client.ask(COMMENTS_PAGE, **asked, first=1)
+    arguments = {"product": "42", "ratings": [4, 5]}
+    page = await one_client.ask(COMMENTS_PAGE, **arguments, first=1)
     cursor = page["pageInfo"]["endCursor"]
     top = await one_client.ask("{ topProducts(first: 1) { edges { cursor } } }")
     again = await one_client.ask(COMMENTS_PAGE, product="42", ratings=[5, 4], first=50, after=cursor)
@@ -135,31 +135,31 @@ async def test_a_cursor_is_good_for_its_own_list_only(one_client: Client, calls:
     assert calls, "the meter counts"
     calls.clear()
     altered = [
-        cursor[:place] + ("A" if cursor[place] != "A" else "B") + cursor[place + 1 :] for place in range(len(cursor))
+        cursor[:index] + ("A" if cursor[index] != "A" else "B") + cursor[index + 1 :] for index in range(len(cursor))
     ]
     bad = [
-        *({**asked, "after": text} for text in altered),
-        *({**asked, "before": text} for text in altered[:3]),
-        {**asked, "after": cursor + "A"},
-        {**asked, "after": cursor[:-1]},
-        {**asked, "after": cursor + "="},
-        {**asked, "after": ""},
-        {**asked, "after": "é"},
-        {**asked, "after": "x" * 100_000},
-        {**asked, "after": top["edges"][0]["cursor"]},
+        *({**arguments, "after": text} for text in altered),
+        *({**arguments, "before": text} for text in altered[:3]),
+        {**arguments, "after": cursor + "A"},
+        {**arguments, "after": cursor[:-1]},
+        {**arguments, "after": cursor + "="},
+        {**arguments, "after": ""},
+        {**arguments, "after": "é"},
+        {**arguments, "after": "x" * 100_000},
+        {**arguments, "after": top["edges"][0]["cursor"]},
         {"product": "43", "ratings": [4, 5], "after": cursor},
         {"product": "42", "ratings": [5], "after": cursor},
         {"product": "42", "after": cursor},
-        {**asked, "languages": ["en"], "after": cursor},
+        {**arguments, "languages": ["en"], "after": cursor},
     ]
-    for arguments in bad:
-        assert await one_client.code(COMMENTS_PAGE, **arguments) == "INVALID_CURSOR", arguments
+    for altered_arguments in bad:
+        assert await one_client.code(COMMENTS_PAGE, **altered_arguments) == "INVALID_CURSOR", altered_arguments
     assert await one_client.code(f'{{ topProducts(after: "{cursor}") {{ nodes {{ product }} }} }}') == "INVALID_CURSOR"
     assert calls == []
 
 
 async def test_cursors_outlive_a_new_secret_until_theirs_is_dropped(one_client: Client) -> None:
-    """A secret added in front changes nothing for readers; one that is gone takes its cursors with it."""
+    """Adding a secret changes nothing for readers; removing one invalidates the cursors that it sealed."""
     ada = one_client.member("ada")
     for _ in range(2):
         await post(ada)
@@ -171,7 +171,7 @@ async def test_cursors_outlive_a_new_secret_until_theirs_is_dropped(one_client: 
 
 
 async def test_an_id_of_something_else_is_no_comment(one_client: Client) -> None:
-    """A user's id, an altered one, a product that never was."""
+    """A user's id, an altered id, and texts that are no ids."""
     ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
     posted = await post(ada)
     user = (await ada.ask("{ viewer { id } }"))["id"]
@@ -185,7 +185,7 @@ async def test_an_id_of_something_else_is_no_comment(one_client: Client) -> None
     assert await ada.code(REPORT_COMMENT, input={"comment": posted["id"], "reason": "x" * 501}) == "INVALID_INPUT"
 
 
-async def test_visitors_write_nothing(one_client: Client) -> None:
+async def test_visitors_cannot_write(one_client: Client) -> None:
     """NOT_SIGNED_IN for every mutation and for the queue."""
     posted = await post(one_client.member("ada"))
     id_ = posted["id"]
@@ -199,8 +199,8 @@ async def test_visitors_write_nothing(one_client: Client) -> None:
     assert await one_client.code(MODERATION_QUEUE) == "NOT_SIGNED_IN"
 
 
-async def test_statistics_know_their_languages(one_client: Client) -> None:
-    """A language that nobody knows is refused; one nobody wrote in counts nothing."""
+async def test_statistics_validate_their_language(one_client: Client) -> None:
+    """An unknown language is refused; one without comments has the total 0."""
     assert await one_client.code(COMMENT_STATISTICS, product="42", language="xx") == "BAD_USER_INPUT"
     assert (await one_client.ask(COMMENT_STATISTICS, product="42", language="ja"))["total"] == 0
     assert (await one_client.ask(TOP_PRODUCTS))["nodes"] == []

@@ -1,4 +1,4 @@
-"""What an operator may decide about comments, what an editor may ask, and what arrives; on the default engine."""
+"""Settings for comments, the plan of a page, and the stream of new comments; on the default engine."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from tests.queries import (
 VISITOR = Viewer("v", Kind.VISITOR)
 
 
-async def test_what_members_write_can_wait_for_a_moderator(one_client: Client) -> None:
-    """With premoderation a comment is pending until it is published, and so is one that is edited later."""
+async def test_comments_can_wait_for_a_moderator(one_client: Client) -> None:
+    """With premoderation a comment is pending until a moderator publishes it, and again after an edit."""
     one_client.services.policy = replace(one_client.services.policy, premoderation=True)
     ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
     posted = await post(ada)
@@ -50,8 +50,8 @@ async def test_what_members_write_can_wait_for_a_moderator(one_client: Client) -
     assert (await post(mod))["status"] == "PUBLISHED"
 
 
-async def test_a_member_writes_so_often_and_no_more(one_client: Client) -> None:
-    """The third within the minute is RATE_LIMITED and says when to come back; others may still write."""
+async def test_posting_too_often_is_refused(one_client: Client) -> None:
+    """The third comment in a minute is RATE_LIMITED and says when to try again; other members can still post."""
     one_client.services.policy = replace(one_client.services.policy, comment_rate="2/minute")
     ada = one_client.member("ada")
     await post(ada)
@@ -63,8 +63,8 @@ async def test_a_member_writes_so_often_and_no_more(one_client: Client) -> None:
     await post(one_client.member("bob"))
 
 
-async def test_an_editor_is_told_how_a_page_came_about(settings: Settings, one_table: Table) -> None:
-    """On request, and nobody else: the paths considered, the one chosen, and what it cost."""
+async def test_editors_can_request_the_plan_of_a_page(settings: Settings, one_table: Table) -> None:
+    """The paths considered, the one chosen, and its cost; for editors only, and only on request."""
     assert one_table.name == settings.table
     async with serving(settings.model_copy(update={"introspection": "role"})) as visitor:
         ada, editor = visitor.member("ada"), visitor.member("eve", Role.EDITOR)
@@ -92,7 +92,7 @@ async def test_an_editor_is_told_how_a_page_came_about(settings: Settings, one_t
 
 
 async def test_a_page_costs_one_read_of_authors(one_client: Client) -> None:
-    """Twenty authors are one batch, however many comments; the next page within seconds asks for none."""
+    """Twenty authors are read in one batch; the next page within seconds reads none of them."""
     for place in range(20):
         await post(one_client.member(f"member-{place}"), product="7")
         one_client.services.profiles.forget(f"member-{place}")
@@ -117,7 +117,7 @@ def _noted(call: Any, name: str, made: list[str]) -> Any:
 
 
 async def test_wrong_counts_change_no_page(one_client: Client) -> None:
-    """Counts lost, doubled or negative: the same comments on every page, and their number is what is wrong."""
+    """With lost, doubled or negative counts the pages show the same comments; only the total is wrong."""
     ada = one_client.member("ada")
     for place in range(30):
         await post(ada, rating=place % 5 + 1, language=("en", "de", "fr")[place % 3], body=f"{place}")
@@ -140,8 +140,8 @@ async def test_wrong_counts_change_no_page(one_client: Client) -> None:
             assert [edge["node"]["body"] for edge in page["edges"]] == bodies
 
 
-async def test_a_crash_before_settling_is_made_up_for(one_client: Client) -> None:
-    """A process that ends between a post and its leader leaves a mark; the next who looks settles it."""
+async def test_an_unsettled_product_is_settled_by_the_next_reader(one_client: Client) -> None:
+    """A process that is killed between posting and settling leaves a mark, which the next reader finds."""
     ada = one_client.member("ada")
     settler = one_client.services.get(LeaderSettler)
     settler.settle_soon = lambda _: None  # type: ignore[method-assign]
@@ -151,10 +151,10 @@ async def test_a_crash_before_settling_is_made_up_for(one_client: Client) -> Non
     assert standing["nodes"] == [{"product": "42", "fiveStars": 2}]
 
 
-async def test_a_product_that_cannot_be_settled_stops_no_other(
+async def test_a_product_that_cannot_be_settled_does_not_stop_the_others(
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The others are settled and shown; its own mark stays until it can be settled."""
+    """The others are settled and shown; its mark stays until it can be settled."""
     ada, client = one_client.member("ada"), one_client.services.table.client
     settler, put = one_client.services.get(LeaderSettler), client.put_item
     monkeypatch.setattr(settler, "settle_soon", lambda _: None)
@@ -168,18 +168,18 @@ async def test_a_product_that_cannot_be_settled_stops_no_other(
         await post(ada, product=product)
     with monkeypatch.context() as patch:
         patch.setattr(client, "put_item", refusing)
-        found = await one_client.ask("{ topProducts { nodes { product } } }")
-        assert found["nodes"] == [{"product": "42"}]
+        top = await one_client.ask("{ topProducts { nodes { product } } }")
+        assert top["nodes"] == [{"product": "42"}]
     settler._swept_at = float("-inf")
-    found = await one_client.ask("{ topProducts { nodes { product } } }")
-    assert found["nodes"] == [{"product": "41"}, {"product": "42"}]
+    top = await one_client.ask("{ topProducts { nodes { product } } }")
+    assert top["nodes"] == [{"product": "41"}, {"product": "42"}]
 
 
 # ── what arrives ──
 
 
 async def watch(client: Client, **headers: str) -> AsyncGenerator[tuple[str, str], None]:
-    """Event ids and bodies, as a stream of Server-Sent Events gives them."""
+    """Ids and bodies of the events of a stream."""
     ctx = Context(client.services, VISITOR, last_event=headers.get("last_event"))
     async with aclosing(comment_posted(ctx, product="42", after=headers.get("after"))) as comments:
         async for comment in comments:
@@ -191,8 +191,8 @@ async def taken(stream: AsyncGenerator[tuple[str, str], None], number: int) -> l
         return [await anext(stream) for _ in range(number)]
 
 
-async def test_what_is_posted_arrives_once_and_in_order(one_client: Client) -> None:
-    """Two listeners share one poll; who begins later gets what is posted later; other products stay out."""
+async def test_comments_arrive_once_and_in_order(one_client: Client) -> None:
+    """Two listeners share one poll. Neither earlier comments nor those on other products arrive."""
     ada = one_client.member("ada")
     await post(ada, body="before")
     first, second = watch(one_client), watch(one_client)
@@ -209,8 +209,8 @@ async def test_what_is_posted_arrives_once_and_in_order(one_client: Client) -> N
     assert not one_client.services.live._feeds
 
 
-async def test_who_comes_back_misses_nothing(one_client: Client) -> None:
-    """With the last event's id, or the comment's: exactly what was posted since, also what was published since."""
+async def test_a_resumed_stream_misses_nothing(one_client: Client) -> None:
+    """After the last event's id, or its comment's: exactly the comments that were posted or published since."""
     one_client.services.policy = replace(one_client.services.policy, premoderation=True)
     ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
     waits = await post(ada, body="waits")
@@ -219,13 +219,13 @@ async def test_who_comes_back_misses_nothing(one_client: Client) -> None:
     await asyncio.sleep(0.1)
     await post(mod, body="a")
     last = await post(mod, body="b")
-    (_, (mark, _)) = await waiting
+    (_, (event_id, _)) = await waiting
     await stream.aclose()
     await post(mod, body="c")
     await mod.ask(MODERATE_COMMENT, input={"comment": waits["id"], "status": "PUBLISHED"})
     await post(mod, body="d")
-    for where in ({"after": mark}, {"last_event": mark}, {"after": last["id"]}):
-        again = watch(one_client, **where)
+    for resumed in ({"after": event_id}, {"last_event": event_id}, {"after": last["id"]}):
+        again = watch(one_client, **resumed)
         assert [body for _, body in await taken(again, 3)] == ["c", "waits", "d"]
         await again.aclose()
     again = watch(one_client, after=waits["id"])
@@ -233,8 +233,8 @@ async def test_who_comes_back_misses_nothing(one_client: Client) -> None:
     await again.aclose()
 
 
-async def test_what_another_process_posts_arrives_too(one_client: Client, settings: Settings) -> None:
-    """Two services on one table: what is posted at one arrives at the other."""
+async def test_comments_posted_to_another_process_arrive(one_client: Client, settings: Settings) -> None:
+    """Two services on one table."""
     async with serving(settings) as other:
         stream = watch(one_client)
         waiting = asyncio.create_task(taken(stream, 1))
@@ -245,7 +245,7 @@ async def test_what_another_process_posts_arrives_too(one_client: Client, settin
 
 
 async def test_a_late_commit_arrives_late(one_client: Client) -> None:
-    """A comment whose id is older than what was already sent is sent all the same."""
+    """A comment whose id is older than that of a sent comment is still sent."""
     ada = one_client.member("ada")
     id_ = one_client.services.ids.next(one_client.services.clock())
     stream = watch(one_client, after=id_)
@@ -265,7 +265,7 @@ def _ulid_of(posted: dict[str, Any]) -> str:
 
 
 async def test_a_stream_of_events_carries_their_ids(one_client: Client) -> None:
-    """Over HTTP: the event, its id, and a bad beginning refused in words."""
+    """Over HTTP: the event and its id; an invalid last event id is refused."""
     ada = one_client.member("ada")
     posted = await post(ada, body="first")
     query = {"query": "subscription { commentPosted(product: 42) { body } }"}
@@ -292,7 +292,7 @@ async def test_a_stream_of_events_carries_their_ids(one_client: Client) -> None:
 
 
 async def test_a_held_comment_is_seen_by_its_author(one_client: Client) -> None:
-    """By its id, through `node` too; nobody else learns that it is there."""
+    """By its id, also through `node`; for others there is no such comment."""
     one_client.services.policy = replace(one_client.services.policy, premoderation=True)
     ada = one_client.member("ada")
     posted = await post(ada)

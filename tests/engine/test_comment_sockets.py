@@ -1,4 +1,4 @@
-"""Comments over a socket: what is posted arrives, and a bad beginning is the operation's error."""
+"""Comments over a WebSocket: they arrive, and an invalid argument is the operation's error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.websockets import open_socket, receive, send
 
 
 async def test_a_comment_arrives_over_a_socket(service: Service) -> None:
-    """Posted over HTTP by somebody else, while the socket listens."""
+    """It is posted over HTTP while the subscription is open."""
     watch = 'subscription { commentPosted(product: "%s") { body } }'
     given = {"product": "socket", "rating": 5, "language": "en", "body": "Live."}
     headers = {"authorization": f"Bearer {service.token('ada')}"}
@@ -25,7 +25,7 @@ async def test_a_comment_arrives_over_a_socket(service: Service) -> None:
         assert refused["payload"][0]["extensions"] == {"code": "BAD_USER_INPUT", "argument": "product"}
         await send(connection, {"id": "2", "type": "subscribe", "payload": {"query": watch.replace("%s", "socket")}})
         arriving = asyncio.create_task(receive(connection))
-        for _ in range(20):  # until the service has begun to listen, posts are past
+        for _ in range(20):  # a comment posted before the service listens does not arrive
             await http.post("/graphql", json={"query": POST_COMMENT, "variables": {"input": given}})
             if (await asyncio.wait({arriving}, timeout=1))[0]:
                 break

@@ -35,7 +35,7 @@ GOOD = {
 
 
 async def test_what_is_exported_comes_back_as_it_was(one_client: Client, tmp_path: Path) -> None:
-    """Edited, titled and held comments too; a second import brings nothing; what went since comes back and counts."""
+    """Edited, titled and held comments too. Importing again adds only the comments deleted since, and counts them."""
     ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
     posted = [await post(ada, f"p{place % 2}", place % 5 + 1, ("en", "de")[place % 2], title="A") for place in range(9)]
     await ada.ask(EDIT_COMMENT, input={"comment": posted[0]["id"], "body": "Changed."})
@@ -44,8 +44,8 @@ async def test_what_is_exported_comes_back_as_it_was(one_client: Client, tmp_pat
     assert await export_lines(one_client.services, file, None) == 9
     before = [await one_client.ask(COMMENTS_PAGE, product=f"p{place}", first=100) for place in range(2)]
     assert await import_lines(one_client.services, io.BytesIO(file.read_bytes()), None) == Imported(9, 0)
-    for one in posted[2:]:
-        await ada.ask(DELETE_COMMENT, input={"comment": one["id"]})
+    for comment in posted[2:]:
+        await ada.ask(DELETE_COMMENT, input={"comment": comment["id"]})
     # Another order of lines is another set of batches: none of them has been counted before.
     lines = file.read_bytes().splitlines(keepends=True)[:-1]
     await import_lines(one_client.services, io.BytesIO(b"".join(lines)), None)
@@ -56,8 +56,8 @@ async def test_what_is_exported_comes_back_as_it_was(one_client: Client, tmp_pat
     assert [breach async for breach in breaches(one_client.services)] == []
 
 
-async def test_an_export_goes_on_where_it_stopped(one_client: Client, tmp_path: Path) -> None:
-    """Cut in the middle of a line, the file ends up as one that was never cut; of one product too."""
+async def test_an_export_continues_where_it_stopped(one_client: Client, tmp_path: Path) -> None:
+    """A file that was cut in the middle of a line becomes complete; also the export of one product."""
     ada = one_client.member("ada")
     for place in range(30):
         await post(ada, f"p{place % 3}", body=f"{place}")
@@ -72,7 +72,7 @@ async def test_an_export_goes_on_where_it_stopped(one_client: Client, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"rating": 6}, "rating"),
         ({"rating": "5"}, "rating"),
@@ -90,9 +90,9 @@ async def test_an_export_goes_on_where_it_stopped(one_client: Client, tmp_path: 
         ({"stars": 5}, "stars"),
     ],
 )
-def test_an_invalid_line_is_reported(change: dict[str, object], said: str) -> None:
+def test_an_invalid_line_is_reported(change: dict[str, object], message: str) -> None:
     """With its number and the reason."""
-    with pytest.raises(Failed, match=rf"Line 17 .*{said}"):
+    with pytest.raises(Failed, match=rf"Line 17 .*{message}"):
         parse_comment(orjson.dumps({**GOOD, **change}), 17)
     for line in (b"{", b"[]", b'"x"', b"\xff"):
         with pytest.raises(Failed, match="Line 3 "):
@@ -111,7 +111,7 @@ async def test_an_import_takes_the_lines_before_an_invalid_one(one_client: Clien
 async def test_comments_are_imported_and_exported_by_command(
     one_table: Table, settings: Settings, tmp_path: Path
 ) -> None:
-    """And the audit finds nothing to complain about."""
+    """And the audit passes."""
     file = tmp_path / "in.jsonl"
     file.write_bytes(b"".join(orjson.dumps({**GOOD, "body": f"{place}"}) + b"\n" for place in range(120)))
     variables = {

@@ -38,7 +38,7 @@ query ($state: EventState, $first: Int, $after: String, $last: Int, $before: Str
 
 
 def at(client: Client, moment: datetime) -> None:
-    """Sets this process's clock."""
+    """Set the clock of the service."""
     client.services.clock = lambda: moment
 
 
@@ -48,7 +48,7 @@ async def names(client: Client, **arguments: Any) -> list[str]:
 
 
 async def test_an_event_that_cannot_be_locked_fails_alone(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others that are due at the same time, and read in the same batch, are locked and shown."""
+    """Other due events in the same batch are locked and shown."""
     editor = EventEditor(one_client)
     stuck, other = [(await editor.event(name, starts=in_hours(1)))["id"] for name in ("Stuck", "Other")]
     client = one_client.services.table.client
@@ -68,7 +68,7 @@ async def test_an_event_that_cannot_be_locked_fails_alone(one_client: Client, mo
 
 
 async def test_an_event_goes_from_its_card_to_its_points(client: Client) -> None:
-    """Created, filled, predicted, locked, decided, scored: what each step answers is what is there afterwards."""
+    """Created, filled, predicted, locked, decided, scored: each step's answer agrees with a later read."""
     editor = EventEditor(client)
     event = await editor.event("AEW Revolution", starts="2027-03-07T20:00:00Z")
     assert (event["slug"], event["state"], event["matches"]) == ("2027-03-07-aew-revolution", "UPCOMING", [])
@@ -93,7 +93,7 @@ async def test_an_event_goes_from_its_card_to_its_points(client: Client) -> None
 
 
 async def test_events_are_for_editors_to_run(one_client: Client) -> None:
-    """A visitor must sign in first; a member and a moderator may not; an admin may."""
+    """A visitor must sign in; members and moderators are refused; an admin is allowed."""
     given = {"name": "Show", "season": "2026", "startsAt": in_hours(1)}
     assert await one_client.code(CREATE_EVENT, input=given) == "NOT_SIGNED_IN"
     assert await one_client.member("mod", Role.MODERATOR).code(CREATE_EVENT, input=given) == "NOT_ALLOWED"
@@ -127,7 +127,7 @@ async def test_events_are_for_editors_to_run(one_client: Client) -> None:
     ],
 )
 async def test_a_match_keeps_the_rules(one_client: Client, wrong: dict[str, Any], path: list[str]) -> None:
-    """Two teams, a member each, points from 1 to 1,000: the refusal names the place."""
+    """Two teams, a member each, points from 1 to 1,000: the refusal names the invalid field."""
     editor = EventEditor(one_client)
     event = await editor.event()
     given = {"event": event["id"], "name": "Singles", "points": 10, "teams": teams("A", "B"), **wrong}
@@ -138,7 +138,7 @@ async def test_a_match_keeps_the_rules(one_client: Client, wrong: dict[str, Any]
 
 
 async def test_a_card_keeps_its_order(one_client: Client) -> None:
-    """The pre-show stays in front; another order names exactly the card's matches; a place that is left closes up."""
+    """The pre-show stays first, a new order must name each match once, and a removed match leaves no gap."""
     editor = EventEditor(one_client)
     event, [one, two, three] = await editor.card(1, 2, 3)
     early = (await editor.match(event, points=4, preshow=True))["id"]
@@ -162,7 +162,7 @@ async def test_a_card_keeps_its_order(one_client: Client) -> None:
 
 
 async def test_a_card_is_closed_with_the_lock(one_client: Client) -> None:
-    """After the lock nothing of the card changes; the name still may, the start may not."""
+    """After the lock neither the card nor the start can change; the name can."""
     editor = EventEditor(one_client)
     event, [match] = await editor.card(10)
     await editor.lock(event)
@@ -179,7 +179,7 @@ async def test_a_card_is_closed_with_the_lock(one_client: Client) -> None:
 
 
 async def test_editors_at_once_lose_nothing(one_client: Client) -> None:
-    """Ten add a match at the same time: ten are on the card, each at a place of its own."""
+    """Ten concurrent additions: the card has ten matches at ten positions."""
     editor = EventEditor(one_client)
     event = (await editor.event())["id"]
     await gather(*(editor.match(event, points=points) for points in range(1, 11)))
@@ -189,27 +189,27 @@ async def test_editors_at_once_lose_nothing(one_client: Client) -> None:
 
 
 async def test_a_removed_match_takes_its_picks_along(client: Client) -> None:
-    """A pick of it is neither shown nor counted; a team that was picked keeps its place."""
+    """Picks of it are neither shown nor counted; a team that was picked cannot be removed."""
     editor, ada = EventEditor(client), client.member("ada")
-    event, [gone, kept] = await editor.card(10, 20)
+    event, [removed, main] = await editor.card(10, 20)
     three = (await editor.match(event, "A", "B", "C"))["id"]
-    await submit(ada, event, [(gone, 0), (kept, 0), (three, 2)])
+    await submit(ada, event, [(removed, 0), (main, 0), (three, 2)])
     fewer = {"match": three, "teams": teams("A", "B")}
     assert await editor.client.code(UPDATE_MATCH, input=fewer) == "CONFLICT"
-    await submit(ada, event, [(gone, 0), (kept, 0), (three, 1)])
+    await submit(ada, event, [(removed, 0), (main, 0), (three, 1)])
     assert len((await editor.client.ask(UPDATE_MATCH, input=fewer))["match"]["teams"]) == 2
-    await editor.client.ask(REMOVE_MATCH, input={"match": gone})
+    await editor.client.ask(REMOVE_MATCH, input={"match": removed})
     own = (await ada.ask(EVENT_BY_ID, id=event))["viewerPrediction"]
-    assert [pick["match"] for pick in own["picks"]] == [kept, three]
-    assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(gone, 0)])) == "INVALID_INPUT"
+    assert [pick["match"] for pick in own["picks"]] == [main, three]
+    assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(removed, 0)])) == "INVALID_INPUT"
     await editor.lock(event)
-    await editor.result(kept, 0)
+    await editor.result(main, 0)
     await editor.score(event)
     assert (await ada.ask(EVENT_BY_ID, id=event))["viewerPrediction"]["points"] == 20
 
 
 async def test_the_start_locks_by_itself(client: Client) -> None:
-    """No job runs: whoever looks, lists or submits after the start finds it locked, and the gates closed."""
+    """No job is needed: after the start, reads, lists and submissions find the event locked and its gates closed."""
     editor, ada = EventEditor(client), client.member("ada")
     event, [match] = await editor.card(10, starts=in_hours(1))
     await submit(ada, event, [(match, 0)])
@@ -285,7 +285,7 @@ async def test_results_come_after_the_lock(one_client: Client) -> None:
 
 
 async def test_events_are_paged_both_ways(one_client: Client) -> None:
-    """Newest first; pages from the front and from the end hold the same events, filtered or not."""
+    """Newest first; forward and backward pages have the same events, filtered or not."""
     editor = EventEditor(one_client)
     for number in range(7):
         event = await editor.event(f"E{number}", starts=in_hours(number + 1))
@@ -320,14 +320,14 @@ async def test_events_are_paged_both_ways(one_client: Client) -> None:
 
 
 async def test_an_idempotency_key_makes_one_event(one_client: Client) -> None:
-    """Five at once with one key: one event, the same answer; another input is refused; so with a match."""
+    """Five concurrent requests with one key create one event, or one match; another input is refused."""
     editor = EventEditor(one_client)
     given = {"name": "Once", "season": "2026", "startsAt": in_hours(5), "idempotencyKey": "k"}
-    made = await gather(*(editor.client.ask(CREATE_EVENT, input=given) for _ in range(5)))
-    assert len({one["event"]["id"] for one in made}) == 1
+    created = await gather(*(editor.client.ask(CREATE_EVENT, input=given) for _ in range(5)))
+    assert len({one["event"]["id"] for one in created}) == 1
     assert await names(one_client) == ["Once"]
     assert await editor.client.code(CREATE_EVENT, input={**given, "name": "Twice"}) == "IDEMPOTENCY_MISMATCH"
-    event = made[0]["event"]["id"]
+    event = created[0]["event"]["id"]
     match = {"event": event, "name": "M", "points": 5, "teams": teams("A", "B"), "idempotencyKey": "m"}
     added = await gather(*(editor.client.ask(ADD_MATCH, input=match) for _ in range(5)))
     assert len({one["match"]["id"] for one in added}) == 1
@@ -342,8 +342,8 @@ async def test_an_idempotency_key_makes_one_event(one_client: Client) -> None:
         assert await editor.client.code(LOCK_EVENT, input={**key, "event": other}) == "IDEMPOTENCY_MISMATCH"
 
 
-async def test_nodes_of_pickem_are_found_again(one_client: Client) -> None:
-    """Events, matches and predictions by their ids; ids of nothing are null."""
+async def test_pickem_nodes_can_be_loaded_by_id(one_client: Client) -> None:
+    """Events, matches and predictions; a removed match is null."""
     editor, ada = EventEditor(one_client), one_client.member("ada")
     event, [match] = await editor.card(10)
     own = await submit(ada, event, [(match, 0)])
@@ -357,8 +357,8 @@ async def test_nodes_of_pickem_are_found_again(one_client: Client) -> None:
     assert await ada.ask("query ($id: ID!) { node(id: $id) { id } }", id=match) is None
 
 
-async def test_moments_no_calendar_has_are_refused(one_client: Client) -> None:
-    """Years outside of what sorts as text, and seasons that cannot be named in a key."""
+async def test_unstorable_years_and_seasons_are_refused(one_client: Client) -> None:
+    """Years that do not sort as text, and seasons that cannot be part of a key."""
     editor = EventEditor(one_client)
     for wrong in ({"startsAt": "0999-01-01T00:00:00Z"}, {"season": "a#b"}, {"season": ""}, {"season": "x" * 41}):
         given = {"name": "n", "season": "s", "startsAt": iso(datetime.now(UTC)), **wrong}

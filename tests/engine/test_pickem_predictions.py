@@ -1,4 +1,4 @@
-"""Predictions: who may submit what until when, and who sees what of it."""
+"""Predictions: submitting them until the lock, and hiding them until then."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ query ($event: ID!, $user: ID!, $prediction: ID!) {
 
 
 def picks_seen(seen: dict[str, Any]) -> list[Any]:
-    """What somebody sees of one other member's picks, on each path."""
+    """Ada's picks as the answer shows them on each path."""
     rows = [
         *seen["event"]["predictions"]["nodes"],
         *seen["predictions"]["nodes"],
@@ -46,15 +46,15 @@ def picks_seen(seen: dict[str, Any]) -> list[Any]:
 
 
 async def test_others_picks_are_hidden_until_the_lock(client: Client) -> None:
-    """On every path, for members and visitors; one's own are seen at any time; with the lock all are seen."""
+    """On every path, for members and visitors. Members always see their own."""
     editor, ada, bob = EventEditor(client), client.member("ada"), client.member("bob")
     event, [match] = await editor.card(10)
     own = await submit(ada, event, [(match, 1)])
     await submit(bob, event, [(match, 0)])
     user = await ada.ask("{ viewer { id } }")
     ids = {"event": event, "user": user["id"], "prediction": own["id"]}
-    for stranger in (bob, client):
-        seen = await stranger.ask(HIDDEN, **ids)
+    for viewer in (bob, client):
+        seen = await viewer.ask(HIDDEN, **ids)
         assert picks_seen(seen) == [None] * 5
         assert seen["event"]["matches"] == seen["node"]["event"]["matches"] == [{"pickCounts": None}]
     assert (await client.ask(HIDDEN, **ids))["event"]["viewerPrediction"] is None
@@ -67,7 +67,7 @@ async def test_others_picks_are_hidden_until_the_lock(client: Client) -> None:
 
 
 async def test_a_prediction_is_amended_until_the_lock(client: Client) -> None:
-    """The last one counts as a whole: what it leaves out is unpicked; after the lock it stays."""
+    """The last submission replaces all earlier picks; after the lock none is accepted."""
     editor, ada = EventEditor(client), client.member("ada")
     event, [one, two] = await editor.card(10, 20)
     first = await submit(ada, event, [(one, 0), (two, 1)])
@@ -83,8 +83,8 @@ async def test_a_prediction_is_amended_until_the_lock(client: Client) -> None:
     assert [(pick["match"], pick["team"]) for pick in own["picks"]] == [(one, 1)]
 
 
-async def test_only_sensible_picks_are_accepted(one_client: Client) -> None:
-    """Unknown matches, teams out of range, doubles: refused with their place, and nothing is stored."""
+async def test_invalid_picks_are_refused(one_client: Client) -> None:
+    """Unknown matches, teams out of range, doubles: the refusal names the pick, and nothing is stored."""
     editor, ada = EventEditor(one_client), one_client.member("ada")
     event, [match] = await editor.card(10)
     _, [foreign] = await editor.card(10)
@@ -111,14 +111,14 @@ async def test_picks_are_counted_exactly(one_client: Client) -> None:
     members = [one_client.member(f"m{number}") for number in range(8)]
     await gather(*(submit(member, event, [(match, turn % 2)]) for member in members for turn in range(2)))
     seen = await editor.lock(event)
-    shown = await one_client.ask(EVENT_BY_ID, id=event)
-    last = [one["picks"][0]["team"] for one in shown["predictions"]["nodes"]]
+    screen = await one_client.ask(EVENT_BY_ID, id=event)
+    last = [prediction["picks"][0]["team"] for prediction in screen["predictions"]["nodes"]]
     assert len(last) == 8
     assert seen["matches"][0]["pickCounts"] == [last.count(0), last.count(1)]
 
 
 async def test_a_key_submits_once(one_client: Client) -> None:
-    """A repeat answers as the first did, also after the lock and after another submission."""
+    """A repeat gets the first answer, even after the lock and after another submission."""
     editor, ada = EventEditor(one_client), one_client.member("ada")
     event, [match] = await editor.card(10)
     given = {**prediction_input(event, [(match, 1)]), "idempotencyKey": "k"}
@@ -133,8 +133,10 @@ async def test_a_key_submits_once(one_client: Client) -> None:
     assert await ada.code(SUBMIT_PREDICTION, input={**given, "picks": []}) == "IDEMPOTENCY_MISMATCH"
 
 
-async def test_a_slow_clock_lets_nobody_in_after_anybody_has_looked(one_client: Client, settings: Settings) -> None:
-    """Two servers, one an hour behind: once the other one has shown the event locked, the slow one refuses too."""
+async def test_a_slow_clock_accepts_no_prediction_after_the_event_was_shown_locked(
+    one_client: Client, settings: Settings
+) -> None:
+    """Two servers, one an hour behind: once the other one has shown the lock, the slow one refuses submissions too."""
     editor, ada = EventEditor(one_client), one_client.member("ada")
     event, [match] = await editor.card(10, starts=in_hours(0.5))
     now = datetime.now(UTC)
@@ -152,8 +154,8 @@ async def test_a_slow_clock_lets_nobody_in_after_anybody_has_looked(one_client: 
         assert await mover.client.code(UPDATE_EVENT, input={"event": event, "startsAt": in_hours(9)}) == "LOCKED"
 
 
-async def test_a_stale_card_lets_no_prediction_through(one_client: Client) -> None:
-    """Members pick the third team while it is taken away: whoever was acknowledged has a pick that is on the card."""
+async def test_a_prediction_for_an_older_card_is_refused(one_client: Client) -> None:
+    """Members pick the third team while an editor removes it: either the picks are accepted or the removal is."""
     editor = EventEditor(one_client)
     event = (await editor.event())["id"]
     match = (await editor.match(event, "A", "B", "C"))["id"]

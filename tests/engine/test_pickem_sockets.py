@@ -1,4 +1,4 @@
-"""Pick'em over a socket: an event's watcher sees the lock, and with it what was hidden until then."""
+"""Pick'em over a WebSocket: a subscriber sees the lock, and then the picks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ subscription ($event: ID!) { eventChanged(event: $event) {
 
 
 async def test_a_lock_arrives_over_a_socket(service: Service) -> None:
-    """At once what a visitor may see; after the lock everybody's picks. An event that is none is an error."""
+    """First the event as visitors see it, then all picks after the lock. An invalid id is an error."""
     headers = {"authorization": f"Bearer {service.token('editor', '--role', 'editor')}"}
     async with open_socket(service) as connection, httpx.AsyncClient(base_url=service.url, headers=headers) as http:
 
@@ -34,10 +34,10 @@ async def test_a_lock_arrives_over_a_socket(service: Service) -> None:
         for number, (watched, kind) in enumerate(((match, "error"), (event, "next"))):
             payload = {"query": WATCH, "variables": {"event": watched}}
             await send(connection, {"id": str(number), "type": "subscribe", "payload": payload})
-            told = await receive(connection)
-            assert told["type"] == kind
+            message = await receive(connection)
+            assert message["type"] == kind
         hidden = {"state": "UPCOMING", "matches": [{"pickCounts": None}], "predictions": {"nodes": [{"picks": None}]}}
-        assert told["payload"]["data"]["eventChanged"] == hidden
+        assert message["payload"]["data"]["eventChanged"] == hidden
         await done(LOCK_EVENT, event=event)
         seen = (await receive(connection))["payload"]["data"]["eventChanged"]
         assert (seen["state"], seen["matches"]) == ("LOCKED", [{"pickCounts": [0, 1]}])

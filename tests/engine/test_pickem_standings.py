@@ -31,7 +31,7 @@ async def broken(client: Client) -> list[str]:
 
 
 async def test_ranks_are_shared_and_ties_have_an_order(client: Client) -> None:
-    """1, 1, 1, 4: by points, then correct picks, then who joined first; the rank is of the points alone."""
+    """1, 1, 1, 4: ordered by points, correct picks and time of joining; ranked by points alone."""
     editor = EventEditor(client)
     event, [big, one, two] = await editor.card(2, 1, 1)
     for user, picks in (
@@ -56,7 +56,7 @@ async def test_ranks_are_shared_and_ties_have_an_order(client: Client) -> None:
 
 
 async def test_a_correction_scores_to_what_a_fresh_scoring_gives(one_client: Client) -> None:
-    """Results change after scoring, in every way there is: the next scoring leaves no trace of the old ones."""
+    """Results change after scoring, in every possible way; the next scoring leaves no trace of the old ones."""
     editor, ada, bob = EventEditor(one_client), one_client.member("ada"), one_client.member("bob")
     event, [one, two] = await editor.card(10, 5)
     other, [third] = await editor.card(7)
@@ -89,11 +89,11 @@ async def test_a_correction_scores_to_what_a_fresh_scoring_gives(one_client: Cli
 
 
 async def test_several_scorers_and_a_correction_at_once(one_client: Client) -> None:
-    """Four ask for the scoring while a result is corrected: in the end all points are of the corrected one."""
+    """Four scorings while results are corrected: in the end all points follow the corrected results."""
     editor = EventEditor(one_client)
     event, [one, two] = await editor.card(10, 5)
     members = [one_client.member(f"m{number}") for number in range(40)]
-    await gather(*(submit(member, event, [(one, place % 2), (two, 0)]) for place, member in enumerate(members)))
+    await gather(*(submit(member, event, [(one, index % 2), (two, 0)]) for index, member in enumerate(members)))
     await editor.lock(event)
     await editor.result(one, 0)
     await gather(
@@ -108,7 +108,7 @@ async def test_several_scorers_and_a_correction_at_once(one_client: Client) -> N
 
 
 async def test_a_scoring_key_answers_the_same(one_client: Client) -> None:
-    """With an idempotency key a repeat is answered from its receipt, whatever was corrected since."""
+    """With an idempotency key a repeat is answered from its receipt, even after a correction."""
     editor, ada = EventEditor(one_client), one_client.member("ada")
     event, [match] = await editor.card(10)
     await submit(ada, event, [(match, 0)])
@@ -125,7 +125,7 @@ async def test_a_scoring_key_answers_the_same(one_client: Client) -> None:
 
 
 async def test_a_members_page_is_one_read_of_their_collection(one_client: Client) -> None:
-    """Standings and predictions come from one Query; events and seasons behind them cost one batch each."""
+    """Standings and predictions come from one Query; their events and seasons cost one batch each."""
     editor, ada = EventEditor(one_client), one_client.member("ada")
     for number in range(3):
         event, [match] = await editor.card(10, name=f"E{number}")
@@ -137,7 +137,7 @@ async def test_a_members_page_is_one_read_of_their_collection(one_client: Client
     event, [match] = await other.card(10, name="E3")
     await submit(ada, event, [(match, 0)])
     user = (await ada.ask("{ viewer { id } }"))["id"]
-    await ada.ask(MEMBER, id=user, first=2)  # the histogram is kept from now on
+    await ada.ask(MEMBER, id=user, first=2)  # caches the histogram
     with metered() as spent:
         seen = await one_client.ask(MEMBER, id=user, first=2)
     assert spent.calls == 3
@@ -187,8 +187,8 @@ async def test_a_screen_takes_few_engine_calls(one_client: Client) -> None:
     assert calls == [11, 6]
 
 
-async def test_standings_nobody_has_are_empty(one_client: Client) -> None:
-    """A season without events has no rows; one that no season can be called is refused."""
+async def test_standings_of_an_unknown_season_are_empty(one_client: Client) -> None:
+    """A season without events has no rows; an invalid season's name is refused."""
     assert (await EventEditor(one_client, "1999").standings()) == {
         "totalCount": 0,
         "nodes": [],
@@ -197,8 +197,8 @@ async def test_standings_nobody_has_are_empty(one_client: Client) -> None:
     assert await one_client.code('{ standings(season: "a#b") { totalCount } }') == "BAD_USER_INPUT"
 
 
-async def test_what_changes_is_told(one_client: Client) -> None:
-    """An event's watcher sees it at once, then locked, then scored; the season's watcher sees the rows move."""
+async def test_changes_reach_subscribers(one_client: Client) -> None:
+    """Of an event: immediately, then when it is locked and scored. Of a season: when its rows change."""
     editor, ada = EventEditor(one_client), one_client.member("ada")
     event, [match] = await editor.card(10)
     await submit(ada, event, [(match, 0)])

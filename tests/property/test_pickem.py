@@ -1,4 +1,4 @@
-"""Random seasons: whatever was picked, decided and corrected in whatever order, the standings are the plain sums."""
+"""Random seasons: after any picks, results and corrections in any order, the standings are the plain sums."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _seasons = count()
 
 @dataclass
 class Show:
-    """An event as the oracle remembers it."""
+    """The model of an event."""
 
     points: list[int]
     picks: dict[str, dict[int, int]]
@@ -88,8 +88,8 @@ async def _equal_sums(editor: EventEditor, season: list[Show]) -> None:
             before = sums.setdefault(user.title(), [0, 0, 0])
             sums[user.title()] = [before[0] + points, before[1] + correct, before[2] + 1]
     page = await editor.standings(first=100)
-    shown = {row["user"]["name"]: [row["points"], row["correct"], row["eventsPlayed"]] for row in page["nodes"]}
-    assert shown == sums
+    totals = {row["user"]["name"]: [row["points"], row["correct"], row["eventsPlayed"]] for row in page["nodes"]}
+    assert totals == sums
     assert page["totalCount"] == len(sums)
     order = [(-row["points"], -row["correct"]) for row in page["nodes"]]
     assert order == sorted(order)
@@ -112,7 +112,7 @@ async def _equal_event(client: Client, show: Show, event: str) -> None:
 
 
 @given(st.lists(st.integers(-50, 50)), st.integers(-60, 60))
-def test_a_histograms_rank_is_one_more_than_have_more(scores: list[int], score: int) -> None:
+def test_a_histograms_rank_is_one_more_than_the_number_of_higher_scores(scores: list[int], score: int) -> None:
     """For any scores, packed or not."""
     histogram = Histogram.unpack(Histogram.of(Counter(scores)).pack())
     assert histogram.rank(score) == 1 + sum(other > score for other in scores)

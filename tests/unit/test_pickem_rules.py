@@ -24,8 +24,8 @@ def match(name: str, points: int) -> Match:
     return Match("E", name, name, points, TEAMS)
 
 
-def test_only_a_won_match_pays() -> None:
-    """Its points, to picks of the winner, the first team included; any other ending pays nobody."""
+def test_only_a_won_match_is_worth_points() -> None:
+    """Picks of the winner earn its points, also if that is the first team; no other outcome is worth points."""
     matches = {name: match(name, 10) for name in "abcde"}
     results = {
         "a": Result(MatchOutcome.WON, 0),
@@ -41,14 +41,14 @@ def test_only_a_won_match_pays() -> None:
     assert rules.score({}, winners) == rules.Score(0, 0)
 
 
-def test_a_match_off_the_card_pays_nothing() -> None:
-    """A result that was recorded before it was taken off does not count."""
+def test_a_removed_match_is_worth_no_points() -> None:
+    """Even if its result was recorded before."""
     winners = rules.winners(event("a", b=Result(MatchOutcome.WON, 0)), {"a": match("a", 1), "b": match("b", 1)})
     assert winners == {}
 
 
 def test_a_pick_is_right_wrong_or_open() -> None:
-    """Open without a result; wrong when nobody won."""
+    """Open without a result; wrong if no team won."""
     decided = event("a", "b", "c", a=Result(MatchOutcome.WON, 0), b=Result(MatchOutcome.DRAWN))
     assert [rules.is_correct(decided, *pick) for pick in (("a", 0), ("a", 1), ("b", 0), ("c", 0))] == [
         True, False, False, None,
@@ -56,7 +56,7 @@ def test_a_pick_is_right_wrong_or_open() -> None:
 
 
 def test_the_pre_show_comes_first() -> None:
-    """Whatever the order, and in the order among themselves."""
+    """In any card, with the order of the matches otherwise unchanged."""
     assert rules.preshow_first("dbca", {"c", "b"}) == ("b", "c", "d", "a")
 
 
@@ -75,7 +75,7 @@ def test_a_slug_fits_an_address(name: str, slug: str) -> None:
 
 
 def test_a_histogram_knows_every_rank() -> None:
-    """One more than have more, also for scores that nobody has, and after packing."""
+    """One more than the number of higher scores, also for scores in between and after packing."""
     histogram = Histogram.of({10: 2, 7: 1, 0: 3, -5: 1})
     assert [histogram.rank(score) for score in (11, 10, 9, 7, 3, 0, -5, -9)] == [1, 1, 3, 3, 4, 4, 7, 8]
     assert histogram.total == 7
@@ -90,14 +90,14 @@ def test_a_million_members_fit_in_few_kilobytes() -> None:
 
 
 def test_a_shard_is_read_for_its_share_and_some_more() -> None:
-    """Never more than the whole, always more than the mean."""
+    """More than the mean, and never more than the page."""
     assert share_of(21, 4) == 14
     assert share_of(2, 4) == 2
     assert share_of(101, 1) == 101
 
 
 def test_a_season_file_comes_back_as_it_went_out() -> None:
-    """Cards, results and ids; what has begun is locked."""
+    """Cards, results and ids; events that have begun are locked."""
     given = {
         "events": [
             {
@@ -145,8 +145,8 @@ def test_a_bad_season_file_names_its_position(document: object, message: str) ->
         parse_season(document, NOW)
 
 
-def test_a_result_names_a_winner_only_where_somebody_won() -> None:
-    """A team of the match, 0 included."""
+def test_only_a_won_match_has_a_winner() -> None:
+    """A position of one of its teams, 0 included."""
     assert rules.parse_result(match("a", 1), MatchOutcome.WON, 0) == Result(MatchOutcome.WON, 0)
     for outcome, winner in ((MatchOutcome.WON, None), (MatchOutcome.WON, 2), (MatchOutcome.DRAWN, 1)):
         with pytest.raises(InvalidInput):
