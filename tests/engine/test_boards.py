@@ -37,7 +37,7 @@ async def soon(client: Client, expected: int) -> list[dict[str, Any]]:
             await asyncio.sleep(0.1)
 
 
-async def test_votes_reach_the_leaderboard_by_themselves(one_client: Client) -> None:
+async def test_votes_reach_the_leaderboard_without_a_request(one_client: Client) -> None:
     """Nobody has to ask for it; afterwards the board's mark is gone, so that readers settle nothing."""
     await add_contenders(one_client, "a", "b", "c")
     for number in range(3):
@@ -71,7 +71,7 @@ async def test_a_killed_process_leaves_nothing_unsettled(
         assert not now.unsettled_by_others("somebody")
 
 
-async def test_two_processes_settle_the_same(default_engine: RunningEngine, one_table: Table) -> None:
+async def test_two_processes_settle_to_the_same_result(default_engine: RunningEngine, one_table: Table) -> None:
     """Votes through both at once, both settling: every vote is counted, once."""
     settings = settings_for(default_engine, one_table.name)
     async with serving(settings) as first, serving(settings) as second:
@@ -85,7 +85,7 @@ async def test_two_processes_settle_the_same(default_engine: RunningEngine, one_
         await assert_consistent(first)
 
 
-async def test_closing_settles(default_engine: RunningEngine, one_table: Table) -> None:
+async def test_closing_a_service_settles_its_votes(default_engine: RunningEngine, one_table: Table) -> None:
     """A process that ends in good order leaves rows that are up to date, and no mark."""
     settings = settings_for(default_engine, one_table.name)
     async with serving(settings) as client:
@@ -96,7 +96,7 @@ async def test_closing_settles(default_engine: RunningEngine, one_table: Table) 
     assert (now.board.votes, now.dirty_marks) == (1, ())
 
 
-async def test_a_settling_that_met_a_change_reads_anew(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_settling_that_meets_a_change_reads_again(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """A contender retires between the reading of the rows and their writing: the next settling writes its row."""
     ids = await add_contenders(one_client, "a", "b", "c")
     for number in range(4):
@@ -196,7 +196,7 @@ async def test_votes_have_a_limit(one_table: Table, default_engine: RunningEngin
         assert codes == ["TOKEN_UNKNOWN"] * 4 + ["RATE_LIMITED"] * 2
 
 
-async def test_strengths_stand_beside_the_record(one_client: Client) -> None:
+async def test_strengths_are_shown_beside_the_record(one_client: Client) -> None:
     """Null before the first vote; then a finite value within its interval, also of somebody undefeated."""
     await add_contenders(one_client, "a", "b", "c")
     query = "{ leaderboard { nodes { score strength { value low high } } } }"
@@ -251,7 +251,7 @@ async def test_votes_are_exported(one_client: Client) -> None:
     assert [line async for line in commands._lines(one_client.services.table, "other")] == []
 
 
-async def test_a_house_without_votes_closes(one_table: Table) -> None:
+async def test_a_service_without_votes_closes(one_table: Table) -> None:
     """Nothing to settle, nothing to wait for."""
     services = Services(one_table, Seal([SECRET]))
     assert await services.get(BoardCache).board("main") is None

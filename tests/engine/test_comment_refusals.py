@@ -84,7 +84,7 @@ async def test_bad_input_is_refused(one_client: Client) -> None:
         assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", name]), change
 
 
-async def test_the_longest_of_everything_is_taken(one_client: Client) -> None:
+async def test_texts_of_the_maximum_length_are_accepted(one_client: Client) -> None:
     """10,000 characters of four bytes, 200 in the title, 128 in the product's id, and their page."""
     ada = one_client.member("ada")
     posted = await post(ada, "🛒" * 128, title="🛒" * 200, body="🛒" * 10_000, language="zh-Hant-TW", rating=1)
@@ -121,7 +121,7 @@ async def test_invalid_arguments_are_refused_without_an_engine_call(one_client: 
     assert calls == []
 
 
-async def test_a_cursor_is_good_for_its_own_list_only(one_client: Client, calls: list[str]) -> None:
+async def test_a_cursor_is_valid_for_its_own_list_only(one_client: Client, calls: list[str]) -> None:
     """Another product, filter or list, or an altered cursor: INVALID_CURSOR before any engine call."""
     ada = one_client.member("ada")
     for rating in (5, 4, 5, 1):
@@ -158,7 +158,7 @@ async def test_a_cursor_is_good_for_its_own_list_only(one_client: Client, calls:
     assert calls == []
 
 
-async def test_cursors_outlive_a_new_secret_until_theirs_is_dropped(one_client: Client) -> None:
+async def test_cursors_stay_valid_until_their_secret_is_removed(one_client: Client) -> None:
     """Adding a secret changes nothing for readers; removing one invalidates the cursors that it sealed."""
     ada = one_client.member("ada")
     for _ in range(2):
@@ -170,7 +170,7 @@ async def test_cursors_outlive_a_new_secret_until_theirs_is_dropped(one_client: 
     assert await one_client.code(COMMENTS_PAGE, product="42", after=cursor) == "INVALID_CURSOR"
 
 
-async def test_an_id_of_something_else_is_no_comment(one_client: Client) -> None:
+async def test_an_id_of_another_type_is_not_a_comment(one_client: Client) -> None:
     """A user's id, an altered id, and texts that are no ids."""
     ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
     posted = await post(ada)

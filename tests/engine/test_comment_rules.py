@@ -244,7 +244,7 @@ async def test_comments_posted_to_another_process_arrive(one_client: Client, set
         await stream.aclose()
 
 
-async def test_a_late_commit_arrives_late(one_client: Client) -> None:
+async def test_a_comment_that_is_committed_late_arrives_late(one_client: Client) -> None:
     """A comment whose id is older than that of a sent comment is still sent."""
     ada = one_client.member("ada")
     id_ = one_client.services.ids.next(one_client.services.clock())

@@ -11,7 +11,7 @@ from tests.service import Service
 from tests.websockets import open_socket, receive, send
 
 
-async def test_a_comment_arrives_over_a_socket(service: Service) -> None:
+async def test_a_new_comment_arrives_over_a_websocket(service: Service) -> None:
     """It is posted over HTTP while the subscription is open."""
     watch = 'subscription { commentPosted(product: "%s") { body } }'
     given = {"product": "socket", "rating": 5, "language": "en", "body": "Live."}

@@ -34,7 +34,7 @@ GOOD = {
 }  # fmt: skip
 
 
-async def test_what_is_exported_comes_back_as_it_was(one_client: Client, tmp_path: Path) -> None:
+async def test_exported_comments_are_imported_unchanged(one_client: Client, tmp_path: Path) -> None:
     """Edited, titled and held comments too. Importing again adds only the comments deleted since, and counts them."""
     ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
     posted = [await post(ada, f"p{place % 2}", place % 5 + 1, ("en", "de")[place % 2], title="A") for place in range(9)]

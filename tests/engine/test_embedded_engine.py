@@ -90,7 +90,7 @@ def _told(logs: Iterable[Mapping[str, object]]) -> list[object]:
 # ── Beginning ──
 
 
-async def test_the_table_is_there_the_next_time(data: Path) -> None:
+async def test_the_table_is_there_after_a_restart(data: Path) -> None:
     """A service that is started again finds yesterday's data."""
     async with embedded(data) as first:
         await _make_table(first.url)
@@ -99,14 +99,14 @@ async def test_the_table_is_there_the_next_time(data: Path) -> None:
         assert await _keys(second.url) == {"yesterday"}
 
 
-async def test_only_the_owner_may_look_into_the_data_folder(data: Path, running: Engine) -> None:
+async def test_only_the_owner_can_read_the_data_folder(data: Path, running: Engine) -> None:
     """It holds everybody's data, and the secret that signs."""
     assert running.pid
     assert data.stat().st_mode & 0o077 == 0
     assert all(file.stat().st_mode & 0o077 == 0 for file in data.glob("table.db*"))
 
 
-async def test_the_engine_is_not_told_the_secrets(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
+async def test_the_engine_does_not_get_the_secrets(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
     """It has no use for them, and its environment can be read by others than the service."""
     monkeypatch.setenv("RINGSIDE_SECRETS", "a secret that stays at home")
     async with embedded(data) as one:
@@ -115,7 +115,7 @@ async def test_the_engine_is_not_told_the_secrets(monkeypatch: pytest.MonkeyPatc
     assert "RINGSIDE_SECRETS" not in environment
 
 
-async def test_an_interrupt_from_the_terminal_is_not_for_the_engine(running: Engine) -> None:
+async def test_an_interrupt_from_the_terminal_does_not_reach_the_engine(running: Engine) -> None:
     """Ctrl-C reaches a terminal's whole session: the service has to drain on a living engine."""
     assert running.pid
     assert os.getsid(running.pid) == running.pid != os.getsid(0)
@@ -173,7 +173,7 @@ async def test_a_second_service_waits_while_the_first_one_ends(monkeypatch: pyte
         assert second.pid
 
 
-async def test_a_folder_locked_by_an_unknown_process_is_refused_in_the_end(
+async def test_a_folder_locked_by_an_unknown_process_is_refused_after_a_while(
     monkeypatch: pytest.MonkeyPatch, data: Path
 ) -> None:
     """It may be an old engine that hangs, or somebody who plays with locks."""
@@ -194,7 +194,7 @@ async def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> Non
             pass
 
 
-async def test_an_engine_that_ends_at_once_is_refused_with_its_last_words(data: Path) -> None:
+async def test_an_engine_that_exits_at_once_is_refused_with_its_output(data: Path) -> None:
     """And the folder is free for the next attempt."""
     unlucky = Program("unlucky", lambda _: ("/bin/sh", "-c", "echo no luck today >&2; exit 3"))
     with pytest.raises(EngineRefused, match=r"unlucky exited at startup \(3\): no luck today"):
@@ -204,7 +204,7 @@ async def test_an_engine_that_ends_at_once_is_refused_with_its_last_words(data: 
         assert one.pid
 
 
-async def test_an_engine_that_never_answers_is_refused_and_ended(data: Path, tmp_path: Path) -> None:
+async def test_an_engine_that_never_answers_is_refused_and_stopped(data: Path, tmp_path: Path) -> None:
     """Its patience is over, and nothing of it is left."""
     pid = tmp_path / "pid"
     mute = Program("mute", lambda _: ("/bin/sh", "-c", f"echo $$ >{pid}; exec sleep 600"), patience=0.2)
@@ -214,7 +214,7 @@ async def test_an_engine_that_never_answers_is_refused_and_ended(data: Path, tmp
     assert _gone(int(pid.read_text()))
 
 
-async def test_a_file_that_is_no_table_is_refused_with_the_engines_words(data: Path) -> None:
+async def test_a_file_that_is_not_a_table_is_refused_with_the_engine_s_message(data: Path) -> None:
     """It is neither overwritten nor passed over."""
     data.mkdir()
     table_file(data).write_text("dear diary, " * 1000)
@@ -259,7 +259,7 @@ async def test_a_killed_engine_comes_back_at_its_address_with_all_it_acknowledge
     assert _told(logs) == ["engine died", "engine restarted"] * deaths
 
 
-async def test_an_engine_that_will_not_come_back_is_called_for_again(data: Path) -> None:
+async def test_an_engine_that_does_not_restart_is_started_again(data: Path) -> None:
     """A start that fails is logged with its reason, and another one follows."""
     starts = count(1)
     real = dynoxide(_binary(data), table_file(data))
@@ -288,7 +288,7 @@ async def test_nothing_is_left_when_the_service_ends(data: Path) -> None:
     await _until(lambda: all(_gone(member.pid) for member in family))
 
 
-async def test_an_engine_that_does_not_listen_is_made_to_end(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
+async def test_an_engine_that_ignores_the_signal_is_killed(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
     """A frozen process hears no signal but one."""
     monkeypatch.setattr(process, "GRACE", 0.1)
     async with embedded(data) as one:
@@ -312,7 +312,7 @@ asyncio.run(serve())
 """
 
 
-async def test_a_service_that_is_killed_takes_its_engine_along_and_leaves_the_folder_free(data: Path) -> None:
+async def test_killing_the_service_ends_its_engine_and_frees_the_folder(data: Path) -> None:
     """Nobody could tell the engine: it notices by itself. The next service waits for that, and finds the data."""
     service = subprocess.Popen([sys.executable, "-c", SERVICE, str(data)], stdout=subprocess.PIPE, text=True)
     with service:
@@ -329,7 +329,7 @@ async def test_a_service_that_is_killed_takes_its_engine_along_and_leaves_the_fo
 # ── The last resort ──
 
 
-async def test_moto_counts_every_one_of_many_at_once(tmp_path: Path) -> None:
+async def test_moto_loses_no_concurrent_update(tmp_path: Path) -> None:
     """Without a lock around it, it loses updates."""
     async with embedded(tmp_path, program=engine_program("moto", tmp_path)) as moto, sdk_client(moto.url) as dynamodb:
         await _make_table(moto.url)

@@ -23,7 +23,7 @@ def test_the_client_reads_all_pages_and_writes(service: Service) -> None:
     assert posted.startswith("Posted ")
 
 
-def test_the_client_says_what_the_service_says(service: Service) -> None:
+def test_the_client_shows_the_service_s_errors(service: Service) -> None:
     """A forged token is refused in words, not with a stack trace."""
     done = run(f"{service.url}/graphql", "forged")
     assert done.returncode == 1

@@ -215,7 +215,7 @@ async def test_mutations_with_a_known_key_answer_from_their_receipts(visitor: Cl
 # ── what was sealed ──
 
 
-async def test_old_ballots_and_cookies_are_good(visitor: Client) -> None:
+async def test_old_ballots_and_cookies_are_valid(visitor: Client) -> None:
     """A ballot drawn before counts for the visitor of the old cookie, once; a spent one answers as it did."""
     voter = with_cookie(visitor, SEALED["cookie"])
     for ballot, board, seen in (("ballot", "pets", 3), ("ballot on main", "main", 2)):

@@ -44,7 +44,7 @@ def test_the_public_audit_passes_in_full(service: Service) -> None:
     assert len(results) == 61
 
 
-async def test_a_fault_of_the_document_is_400_unless_json_is_asked_for_by_name(one_client: Client) -> None:
+async def test_a_document_error_is_400_unless_the_client_asks_for_plain_json(one_client: Client) -> None:
     """Only an explicit `application/json` gets the 200 that older clients expect."""
     statuses = {}
     for accept in ("*/*", MODERN, "application/json"):
@@ -75,7 +75,9 @@ async def test_a_fault_of_the_document_is_400_unless_json_is_asked_for_by_name(o
         ({"method": "POST", "content": b" " * 3_000_000, "headers": {"content-type": "application/json"}}, 413),
     ],
 )
-async def test_what_is_no_request_is_told_so(one_client: Client, request_: dict[str, Any], status: int) -> None:
+async def test_an_invalid_request_gets_a_readable_error(
+    one_client: Client, request_: dict[str, Any], status: int
+) -> None:
     """A 4xx with one readable error in GraphQL's shape, and the service goes on."""
     response = await one_client.http.request(url="/graphql", **request_)
     assert response.status_code == status, response.text
@@ -141,7 +143,7 @@ async def test_a_visitor_gets_a_cookie_once_and_a_forged_one_is_401(one_client: 
     assert "Max-Age=0" in forged.headers["set-cookie"]
 
 
-async def test_beyond_its_room_the_service_says_when_to_come_back(settings: Settings, one_table: Table) -> None:
+async def test_a_service_at_its_limit_says_when_to_retry(settings: Settings, one_table: Table) -> None:
     """One request at a time fits; the others get 503 with Retry-After, and later ones are served."""
     assert one_table.name == settings.table
     async with serving(settings.model_copy(update={"max_in_flight": 1})) as visitor:
@@ -169,7 +171,7 @@ async def test_only_trusted_documents_run_when_there_is_a_manifest(
         assert await visitor.code("{ viewer { id } }") == "BAD_USER_INPUT"
 
 
-async def test_an_answer_as_a_stream_of_events(one_client: Client) -> None:
+async def test_an_answer_comes_as_server_sent_events(one_client: Client) -> None:
     """Server-Sent Events carry a query's answer as `next` and then `complete`."""
     response = await one_client.http.post(
         "/graphql", json={"query": "{ __typename }"}, headers={"accept": "text/event-stream"}
@@ -181,7 +183,7 @@ async def test_an_answer_as_a_stream_of_events(one_client: Client) -> None:
     ]
 
 
-async def test_a_page_of_another_origin_may_not_ask(service: Service) -> None:
+async def test_a_page_of_another_origin_is_refused(service: Service) -> None:
     """Without an allowed origin no answer carries CORS headers, and a preflight is no permission."""
     async with httpx.AsyncClient(base_url=service.url) as http:
         preflight = await http.options(
@@ -204,7 +206,7 @@ async def open_to_a_site(settings: Settings, one_table: Table) -> AsyncIterator[
         yield visitor
 
 
-async def test_a_page_of_an_allowed_origin_may_ask(open_to_a_site: Client) -> None:
+async def test_a_page_of_an_allowed_origin_is_answered(open_to_a_site: Client) -> None:
     """Answers and refusals of every kind carry the headers that its browser wants; other origins get none."""
     preflight = await open_to_a_site.http.options(
         "/graphql", headers={"access-control-request-method": "POST", "access-control-request-headers": "content-type"}
@@ -262,7 +264,7 @@ async def test_every_response_has_the_id_of_its_request(open_to_a_site: Client) 
     assert len((await open_to_a_site.post("{ __typename }")).headers["x-request-id"]) == 32
 
 
-async def test_health_and_metrics_are_told(service: Service) -> None:
+async def test_health_and_metrics_are_served(service: Service) -> None:
     """The three addresses that operators ask."""
     async with httpx.AsyncClient(base_url=service.url) as http:
         assert (await http.get("/livez")).json() == {"status": "alive"}

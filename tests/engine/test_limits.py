@@ -54,7 +54,7 @@ async def test_a_cast_that_outgrows_its_item_is_refused(client: Client) -> None:
         5,
     ],
 )
-async def test_what_is_no_moment_is_the_callers_mistake(one_client: Client, moment: object) -> None:
+async def test_an_invalid_time_is_the_caller_s_mistake(one_client: Client, moment: object) -> None:
     """Malformed, of no calendar, or beyond it in UTC; as a variable and as a literal."""
     editor = one_client.member("editor", Role.EDITOR)
     given = {"name": "Show", "season": "2026", "startsAt": moment}
@@ -71,7 +71,7 @@ async def test_what_is_no_moment_is_the_callers_mistake(one_client: Client, mome
 
 
 @pytest.mark.parametrize("day", ["tomorrow", "2026-02-30", "0000-01-01", "２026-01-01", 5])
-async def test_what_is_no_day_is_the_callers_mistake(one_client: Client, day: object) -> None:
+async def test_an_invalid_date_is_the_caller_s_mistake(one_client: Client, day: object) -> None:
     """The same of dates."""
     asked = "query ($day: Date!) { quizLeaderboard(on: $day) { nodes { rank } } }"
     [error] = (await one_client.answer(asked, day=day))["errors"]
@@ -96,7 +96,7 @@ async def picky(
         yield visitor
 
 
-async def test_what_the_engine_does_not_accept_is_our_fault(picky: Client) -> None:
+async def test_a_request_that_the_engine_rejects_is_an_internal_error(picky: Client) -> None:
     """INTERNAL, not UNAVAILABLE: no repeat would help, and an operator must see it."""
     ada = picky.member("ada")
     assert await ada.code(UPDATE_PROFILE, input={"name": "Ada"}) == "INTERNAL"

@@ -8,7 +8,7 @@ from tests.client import Client
 from tests.queries import UPDATE_PROFILE
 
 
-async def test_an_anonymous_visitor_is_nobody(client: Client) -> None:
+async def test_a_visitor_is_not_a_member(client: Client) -> None:
     """`viewer` is null without a token, and writing is refused."""
     assert await client.ask("{ viewer { id } }") is None
     assert await client.code(UPDATE_PROFILE, input={"name": "Ada"}) == "NOT_SIGNED_IN"

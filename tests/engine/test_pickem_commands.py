@@ -30,7 +30,7 @@ SEASON = {
 }
 
 
-async def test_a_season_goes_in_and_comes_out(one_table: Table, settings: Settings, tmp_path: Path) -> None:
+async def test_a_season_is_imported_and_exported(one_table: Table, settings: Settings, tmp_path: Path) -> None:
     """Imported, exported, scored; what cannot be read is named, and then nothing is written."""
     variables = {
         "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,

@@ -92,7 +92,7 @@ async def test_an_event_goes_from_its_card_to_its_points(client: Client) -> None
     assert (await editor.standings())["nodes"][0]["points"] == 25
 
 
-async def test_events_are_for_editors_to_run(one_client: Client) -> None:
+async def test_only_editors_change_events(one_client: Client) -> None:
     """A visitor must sign in; members and moderators are refused; an admin is allowed."""
     given = {"name": "Show", "season": "2026", "startsAt": in_hours(1)}
     assert await one_client.code(CREATE_EVENT, input=given) == "NOT_SIGNED_IN"
@@ -126,7 +126,9 @@ async def test_events_are_for_editors_to_run(one_client: Client) -> None:
         ({"championships": ["t"] * 11}, ["input", "championships"]),
     ],
 )
-async def test_a_match_keeps_the_rules(one_client: Client, wrong: dict[str, Any], path: list[str]) -> None:
+async def test_a_match_that_breaks_the_rules_is_refused(
+    one_client: Client, wrong: dict[str, Any], path: list[str]
+) -> None:
     """Two teams, a member each, points from 1 to 1,000: the refusal names the invalid field."""
     editor = EventEditor(one_client)
     event = await editor.event()
@@ -178,7 +180,7 @@ async def test_a_card_is_closed_with_the_lock(one_client: Client) -> None:
     assert (await editor.lock(event))["state"] == "LOCKED"
 
 
-async def test_editors_at_once_lose_nothing(one_client: Client) -> None:
+async def test_concurrent_editors_lose_no_change(one_client: Client) -> None:
     """Ten concurrent additions: the card has ten matches at ten positions."""
     editor = EventEditor(one_client)
     event = (await editor.event())["id"]
@@ -188,7 +190,7 @@ async def test_editors_at_once_lose_nothing(one_client: Client) -> None:
     assert [match["order"] for match in seen["matches"]] == list(range(1, 11))
 
 
-async def test_a_removed_match_takes_its_picks_along(client: Client) -> None:
+async def test_removing_a_match_removes_its_picks(client: Client) -> None:
     """Picks of it are neither shown nor counted; a team that was picked cannot be removed."""
     editor, ada = EventEditor(client), client.member("ada")
     event, [removed, main] = await editor.card(10, 20)
@@ -208,7 +210,7 @@ async def test_a_removed_match_takes_its_picks_along(client: Client) -> None:
     assert (await ada.ask(EVENT_BY_ID, id=event))["viewerPrediction"]["points"] == 20
 
 
-async def test_the_start_locks_by_itself(client: Client) -> None:
+async def test_an_event_locks_itself_at_its_start(client: Client) -> None:
     """No job is needed: after the start, reads, lists and submissions find the event locked and its gates closed."""
     editor, ada = EventEditor(client), client.member("ada")
     event, [match] = await editor.card(10, starts=in_hours(1))
@@ -238,7 +240,7 @@ async def test_moving_the_start_moves_the_lock(one_client: Client) -> None:
     assert past["state"] == "LOCKED"
 
 
-async def test_a_cancelled_event_takes_nothing_until_it_is_back(one_client: Client) -> None:
+async def test_a_cancelled_event_takes_no_predictions_until_it_is_restored(one_client: Client) -> None:
     """Cancelling closes the gates and reveals nothing; taking it back opens them again."""
     editor, ada, bob = EventEditor(one_client), one_client.member("ada"), one_client.member("bob")
     event, [match] = await editor.card(10)
@@ -268,7 +270,7 @@ async def test_a_cancelled_event_takes_nothing_until_it_is_back(one_client: Clie
     assert await editor.client.code(UPDATE_EVENT, input={"event": event, "cancelled": True}) == "CONFLICT"
 
 
-async def test_results_come_after_the_lock(one_client: Client) -> None:
+async def test_results_are_recorded_after_the_lock_only(one_client: Client) -> None:
     """Not before it; a winner with WON only, 0 included; the last one counts."""
     editor = EventEditor(one_client)
     event, [match] = await editor.card(10)

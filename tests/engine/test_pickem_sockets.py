@@ -16,7 +16,7 @@ subscription ($event: ID!) { eventChanged(event: $event) {
 """
 
 
-async def test_a_lock_arrives_over_a_socket(service: Service) -> None:
+async def test_a_lock_arrives_over_a_websocket(service: Service) -> None:
     """First the event as visitors see it, then all picks after the lock. An invalid id is an error."""
     headers = {"authorization": f"Bearer {service.token('editor', '--role', 'editor')}"}
     async with open_socket(service) as connection, httpx.AsyncClient(base_url=service.url, headers=headers) as http:

@@ -55,7 +55,7 @@ async def test_ranks_are_shared_and_ties_have_an_order(client: Client) -> None:
     assert await broken(client) == []
 
 
-async def test_a_correction_scores_to_what_a_fresh_scoring_gives(one_client: Client) -> None:
+async def test_a_corrected_result_scores_like_a_fresh_scoring(one_client: Client) -> None:
     """Results change after scoring, in every possible way; the next scoring leaves no trace of the old ones."""
     editor, ada, bob = EventEditor(one_client), one_client.member("ada"), one_client.member("bob")
     event, [one, two] = await editor.card(10, 5)
@@ -161,7 +161,7 @@ async def test_a_members_page_is_one_read_of_their_collection(one_client: Client
     assert (await one_client.ask(nothing, id=user))["standing"] is None
 
 
-async def test_a_screen_takes_few_engine_calls(one_client: Client) -> None:
+async def test_an_event_screen_takes_few_engine_calls(one_client: Client) -> None:
     """Event, card, own prediction, results, counts and ranked predictions with names: 11 cold, 6 from then on.
 
     Event 1, own prediction 1, ranked predictions 4; once for each version of the event also its card 1, its gates 1,

@@ -15,7 +15,7 @@ from tests.websockets import open_socket, receive, send, wait_until_closed
 PROTOCOL = "graphql-transport-ws"
 
 
-async def test_a_query_over_a_socket(service: Service) -> None:
+async def test_a_query_is_answered_over_a_websocket(service: Service) -> None:
     """Acknowledged, answered, completed; a ping is answered with a pong."""
     async with open_socket(service) as connection:
         await send(connection, {"type": "connection_init"}, {"type": "ping"})
@@ -100,7 +100,7 @@ async def test_the_services_own_page_may_connect(service: Service) -> None:
         assert (await receive(connection))["type"] == "connection_ack"
 
 
-async def test_a_member_is_known_by_the_token_of_connection_init(tmp_path: Path) -> None:
+async def test_the_token_of_connection_init_signs_a_member_in(tmp_path: Path) -> None:
     """And when the service closes, the socket is told so with 1001 and a reason."""
     data = {"RINGSIDE_DATA": str(tmp_path)}
     with running_service(data) as own:

@@ -57,7 +57,7 @@ async def outcome(table: Table, method: str, **parameters: Any) -> Any:
     return answer
 
 
-def test_both_ways_write_and_read_the_same(engine: RunningEngine, table_name: str) -> None:
+def test_the_direct_client_writes_and_reads_what_the_sdk_does(engine: RunningEngine, table_name: str) -> None:
     """Random items: binary, numbers, nested maps, empty texts, all of Unicode; single, in batches, in transactions."""
 
     async def held(direct: Table, sdk: Table, items: list[dict[str, Any]], old: bytes) -> None:
@@ -106,7 +106,7 @@ def test_both_ways_write_and_read_the_same(engine: RunningEngine, table_name: st
             runner.run(stack.aclose())
 
 
-async def test_a_read_that_many_want_is_made_once(table: Table) -> None:
+async def test_identical_concurrent_reads_are_made_once(table: Table) -> None:
     """Two hundred at once ask for a page, and as many for a record: two reads; consistent ones are made one by one."""
     people = [Profile(user=f"member-{place}", name="Ada", joined_at=utc_now()) for place in range(5)]
     await table.write_many(PROFILE.put(one) for one in people)
@@ -122,7 +122,7 @@ async def test_a_read_that_many_want_is_made_once(table: Table) -> None:
     assert spent.calls == 5
 
 
-async def test_who_wrote_sees_it_however_many_are_reading(table: Table) -> None:
+async def test_writers_read_their_own_writes_among_many_readers(table: Table) -> None:
     """Writers among a crowd of readers of the same record: each finds what it has just written, or newer."""
     place = PROFILE.at(user="ada")
     start = utc_now()
@@ -149,6 +149,6 @@ async def test_who_wrote_sees_it_however_many_are_reading(table: Table) -> None:
     await asyncio.gather(*readers)
 
 
-async def test_the_lean_way_is_the_one_taken(table: Table) -> None:
+async def test_the_direct_client_is_the_default(table: Table) -> None:
     """On an engine of one's own nothing is out of the ordinary."""
     assert isinstance(table.client, DirectClient)

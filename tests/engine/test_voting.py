@@ -35,7 +35,7 @@ fragment Record on Matchup { left { id name } right { id name } leftWins rightWi
 """
 
 
-async def test_an_editor_shapes_a_board(client: Client) -> None:
+async def test_an_editor_creates_and_changes_a_board(client: Client) -> None:
     """Boards and contenders are made by editors, found by everybody, and their names are unique."""
     one = editor(client)
     board = (await one.ask(CREATE_BOARD, input={"slug": "pets", "title": " Best  pet "}))["board"]
@@ -67,7 +67,7 @@ async def test_an_editor_shapes_a_board(client: Client) -> None:
     await assert_consistent(client)
 
 
-async def test_a_visitor_meets_every_pair_once(client: Client) -> None:
+async def test_a_visitor_gets_every_pair_once(client: Client) -> None:
     """Progress counts verdicts; drawing again gives the same pair; behind the last one a new cycle begins."""
     await add_contenders(client, "a", "b", "c", "d")
     visitor, met = client.visitor(), []
@@ -116,7 +116,7 @@ async def test_contenders_join_and_retire_during_a_cycle(one_client: Client) -> 
     await assert_consistent(one_client)
 
 
-async def test_a_board_of_one_is_exhausted(client: Client) -> None:
+async def test_a_board_with_one_contender_is_exhausted(client: Client) -> None:
     """Fewer than two in the running: EXHAUSTED; no board: NOT_FOUND, or null, or nothing."""
     assert await client.code(DRAW_MATCHUP) == "NOT_FOUND"
     assert await client.ask("{ board { slug } }") is None
@@ -127,7 +127,7 @@ async def test_a_board_of_one_is_exhausted(client: Client) -> None:
     assert await client.code(DRAW_MATCHUP, board="No such!") == "NOT_FOUND"
 
 
-async def test_a_ballot_votes_once(client: Client) -> None:
+async def test_a_ballot_counts_once(client: Client) -> None:
     """Ten at once with one ballot: one is counted, all get the same answer; another verdict is refused."""
     await add_contenders(client, "a", "b")
     visitor = client.visitor()
@@ -142,7 +142,7 @@ async def test_a_ballot_votes_once(client: Client) -> None:
     await assert_consistent(client)
 
 
-async def test_a_ballot_is_good_for_its_voter_only(one_client: Client) -> None:
+async def test_a_ballot_is_valid_for_its_voter_only(one_client: Client) -> None:
     """Foreign, altered and old tokens are refused before the table is asked."""
     await add_contenders(one_client, "a", "b")
     visitor = one_client.visitor()
@@ -185,7 +185,7 @@ async def test_ranks_are_shared_across_pages(client: Client) -> None:
     assert await client.code(LEADERBOARD, after=after[:-2] + "AA") == "INVALID_CURSOR"
 
 
-async def test_head_to_head_in_either_order(client: Client) -> None:
+async def test_a_matchup_is_the_same_in_either_order(client: Client) -> None:
     """One pair's record, one contender's, the board's: the same numbers from every side."""
     ids = await add_contenders(client, "a", "b", "c")
     for number in range(3):
@@ -226,7 +226,7 @@ async def test_head_to_head_in_either_order(client: Client) -> None:
     assert await client.code(lookup, left=ids[0], right=ids[0]) == "BAD_USER_INPUT"
 
 
-async def test_a_voter_is_voided_once(client: Client) -> None:
+async def test_a_voter_s_votes_are_voided_once(client: Client) -> None:
     """All votes of one voter go, once; the others' stay, and the sums are exact."""
     await add_contenders(client, "a", "b", "c")
     good, bad = client.member("good"), client.visitor()

@@ -53,7 +53,7 @@ async def test_an_unknown_board_cannot_be_resharded(one_table: Table, settings: 
     assert await voting.read_board_with_marks(one_table, "none", consistent=True) is None
 
 
-async def test_votes_come_out_as_lines(one_client: Client, settings: Settings, tmp_path: Path) -> None:
+async def test_votes_are_exported_as_lines(one_client: Client, settings: Settings, tmp_path: Path) -> None:
     """One line a vote, with names and what was said; voided ones say so; one board's alone on request."""
     await add_contenders(one_client, "a", "b")
     await editor(one_client).ask(CREATE_BOARD, input={"slug": "pets", "title": "Pets"})

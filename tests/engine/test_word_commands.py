@@ -96,7 +96,7 @@ async def test_the_old_layout_is_migrated_and_mailed(
     assert (await asyncio.to_thread(ringside, "audit", **variables)).returncode == 0
 
 
-async def test_a_day_to_come_is_refused(variables: dict[str, str]) -> None:
+async def test_a_future_date_is_refused(variables: dict[str, str]) -> None:
     """Words are drawn on their day; a text that is not a date is refused too."""
     tomorrow = str(datetime.now(UTC).date() + timedelta(days=1))
     for on, said in ((tomorrow, "has not begun"), ("soon", "yyyy-mm-dd")):

@@ -48,7 +48,7 @@ async def recounted(client: Client) -> list[str]:
     return [breach async for breach in breaches(client.services)]
 
 
-async def test_a_lost_answer_is_no_second_comment(visitor: Client, proxy: Proxy) -> None:
+async def test_a_lost_answer_does_not_post_a_second_comment(visitor: Client, proxy: Proxy) -> None:
     """Post, edit and delete, each with its answer lost once, with a key and without: done once, and answered so."""
     ada = visitor.member("ada")
     for product, (fault, keys) in enumerate((fault, keys) for fault in LOST for keys in (False, True)):
@@ -68,7 +68,7 @@ async def test_a_lost_answer_is_no_second_comment(visitor: Client, proxy: Proxy)
     assert await recounted(visitor) == []
 
 
-async def test_a_storm_loses_nothing_and_counts_nothing_twice(visitor: Client, proxy: Proxy) -> None:
+async def test_faults_lose_and_duplicate_no_comment(visitor: Client, proxy: Proxy) -> None:
     """A fifth of all engine calls fail while members post, edit and delete: what was acknowledged is what is there."""
     members = [visitor.member(f"member-{place}") for place in range(6)]
     await asyncio.gather(*(post(member) for member in members))
@@ -115,7 +115,7 @@ async def test_a_storm_loses_nothing_and_counts_nothing_twice(visitor: Client, p
     assert await recounted(visitor) == []
 
 
-async def test_an_interrupted_import_is_repeated_to_exact_counts(visitor: Client, proxy: Proxy) -> None:
+async def test_repeating_an_interrupted_import_gives_exact_counts(visitor: Client, proxy: Proxy) -> None:
     """Cut off again and again, and run to its end at last: every line is there, and counted once."""
     lines = b"".join(
         orjson.dumps({

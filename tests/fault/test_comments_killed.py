@@ -90,7 +90,7 @@ async def shown(service: Service) -> tuple[dict[str, int], int]:
             after = page["pageInfo"]["endCursor"]
 
 
-async def test_a_killed_service_has_lost_and_doubled_nothing(
+async def test_killing_the_service_loses_and_duplicates_no_comment(
     default_engine: RunningEngine, table_name: str, tmp_path: Path
 ) -> None:
     """Two lives of one service; what was not answered when it died is asked again, with its key, in the next."""

@@ -79,7 +79,7 @@ async def test_two_hundred_writes_through_every_fault_are_all_there(shaky: Table
     assert sum(proxy.faults.values()) > 20
 
 
-async def test_a_conflict_beside_a_failed_condition_is_repeated(shaky: Table, proxy: Proxy) -> None:
+async def test_a_conflict_together_with_a_failed_condition_is_retried(shaky: Table, proxy: Proxy) -> None:
     """The condition may have been read mid-change; alone, a failed condition is final and shows the item."""
     proxy.inject(Fault.MIXED_CONFLICT, "TransactWriteItems")
     await shaky.transact(PROFILE.put(profile("a"), when=absent()), PROFILE.put(profile("b"), when=absent()))
@@ -115,7 +115,7 @@ async def test_calls_end_with_the_deadline_of_their_request(shaky: Table, proxy:
     assert loop.time() - began < 20
 
 
-async def test_an_engine_that_is_gone_is_unavailable_and_then_normal(visitor: Client, proxy: Proxy) -> None:
+async def test_an_unreachable_engine_is_unavailable_until_it_returns(visitor: Client, proxy: Proxy) -> None:
     """UNAVAILABLE in queries and mutations, readiness says so, and all is well once it is back."""
     ada = visitor.member("ada")
     async with proxy.disconnected():
@@ -125,7 +125,7 @@ async def test_an_engine_that_is_gone_is_unavailable_and_then_normal(visitor: Cl
     assert (await ada.ask(UPDATE, name="Ada"))["user"] == {"name": "Ada"}
 
 
-async def test_a_repeat_with_a_key_is_carried_out_once_whatever_was_lost(visitor: Client, proxy: Proxy) -> None:
+async def test_a_repeated_key_is_carried_out_once_whatever_answer_was_lost(visitor: Client, proxy: Proxy) -> None:
     """The answer to the write is lost; the service's own repeat finds the receipt."""
     ada = visitor.member("ada")
     await ada.ask(UPDATE, name="Ada")
@@ -147,7 +147,7 @@ async def test_capacity_is_added_up_per_request(shaky: Table) -> None:
     assert (inner.read_units, outer.read_units) == (1.0, 1.5)
 
 
-async def test_an_unknown_engine_fault_is_not_repeated_forever(shaky: Table) -> None:
+async def test_an_unknown_engine_error_is_not_retried_forever(shaky: Table) -> None:
     """A request that the engine refuses is our mistake: once is enough."""
     with metered() as spent, pytest.raises(Rejected):
         await shaky.query(PROFILE.on("gsi1", shard=1), limit=0)

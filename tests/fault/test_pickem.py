@@ -92,7 +92,7 @@ async def test_a_prediction_applied_before_a_lock_is_acknowledged_after_it(bad_c
     assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 0)])) == "LOCKED"
 
 
-async def test_a_repeat_that_comes_too_late_is_refused(bad_client: Client, proxy: Proxy) -> None:
+async def test_a_repetition_after_the_lock_is_refused(bad_client: Client, proxy: Proxy) -> None:
     """Throttled until the start has passed: the time of each attempt counts, not that of the first."""
     editor, ada = EventEditor(bad_client), bad_client.member("ada")
     event, [match] = await editor.card(10, starts=in_hours(1))
@@ -115,7 +115,7 @@ async def test_a_repeat_that_comes_too_late_is_refused(bad_client: Client, proxy
     assert proxy.requests["TransactWriteItems"] > 0
 
 
-async def test_nobody_is_late_and_nobody_missing(
+async def test_no_prediction_is_late_and_none_is_missing(
     one_table: Table, settings: Settings, proxy: Proxy, bad_client: Client
 ) -> None:
     """A deadline on three servers whose clocks differ by half a second, a fifth of all requests going wrong.
@@ -143,7 +143,7 @@ async def test_nobody_is_late_and_nobody_missing(
         assert await audited(bad_client) == []
 
 
-async def test_scoring_survives_any_end(one_table: Table, settings: Settings) -> None:
+async def test_scoring_survives_kills_and_corrections(one_table: Table, settings: Settings) -> None:
     """Three scorers in a row are killed on their way, a result is corrected in between: the end is a fresh scoring.
 
     100,000 predictions: bench/pickem_scoring.py.
@@ -184,7 +184,7 @@ async def _scorer(settings: Settings, event: str) -> asyncio.subprocess.Process:
     )  # fmt: skip
 
 
-async def test_scoring_goes_on_in_bad_weather(bad_client: Client, proxy: Proxy) -> None:
+async def test_scoring_completes_despite_faults(bad_client: Client, proxy: Proxy) -> None:
     """A fifth of all requests fail, before and after they are applied: the sums are exact all the same."""
     event, matches = bulk_predictions.locked_event("2026")
     predictions = bulk_predictions.generate_predictions(event, 120)

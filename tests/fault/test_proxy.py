@@ -80,7 +80,7 @@ async def _reasons(doing: Awaitable[object]) -> list[str]:
     return [reason["Code"] for reason in refused.value.response["CancellationReasons"]]
 
 
-async def test_in_good_weather_nothing_is_changed(proxy: Proxy, items: Items) -> None:
+async def test_without_faults_nothing_is_changed(proxy: Proxy, items: Items) -> None:
     """What is asked is counted and recorded, what is answered is the engine's."""
     await items.put("a")
     await items.put_all("b", "c")
@@ -105,7 +105,7 @@ async def test_a_throttled_write_is_not_applied(proxy: Proxy, items: Items) -> N
 
 
 @pytest.mark.parametrize(("fault", "there"), [(Fault.FAILED_BEFORE, []), (Fault.FAILED_AFTER, ["a"])])
-async def test_a_server_fault_leaves_open_whether_a_write_was_applied(
+async def test_a_server_error_does_not_tell_whether_a_write_was_applied(
     proxy: Proxy, items: Items, fault: Fault, there: list[str]
 ) -> None:
     """The answer is the same, before and after."""
@@ -115,7 +115,7 @@ async def test_a_server_fault_leaves_open_whether_a_write_was_applied(
 
 
 @pytest.mark.parametrize(("fault", "there"), [(Fault.RESET_BEFORE, []), (Fault.RESET_AFTER, ["a"])])
-async def test_a_reset_leaves_open_whether_a_write_was_applied(
+async def test_a_reset_does_not_tell_whether_a_write_was_applied(
     proxy: Proxy, items: Items, fault: Fault, there: list[str]
 ) -> None:
     """There is no answer, before and after; the next request gets one."""
@@ -143,7 +143,7 @@ async def test_a_conflict_may_come_with_a_failed_condition(proxy: Proxy, items: 
     assert await items.keys() == ["a", "b"]
 
 
-async def test_a_fault_waits_for_the_operation_it_is_meant_for(proxy: Proxy, items: Items) -> None:
+async def test_an_injected_fault_waits_for_its_operation(proxy: Proxy, items: Items) -> None:
     """Others pass, and it happens once."""
     proxy.inject(Fault.FAILED_BEFORE, "TransactWriteItems")
     await items.put("a")
@@ -152,7 +152,7 @@ async def test_a_fault_waits_for_the_operation_it_is_meant_for(proxy: Proxy, ite
     assert await items.keys() == ["a", "b"]
 
 
-async def test_a_short_batch_leaves_something_undone_and_says_what(proxy: Proxy, items: Items) -> None:
+async def test_a_partial_batch_reports_its_unprocessed_items(proxy: Proxy, items: Items) -> None:
     """What is done and what is left make up the whole."""
     keys = {f"{number:02d}" for number in range(25)}
     proxy.inject(Fault.SHORT)
@@ -163,7 +163,7 @@ async def test_a_short_batch_leaves_something_undone_and_says_what(proxy: Proxy,
     assert set(await items.keys()) == keys - left
 
 
-async def test_a_short_batch_of_reads_can_be_asked_for_again_as_it_comes_back(proxy: Proxy, items: Items) -> None:
+async def test_unprocessed_keys_can_be_requested_as_they_are(proxy: Proxy, items: Items) -> None:
     """It keeps how the items are to be read."""
     keys = {"a", "b", "c"}
     await items.put_all(*keys)
@@ -180,7 +180,7 @@ async def test_a_short_batch_of_reads_can_be_asked_for_again_as_it_comes_back(pr
     assert proxy.requests["BatchGetItem"] > 1
 
 
-async def test_a_short_page_says_where_to_go_on(proxy: Proxy, items: Items) -> None:
+async def test_a_partial_page_has_a_key_to_continue(proxy: Proxy, items: Items) -> None:
     """As a page does that reaches 1 MB."""
     await items.put_all("a", "b", "c")
     one_page: dict[str, Any] = {
@@ -195,7 +195,7 @@ async def test_a_short_page_says_where_to_go_on(proxy: Proxy, items: Items) -> N
     assert page["LastEvaluatedKey"] == page["Items"][-1]
 
 
-async def test_a_gone_engine_refuses_connections_until_it_is_back(proxy: Proxy, items: Items) -> None:
+async def test_a_disconnected_engine_refuses_connections_until_it_is_back(proxy: Proxy, items: Items) -> None:
     """At the same address, with its data."""
     await items.put("a")
     async with proxy.disconnected():
@@ -204,7 +204,7 @@ async def test_a_gone_engine_refuses_connections_until_it_is_back(proxy: Proxy, 
     assert await items.keys() == ["a"]
 
 
-async def test_a_share_of_all_requests_meets_every_fault_there_is(default_engine: RunningEngine, items: Items) -> None:
+async def test_a_fault_rate_produces_every_kind_of_fault(default_engine: RunningEngine, items: Items) -> None:
     """The seed decides which, and the table's own making is spared."""
     codes = []
     for _ in range(2):
@@ -230,7 +230,7 @@ async def _outcome(act: Callable[[], Awaitable[None]]) -> str:
     return "done"
 
 
-async def test_transactions_under_way_hold_their_items(proxy: Proxy, items: Items) -> None:
+async def test_a_transaction_in_flight_locks_its_items(proxy: Proxy, items: Items) -> None:
     """Ten at once on one item: one is applied, the others are told of the conflict, and later all is free again."""
     proxy.conflict_seconds = 1
     outcomes = await asyncio.gather(*(_outcome(lambda: items.put_all("a", "b")) for _ in range(10)))
@@ -239,7 +239,7 @@ async def test_transactions_under_way_hold_their_items(proxy: Proxy, items: Item
     assert await _outcome(lambda: items.put_all("a")) == "done"
 
 
-async def test_a_single_write_gives_way_to_a_transaction_and_a_read_does_not(proxy: Proxy, items: Items) -> None:
+async def test_a_locked_item_can_be_read_but_not_written(proxy: Proxy, items: Items) -> None:
     """Other items are nobody's concern."""
     proxy.conflict_seconds = 30
     transaction = asyncio.create_task(items.put_all("a"))

@@ -100,9 +100,7 @@ async def tables(proxy: Proxy, engine: RunningEngine, name: str) -> AsyncIterato
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_nothing_is_lost_and_nothing_doubled_by_faults(
-    default_engine: RunningEngine, table_name: str, seed: int
-) -> None:
+async def test_faults_lose_and_duplicate_no_vote(default_engine: RunningEngine, table_name: str, seed: int) -> None:
     """A fifth of all requests throttled, failed or reset, before and after they were applied; transactions conflict."""
     async with (
         Proxy(default_engine.url, seed=seed, max_delay=0.02) as proxy,
@@ -165,7 +163,7 @@ async def test_killed_processes_lose_no_vote(default_engine: RunningEngine, tabl
         await table.client.delete_table(TableName=table_name)
 
 
-async def test_a_vote_without_an_answer_leaves_a_mark(default_engine: RunningEngine, table_name: str) -> None:
+async def test_a_vote_without_an_answer_leaves_the_dirty_mark(default_engine: RunningEngine, table_name: str) -> None:
     """The engine counts it and its answers are lost; the voter hears UNAVAILABLE, and readers know what to settle."""
     async with Proxy(default_engine.url) as proxy, tables(proxy, default_engine, table_name) as (shaky, table):
         settings = settings_for(RunningEngine("proxy", proxy.url), table_name, request_timeout=2.0)
@@ -187,7 +185,9 @@ async def test_a_vote_without_an_answer_leaves_a_mark(default_engine: RunningEng
         assert await breaches_of(shaky) == []
 
 
-async def test_conflicts_are_few_with_the_rules_shards(default_engine: RunningEngine, table_name: str) -> None:
+async def test_conflicts_are_rare_with_the_computed_number_of_shards(
+    default_engine: RunningEngine, table_name: str
+) -> None:
     """Two contenders, sixteen votes at a time, each holding its items for 8 ms: all are counted."""
     async with (
         Proxy(default_engine.url, conflict_seconds=0.008) as proxy,
@@ -208,7 +208,7 @@ async def test_conflicts_are_few_with_the_rules_shards(default_engine: RunningEn
         assert proxy.requests["TransactWriteItems"] <= 1.3 * 300
 
 
-async def test_the_naive_design_is_found_out(default_engine: RunningEngine, table_name: str) -> None:
+async def test_the_audit_finds_the_errors_of_a_naive_design(default_engine: RunningEngine, table_name: str) -> None:
     """The control: a vote and its counters written one by one, with the same faults; the audit sees the difference."""
     async with (
         Proxy(default_engine.url, seed=3, kinds=[Fault.FAILED_AFTER, Fault.RESET_AFTER]) as proxy,

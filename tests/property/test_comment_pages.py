@@ -109,7 +109,7 @@ class Shop:
     length=st.sampled_from((50, 300, 3_000)),
     page_size=st.integers(1, 100) | st.integers(1, 10),
 )
-async def test_every_page_is_what_the_sorted_whole_says(
+async def test_every_page_is_a_slice_of_the_sorted_comments(
     one_table: Table, seed: int, size: int, length: int, page_size: int
 ) -> None:
     """Nodes, order, and whether more follows; and a traversal of what stays shows it exactly once."""

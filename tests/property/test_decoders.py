@@ -81,7 +81,7 @@ FIGHTS = some.builds(
 @given(
     FIGHTS, some.sets(some.sampled_from([*Fight.__slots__, "pk", "sk", "gsi1pk"])), some.sampled_from([None, "BOUT#1"])
 )
-def test_the_function_made_for_an_entity_reads_what_the_plain_one_reads(
+def test_a_generated_decoder_reads_what_the_generic_one_reads(
     fight: Fight, missing: set[str], sort: str | None
 ) -> None:
     """Of whole items; of items in which anything is missing, the same record or the same complaint."""

@@ -84,7 +84,7 @@ def test_a_text_is_a_key_or_refused(text: str) -> None:
 
 
 @given(names, names)
-def test_bounds_beside_a_key_let_nothing_slip_through(key: str, other: str) -> None:
+def test_bounds_of_a_key_include_every_key_between_them(key: str, other: str) -> None:
     """`just_above` and `just_below` exclude the key itself and nothing else, in the order of bytes."""
     in_bytes = [text.encode() for text in (other, just_above(key), just_below(key), key)]
     place, above, below, itself = in_bytes

@@ -53,7 +53,7 @@ class Shelves:
     wanted=some.integers(1, 30),
     newest_first=some.booleans(),
 )
-def test_the_merge_is_the_sorted_whole_cut(
+def test_a_merge_is_a_slice_of_the_sorted_records(
     shelves: list[set[int]], limits: list[int], wanted: int, *, newest_first: bool
 ) -> None:
     """Equal sort keys are one record; two rounds are enough."""

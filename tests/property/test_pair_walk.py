@@ -61,7 +61,7 @@ class Life:
         return step
 
 
-def test_no_pair_comes_twice_and_none_is_missed() -> None:
+def test_no_pair_comes_twice_and_none_is_left_out() -> None:
     """16,000 draws while members join and retire: 0 repeats, 0 missed, and the count of what is left is exact."""
     draws = repeats = missed = longest = 0
     for seed in range(1000):
@@ -80,7 +80,7 @@ def test_no_pair_comes_twice_and_none_is_missed() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(2, 14), st.sets(st.integers(0, 13)), st.binary(min_size=1, max_size=20))
-def test_a_cycle_meets_every_pair_once(size: int, retired: set[int], seed: bytes) -> None:
+def test_a_cycle_has_every_pair_once(size: int, retired: set[int], seed: bytes) -> None:
     """From the first ballot to the last, then it starts again with another order."""
     eligible = EligibleContenders(size, sum(1 << ordinal for ordinal in retired if ordinal < size))
     there = [ordinal for ordinal in range(size) if eligible.has(ordinal)]
@@ -97,7 +97,7 @@ def test_a_cycle_meets_every_pair_once(size: int, retired: set[int], seed: bytes
 
 
 @given(st.integers(0, 10**12))
-def test_a_number_names_one_pair(number: int) -> None:
+def test_a_number_stands_for_one_pair(number: int) -> None:
     """And the pair its number."""
     low, high = pair_with_number(number)
     assert 0 <= low < high
@@ -117,7 +117,7 @@ def test_first_pairs_are_spread_evenly() -> None:
     assert 3100 < left < 3500
 
 
-def test_joining_leaves_the_outstanding_pair_alone() -> None:
+def test_a_new_contender_does_not_change_the_outstanding_pair() -> None:
     """Who has voted once keeps the drawn pair whatever number of members join."""
     first = PairWalk().draw(b"v", EligibleContenders(5))
     assert first is not None
@@ -127,7 +127,7 @@ def test_joining_leaves_the_outstanding_pair_alone() -> None:
     assert (before.low, before.high) == (after.low, after.high)
 
 
-def test_almost_everybody_gone_is_no_long_walk() -> None:
+def test_the_next_pair_is_found_quickly_when_few_contenders_are_left() -> None:
     """Three of 2,000 are left among 1,999,000 pairs: their pairs are found, each once."""
     there = (7, 900, 1999)
     eligible = EligibleContenders(2000, ((1 << 2000) - 1) ^ sum(1 << ordinal for ordinal in there))

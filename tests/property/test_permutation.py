@@ -12,7 +12,7 @@ KEYS = st.binary(max_size=64)
 
 @settings(deadline=None, max_examples=60)
 @given(key=KEYS, size=st.integers(1, 300))
-def test_every_number_stands_at_one_position(key: bytes, size: int) -> None:
+def test_every_number_has_one_position(key: bytes, size: int) -> None:
     """An order of n numbers holds each of them once, and finds each where it stands."""
     order = Permutation.keyed(key, size)
     numbers = [order.at(position) for position in range(size)]
@@ -22,7 +22,7 @@ def test_every_number_stands_at_one_position(key: bytes, size: int) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(key=KEYS, size=st.integers(1, 10**12), data=st.data())
-def test_a_large_order_stays_within_itself(key: bytes, size: int, data: st.DataObject) -> None:
+def test_a_large_permutation_stays_within_its_range(key: bytes, size: int, data: st.DataObject) -> None:
     """Any position of any size has a number of that size, and two positions have two numbers."""
     one, other = (data.draw(st.integers(0, size - 1)) for _ in range(2))
     order = Permutation.keyed(key, size)
@@ -31,7 +31,7 @@ def test_a_large_order_stays_within_itself(key: bytes, size: int, data: st.DataO
     assert (found[0] == found[1]) == (one == other)
 
 
-def test_another_key_is_another_order() -> None:
+def test_another_key_gives_another_order() -> None:
     """Of a hundred keys no two order twenty numbers alike."""
     orders = {tuple(map(Permutation.keyed(bytes([key]), 20).at, range(20))) for key in range(100)}
     assert len(orders) == 100

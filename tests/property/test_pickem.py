@@ -51,7 +51,7 @@ decisions = st.lists(
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(season=st.lists(shows, min_size=1, max_size=3), decisions=decisions)
-async def test_standings_are_the_plain_sums(
+async def test_standings_are_sums_of_scores(
     one_client: Client, season: list[Show], decisions: list[tuple[int, int, str, int, bool]]
 ) -> None:
     """Points, correct picks, events played and ranks, of the season and of each event."""

@@ -119,7 +119,7 @@ def test_one_poll_serves_all_listeners_and_ends_with_the_last(
         asyncio.run(run())
 
 
-async def test_the_end_of_the_process_ends_the_poll_and_the_waiting() -> None:
+async def test_closing_the_process_ends_the_poll_and_its_listeners() -> None:
     """A listener hears that nothing more will come."""
     source = Source([1], [None])
 

@@ -204,7 +204,7 @@ async def test_a_read_is_charged_to_the_request_that_began_it() -> None:
     assert await asyncio.gather(*(ask() for _ in range(3))) == [1.0, 0.0, 0.0]
 
 
-async def test_a_write_nobody_declared_ends_all_sharing() -> None:
+async def test_an_undeclared_write_ends_all_sharing() -> None:
     """What it touches is not known, so it touches everything."""
     engine = Engine()
     step = Step(at=0, key="VOTER#me", write=False, takes=5, patience=0, leaves=False, fails=False)

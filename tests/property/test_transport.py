@@ -52,7 +52,7 @@ def parsed_by_the_sdk(operation: str, body: bytes) -> Any:
 
 
 @given(some.lists(ITEM, max_size=4), ITEM, some.sampled_from([None, 2]))
-def test_answers_are_what_the_sdk_reads_in_them(items: list[Any], place: Any, indent: int | None) -> None:
+def test_answers_are_parsed_as_the_sdk_parses_them(items: list[Any], place: Any, indent: int | None) -> None:
     """Whatever items hold: binary, numbers, empty and foreign texts, maps whose names look like types."""
     answers = {
         "Query": {"Items": items, "Count": len(items), "LastEvaluatedKey": place},
@@ -81,13 +81,13 @@ def test_requests_are_what_the_sdk_would_send(item: Any, values: Any) -> None:
         assert orjson.loads(request_body(parameters)) == json.loads(request["body"])
 
 
-def test_a_lone_surrogate_travels_as_the_sdk_sends_it() -> None:
+def test_a_lone_surrogate_is_sent_as_the_sdk_sends_it() -> None:
     """The engine decides what becomes of it; no fault of ours."""
     item = {"S": "\ud800"}
     assert json.loads(request_body(item)) == item
 
 
-def test_what_no_attribute_can_hold_is_refused() -> None:
+def test_a_value_that_no_attribute_can_hold_is_refused() -> None:
     """A mistake of ours, told as one."""
     with pytest.raises(TypeError, match="an attribute cannot hold object"):
         request_body({"S": object()})
@@ -117,7 +117,7 @@ def test_signatures_are_the_sdks(url: str, body: bytes, token: str | None, secre
 
 
 @given(ITEM)
-def test_refusals_are_read_by_the_sdks_own_parser(item: Any) -> None:
+def test_errors_are_parsed_by_the_sdk_s_own_parser(item: Any) -> None:
     """With the items that made conditions fail, binary ones too."""
     prefix = "com.amazonaws.dynamodb.v20120810#"
     failed = {"__type": f"{prefix}ConditionalCheckFailedException", "message": "no", "Item": item}
@@ -131,7 +131,7 @@ def test_refusals_are_read_by_the_sdks_own_parser(item: Any) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>bad gateway</html>", b"[]", b'{"message": null}'])
-def test_a_fault_that_says_nothing_readable_is_told_by_its_status(body: bytes) -> None:
+def test_an_unreadable_error_is_known_by_its_status(body: bytes) -> None:
     """As when something between here and the engine answers."""
     error = ErrorParser(MODEL).parse("Query", Response(502, [(b"Content-Type", b"text/html")], body))
     assert error.response["ResponseMetadata"]["HTTPStatusCode"] == 502

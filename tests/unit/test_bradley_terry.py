@@ -64,7 +64,7 @@ def test_an_independent_implementation_agrees() -> None:
         assert ours[one].value == pytest.approx(theirs[one] - mean, abs=1e-5)
 
 
-def test_nobody_is_infinitely_strong() -> None:
+def test_strengths_are_finite() -> None:
     """One who won everything, and one who lost everything, on parts of a board that never met."""
     found = fit([Meeting(1, 2, 50, 0), Meeting(3, 4, 0, 50)])
     assert all(isfinite(number) for one in found.values() for number in (one.value, one.low, one.high))
@@ -74,7 +74,7 @@ def test_nobody_is_infinitely_strong() -> None:
     assert fit([]) == {}
 
 
-def test_the_order_of_votes_is_no_matter() -> None:
+def test_the_order_of_votes_does_not_matter() -> None:
     """Nor is who is called first."""
     turned = [Meeting(game.other, game.one, game.lost, game.won) for game in reversed(games())]
     for one, strength in fit(games()).items():
@@ -94,7 +94,7 @@ def simulated(chance: Random, contenders: int, votes: int) -> tuple[list[float],
     return true, fit(meetings)
 
 
-def test_intervals_hold_what_they_promise() -> None:
+def test_intervals_contain_the_true_strength_as_often_as_they_say() -> None:
     """Of 1,200 true strengths, 93 to 97.5 % lie in their interval: with the exact inverse, and with its series."""
     chance, inside, total = Random(7), 0, 0
     for _ in range(60):

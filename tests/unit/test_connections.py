@@ -133,7 +133,7 @@ DAMAGED = OK.replace(b"x-amzn-requestid: one", f"x-amz-crc32: {zlib.crc32(b'null
 
 
 @pytest.mark.parametrize("answer", [cut_short, cut, reset, GARBAGE, DAMAGED], ids=str)
-def test_what_goes_wrong_is_a_lost_connection(runner: asyncio.Runner, answer: bytes | Answer) -> None:
+def test_every_failure_is_a_lost_connection(runner: asyncio.Runner, answer: bytes | Answer) -> None:
     """Which the service calls EngineUnavailable; the next request has a good connection."""
 
     async def body() -> None:
@@ -145,7 +145,7 @@ def test_what_goes_wrong_is_a_lost_connection(runner: asyncio.Runner, answer: by
     runner.run(body())
 
 
-def test_a_checksum_that_fits_is_no_damage(runner: asyncio.Runner) -> None:
+def test_a_correct_checksum_is_accepted(runner: asyncio.Runner) -> None:
     """As every answer of DynamoDB has it."""
 
     async def body() -> None:
@@ -158,7 +158,7 @@ def test_a_checksum_that_fits_is_no_damage(runner: asyncio.Runner) -> None:
     runner.run(body())
 
 
-def test_an_engine_that_is_not_there_is_refused(runner: asyncio.Runner) -> None:
+def test_an_unreachable_engine_is_a_refused_connection(runner: asyncio.Runner) -> None:
     """And waiting lines are not left hanging."""
 
     async def body() -> None:
@@ -180,7 +180,7 @@ def test_an_engine_that_is_not_there_is_refused(runner: asyncio.Runner) -> None:
         b"HTTP/1.0 200 OK\r\ncontent-length: 4\r\n\r\ntrue",
     ],
 )
-def test_an_engine_that_says_goodbye_is_asked_on_a_new_connection(runner: asyncio.Runner, parting: bytes) -> None:
+def test_a_connection_that_the_engine_closes_is_replaced(runner: asyncio.Runner, parting: bytes) -> None:
     """`connection: close`, or HTTP/1.0 without a word."""
 
     async def body() -> None:
@@ -196,7 +196,7 @@ async def silence(_: asyncio.StreamWriter) -> None:
     await asyncio.sleep(0.2)
 
 
-def test_silence_ends_with_a_timeout(runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_answer_ends_with_a_timeout(runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long the deadline of the request is; the silent connection is given up."""
     monkeypatch.setattr(connections, "ANSWER_SECONDS", 0.05)
 
@@ -210,7 +210,7 @@ def test_silence_ends_with_a_timeout(runner: asyncio.Runner, monkeypatch: pytest
     runner.run(body())
 
 
-def test_a_request_that_is_given_up_takes_its_connection_with_it(runner: asyncio.Runner) -> None:
+def test_a_cancelled_request_closes_its_connection(runner: asyncio.Runner) -> None:
     """Its answer would otherwise be the answer to the next one."""
 
     async def late(writer: asyncio.StreamWriter) -> None:
@@ -228,7 +228,7 @@ def test_a_request_that_is_given_up_takes_its_connection_with_it(runner: asyncio
     runner.run(body())
 
 
-def test_words_nobody_asked_for_end_a_connection(runner: asyncio.Runner) -> None:
+def test_unexpected_data_closes_a_connection(runner: asyncio.Runner) -> None:
     """Whatever they are, they would be taken for the answer to the next request."""
 
     async def body() -> None:
@@ -240,7 +240,7 @@ def test_words_nobody_asked_for_end_a_connection(runner: asyncio.Runner) -> None
     runner.run(body())
 
 
-def test_a_connection_that_was_idle_for_long_is_not_trusted(
+def test_a_connection_that_was_idle_for_long_is_replaced(
     runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other side may be about to close it."""

@@ -26,14 +26,14 @@ def test_a_query_of_the_readme_runs(query: str) -> None:
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_lead_somewhere(text: Path) -> None:
+def test_links_within_the_repository_exist(text: Path) -> None:
     """Those within the repository."""
     links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)[^)]*\)", text.read_text(encoding="utf-8"))
     assert [link for link in links if not (text.parent / link).exists()] == []
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_targets_named_exist(text: Path) -> None:
+def test_named_make_targets_exist(text: Path) -> None:
     """`make something` is a line of the Makefile."""
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     named = set(re.findall(r"(?:`|^)make ([a-z]+)\b", text.read_text(encoding="utf-8"), re.MULTILINE))

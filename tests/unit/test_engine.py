@@ -45,20 +45,20 @@ def test_the_program_that_is_given_comes_first(tmp_path: Path, data: Path) -> No
     assert find_binary(data, given) == given
 
 
-def test_npms_package_is_found_in_the_checkout_before_the_data_folder(tmp_path: Path, data: Path) -> None:
+def test_the_npm_package_of_the_checkout_comes_before_the_data_folder_s(tmp_path: Path, data: Path) -> None:
     """A checkout installs the version of its lock file."""
     _program(data / "node_modules/@dynoxide/linux-x64/dynoxide")
     locked = _program(tmp_path / "checkout/node_modules/@dynoxide/linux-x64/dynoxide")
     assert find_binary(data) == locked
 
 
-def test_npms_package_is_found_below_its_parent(data: Path) -> None:
+def test_the_npm_package_is_found_below_its_parent_package(data: Path) -> None:
     """npm may put a platform's package inside the one that wants it."""
     nested = _program(data / "node_modules/dynoxide/node_modules/@dynoxide/linux-x64/dynoxide")
     assert find_binary(data) == nested
 
 
-def test_the_machine_decides_which_package_fits(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
+def test_the_package_depends_on_the_machine(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
     """A Mac's program is in npm's darwin-arm64."""
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
@@ -82,7 +82,7 @@ def test_a_given_program_that_cannot_be_run_is_refused(tmp_path: Path, data: Pat
         find_binary(data, tmp_path / "dynoxid")
 
 
-def test_without_a_program_moto_stands_in_and_says_so(data: Path) -> None:
+def test_without_a_program_moto_is_used_with_a_warning(data: Path) -> None:
     """The warning says what it costs and how to get the real one."""
     with capture_logs() as logs:
         assert choose(data).name == "moto"
@@ -92,14 +92,14 @@ def test_without_a_program_moto_stands_in_and_says_so(data: Path) -> None:
     assert "npm ci --prefix deploy/engine" in warning["remedy"]
 
 
-def test_without_a_program_a_table_that_is_there_is_not_hidden_behind_an_empty_one(data: Path) -> None:
+def test_without_a_program_an_existing_table_is_not_replaced_by_an_empty_one(data: Path) -> None:
     """What moto was told would be lost, and yesterday's data seem so."""
     table_file(data).touch()
     with pytest.raises(EngineRefused, match="was written by dynoxide, which was not found"):
         choose(data)
 
 
-def test_without_any_engine_the_ways_to_one_are_named(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
+def test_without_an_engine_the_error_says_how_to_install_one(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
     """npm, a setting, pip, or an engine elsewhere."""
     _without_moto(monkeypatch)
     with pytest.raises(EngineRefused) as refused:

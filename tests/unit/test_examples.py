@@ -14,7 +14,7 @@ WIDTH = 50
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
-def test_an_example_is_right(example: Path) -> None:
+def test_every_example_is_valid(example: Path) -> None:
     """Valid, every operation named, one tab for each file, and nothing cut off at the side."""
     text = example.read_text(encoding="utf-8")
     document = parse(text)

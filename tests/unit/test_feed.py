@@ -68,7 +68,7 @@ async def looked(shelf: Shelf, times: int = 2) -> None:
             await asyncio.sleep(0.001)
 
 
-async def test_a_listener_gets_what_comes_after_it(shelf: Shelf) -> None:
+async def test_a_listener_gets_what_comes_after_its_start(shelf: Shelf) -> None:
     """Also what was committed before somebody looked; nothing from before; nothing before it is half a second old."""
     topic: Feed[str] = Feed(shelf.look, lambda: shelf.now)
     shelf.commit()
@@ -84,7 +84,7 @@ async def test_a_listener_gets_what_comes_after_it(shelf: Shelf) -> None:
     assert topic.poller.idle
 
 
-async def test_what_is_committed_late_arrives_late(shelf: Shelf) -> None:
+async def test_an_item_that_is_committed_late_arrives_late(shelf: Shelf) -> None:
     """Each listener gets it once, and the position to resume after does not go back."""
     topic: Feed[str] = Feed(shelf.look, lambda: shelf.now)
     stream = topic.listen(shelf.id())
@@ -102,7 +102,7 @@ async def test_what_is_committed_late_arrives_late(shelf: Shelf) -> None:
     await stream.aclose()
 
 
-async def test_who_comes_back_gets_what_it_missed(shelf: Shelf) -> None:
+async def test_a_returning_listener_gets_what_it_missed(shelf: Shelf) -> None:
     """However many, page by page, and then what comes; another listener's poll serves it."""
     topic: Feed[str] = Feed(shelf.look, lambda: shelf.now)
     mark = shelf.commit()
@@ -118,7 +118,7 @@ async def test_who_comes_back_gets_what_it_missed(shelf: Shelf) -> None:
     await stream.aclose()
 
 
-async def test_a_slow_listener_reads_on_in_the_table(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_listener_continues_from_the_table(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log has dropped what it has not read yet: it misses nothing all the same."""
     monkeypatch.setattr(arrivals, "MAX_LOGGED", 4)
     topic: Feed[str] = Feed(shelf.look, lambda: shelf.now)
@@ -137,7 +137,7 @@ async def test_a_slow_listener_reads_on_in_the_table(shelf: Shelf, monkeypatch: 
     await quick.aclose()
 
 
-async def test_an_engine_that_was_gone_hides_nothing(shelf: Shelf) -> None:
+async def test_nothing_is_missed_while_the_engine_is_unreachable(shelf: Shelf) -> None:
     """Gone for longer than a look goes back: what was committed meanwhile arrives."""
     topic: Feed[str] = Feed(shelf.look, lambda: shelf.now)
     stream = topic.listen(shelf.id())

@@ -72,7 +72,7 @@ async def test_a_token_minted_here_says_who_it_is() -> None:
     assert viewer == Viewer("ann", Kind.MEMBER, "Ann", "ann@example.com", frozenset({Role.MEMBER, Role.EDITOR}))
 
 
-async def test_any_library_can_mint_with_the_secret_as_it_stands() -> None:
+async def test_any_library_can_mint_with_the_secret_unchanged() -> None:
     """`sub` and `exp` are enough."""
     assert await asked(signed()) == Viewer("ann", Kind.MEMBER, roles=frozenset({Role.MEMBER}))
 
@@ -195,7 +195,7 @@ json_values = st.recursive(
         optional=dict.fromkeys(("name", "email", "roles", "nbf", "iat", "jti", "aud", "iss"), json_values),
     )
 )
-async def test_strange_claims_are_taken_or_refused(claims: Mapping[str, Any]) -> None:
+async def test_unusual_claims_are_accepted_or_refused(claims: Mapping[str, Any]) -> None:
     """Signed by us or not: whatever JSON holds, there is a member fit for a key, or a reason."""
     payload = urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
     signing = f"{signed().split('.')[0]}.{payload}"
@@ -238,7 +238,7 @@ async def test_clocks_may_differ_a_little() -> None:
         ("x" * 500, "x" * 100),
     ],
 )
-async def test_a_name_is_made_fit_for_one_line(name: str, shown: str | None) -> None:
+async def test_a_name_is_reduced_to_one_line(name: str, shown: str | None) -> None:
     """What a provider says of a person, that person cannot mend; joiners belong to names."""
     assert (await asked(signed(name=name))).name == shown
 
@@ -254,7 +254,7 @@ async def test_a_name_is_made_fit_for_one_line(name: str, shown: str | None) -> 
         ({"email": f"{'x' * 250}@example.com"}, None),
     ],
 )
-async def test_an_address_is_taken_over_when_it_can_be_written_to(claims: dict[str, Any], email: str | None) -> None:
+async def test_a_valid_address_is_taken_from_the_token(claims: dict[str, Any], email: str | None) -> None:
     """Mail is sent there, so neither an unverified one nor a header in disguise."""
     assert (await asked(signed(**claims))).email == email
 
@@ -270,7 +270,7 @@ async def test_a_verified_token_is_remembered_but_never_past_its_expiry() -> Non
         await tokens.viewer(token)
 
 
-async def test_what_is_remembered_is_bounded() -> None:
+async def test_the_cache_of_tokens_is_bounded() -> None:
     """The oldest goes, and is verified again when it comes back."""
     tokens = Tokens(deployment())
     first = await tokens.viewer(oldest := signed())
@@ -289,13 +289,13 @@ async def test_the_scheme_is_read_in_any_case(scheme: str) -> None:
 
 
 @pytest.mark.parametrize("proof", [b"", b"Bearer", b"Bearer ", b"Basic YTpi", b"\xff\xfe"])
-async def test_another_proof_than_a_bearer_token_is_refused(proof: bytes) -> None:
+async def test_an_authorization_other_than_a_bearer_token_is_refused(proof: bytes) -> None:
     """It is not ignored: who sends one expects it to count."""
     with pytest.raises(Unauthenticated, match="must be Bearer, a space and the token"):
         await identification().identify([(b"authorization", proof)], secure=False)
 
 
-async def test_two_proofs_are_one_too_many() -> None:
+async def test_two_authorizations_are_refused() -> None:
     """Whoever stands between might read the other one."""
     with pytest.raises(Unauthenticated, match="more than one"):
         await identification().identify(bearer(signed()) + bearer(signed(sub="bob")), secure=False)
@@ -319,14 +319,16 @@ async def test_a_websocket_may_bring_its_token_in_connection_init(key: str) -> N
 
 
 @pytest.mark.parametrize("value", [5, "", [], {"a": 1}, "Bearer \ud800"])
-async def test_a_websocket_with_a_bad_proof_is_refused(value: object) -> None:
+async def test_a_websocket_with_an_invalid_token_is_refused(value: object) -> None:
     """As over HTTP."""
     with pytest.raises(Unauthenticated):
         await identification().identify([], secure=True, params={"Authorization": value})
 
 
 @pytest.mark.parametrize("params", [None, {}, {"Authorization": None}, {"theme": "dark"}])
-async def test_a_websocket_without_a_proof_in_connection_init_has_its_headers(params: dict[str, object] | None) -> None:
+async def test_a_websocket_without_a_token_in_connection_init_uses_its_headers(
+    params: dict[str, object] | None,
+) -> None:
     """The token or the cookie of the handshake."""
     assert (await identification().identify(bearer(signed()), secure=True, params=params)).viewer.id == "ann"
 
@@ -354,7 +356,7 @@ async def test_a_visitor_gets_a_cookie_once_and_stays_the_same() -> None:
     assert len(first.viewer.id) == len("visitor-") + 26
 
 
-async def test_two_visitors_are_two() -> None:
+async def test_two_visitors_have_two_ids() -> None:
     """Sixteen random bytes each."""
     who = identification()
     assert (await who.identify([], secure=False)).viewer.id != (await who.identify([], secure=False)).viewer.id
@@ -363,14 +365,14 @@ async def test_two_visitors_are_two() -> None:
 @pytest.mark.parametrize(
     ("secure", "end"), [(True, "; HttpOnly; SameSite=Lax; Secure"), (False, "; HttpOnly; SameSite=Lax")]
 )
-async def test_the_cookie_is_kept_from_scripts_other_sites_and_open_wires(secure: bool, end: str) -> None:  # noqa: FBT001
+async def test_the_cookie_is_hidden_from_scripts_other_sites_and_plain_http(secure: bool, end: str) -> None:  # noqa: FBT001
     """Behind TLS it is sent over TLS only."""
     cookie = (await identification().identify([], secure=secure)).set_cookie
     assert cookie
     assert cookie.endswith(f"; Path=/; Max-Age=31536000{end}")
 
 
-async def test_a_visitor_outlives_a_rotation() -> None:
+async def test_a_visitor_s_cookie_survives_a_rotation() -> None:
     """And is refused once the secret is gone."""
     first = await identification(deployment(OLD)).identify([], secure=False)
     headers = cookies(f"{COOKIE}={cookie_of(first)}")
@@ -397,7 +399,7 @@ async def test_a_forged_cookie_is_refused_and_deleted(value: str) -> None:
     assert (refused.value.headers or {})["Set-Cookie"] == deleted
 
 
-async def test_a_ballot_is_no_cookie() -> None:
+async def test_a_ballot_is_not_a_cookie() -> None:
     """Seals are bound to what they are for."""
     settings = deployment()
     ballot = settings.seal().sign_text("ballot", bytes(16))
@@ -405,13 +407,13 @@ async def test_a_ballot_is_no_cookie() -> None:
         await identification(settings).identify(cookies(f"{COOKIE}={ballot}"), secure=False)
 
 
-async def test_a_token_goes_before_a_cookie() -> None:
+async def test_a_token_takes_precedence_over_a_cookie() -> None:
     """Somebody who signed in keeps their visitor's cookie and needs no other."""
     headers = bearer(signed()) + cookies(f"{COOKIE}=whatever")
     assert (await identification().identify(headers, secure=False)).viewer.id == "ann"
 
 
-async def test_other_cookies_are_not_ours_to_judge() -> None:
+async def test_other_cookies_are_ignored() -> None:
     """Nor is a name that only looks like ours."""
     headers = cookies("theme=dark", f"x{COOKIE}=1; {COOKIE}x=2; ; =; novalue")
     assert (await identification().identify(headers, secure=False)).set_cookie
@@ -430,7 +432,7 @@ def test_a_token_that_would_be_refused_is_not_minted(user: str, more: dict[str, 
         mint(deployment(), user, **more)
 
 
-def test_no_token_is_minted_beside_a_provider() -> None:
+def test_no_token_is_minted_with_an_oidc_provider() -> None:
     """It would be refused."""
     with pytest.raises(ValueError, match="get a token from that provider"):
         mint(deployment(jwks_url="https://login.example.com/jwks"), "ann")

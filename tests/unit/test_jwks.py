@@ -210,14 +210,14 @@ async def test_weak_and_foreign_keys_are_not_used(provider: Provider, key: dict[
                 await tokens.viewer(token)
 
 
-async def test_what_is_not_understood_among_the_keys_is_left_out(provider: Provider) -> None:
+async def test_keys_of_unknown_kinds_are_skipped(provider: Provider) -> None:
     """One odd entry does not cost the others."""
     provider.publish({}, [], 7, None, {"kty": "RSA"}, {"kty": "LMS", "kid": "x"}, public(RSA, "one"))
     async with judge(provider) as tokens:
         assert (await tokens.viewer(signed(RSA, "RS256", "one"))).id == "auth0|ann"
 
 
-async def test_a_nameless_token_is_not_tried_against_every_key(provider: Provider) -> None:
+async def test_a_token_without_a_key_id_is_not_tried_against_every_key(provider: Provider) -> None:
     """Two keys fit, so it has to say which."""
     provider.publish(public(RSA, "one"), public(rsa.generate_private_key(65537, 2048), "other"))
     async with judge(provider) as tokens:
@@ -236,7 +236,7 @@ async def test_a_new_key_is_found_when_it_is_first_used(provider: Provider) -> N
     assert provider.visits == 2
 
 
-async def test_a_flood_of_unknown_names_is_one_fetch(provider: Provider) -> None:
+async def test_many_unknown_key_ids_cause_one_fetch(provider: Provider) -> None:
     """A thousand invented names at once and in a row: the provider is asked once in ten seconds."""
     async with keys_of(provider) as (keys, clock):
         await keys.find("one", "RS256")
@@ -250,7 +250,7 @@ async def test_a_flood_of_unknown_names_is_one_fetch(provider: Provider) -> None
     assert provider.visits == 3
 
 
-async def test_the_first_who_come_share_one_fetch(provider: Provider) -> None:
+async def test_the_first_requests_share_one_fetch(provider: Provider) -> None:
     """And one who gives up does not take it from the others."""
     provider.answering.clear()
     async with keys_of(provider) as (keys, _):
@@ -262,7 +262,7 @@ async def test_the_first_who_come_share_one_fetch(provider: Provider) -> None:
     assert provider.visits == 1
 
 
-async def test_old_keys_are_refreshed_behind_the_scenes(provider: Provider) -> None:
+async def test_old_keys_are_refreshed_in_the_background(provider: Provider) -> None:
     """The request that notices does not wait; a key withdrawn by the provider is gone afterwards."""
     async with keys_of(provider) as (keys, clock):
         await keys.find("one", "RS256")
@@ -289,7 +289,7 @@ async def test_old_keys_are_refreshed_behind_the_scenes(provider: Provider) -> N
         (200, b"\xff"),
     ],
 )
-async def test_while_the_provider_is_unwell_the_last_keys_stand(provider: Provider, status: int, body: bytes) -> None:
+async def test_the_last_keys_are_used_while_the_provider_fails(provider: Provider, status: int, body: bytes) -> None:
     """Errors, redirections, nonsense, emptiness, floods: said in the log, and otherwise without effect."""
     async with keys_of(provider) as (keys, clock):
         await keys.find("one", "RS256")
@@ -302,7 +302,7 @@ async def test_while_the_provider_is_unwell_the_last_keys_stand(provider: Provid
     assert provider.visits == 2
 
 
-async def test_keys_that_could_not_be_refreshed_for_a_day_are_not_believed(provider: Provider) -> None:
+async def test_keys_that_could_not_be_refreshed_for_a_day_are_rejected(provider: Provider) -> None:
     """By then one may have been withdrawn for a reason."""
     async with keys_of(provider) as (keys, clock):
         await keys.find("one", "RS256")
@@ -312,7 +312,7 @@ async def test_keys_that_could_not_be_refreshed_for_a_day_are_not_believed(provi
             await keys.find("one", "RS256")
 
 
-async def test_a_provider_that_was_never_reached_is_the_services_trouble(provider: Provider) -> None:
+async def test_a_provider_that_was_never_reached_is_a_server_error(provider: Provider) -> None:
     """Not a forged token: come back later. It is asked again after the cooldown, and then all is well."""
     provider.status = 503
     async with keys_of(provider) as (keys, clock):
@@ -326,7 +326,7 @@ async def test_a_provider_that_was_never_reached_is_the_services_trouble(provide
         assert await keys.find("one", "RS256")
 
 
-async def test_nobody_listening_is_the_services_trouble_too() -> None:
+async def test_a_refused_connection_to_the_provider_is_a_server_error() -> None:
     """A connection refused is no exception that reaches the caller."""
     with Provider() as gone:
         url = gone.url
@@ -336,7 +336,7 @@ async def test_nobody_listening_is_the_services_trouble_too() -> None:
     await keys.close()
 
 
-async def test_a_provider_that_never_answers_is_given_up(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_provider_that_never_answers_times_out(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     """FETCH_SECONDS bounds the whole fetch."""
     monkeypatch.setattr(jwks, "FETCH_SECONDS", 0.05)
     provider.answering.clear()
@@ -345,7 +345,7 @@ async def test_a_provider_that_never_answers_is_given_up(provider: Provider, mon
             await keys.find("one", "RS256")
 
 
-async def test_closing_ends_a_fetch_under_way(provider: Provider) -> None:
+async def test_closing_cancels_a_fetch_in_flight(provider: Provider) -> None:
     """The service stops without waiting for a stranger."""
     provider.answering.clear()
     keys = JWKS(provider.url)
@@ -356,7 +356,7 @@ async def test_closing_ends_a_fetch_under_way(provider: Provider) -> None:
         await waiting
 
 
-def test_a_provider_without_an_audience_is_warned_of() -> None:
+def test_a_provider_without_an_audience_is_logged_as_a_warning() -> None:
     """Its tokens for other services would pass."""
     with capture_logs() as logs:
         Tokens(Settings(jwks_url="https://login.example.com/jwks", secrets=(SecretStr(SECRET),)))

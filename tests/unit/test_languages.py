@@ -32,7 +32,7 @@ def test_a_tag_has_one_spelling(given: str, tag: str) -> None:
     ["", "e", "xx", "english", "~", "en-", "en#", "en US", "und", "mul", "x-mine", "en-x-mine", "en-u-ca-gregory",
      "en-US-US", "ＥＮ", "en\x00", "a" * 36, "en-" + "a-" * 5_000],
 )  # fmt: skip
-def test_a_tag_that_nobody_knows_is_refused(given: str) -> None:
+def test_an_unknown_tag_is_refused(given: str) -> None:
     """In words, with the place it stands in."""
     with pytest.raises(InvalidInput, match="BCP 47") as refused:
         parse_language(given, ("input", "language"))

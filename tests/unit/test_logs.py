@@ -42,7 +42,7 @@ def logging_to(stream: io.StringIO, level: Level = Level.INFO, shape: Format | N
     configure_logging(Log(level, shape), stream)
 
 
-def test_ours_and_the_libraries_lines_look_alike() -> None:
+def test_lines_of_ringside_and_of_libraries_have_one_format() -> None:
     """JSON, with time, level and what was said; a library's with its name."""
     logging_to(stream := Stream())
     structlog.get_logger().info("operation", operation="Leaderboard", milliseconds=1.5)
@@ -96,7 +96,7 @@ def test_tracebacks_are_logged_without_local_variables(shape: Format) -> None:
     assert "eyJ" not in text.replace('token = "eyJhbGciOi"', "")
 
 
-def test_people_at_a_terminal_get_it_plain_and_files_get_json() -> None:
+def test_a_terminal_gets_plain_text_and_a_file_json() -> None:
     """Unless they ask for the other."""
     logging_to(terminal := Terminal(), shape=None)
     structlog.get_logger().info("hello")
@@ -107,7 +107,7 @@ def test_people_at_a_terminal_get_it_plain_and_files_get_json() -> None:
 
 
 @pytest.mark.parametrize("name", ["botocore.endpoint", "aiobotocore.hooks", "httpx", "urllib3.connectionpool"])
-def test_libraries_that_print_what_they_send_are_not_debugged(name: str) -> None:
+def test_libraries_that_log_what_they_send_log_warnings_only(name: str) -> None:
     """Items, addresses with their queries, headers."""
     logging_to(stream := Stream(), Level.DEBUG)
     logging.getLogger(name).debug("Sending %s", {"Item": "secret"})
@@ -151,7 +151,7 @@ async def test_a_request_has_one_id_on_every_line_and_in_the_answer() -> None:
 
 
 @pytest.mark.parametrize("given", ["0f8fad5b-d9cb-469f-a165-70867728950e", "a", "Root=1-5759e988".replace("=", "_")])
-async def test_a_callers_plain_id_is_taken_over(given: str) -> None:
+async def test_a_plain_request_id_of_the_caller_is_used(given: str) -> None:
     """A trace through several services keeps its name."""
     assert await answered({"X-Request-ID": given}) == given
 

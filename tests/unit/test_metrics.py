@@ -39,7 +39,7 @@ def test_a_request_is_counted_by_operation_and_outcome() -> None:
     assert found["ringside_engine_calls_total", "operation=Leaderboard"] == 3
 
 
-def test_what_goes_on_now_is_gauged() -> None:
+def test_requests_in_flight_are_gauged() -> None:
     """Requests in flight and open subscriptions come and go."""
     metrics = Metrics()
     metrics.subscriptions.inc()
@@ -77,7 +77,7 @@ def operations(metrics: Metrics) -> set[str]:
     }
 
 
-def test_invented_names_do_not_fill_the_memory() -> None:
+def test_invented_names_do_not_fill_memory() -> None:
     """The first two hundred that succeed count under their own name, the rest together; none is lost."""
     metrics = Metrics()
     for n in range(3 * MOST_NAMES):
@@ -88,7 +88,7 @@ def test_invented_names_do_not_fill_the_memory() -> None:
     assert sum(counted) == 3 * MOST_NAMES
 
 
-def test_a_name_that_never_succeeded_takes_no_room() -> None:
+def test_a_name_that_never_succeeded_has_no_counter_of_its_own() -> None:
     """Rubbish is invalid, and counts as other."""
     metrics = Metrics()
     for outcome in Outcome:
@@ -98,7 +98,7 @@ def test_a_name_that_never_succeeded_takes_no_room() -> None:
     assert operations(metrics) == {"other"}
 
 
-def test_known_operations_keep_their_names_in_a_flood() -> None:
+def test_known_operations_keep_their_names_among_many_invented_ones() -> None:
     """Those of trusted documents, whatever came before and however they ended."""
     metrics = Metrics(known=["Leaderboard"])
     for n in range(2 * MOST_NAMES):
@@ -108,7 +108,7 @@ def test_known_operations_keep_their_names_in_a_flood() -> None:
     assert {"Leaderboard", "anonymous", "other"} <= operations(metrics)
 
 
-def test_two_applications_in_one_process_count_apart() -> None:
+def test_two_applications_in_one_process_count_separately() -> None:
     """Each has a registry of its own."""
     one, other = Metrics(), Metrics()
     one.finished("Leaderboard", Outcome.OK, 0.1)
@@ -116,7 +116,7 @@ def test_two_applications_in_one_process_count_apart() -> None:
     assert operations(other) == set()
 
 
-def test_a_scraper_chooses_its_format() -> None:
+def test_a_client_chooses_the_format_of_the_metrics() -> None:
     """Prometheus's text, or OpenMetrics for who asks for it."""
     metrics = Metrics()
     assert metrics.render()[1].startswith("text/plain")

@@ -66,7 +66,7 @@ def test_a_client_gets_the_api(method: str, accept: str | None, query: bytes) ->
     assert not wants_page(asked(method, accept, query))
 
 
-async def test_a_page_is_shown_once(client: httpx.AsyncClient) -> None:
+async def test_a_page_has_a_nonce_of_its_own(client: httpx.AsyncClient) -> None:
     """Each has a nonce of its own, in the policy as in the page, and is kept by nobody."""
     first, second = [await client.get("/graphql") for _ in range(2)]
     for page in (first, second):
@@ -111,7 +111,7 @@ async def test_an_unbuilt_explorer_says_how_to_build_it(client: httpx.AsyncClien
     assert (await client.get("/graphql")).status_code == 200
 
 
-async def test_files_are_kept_for_a_year(client: httpx.AsyncClient) -> None:
+async def test_files_are_cached_for_a_year(client: httpx.AsyncClient) -> None:
     """Their names change with what is in them; and a worker that is made of one may do nothing."""
     answer = await client.get("/explorer/assets/index-B0x.js")
     assert answer.text == "run()"
@@ -138,12 +138,12 @@ async def test_files_are_kept_for_a_year(client: httpx.AsyncClient) -> None:
         "/" + "a" * 5000,
     ],
 )
-async def test_nothing_else_is_served(client: httpx.AsyncClient, path: str) -> None:
+async def test_other_files_are_not_served(client: httpx.AsyncClient, path: str) -> None:
     """No folder, no way out of it, no name that the file system chokes on."""
     assert (await client.get(f"/explorer/assets{path}")).status_code == 404
 
 
-async def test_a_link_out_of_the_folder_leads_nowhere(client: httpx.AsyncClient, folder: Path) -> None:
+async def test_a_link_out_of_the_folder_is_not_followed(client: httpx.AsyncClient, folder: Path) -> None:
     """Even one that somebody put there."""
     (folder / "assets" / "link.js").symlink_to(folder.parent / "secret.txt")
     assert (await client.get("/explorer/assets/link.js")).status_code == 404

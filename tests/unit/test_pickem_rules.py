@@ -74,7 +74,7 @@ def test_a_slug_fits_an_address(name: str, slug: str) -> None:
     assert slugify(name) == slug
 
 
-def test_a_histogram_knows_every_rank() -> None:
+def test_a_histogram_gives_every_rank() -> None:
     """One more than the number of higher scores, also for scores in between and after packing."""
     histogram = Histogram.of({10: 2, 7: 1, 0: 3, -5: 1})
     assert [histogram.rank(score) for score in (11, 10, 9, 7, 3, 0, -5, -9)] == [1, 1, 3, 3, 4, 4, 7, 8]
@@ -96,7 +96,7 @@ def test_a_shard_is_read_for_its_share_and_some_more() -> None:
     assert share_of(101, 1) == 101
 
 
-def test_a_season_file_comes_back_as_it_went_out() -> None:
+def test_an_exported_season_file_is_imported_unchanged() -> None:
     """Cards, results and ids; events that have begun are locked."""
     given = {
         "events": [

@@ -53,7 +53,7 @@ def test_pages_are_the_ranking_cut_in_pieces(
     assert found == sorted(expected)
 
 
-def test_only_sentences_make_no_row() -> None:
+def test_sentences_alone_make_no_row() -> None:
     """Who wrote sentences and took no quiz is not ranked; who did both is, with them."""
     day = QuizLeaderboard()
     for number, user in enumerate(("ada", "bob", "ada")):

@@ -134,7 +134,7 @@ def test_descriptions_and_parameters_must_agree() -> None:
         field(count, "Counts.", from_="Where to begin.", to="Where to end.")
 
 
-def test_a_text_is_refused_for_half_a_character() -> None:
+def test_a_text_with_half_a_character_is_refused() -> None:
     """A lone surrogate cannot be stored."""
     with pytest.raises(InvalidInput) as refused:
         Parameters.of(invite).parse_plain({"note": "\ud800"}, ("input",))

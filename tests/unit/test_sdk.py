@@ -150,7 +150,7 @@ async def test_without_credentials_the_sdk_says_so(caplog: pytest.LogCaptureFixt
 
 
 @pytest.mark.usefixtures("keys")
-async def test_a_proxy_is_the_sdks_business(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_proxy_is_left_to_the_sdk(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """It knows how to go through one; the log says that this takes more work. Addresses that need none go directly."""
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")

@@ -22,7 +22,7 @@ def key_id(secret: str) -> bytes:
 
 
 @given(payloads, sizes)
-def test_what_was_sealed_opens(payload: bytes, size: int) -> None:
+def test_a_sealed_text_opens(payload: bytes, size: int) -> None:
     """Bytes and text, with every size of MAC."""
     seal = Seal([NEW])
     assert seal.open("cursor", seal.sign("cursor", payload, size=size), size=size) == payload
@@ -40,7 +40,7 @@ def test_any_changed_character_is_refused(payload: bytes, size: int, data: st.Da
         seal.open_text("ballot", text[:at] + other + text[at + 1 :], size=size)
 
 
-def test_no_neighbour_of_a_seal_opens() -> None:
+def test_no_seal_with_one_other_character_opens() -> None:
     """Exhaustively for one seal: all 63 other letters at every place."""
     seal = Seal([NEW])
     text = seal.sign_text("visitor", b"0123456789abcdef")
@@ -85,14 +85,14 @@ def test_a_seal_for_one_purpose_opens_no_other(payload: bytes) -> None:
 
 
 @given(st.binary(min_size=40, max_size=100))
-def test_a_shorter_mac_is_no_beginning_of_a_longer_one(payload: bytes) -> None:
+def test_a_shorter_mac_is_not_a_prefix_of_a_longer_one(payload: bytes) -> None:
     """Sizes have keys of their own, so nobody can trade a strong seal for a weak one."""
     seal = Seal([NEW])
     assert seal.sign("cursor", payload, size=16)[:-8] != seal.sign("cursor", payload, size=8)
 
 
 @given(payloads)
-def test_rotation_keeps_old_seals_until_their_secret_goes(payload: bytes) -> None:
+def test_old_seals_stay_valid_until_their_secret_is_removed(payload: bytes) -> None:
     """The newest secret signs, all open, and a dropped one is forgotten."""
     old, both, new = Seal([OLD]), Seal([NEW, OLD]), Seal([NEW])
     assert both.open("cursor", old.sign("cursor", payload)) == payload

@@ -185,13 +185,13 @@ def test_a_bad_setting_says_what_to_write(
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:1/k", "http://localhost:1/k", "http://keycloak:8080/k", "http://[::1]/k"]
 )
-def test_keys_may_come_unencrypted_from_next_door(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+def test_keys_may_come_without_tls_from_a_private_network(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     """From this machine, or a neighbour in compose or a cluster."""
     monkeypatch.setenv("RINGSIDE_JWKS_URL", url)
     assert Settings.load().jwks_url == url
 
 
-def test_all_that_is_wrong_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_mistakes_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody likes to mend a file line by line."""
     monkeypatch.setenv("RINGSIDE_TABEL", "comments")
     monkeypatch.setenv("RINGSIDE_LOG", "loud")
@@ -212,7 +212,7 @@ def test_all_that_is_wrong_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> N
         ("REGION", "AWS_REGION"),
     ],
 )
-def test_a_misspelt_variable_is_refused_with_the_one_meant(
+def test_a_misspelt_variable_is_refused_with_the_correct_name(
     monkeypatch: pytest.MonkeyPatch, misspelt: str, meant: str
 ) -> None:
     """A secret that is silently not used is worse than a start that fails."""
@@ -220,7 +220,7 @@ def test_a_misspelt_variable_is_refused_with_the_one_meant(
     assert refusal() == f"RINGSIDE_{misspelt} is not a setting. Did you mean RINGSIDE_{meant}?"
 
 
-def test_what_a_cluster_sets_for_a_service_of_our_name_is_let_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_that_kubernetes_sets_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kubernetes gives every pod the addresses of a service called `ringside`."""
     for name in ("SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "PORT", "PORT_8000_TCP", "PORT_8000_TCP_ADDR"):
         monkeypatch.setenv(f"RINGSIDE_{name}", "10.0.0.1")
@@ -244,7 +244,7 @@ def test_the_embedded_secret_is_made_once_and_for_this_user_only(tmp_path: Path)
     assert stat.S_IMODE((tmp_path / "data" / "secret").stat().st_mode) == 0o600
 
 
-def test_of_two_that_make_the_secret_at_once_both_get_the_same(tmp_path: Path) -> None:
+def test_two_processes_that_create_the_secret_at_once_share_one(tmp_path: Path) -> None:
     """The command line beside a starting service."""
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(load_or_create_secrets, [tmp_path / "fresh"] * 8))
@@ -261,7 +261,7 @@ def test_a_secret_in_the_environment_wins_over_the_file(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("content", "wrong"), [(b"short", "fewer than 32 characters"), (b"", "fewer than 32"), (b"\xff" * 40, "not text")]
 )
-def test_a_spoilt_secret_file_is_refused(tmp_path: Path, content: bytes, wrong: str) -> None:
+def test_a_damaged_secret_file_is_refused(tmp_path: Path, content: bytes, wrong: str) -> None:
     """Rather than signing with whatever is left of it."""
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "secret").write_bytes(content)
@@ -270,7 +270,7 @@ def test_a_spoilt_secret_file_is_refused(tmp_path: Path, content: bytes, wrong: 
     assert "short" not in text
 
 
-def test_a_folder_that_cannot_be_made_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A file stands where the folder should be."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("RINGSIDE_DATA", str(tmp_path / "file" / "data"))

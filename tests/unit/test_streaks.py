@@ -38,7 +38,7 @@ def test_a_streak_is_a_run_that_reaches_today_or_yesterday(days: tuple[int, ...]
     assert (found.current, found.longest) == expected
 
 
-def test_who_moves_west_keeps_the_streak() -> None:
+def test_moving_west_keeps_the_streak() -> None:
     """The latest day may be tomorrow, as seen from the new zone."""
     assert compute_streak(ago(1, 0, -1), TODAY) == Streak(3, 3, TODAY + timedelta(days=1))
 
@@ -62,7 +62,7 @@ def test_the_day_of_a_moment(zone: str | None, begins_at: int, expected: str) ->
 
 
 @given(days=DAYS)
-def test_the_days_kept_are_the_days_given(days: list[date]) -> None:
+def test_stored_days_are_the_given_days(days: list[date]) -> None:
     """In whatever order they come, the bits hold each of them and no other."""
     kept = ActiveDays("ada", TODAY, b"")
     for day in days:

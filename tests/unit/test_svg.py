@@ -61,7 +61,7 @@ WORDS = (
 
 
 @pytest.mark.parametrize("trick", TRICKS.values(), ids=TRICKS)
-def test_a_trick_is_taken_out(trick: str) -> None:
+def test_unsafe_content_is_removed(trick: str) -> None:
     """And the drawing around it stays."""
     left = sanitize(SVG % (trick + MARK))
     assert MARK in left
@@ -89,14 +89,14 @@ def test_a_trick_is_taken_out(trick: str) -> None:
         "deep", "large",
     ],
 )  # fmt: skip
-def test_what_is_no_drawing_is_refused(text: str) -> None:
+def test_text_that_is_not_an_svg_is_refused(text: str) -> None:
     """With the place in the input; five thousand groups in each other are not even begun."""
     with pytest.raises(InvalidInput) as refused:
         sanitize(text)
     assert refused.value.path == ("input", "svg")
 
 
-def test_what_people_draw_stays() -> None:
+def test_ordinary_drawings_are_kept() -> None:
     """Gradients, clips, texts, styles of its own; a namespace that an HTML page would know is added."""
     drawing = (
         '<svg viewBox="0 0 9 9"><defs><linearGradient id="g"><stop offset="0" stop-color="red"/></linearGradient>'
@@ -119,7 +119,7 @@ def test_what_people_draw_stays() -> None:
     assert left.startswith("<svg xmlns=")
 
 
-def test_a_document_type_without_entities_is_let_go() -> None:
+def test_a_document_type_without_entities_is_accepted() -> None:
     """Many programs write one."""
     head = '<?xml version="1.0"?><!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/x.dtd">'
     assert MARK in sanitize(head + SVG % MARK)

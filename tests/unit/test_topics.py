@@ -22,7 +22,7 @@ class Board:
         return self.value
 
 
-async def test_all_listeners_share_one_poll_and_hear_each_change_once() -> None:
+async def test_all_listeners_share_one_poll_and_get_each_change_once() -> None:
     board, live = Board(), Live()
 
     async def listen() -> list[int]:
@@ -47,7 +47,7 @@ async def test_all_listeners_share_one_poll_and_hear_each_change_once() -> None:
     assert board.looks == ended
 
 
-async def test_a_failing_look_is_repeated() -> None:
+async def test_a_failed_poll_is_repeated() -> None:
     """An engine that is away for a moment does not end a subscription."""
     board, live = Board(), Live()
     async with aclosing(live.changes("board", board.look, seconds=0.01)) as changes:
@@ -58,7 +58,7 @@ async def test_a_failing_look_is_repeated() -> None:
         assert await anext(changes) == 7
 
 
-async def test_a_newcomer_hears_the_current_value_at_once() -> None:
+async def test_a_new_listener_gets_the_current_value_at_once() -> None:
     board, live = Board(), Live()
     async with aclosing(live.changes("board", board.look, seconds=60)) as first:
         assert await anext(first) == 0

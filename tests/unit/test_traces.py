@@ -102,7 +102,7 @@ async def test_the_callers_trace_is_continued(receiver: Receiver) -> None:
     assert structlog.contextvars.get_contextvars() == {}
 
 
-async def test_a_failure_shows_its_kind_and_not_its_words(receiver: Receiver) -> None:
+async def test_a_failure_shows_its_type_and_not_its_message(receiver: Receiver) -> None:
     """The message may quote a value."""
     traces = Traces(receiver.url)
     with pytest.raises(LookupError), traces.operation(OperationType.QUERY, "Comments", "d41d8cd9", []):
@@ -123,7 +123,7 @@ async def test_the_operators_name_for_the_service_is_used(receiver: Receiver, mo
     assert receiver.services == ["comments-eu"]
 
 
-async def test_two_applications_trace_apart(receiver: Receiver) -> None:
+async def test_two_applications_trace_separately(receiver: Receiver) -> None:
     """No provider is global, so none replaces the other."""
     with Receiver() as other:
         thread = threading.Thread(target=other.serve_forever, kwargs={"poll_interval": 0.01})
