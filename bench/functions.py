@@ -43,7 +43,7 @@ from server.engine import beside
 from server.settings import Settings
 
 PACKAGES = ("server", "schema", "resolvers", "datastore")
-TRANSPORT = tuple(f"datastore/dynamo/transport/{name}.py" for name in ("client", "connections", "signing"))
+TRANSPORT = tuple(f"datastore/dynamo/transport/{name}.py" for name in ("direct_client", "connections", "signing"))
 GENERATED = "generated"
 CONSTRUCTOR = "constructor"
 QUERY = """query Comments($product: ID!, $ratings: [Int!]) {
@@ -177,8 +177,10 @@ def report(calls: Calls) -> str:
 def listing(calls: Calls) -> str:
     """Each function where it is first called, with how often it is called in all."""
     times = Counter(code for _, _, code in calls.found)
-    first = {code: f"{module:44} {name}" for module, name, code in reversed(calls.found)}
-    return "\n".join(f"{times[code]:4} {text}" for code, text in reversed(first.items()))
+    first: dict[CodeType, str] = {}
+    for module, name, code in calls.found:
+        first.setdefault(code, f"{module:44} {name}")
+    return "\n".join(f"{times[code]:4} {text}" for code, text in first.items())
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Union, get_args, get_origin, get_type_hints
@@ -28,8 +28,7 @@ import strawberry
 
 from datastore.dynamo import Window
 from datastore.refusals import InvalidInput
-from datastore.seal import Seal
-from resolvers.context import UNSET, BothWays, NodeOf, Unset
+from resolvers.context import UNSET, BothWays, Context, NodeOf, Unset
 from resolvers.node_ids import parse_node_key
 from schema.windows import BACKWARD, FORWARD, parse_window
 
@@ -52,80 +51,78 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
-    """The parameters of a resolver, or the fields of a record, and how their values are parsed."""
+class Parameter:
+    """A parameter that is an argument of its own, and how its value is parsed."""
 
-    plain: Mapping[str, Any]
-    nodes: Mapping[str, tuple[str, bool]]
+    annotation: Any
+    default: Any
+    graphql_name: str
+    parse: Callable[[Any, tuple[str, ...]], Any]
+    """Of texts, lists and inputs; other values need none."""
+
+    @classmethod
+    def of(cls, name: str, declared: Any, default: Any) -> Parameter:
+        node, optional, many = _node_mark(declared)
+        if node is None:
+            return cls(declared, default, camel_case(name), parse_value)
+        identifier: Any = list[strawberry.ID] if many else strawberry.ID
+        parse = parse_value if node.type_name is None else partial(_parse_node_ids, node.type_name)
+        return cls(identifier | None if optional else identifier, default, camel_case(name), parse)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The parameters of a resolver, or the fields of a record."""
+
+    by_name: Mapping[str, Parameter]
     window: str | None
     both_ways: bool
-    defaults: Mapping[str, Any]
 
     @classmethod
     def of(cls, function: Callable[..., Any]) -> Parameters:
-        plain: dict[str, Any] = {}
-        nodes: dict[str, tuple[str, bool]] = {}
-        defaults: dict[str, Any] = {}
+        by_name: dict[str, Parameter] = {}
         window, both_ways = None, False
         for name, declared, default in _keywords(function):
             bare, marks = _marks(declared)
             if bare is Window:
                 window, both_ways = name, any(isinstance(mark, BothWays) for mark in marks)
-                continue
-            node, optional, many = _node_mark(declared)
-            if node is not None:
-                identifier: Any = list[strawberry.ID] if many else strawberry.ID
-                if node.type_name is not None:
-                    nodes[name] = (node.type_name, many)
-                plain[name] = identifier | None if optional else identifier
             else:
-                plain[name] = declared
-            if default is not inspect.Parameter.empty:
-                defaults[name] = default
-        return cls(plain, nodes, window, both_ways, defaults)
+                by_name[name] = Parameter.of(name, declared, default)
+        return cls(by_name, window, both_ways)
 
     def arguments(self, descriptions: Mapping[str, str]) -> Iterator[Argument]:
         """The GraphQL arguments, in the order of the parameters; those of a page come last."""
-        if descriptions.keys() != self.plain.keys():
-            raise TypeError(f"The parameters are {sorted(self.plain)}, but {sorted(descriptions)} are described.")
-        for name, declared in self.plain.items():
-            default = self.defaults.get(name, inspect.Parameter.empty)
+        if descriptions.keys() != self.by_name.keys():
+            raise TypeError(f"The parameters are {sorted(self.by_name)}, but {sorted(descriptions)} are described.")
+        for name, parameter in self.by_name.items():
+            default = parameter.default
             # What is optional for the resolver is left out of the call when the client leaves it out.
             shown = strawberry.UNSET if default is None or default is UNSET else default
-            yield Argument(name, _graphql(declared), shown, descriptions[name])
+            yield Argument(name, _graphql(parameter.annotation), shown, descriptions[name])
         if self.window is not None:
             page = {**FORWARD, **BACKWARD} if self.both_ways else FORWARD
             for name, (declared, description) in page.items():
                 yield Argument(name, declared, strawberry.UNSET, description)
 
-    def parse(self, given: Mapping[str, Any], seal: Seal) -> dict[str, Any]:
+    def parse(self, given: Mapping[str, Any], ctx: Context) -> dict[str, Any]:
         """The resolver's keyword arguments, or InvalidInput."""
-        values = self.parse_plain(given)
+        values = self.parse_values(given)
         if self.window is not None:
-            values[self.window] = parse_window(given, seal)
+            values[self.window] = parse_window(given, ctx.services.seal)
         return values
 
-    def parse_plain(self, given: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:
+    def parse_values(self, given: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:
         """The keyword arguments without the window, or InvalidInput."""
-        return {
-            name: self._parse_value(name, value, path)
-            for name, value in given.items()
-            if name in self.plain and value is not strawberry.UNSET
-        }
-
-    def _parse_value(self, name: str, value: Any, path: tuple[str, ...]) -> Any:
-        if value is None or isinstance(value, int | float):
-            return value
-        path = (*path, camel_case(name))
-        if name not in self.nodes:
-            return _parse(value, path)
-        type_name, many = self.nodes[name]
-        try:
-            if many:
-                return tuple(parse_node_key(type_name, each) for each in value)
-            return parse_node_key(type_name, value)
-        except InvalidInput as refusal:
-            raise InvalidInput(refusal.message, path=path) from None
+        values = {}
+        for name, value in given.items():
+            parameter = self.by_name.get(name)
+            if parameter is None or value is strawberry.UNSET:
+                continue
+            if isinstance(value, str | list | Input):
+                values[name] = parameter.parse(value, (*path, parameter.graphql_name))
+            else:
+                values[name] = value
+        return values
 
 
 def _keywords(function: Callable[..., Any]) -> Iterator[tuple[str, Any, Any]]:
@@ -215,31 +212,37 @@ def as_given(value: Any) -> Any:
 # ── values ──
 
 
-def _parse(value: Any, path: tuple[str, ...]) -> Any:
+def parse_value(value: Any, path: tuple[str, ...]) -> Any:
     """The value with records in place of inputs, every text in it validated."""
     if isinstance(value, str):
         validate_text(value, path)
     elif isinstance(value, list):
-        return [_parse(item, (*path, str(index))) for index, item in enumerate(value)]
+        return [parse_value(item, (*path, str(index))) for index, item in enumerate(value)]
     elif isinstance(value, Input):
-        return value.record(**value.parameters.parse_plain(vars(value), path))
+        return value.record(**value.parameters.parse_values(vars(value), path))
     return value
 
 
 def validate_text(text: str, path: tuple[str, ...]) -> None:
     """Refuses NUL and lone surrogates, which neither a key nor JSON can hold."""
-    if "\x00" in text or not _is_encodable(text):
+    is_storable = "\x00" not in text
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            is_storable = False
+    if not is_storable:
         raise InvalidInput("A text may not contain NUL or half a character (a lone surrogate).", path=path)
 
 
-def _is_encodable(text: str) -> bool:
-    if text.isascii():
-        return True
+def _parse_node_ids(type_name: str, value: Any, path: tuple[str, ...]) -> Any:
+    """The key inside an id, or the keys inside a list of them."""
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        if isinstance(value, list):
+            return tuple(parse_node_key(type_name, node_id) for node_id in value)
+        return parse_node_key(type_name, value)
+    except InvalidInput as refusal:
+        raise InvalidInput(refusal.message, path=path) from None
 
 
 def camel_case(name: str) -> str:

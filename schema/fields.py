@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,10 +37,6 @@ class Resolution:
             is_batched=is_batched(resolver),
         )
 
-    def read_arguments(self, values: Mapping[str, Any], ctx: Context) -> dict[str, Any]:
-        """The resolver's keyword arguments."""
-        return self.parameters.parse(values, ctx.services.seal)
-
 
 @dataclass(frozen=True, slots=True)
 class ResolutionByType:
@@ -60,7 +56,7 @@ def field(resolver: Callable[..., Any], description: str, /, **arguments: str) -
 
     def resolve(root: Any, info: Info, **given: Any) -> Any:
         ctx: Context = info.context
-        values = resolution.read_arguments(given, ctx)
+        values = resolution.parameters.parse(given, ctx)
         return resolver(ctx, root, **values) if resolution.of_record else resolver(ctx, **values)
 
     async def resolve_async(root: Any, info: Info, **given: Any) -> Any:

@@ -52,7 +52,7 @@ def mutation(
         try:
             fields = dict(vars(input))
             key = fields.pop("idempotency_key", None) or None
-            values = parameters.parse_plain(fields, path=("input",))
+            values = parameters.parse_values(fields, path=("input",))
             given = {name: as_given(value) for name, value in fields.items()}
             return make_payload(await carry_out(ctx, resolver, values, given, key))
         except Refusal as refusal:

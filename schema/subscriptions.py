@@ -20,7 +20,7 @@ def subscription(resolver: Callable[..., Any], description: str, /, **arguments:
 
     async def subscribe(info: Info, **given: Any) -> AsyncGenerator[Any]:
         ctx: Context = info.context
-        async with aclosing(resolver(ctx, **parameters.parse(given, ctx.services.seal))) as records:
+        async with aclosing(resolver(ctx, **parameters.parse(given, ctx))) as records:
             async for record in records:
                 yield record
 

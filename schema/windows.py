@@ -29,7 +29,10 @@ BACKWARD: Mapping[str, tuple[Any, str]] = {
 
 def parse_window(given: Mapping[str, Any], seal: Seal) -> Window:
     """The window that first/after or last/before ask for. Nothing is clamped: wrong values are refused."""
-    first, after, last, before = (_given(given, name) for name in ("first", "after", "last", "before"))
+    first, after, last, before = (
+        None if given.get(name) is strawberry.UNSET else given.get(name)
+        for name in ("first", "after", "last", "before")
+    )
     backward = last is not None or before is not None
     if backward and (first is not None or after is not None):
         raise InvalidInput(
@@ -42,8 +45,3 @@ def parse_window(given: Mapping[str, Any], seal: Seal) -> Window:
     if not 1 <= size <= LARGEST_PAGE:
         raise InvalidInput(f"`{name}` is 1 to {LARGEST_PAGE}.", path=(name,))
     return Window(size, seal, forward=not backward, cursor=before if backward else after)
-
-
-def _given(given: Mapping[str, Any], name: str) -> Any:
-    value = given.get(name)
-    return None if value is strawberry.UNSET else value

@@ -60,20 +60,24 @@ async def within_deadline(shared: Awaitable[T]) -> T:
 async def persist(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters: Any) -> T:
     """The answer of a call, repeated as the shared rule says."""
     ends = ending()
-    pause, doubtful, last = _FIRST_PAUSE, False, None
+    pause, doubtful = _FIRST_PAUSE, False
+    last: Throttled | TransactionConflict | EngineUnavailable | None = None
     while True:
         try:
             async with asyncio.timeout_at(ends):
                 return await call(*arguments, **parameters)
         except Exception as error:
-            last = named(error) or error
-            if isinstance(last, ConditionFailed):
-                raise ConditionFailed(last.failures, doubtful=doubtful) from None
-            if not isinstance(last, Throttled | TransactionConflict | EngineUnavailable):
-                if last is error:
+            failure = named(error) or error
+            if isinstance(failure, ConditionFailed):
+                raise ConditionFailed(failure.failures, doubtful=doubtful) from None
+            if not isinstance(failure, Throttled | TransactionConflict | EngineUnavailable):
+                if failure is error:
                     raise
-                raise last from error
-        doubtful = doubtful or isinstance(last, EngineUnavailable)
+                raise failure from error
+            # That the deadline ended an attempt says less than why the attempt before it failed.
+            if not (isinstance(error, TimeoutError) and isinstance(last, EngineUnavailable)):
+                last = failure
+        doubtful = doubtful or isinstance(failure, EngineUnavailable)
         # Full jitter: synchronised repeats are what made the conflict in the first place.
         wait = random.uniform(0, pause)  # noqa: S311 - spreads load, hides nothing
         if asyncio.get_running_loop().time() + wait >= ends:

@@ -185,10 +185,6 @@ async def amend_sentence(table: Table, changed: Sentence, once: Once) -> None:
 
 # ── reading ──
 
-_RESULTS = present("correct")
-_PUBLIC_RESULTS = _RESULTS & where(private=False)
-_SENTENCES = present("text")
-
 
 async def read_quiz_result(table: Table, user: str, day: date, result: str) -> QuizResult | None:
     return await table.get(QUIZ.at(user=user, date=day, id=result))
@@ -210,7 +206,7 @@ async def read_quiz_page(
     table: Table, user: str, dates: DateRange, request: PageRequest, *, all_lists: bool
 ) -> Page[QuizResult]:
     """A member's results, newest day first; without those of private lists unless `all_lists`."""
-    only = _RESULTS if all_lists else _PUBLIC_RESULTS
+    only = present("correct") if all_lists else present("correct") & where(private=False)
     partition: Partition[QuizResult] = QUIZ.on(None, user=user)
     return await _read_page(table, dates.narrow(partition.where(only)), request)
 
@@ -222,7 +218,7 @@ def sentence_request(user: str, dates: DateRange, window: Window) -> PageRequest
 async def read_sentence_page(table: Table, user: str, dates: DateRange, request: PageRequest) -> Page[Sentence]:
     """A member's sentences, newest day first."""
     partition: Partition[Sentence] = SENTENCE.on(None, user=user)
-    return await _read_page(table, dates.narrow(partition.where(_SENTENCES)), request)
+    return await _read_page(table, dates.narrow(partition.where(present("text"))), request)
 
 
 async def _read_page(table: Table, partition: Partition[R], request: PageRequest) -> Page[R]:

@@ -53,7 +53,7 @@ class ArgumentReader:
         self._field = field
         self._strawberry_arguments = source.field.arguments
         self._converter = converter
-        self._read_arguments = source.resolution.read_arguments
+        self._parse = source.resolution.parameters.parse
         self._coerced = _coerced_arguments(field, source, converter)
         self.is_reusable = self._coerced is not None and not any(argument.is_list for argument in self._coerced)
         """Whether no value can be changed by a resolver, so that one reading serves many records."""
@@ -61,17 +61,17 @@ class ArgumentReader:
     def read(self, variables: Mapping[str, Any], core: Core, ctx: Any) -> dict[str, Any]:
         """The resolver's keyword arguments; raises the error of the field."""
         if self._coerced is None:
-            return self._read_arguments(self._coerced_by_core(core), ctx)
+            return self._parse(self._coerced_by_core(core), ctx)
         values = {}
         for name, variable, constant, is_list, is_required in self._coerced:
             value = constant if variable is None else variables.get(variable, constant)
             if is_required and (value is None or value is Undefined):
-                return self._read_arguments(self._coerced_by_core(core), ctx)
+                return self._parse(self._coerced_by_core(core), ctx)
             if is_list and value is not None and value is not Undefined:
                 value = list(value)
             if value is not Undefined:
                 values[name] = value
-        return self._read_arguments(values, ctx)
+        return self._parse(values, ctx)
 
     def _coerced_by_core(self, core: Core) -> dict[str, Any]:
         """The values as graphql-core coerces and Strawberry converts them."""

@@ -27,6 +27,13 @@ from graphql import GraphQLAbstractType, GraphQLField, GraphQLObjectType, GraphQ
 from strawberry.types.field import StrawberryField
 
 
+class Parameters(Protocol):
+    """The parameters of a resolver."""
+
+    def parse(self, given: Mapping[str, Any], ctx: Any, /) -> dict[str, Any]:
+        """The resolver's keyword arguments, from coerced values under their Python names."""
+
+
 class Resolution(Protocol):
     """A resolver that may be called without Strawberry: `resolver(ctx, record, /, **arguments)`."""
 
@@ -44,8 +51,8 @@ class Resolution(Protocol):
     def is_batched(self) -> bool:
         """Whether the resolver takes a list of records instead of one, and answers with a list of values."""
 
-    def read_arguments(self, values: Mapping[str, Any], ctx: Any) -> dict[str, Any]:
-        """The resolver's keyword arguments, from coerced values under their Python names."""
+    @property
+    def parameters(self) -> Parameters: ...
 
 
 class ResolutionByType(Protocol):

@@ -137,7 +137,7 @@ def test_descriptions_and_parameters_must_agree() -> None:
 def test_a_text_with_half_a_character_is_refused() -> None:
     """A lone surrogate cannot be stored."""
     with pytest.raises(InvalidInput) as refused:
-        Parameters.of(invite).parse_plain({"note": "\ud800"}, ("input",))
+        Parameters.of(invite).parse_values({"note": "\ud800"}, ("input",))
     assert refused.value.path == ("input", "note")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from graphql import GraphQLField, GraphQLObjectType, GraphQLSchema
 
+from schema.arguments import parse_value
 from server.compiler import planning
 from server.compiler.fields import DirectResolver, FieldSource, SchemaResolver, field_source
 from tests.property.differential.random_values import RandomValues
@@ -74,4 +75,5 @@ def _resolution(real: Any, draw: Any, draw_later: Any) -> Any:
         return list(await asyncio.gather(*map(draw_later, records), return_exceptions=True))
 
     resolver = resolve_batch if real.is_batched else resolve_later if real.is_async else resolve
-    return replace(real, resolver=resolver, parameters=replace(real.parameters, window=None, nodes={}))
+    by_name = {name: replace(parameter, parse=parse_value) for name, parameter in real.parameters.by_name.items()}
+    return replace(real, resolver=resolver, parameters=replace(real.parameters, window=None, by_name=by_name))
