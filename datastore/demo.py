@@ -1,9 +1,9 @@
-"""Which parts of the demo data are in the table.
+"""The parts of the demo data that are complete.
 
 | wanted                             | read or write                     | requests |
 |------------------------------------|-----------------------------------|----------|
-| whether a part's data is there     | GetItem DEMO#<part> DEMO          | 1        |
-| that it is                         | PutItem DEMO#<part> DEMO          | 1        |
+| whether a part is complete         | GetItem DEMO#<part> DEMO          | 1        |
+| mark a part as complete            | PutItem DEMO#<part> DEMO          | 1        |
 """
 
 from __future__ import annotations

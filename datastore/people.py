@@ -3,7 +3,7 @@
 | wanted                      | read or write                                        | requests      |
 |-----------------------------|------------------------------------------------------|---------------|
 | one member                  | GetItem USER#<id> PROFILE                            | 1             |
-| the members behind a page   | BatchGetItem, distinct ids                           | 1 a hundred   |
+| the members on a page       | BatchGetItem, distinct ids                           | 1 a hundred   |
 | a member's first write      | Put if absent                                        | 1, once a process |
 | all members                 | gsi1 USERS#<shard>, 16 shards                        | 16 and more   |
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo import ConditionFailed
@@ -26,19 +27,17 @@ if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.receipts import Once
 
-from datetime import datetime
-
 SHARDS = 16
 
 
-def shard_of(user: str) -> int:
-    """Where a member's items stand in sharded indexes; never changes."""
+def member_shard(user: str) -> int:
+    """A member's shard in sharded indexes and tallies; never changes."""
     return zlib.crc32(user.encode()) % SHARDS
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A member as others see them, and the settings only they see."""
+    """A member's public profile and private settings."""
 
     user: str
     name: str
@@ -53,7 +52,7 @@ class Profile:
 
     @property
     def shard(self) -> int:
-        return shard_of(self.user)
+        return member_shard(self.user)
 
 
 PROFILE = Entity(
@@ -63,17 +62,17 @@ PROFILE = Entity(
 )
 
 
-async def profile(table: Table, user: str, *, consistent: bool = False) -> Profile | None:
+async def read_profile(table: Table, user: str, *, consistent: bool = False) -> Profile | None:
     return await table.get(PROFILE.at(user=user), consistent=consistent)
 
 
-async def profiles(table: Table, users: Sequence[str]) -> Mapping[str, Profile]:
-    """The profiles there are, by id."""
-    found = await table.get_many([PROFILE.at(user=user) for user in users])
-    return {record.user: record for record in found if record is not None}
+async def read_profiles(table: Table, users: Sequence[str]) -> Mapping[str, Profile]:
+    """The profiles that exist, by id."""
+    profiles = await table.get_many([PROFILE.at(user=user) for user in users])
+    return {profile.user: profile for profile in profiles if profile is not None}
 
 
-def stored_profiles(table: Table) -> AsyncIterator[Profile]:
+def all_profiles(table: Table) -> AsyncIterator[Profile]:
     """Every profile, found by a scan of the whole table."""
     return table.scan(PROFILE)
 
@@ -85,24 +84,24 @@ async def listed_profiles(table: Table) -> AsyncIterator[tuple[int, Profile]]:
             yield shard, profile
 
 
-async def welcome(table: Table, newcomer: Profile) -> bool:
-    """Creates a profile unless there is one; says whether it was created."""
+async def create_profile(table: Table, new: Profile) -> bool:
+    """Create a profile unless there is one; return whether it was created."""
     try:
-        await table.write(PROFILE.put(newcomer, when=absent()))
+        await table.write(PROFILE.put(new, when=absent()))
     except ConditionFailed:
         return False
     return True
 
 
 async def seed_profiles(table: Table, profiles: Iterable[Profile]) -> None:
-    """Writes profiles in bulk, over those of the same members."""
+    """Write profiles in bulk, replacing those of the same members."""
     await table.write_many(PROFILE.put(profile) for profile in profiles)
 
 
 async def update_profile(table: Table, changed: Profile, names: Iterable[str], once: Once) -> None:
-    """The named attributes of a profile that is there already."""
+    """Change the named attributes of an existing profile; NotFound if there is none."""
     values: dict[str, Any] = {name: getattr(changed, name) for name in names}
     try:
-        await once.transact(table, changed, PROFILE.change(PROFILE.place_of(changed), values=values, when=present()))
+        await once.transact(table, changed, PROFILE.change(PROFILE.item_key(changed), values=values, when=present()))
     except ConditionFailed:
         raise NotFound from None

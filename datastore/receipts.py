@@ -1,12 +1,12 @@
-"""Receipts: what makes a repeated request harmless.
+"""Receipts: a repeated request finds the first answer and changes nothing.
 
 | wanted                                 | operation                                        | requests |
 |----------------------------------------|--------------------------------------------------|----------|
 | the stored answer to an idempotency key | GetItem IDEMPOTENCY#<owner>#<key>, consistent   | 1        |
 | a change and its receipt, or neither   | the change's transaction, one item more          | 0 more   |
 
-A receipt is written in the same transaction as the change it stands for and holds the first answer. So a repeat,
-whether the client's or our own after a lost connection, finds it and changes nothing.
+A receipt is written in the same transaction as the change, and contains the answer. So a repeat by the client, or a
+retry by this service after a lost connection, finds it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.attributes import codec_of
+from datastore.dynamo.attributes import codec_for
 from datastore.dynamo.conditions import absent, less
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Write
 
-KEPT_FOR = timedelta(days=7)
+RECEIPT_LIFETIME = timedelta(days=7)
 LONGEST_KEY = 128
 
 
@@ -47,12 +47,12 @@ RECEIPT = Entity(Receipt, Key("IDEMPOTENCY#{owner}#{key}", "IDEMPOTENCY"), ttl="
 
 
 class AlreadyAnswered(Exception):
-    """The request was carried out before; its receipt holds the answer."""
+    """The request was carried out before; its receipt contains the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """One request's claim to be carried out once. Without a key it claims nothing and stores nothing."""
+    """One request's claim to be carried out once. Without an idempotency key nothing is claimed and nothing stored."""
 
     owner: str
     key: str | None
@@ -65,9 +65,9 @@ class Once:
         return cls("", None, "", now)
 
     async def transact(self, table: Table, answer: Any, *writes: Write) -> None:
-        """The writes together with the receipt for `answer`.
+        """Carry out the writes, together with the receipt for `answer`.
 
-        ConditionFailed names the places of `writes`; AlreadyAnswered says that the receipt was there first.
+        ConditionFailed has the indexes of `writes`; AlreadyAnswered means that the receipt already existed.
         """
         if self.key is None:
             await table.transact(*writes)
@@ -81,13 +81,13 @@ class Once:
 
     def _receipt(self, key: str, answer: Any) -> Write:
         kind: Any = type(answer)
-        stored = orjson.dumps(codec_of(kind).encode(answer)).decode()
-        receipt = Receipt(self.owner, key, self.input_hash, stored, self.now + KEPT_FOR)
-        # The engine removes expired items when it likes; an expired receipt that is still there counts as gone.
+        stored = orjson.dumps(codec_for(kind).encode(answer)).decode()
+        receipt = Receipt(self.owner, key, self.input_hash, stored, self.now + RECEIPT_LIFETIME)
+        # The engine removes expired items late; until then an expired receipt counts as absent.
         return RECEIPT.put(receipt, when=absent() | less("expires", self.now))
 
     async def answer(self, table: Table, kind: Any) -> Any:
-        """The stored answer of an earlier request; IdempotencyMismatch if that one asked for something else."""
+        """The stored answer of an earlier request; IdempotencyMismatch if that request had another input."""
         if self.key is None:
             return None
         receipt = await table.get(RECEIPT.at(owner=self.owner, key=self.key), consistent=True)
@@ -95,4 +95,4 @@ class Once:
             return None
         if receipt.input_hash != self.input_hash:
             raise IdempotencyMismatch(path=("input", "idempotencyKey"))
-        return codec_of(kind).decode(orjson.loads(receipt.answer))
+        return codec_for(kind).decode(orjson.loads(receipt.answer))

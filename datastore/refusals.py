@@ -1,20 +1,20 @@
-"""Why something was not done, in words for the person who asked.
+"""Refusals: why a request was not carried out, in words for the person who made it.
 
 Refusal
-├── InvalidInput            a value that cannot be accepted; `path` says which
+├── InvalidInput            a value is not acceptable; `path` is the input's path
 │   └── InvalidCursor       a cursor of another list, altered, or of a retired secret
 ├── NotFound
 ├── NotSignedIn
 ├── NotAllowed
-├── Conflict                   what is there now does not allow it (CONFLICT)
+├── Conflict                the current state does not allow it
 ├── IdempotencyMismatch     the key was used before with another input
-├── RateLimited             too often; `retry_after` says when to come back
-├── Unavailable                    the table did not answer in time (UNAVAILABLE)
-├── Overloaded              more requests than this process takes on (OVERLOADED)
+├── RateLimited             too many requests; `retry_after` is the time to wait
+├── Unavailable             the table did not answer in time
+├── Overloaded              this process has too many requests
 └── the parts' own: TokenSpent, Locked, …
 
-A mutation answers with `Refused` and the refusal's code; a query with a GraphQL error whose `extensions.code` it is
-(INVALID_INPUT is called BAD_USER_INPUT there).
+A mutation returns `Refused` with the refusal's code. A query fails with a GraphQL error whose `extensions.code` is the
+refusal's, except that INVALID_INPUT is called BAD_USER_INPUT.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import ClassVar
 
 
 class Refusal(Exception):
-    """An expected answer other than the one hoped for."""
+    """An expected reason not to carry out a request."""
 
     code: ClassVar[str]
     explanation: ClassVar[str] = "This was refused."

@@ -84,7 +84,7 @@ class Services:
         self._parts: dict[Callable[..., Any], Any] = {}
 
     async def _read_profiles(self, users: Sequence[str]) -> Mapping[str, Profile]:
-        return await people_store.profiles(self.table, users)
+        return await people_store.read_profiles(self.table, users)
 
     def get(self, kind: Callable[[Services], P]) -> P:
         """The process's instance of a part's cache or background task, created at the first call."""

@@ -78,7 +78,7 @@ async def update_profile(
 ) -> Profile:
     """Changes the given values. Null clears a value; a name cannot be cleared."""
     member = ctx.member()
-    current = await people_store.profile(ctx.table, member.id, consistent=True) or new_profile(ctx)
+    current = await people_store.read_profile(ctx.table, member.id, consistent=True) or new_profile(ctx)
     changes: dict[str, str | None] = {}
     if name is not None:
         changes["name"] = parse_display_name(name)
@@ -125,7 +125,7 @@ async def ensure_profile(ctx: Context) -> None:
     if not member.is_member or member.id in known_members:
         return
     profile = new_profile(ctx)
-    if await people_store.welcome(ctx.table, profile):
+    if await people_store.create_profile(ctx.table, profile):
         ctx.services.profiles.put(member.id, profile)
     known_members.add(member.id)
 

@@ -66,7 +66,7 @@ async def change_comment(table: Table, once: Once, answer: Any, change: CommentC
 
 def _comment_writes(old: Comment | None, new: Comment | None) -> Iterator[Write]:
     if old is not None and (new is None or entity_for(old) is not entity_for(new)):
-        yield entity_for(old).delete(entity_for(old).place_of(old), when=_unchanged(old))
+        yield entity_for(old).delete(entity_for(old).item_key(old), when=_unchanged(old))
     if new is not None:
         in_place = old is not None and entity_for(old) is entity_for(new)
         yield entity_for(new).put(new, when=_unchanged(old) if in_place and old is not None else absent())

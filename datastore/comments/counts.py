@@ -107,7 +107,7 @@ def comment_shard(ulid: str) -> int:
 def _addition(tally: Tally, numbers: dict[str, int]) -> Update:
     if "r5" in numbers:
         return TALLY.shift(tally, "unsettled", add=numbers)
-    return TALLY.change(TALLY.place_of(tally), add=numbers)
+    return TALLY.change(TALLY.item_key(tally), add=numbers)
 
 
 async def read_counts(table: Table, product: str, *, consistent: bool = True) -> CommentCounts:

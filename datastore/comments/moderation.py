@@ -49,7 +49,7 @@ async def report_comment(table: Table, once: Once, comment: Comment, reporter: s
     else:
         changed = replace(current, reasons={**current.reasons, reporter: reason}, revision=current.revision + 1)
         write = REPORTS.put(changed, when=where(revision=current.revision))
-    still_published = COMMENT.check(COMMENT.place_of(comment), present())
+    still_published = COMMENT.check(COMMENT.item_key(comment), present())
     try:
         await once.transact(table, comment, write, still_published)
     except ConditionFailed:

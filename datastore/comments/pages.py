@@ -100,7 +100,7 @@ def _partition(
     if read.rating is not None:
         key_values["rating"] = read.rating
     partition: Partition[Comment] = COMMENT.on(read.index, **key_values)
-    partition = replace(partition, only=plan.residual, descending=forward)
+    partition = replace(partition, filter=plan.residual, descending=forward)
     if position is None:
         return partition
     return partition.past(position if read.index else f"COMMENT#{position}")

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from datastore.dynamo.attributes import size_of
+from datastore.dynamo.attributes import item_size
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.ids import moment_of
+from datastore.ids import creation_time
 
 _ARRIVAL_LIFETIME = timedelta(days=30)
 
@@ -46,7 +46,7 @@ class Comment:
 
     @property
     def created_at(self) -> datetime:
-        return moment_of(self.ulid)
+        return creation_time(self.ulid)
 
     @property
     def node_key(self) -> str:
@@ -55,7 +55,7 @@ class Comment:
     @property
     def size(self) -> int:
         """Bytes of its item, in the table and in each index."""
-        return size_of(COMMENT.item(self))
+        return item_size(COMMENT.item(self))
 
 
 COMMENT = Entity(
@@ -95,7 +95,7 @@ class LateArrival:
 
     @property
     def expires(self) -> datetime:
-        return moment_of(self.position) + _ARRIVAL_LIFETIME
+        return creation_time(self.position) + _ARRIVAL_LIFETIME
 
 
 LATE_ARRIVAL = Entity(LateArrival, Key("PRODUCT#{product}", "ARRIVAL#{position}"), ttl="expires")

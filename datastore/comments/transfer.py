@@ -102,7 +102,7 @@ async def import_batch(table: Table, batch: Sequence[Comment], expires: datetime
 
 
 async def _missing(table: Table, distinct: dict[str, Comment]) -> tuple[str, ...]:
-    keys = [entity.place_of(comment) for entity in (COMMENT, HELD) for comment in distinct.values()]
+    keys = [entity.item_key(comment) for entity in (COMMENT, HELD) for comment in distinct.values()]
     stored = await table.get_many(keys, consistent=True)
     existing = {comment.node_key for comment in stored if comment is not None}
     return tuple(key for key in distinct if key not in existing)
@@ -113,14 +113,14 @@ async def export_comments(
 ) -> AsyncIterator[Comment]:
     """Every comment, including held ones, always in the same order. `after` is the last one already exported."""
     if product is None:
-        last_key = None if after is None else entity_for(after).place_of(after)
+        last_key = None if after is None else entity_for(after).item_key(after)
         async for comment in table.scan(COMMENT, HELD, after=last_key):
             yield comment
         return
     for entity in (COMMENT, HELD):
         partition = entity.on(product=product)
         if after is not None and entity is entity_for(after):
-            partition = partition.past(entity.sort_of(after))
+            partition = partition.past(entity.sort_key(after))
         elif after is not None and entity is COMMENT:
             continue  # all published comments come before the held ones
         async for comment in table.iterate(partition):

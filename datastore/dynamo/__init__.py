@@ -5,6 +5,7 @@ Entities, keys, conditions and writes are for the datastore alone, which imports
 
 from datastore.dynamo.attributes import iso
 from datastore.dynamo.budgets import Spent, deadline, metered, shared_context
+from datastore.dynamo.entity import Slice
 from datastore.dynamo.errors import (
     ConditionFailed,
     DeadlineExceeded,
@@ -18,7 +19,7 @@ from datastore.dynamo.foreign import create_foreign, foreign_rows, write_foreign
 from datastore.dynamo.keys import BadKey, best_first, key_text
 from datastore.dynamo.paging import Page, PageRequest, Window
 from datastore.dynamo.retries import remaining, within_deadline
-from datastore.dynamo.table import Slice, Table, open_table
+from datastore.dynamo.table import Table, open_table
 from datastore.dynamo.transport.single_flight import SingleFlight
 
 __all__ = [

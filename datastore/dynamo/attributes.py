@@ -1,4 +1,4 @@
-"""How a value travels: a Python value and its DynamoDB attribute, chosen by the type a record declares.
+"""Encoding and decoding of attributes, by the types that a record declares.
 
 | declared                      | stored                                    |
 |-------------------------------|-------------------------------------------|
@@ -32,7 +32,7 @@ Item: TypeAlias = Mapping[str, Attribute]
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """Both directions of one type. `optional` types never reach `encode` with None: the attribute is left out."""
+    """Encodes and decodes values of one type. An `optional` type may be None, which is not stored."""
 
     encode: Callable[[Any], Attribute]
     decode: Callable[[Attribute], Any]
@@ -59,7 +59,7 @@ def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
-def moment_from(text: str) -> datetime:
+def parse_moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
@@ -73,14 +73,14 @@ _PLAIN: Mapping[type, Codec] = {
     int: Codec(lambda value: {"N": str(value)}, lambda stored: int(stored["N"])),
     float: Codec(lambda value: {"N": repr(value)}, lambda stored: float(stored["N"])),
     bytes: Codec(lambda value: {"B": value}, lambda stored: bytes(stored["B"])),
-    datetime: Codec(lambda value: {"S": iso(value)}, lambda stored: moment_from(stored["S"])),
+    datetime: Codec(lambda value: {"S": iso(value)}, lambda stored: parse_moment(stored["S"])),
     date: Codec(lambda value: {"S": value.isoformat()}, lambda stored: date.fromisoformat(stored["S"])),
 }
 
 
 @cache
-def codec_of(declared: Any) -> Codec:
-    """The codec of a declared type; TypeError for a type that has no stored form."""
+def codec_for(declared: Any) -> Codec:
+    """The codec of a declared type; TypeError if the type has no stored form."""
     declared = getattr(declared, "__supertype__", declared)
     if declared in _PLAIN:
         return _PLAIN[declared]
@@ -88,23 +88,21 @@ def codec_of(declared: Any) -> Codec:
     if origin in (Union, types.UnionType):
         return _optional(declared, arguments)
     if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:  # noqa: PLR2004 - tuple[X, ...]
-        return _list_of(codec_of(arguments[0]))
+        return _list_of(codec_for(arguments[0]))
     if origin in (dict, Mapping) and arguments[0] is str:
-        return _map_of(codec_of(arguments[1]))
+        return _map_of(codec_for(arguments[1]))
     if isinstance(declared, type) and issubclass(declared, Enum):
         return _enum(declared)
     if isinstance(declared, type) and dataclasses.is_dataclass(declared):
         return _record(declared)
-    message = f"{declared!r} has no stored form; see the table in {__name__}"
-    raise TypeError(message)
+    raise TypeError(f"{declared!r} has no stored form; see the table in {__name__}")
 
 
 def _optional(declared: Any, arguments: tuple[Any, ...]) -> Codec:
     present = [argument for argument in arguments if argument is not types.NoneType]
     if len(present) != 1:
-        message = f"{declared!r} has no stored form: a union may only be of one type and None"
-        raise TypeError(message)
-    return dataclasses.replace(codec_of(present[0]), optional=True)
+        raise TypeError(f"{declared!r} has no stored form: a union may only be of one type and None")
+    return dataclasses.replace(codec_for(present[0]), optional=True)
 
 
 def _list_of(inner: Codec) -> Codec:
@@ -123,12 +121,12 @@ def _map_of(inner: Codec) -> Codec:
 
 def _enum(kind: type[Enum]) -> Codec:
     stored_as: Any = type(next(iter(kind)).value)
-    inner = codec_of(stored_as)
+    inner = codec_for(stored_as)
     return Codec(lambda value: inner.encode(value.value), lambda stored: kind(inner.decode(stored)))
 
 
 def _record(kind: type) -> Codec:
-    fields = fields_of(kind)
+    fields = record_fields(kind)
 
     def encode(record: Any) -> Attribute:
         return {"M": encoded(fields, record)}
@@ -139,7 +137,7 @@ def _record(kind: type) -> Codec:
     return Codec(encode, decode)
 
 
-def fields_of(kind: Any) -> Mapping[str, Field]:
+def record_fields(kind: Any) -> Mapping[str, Field]:
     """Every field that a record's constructor takes, by its Python name."""
     hints = get_type_hints(kind, include_extras=True)
     fields = {field.name: _field(field.name, hints[field.name]) for field in dataclasses.fields(kind) if field.init}
@@ -150,14 +148,14 @@ def fields_of(kind: Any) -> Mapping[str, Field]:
 
 def _field(name: str, declared: Any) -> Field:
     if get_origin(declared) is not Annotated:
-        return Field(name, codec_of(declared))
+        return Field(name, codec_for(declared))
     declared, *notes = get_args(declared)
     stored_name = next((note.name for note in notes if isinstance(note, StoredAs)), name)
-    return Field(stored_name, codec_of(declared))
+    return Field(stored_name, codec_for(declared))
 
 
 def encoded(fields: Mapping[str, Field], record: Any) -> dict[str, Attribute]:
-    """The attributes of a record; those that are None are left out."""
+    """A record's attributes, without those that are None."""
     return {
         field.stored_name: field.codec.encode(value)
         for name, field in fields.items()
@@ -166,7 +164,7 @@ def encoded(fields: Mapping[str, Field], record: Any) -> dict[str, Attribute]:
 
 
 def decoded(fields: Mapping[str, Field], item: Item) -> dict[str, Any]:
-    """The constructor's arguments in an item: absent ones are None if they may be, else the record's default."""
+    """The constructor's arguments from an item. Absent ones are None if optional, else the record's defaults."""
     arguments: dict[str, Any] = {}
     for name, field in fields.items():
         stored = item.get(field.stored_name)
@@ -177,8 +175,8 @@ def decoded(fields: Mapping[str, Field], item: Item) -> dict[str, Any]:
     return arguments
 
 
-def size_of(item: Item) -> int:
-    """Bytes of an item as capacity is counted: names and values; a number half a byte a digit and one more."""
+def item_size(item: Item) -> int:
+    """Bytes of an item as DynamoDB counts them: names and values; a number takes half a byte a digit, and one more."""
     return sum(len(name) + _value_size(stored) for name, stored in item.items())
 
 

@@ -1,4 +1,4 @@
-"""How long a request may still take, and what it has cost: one context variable for its deadline and its meter."""
+"""A request's deadline and its meter, in one context variable."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Spent:
 
 
 class Budget(NamedTuple):
-    """When the time is used up, by the loop's clock, and where calls are counted; None where nobody asked."""
+    """The deadline by the loop's clock, and the meter of calls; None if there is none."""
 
     ends: float | None
     spent: Spent | None
@@ -37,7 +37,7 @@ current = _current.get
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[float]:
-    """Ends everything within after so many seconds, or at an earlier deadline around it; gives the time of the end."""
+    """Set a deadline for the block, or keep an earlier outer one; yield its time by the loop's clock."""
     ends, outer = asyncio.get_running_loop().time() + seconds, current()
     if outer.ends is not None:
         ends = min(ends, outer.ends)
@@ -50,7 +50,7 @@ def deadline(seconds: float) -> Iterator[float]:
 
 @contextmanager
 def metered() -> Iterator[Spent]:
-    """Counts what everything within costs; an outer meter counts it too."""
+    """Meter the block; an outer meter counts it too."""
     outer, spent = current(), Spent()
     token = _current.set(Budget(outer.ends, spent))
     try:
@@ -62,7 +62,7 @@ def metered() -> Iterator[Spent]:
 
 
 def shared_context() -> Context:
-    """A context for work that other requests may wait for too: charged to this request, but without its deadline."""
+    """A context for work that other requests may wait for too: metered for this request, but without its deadline."""
     context, budget = copy_context(), current()
     if budget.ends is not None:
         context.run(_current.set, Budget(None, budget.spent))

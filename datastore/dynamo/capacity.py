@@ -1,4 +1,4 @@
-"""What a call cost: consumed capacity and engine calls, added to what the request has spent."""
+"""Adds each call and its consumed capacity to the request's meter."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Conditions on an item, as values that can be combined: `absent() | where(version=3)`.
 
-A condition spells itself into an expression; names and values become placeholders, so no attribute name can clash
-with one of DynamoDB's reserved words and no value is ever part of an expression's text.
+A condition writes itself into an expression. Names and values become placeholders, so no attribute name can clash with
+a reserved word of DynamoDB, and no value is ever part of an expression's text.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`spell` writes the condition into an expression; an empty text is no condition at all."""
+    """`spell` returns the condition's text in an expression; an empty text is no condition."""
 
     spell: Callable[[Expression], str]
 
@@ -70,12 +70,12 @@ def _joined(word: str, *conditions: Condition) -> Condition:
 
 
 def absent(name: str = "pk") -> Condition:
-    """The item is not there, or has no such attribute."""
+    """The item does not exist, or has no such attribute."""
     return Condition(lambda into: f"attribute_not_exists({into.field(name)})")
 
 
 def present(name: str = "pk") -> Condition:
-    """The item is there, or has such an attribute."""
+    """The item exists, or has such an attribute."""
     return Condition(lambda into: f"attribute_exists({into.field(name)})")
 
 
@@ -91,12 +91,12 @@ def _equal(name: str, value: Any) -> Condition:
 
 
 def less(name: str, value: Any) -> Condition:
-    """The attribute is there and less than the value."""
+    """The attribute exists and is less than the value."""
     return Condition(lambda into: f"{into.field(name)} < {into.value(name, value)}")
 
 
 def more(name: str, value: Any) -> Condition:
-    """The attribute is there and greater than the value."""
+    """The attribute exists and is greater than the value."""
     return Condition(lambda into: f"{into.field(name)} > {into.value(name, value)}")
 
 

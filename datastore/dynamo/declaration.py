@@ -1,4 +1,4 @@
-"""The one declaration of the table, and what is made from it: its creation, its check, its templates for deployment.
+"""The one declaration of the table, from which it is created, checked, and described in deployment templates.
 
 Generic keys `pk` and `sk`; three sparse secondary indexes that project everything; a time to live in `ttl`.
 """
@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from datastore.dynamo.entity import INDEXES
 from datastore.dynamo.errors import Rejected
-from datastore.dynamo.retries import persist
+from datastore.dynamo.retries import retry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +45,7 @@ def definition(name: str) -> dict[str, Any]:
 
 
 async def create(table: Table) -> bool:
-    """Creates the table if it is not there, and waits until it can be used. Says whether it was created."""
+    """Create the table unless it exists, and wait until it can be used. Return whether it was created."""
     created = True
     try:
         await table.client.create_table(**definition(table.name))
@@ -53,7 +53,7 @@ async def create(table: Table) -> bool:
         if error.response.get("Error", {}).get("Code") != "ResourceInUseException":
             raise
         created = False
-    while (await table.describe())["TableStatus"] != "ACTIVE":  # noqa: ASYNC110 - DynamoDB can only be asked
+    while (await table.describe())["TableStatus"] != "ACTIVE":  # noqa: ASYNC110 - DynamoDB can only be polled
         await asyncio.sleep(0.5)
     if created:
         await _remove_expired_items(table)
@@ -61,7 +61,7 @@ async def create(table: Table) -> bool:
 
 
 async def _remove_expired_items(table: Table) -> None:
-    await persist(
+    await retry(
         lambda: table.client.update_time_to_live(
             TableName=table.name, TimeToLiveSpecification={"Enabled": True, "AttributeName": TTL}
         )
@@ -69,13 +69,13 @@ async def _remove_expired_items(table: Table) -> None:
 
 
 def differences(described: Mapping[str, Any]) -> list[str]:
-    """What a described table has otherwise than declared; empty when it will do."""
+    """The differences between a described table and the declared one; empty if the table can be used."""
     wanted = definition(str(described.get("TableName", "")))
-    found: list[str] = []
+    different: list[str] = []
     if described.get("KeySchema") != wanted["KeySchema"]:
-        found.append(f"its keys are {_keys(described.get('KeySchema', ()))}, not pk (hash) and sk (range)")
+        different.append(f"its keys are {_keys(described.get('KeySchema', ()))}, not pk (hash) and sk (range)")
     types = {entry["AttributeName"]: entry["AttributeType"] for entry in described.get("AttributeDefinitions", ())}
-    found += [
+    different += [
         f"its key attribute {key} is of type {types[key]}, not S (text)"
         for key in _KEY_ATTRIBUTES
         if types.get(key, "S") != "S"
@@ -84,12 +84,12 @@ def differences(described: Mapping[str, Any]) -> list[str]:
     for index in wanted["GlobalSecondaryIndexes"]:
         name = index["IndexName"]
         if name not in indexes:
-            found.append(f"its secondary index {name} is missing")
+            different.append(f"its secondary index {name} is missing")
         elif indexes[name]["KeySchema"] != index["KeySchema"]:
-            found.append(f"its secondary index {name} has the keys {_keys(indexes[name]['KeySchema'])}")
+            different.append(f"its secondary index {name} has the keys {_keys(indexes[name]['KeySchema'])}")
         elif indexes[name].get("Projection", {}).get("ProjectionType") != "ALL":
-            found.append(f"its secondary index {name} does not project all attributes")
-    return found
+            different.append(f"its secondary index {name} does not project all attributes")
+    return different
 
 
 def _keys(schema: Any) -> str:
@@ -97,11 +97,11 @@ def _keys(schema: Any) -> str:
 
 
 async def refuses_transactions(table: Table) -> str | None:
-    """The reason why an engine cannot serve: it has no transactions. None when it has them."""
+    """The reason why an engine cannot be used: it has no transactions. None if it has them."""
     probe = {"pk": {"S": "PROBE"}, "sk": {"S": "PROBE"}}
     check = {"TableName": table.name, "Key": probe, "ConditionExpression": "attribute_not_exists(pk)"}
     try:
-        await persist(lambda: table.client.transact_write_items(TransactItems=[{"ConditionCheck": check}]))
+        await retry(lambda: table.client.transact_write_items(TransactItems=[{"ConditionCheck": check}]))
     except Rejected as refused:
         return str(refused)
     return None
@@ -155,22 +155,8 @@ Outputs:
 
 def terraform() -> str:
     """deploy/table.tf."""
-    attributes = "\n\n".join(
-        f"""  attribute {{
-    name = "{key}"
-    type = "S"
-  }}"""
-        for key in _KEY_ATTRIBUTES
-    )
-    indexes = "\n\n".join(
-        f"""  global_secondary_index {{
-    name            = "{index}"
-    hash_key        = "{index}pk"
-    range_key       = "{index}sk"
-    projection_type = "ALL"
-  }}"""
-        for index in INDEXES
-    )
+    attributes = "\n\n".join(map(_terraform_attribute, _KEY_ATTRIBUTES))
+    indexes = "\n\n".join(map(_terraform_index, INDEXES))
     return f"""# Generated by `make generated` from datastore/dynamo/declaration.py; a test compares. Do not edit.
 variable "table_name" {{
   type    = string
@@ -206,3 +192,19 @@ output "table_arn" {{
   value = aws_dynamodb_table.ringside.arn
 }}
 """
+
+
+def _terraform_attribute(key: str) -> str:
+    return f"""  attribute {{
+    name = "{key}"
+    type = "S"
+  }}"""
+
+
+def _terraform_index(index: str) -> str:
+    return f"""  global_secondary_index {{
+    name            = "{index}"
+    hash_key        = "{index}pk"
+    range_key       = "{index}sk"
+    projection_type = "ALL"
+  }}"""

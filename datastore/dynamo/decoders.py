@@ -1,9 +1,10 @@
-"""Reading an item as a record, by a function written for its entity.
+"""Generates the function that reads an item as a record of one entity.
 
-Going through the codec of every field and taking keys apart costs several times the making of the record, and a
-leaderboard has a hundred of them (figures in bench/results/datapath.md). The function does only what one entity needs.
-Its law: for every item it gives what `plain` gives. Whatever it was not written for (a value that must be there and
-is not, a key of another template) it hands to `plain`, and a test holds the two together.
+Decoding field by field through codecs costs several times as much as making the record, and a leaderboard has a hundred
+records (figures in bench/results/datapath.md). The generated function does only what its entity needs.
+
+Law: for every item it returns what `plain` returns. It leaves unusual items (a required value is missing, the key is of
+another template) to `plain`. A property test compares the two.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from datetime import date, datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
-from datastore.dynamo.attributes import moment_from
+from datastore.dynamo.attributes import parse_moment
 
 if TYPE_CHECKING:
     from datastore.dynamo.attributes import Field, Item
     from datastore.dynamo.keys import Key
 
-# What is written for a value `s` of each type; of other types, codecs are called.
-_WRITTEN: Mapping[Any, str] = {
+# The source that decodes a value `s` of each type; other types are decoded by their codecs.
+_SOURCES: Mapping[Any, str] = {
     str: 's["S"]',
     bool: 's["BOOL"]',
     int: 'int(s["N"])',
@@ -41,73 +42,78 @@ def decoder(
     plain: Callable[[Item], Any],
 ) -> Callable[[Item], Any]:
     """A function from an item to its record."""
-    known: dict[str, Any] = {
-        "record": record, "plain": plain, "moment": moment_from, "day": date.fromisoformat,
-        "partition": key.partition.pattern.fullmatch, "sort": key.sort.pattern.fullmatch,
-    }  # fmt: skip
+    names: dict[str, Any] = {
+        "record": record,
+        "plain": plain,
+        "moment": parse_moment,
+        "day": date.fromisoformat,
+        "partition": key.partition.pattern.fullmatch,
+        "sort": key.sort.pattern.fullmatch,
+    }
     lines = ["def read(item):"]
-    places = _key_lines(key, from_key, lines)
+    key_expressions = _key_lines(key, from_key, lines)
     lines.append("    get = item.get")
-    hints, given = get_type_hints(record), []
+    hints, arguments = get_type_hints(record), []
     for field in dataclasses.fields(record):
         if not field.init:
             continue
         name = field.name
         if name in from_key:
-            known[f"key_{name}"] = from_key[name]
-            value = places[name] if from_key[name] is str else f"key_{name}({places[name]})"
+            names[f"key_{name}"] = from_key[name]
+            expression = key_expressions[name]
+            value = expression if from_key[name] is str else f"key_{name}({expression})"
         else:
             value = f"v_{name}"
-            _value_lines(field, _required(hints[name]), stored[name], known, lines)
-        given.append(f"{name}={value}" if field.kw_only else value)
-    lines.append(f"    return record({', '.join(given)})")
-    exec("\n".join(lines), known)  # noqa: S102 - written above, of nothing but the names of a record's fields
-    read: Callable[[Item], Any] = known["read"]
+            _value_lines(field, _required(hints[name]), stored[name], names, lines)
+        arguments.append(f"{name}={value}" if field.kw_only else value)
+    lines.append(f"    return record({', '.join(arguments)})")
+    exec("\n".join(lines), names)  # noqa: S102 - made above of nothing but the names of a record's fields
+    read: Callable[[Item], Any] = names["read"]
     return read
 
 
 def _key_lines(key: Key, from_key: Mapping[str, Any], lines: list[str]) -> dict[str, str]:
-    """Take apart the keys from which fields are read; where each of these fields is then found."""
-    places: dict[str, str] = {}
+    """Add the lines that match the keys; return the expression for each field that is read from a key."""
+    expressions: dict[str, str] = {}
     for part, attribute, template in (("partition", "pk", key.partition), ("sort", "sk", key.sort)):
-        found = {name: f"{part}_found[{place}]" for place, name in enumerate(template.names, 1) if name in from_key}
-        if found:
-            lines += [f'    {part}_found = {part}(item["{attribute}"]["S"])', f"    if {part}_found is None:"]
+        in_part = {name: f"{part}_match[{index}]" for index, name in enumerate(template.names, 1) if name in from_key}
+        if in_part:
+            lines += [f'    {part}_match = {part}(item["{attribute}"]["S"])', f"    if {part}_match is None:"]
             lines.append("        return plain(item)")
-            places.update(found)
-    return places
+            expressions.update(in_part)
+    return expressions
 
 
 def _value_lines(
-    field: dataclasses.Field[Any], declared: Any, stored: Field, known: dict[str, Any], lines: list[str]
+    field: dataclasses.Field[Any], declared: Any, stored: Field, names: dict[str, Any], lines: list[str]
 ) -> None:
     name = field.name
     if stored.codec.optional:
         absent = f"v_{name} = None"
     elif field.default is not dataclasses.MISSING:
-        known[f"default_{name}"] = field.default
+        names[f"default_{name}"] = field.default
         absent = f"v_{name} = default_{name}"
     elif field.default_factory is not dataclasses.MISSING:
-        known[f"default_{name}"] = field.default_factory
+        names[f"default_{name}"] = field.default_factory
         absent = f"v_{name} = default_{name}()"
     else:
         absent = "return plain(item)"
-    if declared in _WRITTEN:
-        present = _WRITTEN[declared]
+    if declared in _SOURCES:
+        present = _SOURCES[declared]
     elif isinstance(declared, type) and issubclass(declared, Enum):
-        known[f"members_{name}"] = {member.value: member for member in declared}
-        known[f"kind_{name}"] = declared
-        text = _WRITTEN[type(next(iter(declared)).value)]
+        names[f"members_{name}"] = {member.value: member for member in declared}
+        names[f"kind_{name}"] = declared
+        text = _SOURCES[type(next(iter(declared)).value)]
         present = f"members_{name}.get({text}) or kind_{name}({text})"
     else:
-        known[f"decode_{name}"] = stored.codec.decode
+        names[f"decode_{name}"] = stored.codec.decode
         present = f"decode_{name}(s)"
     lines += [f'    s = get("{stored.stored_name}")', "    if s is None:", f"        {absent}", "    else:"]
     lines.append(f"        v_{name} = {present}")
 
 
 def _required(declared: Any) -> Any:
-    """A declared type without None and without the name of a NewType."""
+    """A declared type without None and without its NewType."""
     declared = getattr(declared, "__supertype__", declared)
     if get_origin(declared) in (Union, types.UnionType):
         present = [argument for argument in get_args(declared) if argument is not types.NoneType]

@@ -1,7 +1,7 @@
-"""One declaration per kind of record: its keys, its place in each index, its attributes.
+"""Entities: one declaration per kind of record, with its keys, its indexes and its attributes.
 
-A record is a frozen dataclass. What its primary key spells out is not stored a second time: it is read back from
-the key. Everything else is one attribute per field.
+A record is a frozen dataclass. Fields that the primary key contains are not stored again: they are read from the key.
+Every other field is an attribute.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 
-from datastore.dynamo.attributes import Attribute, Field, Item, decoded, encoded, fields_of, moment_from
+from datastore.dynamo.attributes import Attribute, Field, Item, decoded, encoded, parse_moment, record_fields
 from datastore.dynamo.conditions import ALWAYS, Condition
 from datastore.dynamo.decoders import decoder
 from datastore.dynamo.invalidation import INVALIDATION
@@ -31,7 +31,7 @@ INDEXES = ("gsi1", "gsi2", "gsi3")
 
 @dataclass(frozen=True, slots=True)
 class ItemKey(Generic[R_co]):
-    """Where one record of an entity is, or would be."""
+    """The primary key of a record."""
 
     entity: Entity[Any]
     pk: str
@@ -44,7 +44,7 @@ class ItemKey(Generic[R_co]):
 
 @dataclass(frozen=True, slots=True)
 class Partition(Generic[R_co]):
-    """A run of records under one partition key, in the order of their sort keys. Bounds are inclusive."""
+    """Records under one partition key, in the order of their sort keys. Bounds are inclusive."""
 
     entity: Entity[Any]
     index: str | None
@@ -52,16 +52,16 @@ class Partition(Generic[R_co]):
     low: str | None = None
     high: str | None = None
     descending: bool = False
-    only: Condition = ALWAYS
+    filter: Condition = ALWAYS
 
     def newest_first(self) -> Partition[R_co]:
         return replace(self, descending=True)
 
-    def turned(self) -> Partition[R_co]:
+    def reversed(self) -> Partition[R_co]:
         return replace(self, descending=not self.descending)
 
     def past(self, sort: str | None) -> Partition[R_co]:
-        """What comes after a sort key, in this partition's own direction. The key's item need not exist."""
+        """Only records after a sort key, in this partition's direction. The key's item need not exist."""
         if sort is None:
             return self
         if self.descending:
@@ -77,8 +77,8 @@ class Partition(Generic[R_co]):
         return replace(self, low=max(lows, default=None), high=min(highs, default=None))
 
     def where(self, condition: Condition) -> Partition[R_co]:
-        """Only records for which a condition holds. The others are read, and paid for, all the same."""
-        return replace(self, only=condition)
+        """Only records for which a condition holds. The others are still read and paid for."""
+        return replace(self, filter=condition)
 
     @property
     def sort_attribute(self) -> str:
@@ -86,11 +86,27 @@ class Partition(Generic[R_co]):
         return f"{self.index or ''}sk"
 
 
-class Entity(Generic[R]):
-    """How one kind of record lies in the table.
+@dataclass(frozen=True, slots=True)
+class Slice(Generic[R]):
+    """Consecutive sort keys and records of a partition.
 
-    `ttl` names a datetime field after which the engine may remove the item. Key templates that name an unknown
-    attribute of the record are refused when the entity is declared.
+    `last` is the last sort key that was read, or None if nothing follows. `read` counts filtered records too.
+    """
+
+    items: tuple[tuple[str, R], ...]
+    last: str | None
+    read: int
+
+    @property
+    def records(self) -> tuple[R, ...]:
+        return tuple(record for _, record in self.items)
+
+
+class Entity(Generic[R]):
+    """How one kind of record is stored in the table.
+
+    `ttl` names a datetime field after which the engine may remove the item. Declaring an entity fails if a key template
+    names an attribute that the record does not have.
     """
 
     def __init__(self, record: type[R], key: Key, *, ttl: str | None = None, **indexes: Key) -> None:
@@ -99,36 +115,34 @@ class Entity(Generic[R]):
         self.indexes = indexes
         self.ttl = ttl
         self._refuse_unknown_names()
-        fields = fields_of(record)
-        named = (*key.partition.holes, *key.sort.holes)
+        fields = record_fields(record)
+        named = (*key.partition.placeholders, *key.sort.placeholders)
         self._from_key = {
-            hole.name: _reader(get_type_hints(record)[hole.name])
-            for hole in named
-            if hole.name in fields and hole.readable
+            placeholder.name: _reader(get_type_hints(record)[placeholder.name])
+            for placeholder in named
+            if placeholder.name in fields and placeholder.readable
         }
         self.fields: Mapping[str, Field] = {name: field for name, field in fields.items() if name not in self._from_key}
-        """What is stored under an attribute of its own."""
+        """The fields that are stored as attributes."""
         self._in_index_keys = frozenset(name for index in indexes.values() for name in index.names)
         INVALIDATION.add(key.partition.text, *(index.partition.text for index in indexes.values()))
 
     def _refuse_unknown_names(self) -> None:
-        known = {field.name for field in dataclasses.fields(self.record)} | set(dir(self.record))  # type: ignore[arg-type]
+        names = {field.name for field in dataclasses.fields(self.record)} | set(dir(self.record))  # type: ignore[arg-type]
         if unknown_indexes := set(self.indexes) - set(INDEXES):
-            message = f"{self.record.__name__}: no index is called {sorted(unknown_indexes)}"
-            raise TypeError(message)
+            raise TypeError(f"{self.record.__name__}: no index is called {sorted(unknown_indexes)}")
         for key in (self.key, *self.indexes.values()):
-            if unknown := set(key.names) - known:
-                message = f"{self.record.__name__} has no attribute {sorted(unknown)} that its key names"
-                raise TypeError(message)
+            if unknown := set(key.names) - names:
+                raise TypeError(f"{self.record.__name__} has no attribute {sorted(unknown)} that its key names")
 
-    # ── where records are ──
+    # ── keys and partitions ──
 
     def at(self, **values: Any) -> ItemKey[R]:
-        """The place of one record, by the attributes its key names."""
+        """The primary key of a record, from the attributes that its key template names."""
         return ItemKey(self, self.key.partition.fill(values), self.key.sort.fill(values))
 
-    def place_of(self, record: R) -> ItemKey[R]:
-        return ItemKey(self, self.key.partition.of(record), self.key.sort.of(record))
+    def item_key(self, record: R) -> ItemKey[R]:
+        return ItemKey(self, self.key.partition.fill_from(record), self.key.sort.fill_from(record))
 
     def on(self, index: str | None = None, /, **values: Any) -> Partition[R]:
         """The records under a partition key; values for the sort key narrow it from the left."""
@@ -136,15 +150,15 @@ class Entity(Generic[R]):
         pk, start = key.partition.fill(values), key.sort.fill(values, partly=True)
         return Partition(self, index, pk, low=start or None, high=start + HIGHEST if start else None)
 
-    def sort_of(self, record: R, index: str | None = None) -> str:
+    def sort_key(self, record: R, index: str | None = None) -> str:
         key = self.key if index is None else self.indexes[index]
-        return key.sort.of(record)
+        return key.sort.fill_from(record)
 
     # ── items ──
 
     def item(self, record: R) -> dict[str, Attribute]:
         """The whole item of a record, index keys included."""
-        item = self.place_of(record).attributes
+        item = self.item_key(record).attributes
         item.update(self.index_attributes(record))
         item.update(encoded(self.fields, record))
         if self.ttl is not None and (expires := getattr(record, self.ttl)) is not None:
@@ -155,8 +169,8 @@ class Entity(Generic[R]):
         attributes: dict[str, Attribute] = {}
         for name, key in self.indexes.items():
             if key.holds(record):
-                attributes[f"{name}pk"] = {"S": key.partition.of(record)}
-                attributes[f"{name}sk"] = {"S": key.sort.of(record)}
+                attributes[f"{name}pk"] = {"S": key.partition.fill_from(record)}
+                attributes[f"{name}sk"] = {"S": key.sort.fill_from(record)}
         return attributes
 
     @cached_property
@@ -165,7 +179,7 @@ class Entity(Generic[R]):
         return decoder(self.record, self.key, self.fields, self._from_key, self.plain_read)
 
     def plain_read(self, item: Item) -> R:
-        """The record of an item, field by field: what `read` must give."""
+        """The record of an item, decoded field by field. `read` must return the same."""
         values = decoded(self.fields, item)
         for template, stored in ((self.key.partition, item["pk"]), (self.key.sort, item["sk"])):
             for name, text in (template.read(stored["S"]) or {}).items():
@@ -174,11 +188,11 @@ class Entity(Generic[R]):
         return self.record(**values)
 
     def recognises(self, pk: str, sk: str) -> bool:
-        """Whether a primary key is of this entity."""
+        """Whether a primary key belongs to this entity."""
         return self.key.partition.read(pk) is not None and self.key.sort.read(sk) is not None
 
     def stored_name(self, name: str) -> str:
-        """The attribute that an update means by the name of a field."""
+        """The attribute of a field, for updates."""
         return self.fields[name].stored_name
 
     def _assigned(self, values: Mapping[str, Any]) -> dict[str, Attribute]:
@@ -197,7 +211,7 @@ class Entity(Generic[R]):
     # ── writes ──
 
     def put(self, record: R, *, when: Condition = ALWAYS) -> Put:
-        return Put(self.place_of(record), self.item(record), when)
+        return Put(self.fields, self.item(record), when)
 
     def change(
         self,
@@ -207,39 +221,41 @@ class Entity(Generic[R]):
         add: Mapping[str, int] | None = None,
         when: Condition = ALWAYS,
     ) -> Update:
-        """Some fields of an item: `values` are assigned, None removes, `add` is added.
+        """An update of some fields: `values` are assigned (None removes), `add` is added.
 
-        TypeError for a field that decides where the item stands in an index: `shift` changes those.
+        TypeError for a field that an index key contains: `shift` changes those.
         """
         values, add = values or {}, add or {}
         if in_keys := self._in_index_keys & (values.keys() | add.keys()):
             raise TypeError(f"{self.record.__name__}: an index key names {sorted(in_keys)}; use shift")
-        return Update(key, self._assigned(values), self._added(add), self._removed(values), when)
+        return Update(
+            self.fields, key.attributes, self._assigned(values), self._added(add), self._removed(values), when
+        )
 
     def shift(self, record: R, *names: str, add: Mapping[str, int] | None = None, when: Condition = ALWAYS) -> Update:
-        """The named fields as the record has them, and with them the record's place in every index."""
+        """An update of the named fields to the record's values, and of its keys in every index."""
         index_attributes = self.index_attributes(record)
         every = {f"{name}{part}" for name in self.indexes for part in ("pk", "sk")}
         values = {name: getattr(record, name) for name in names}
         assigned = {**self._assigned(values), **index_attributes}
         removed = (*self._removed(values), *sorted(every - index_attributes.keys()))
-        return Update(self.place_of(record), assigned, self._added(add or {}), removed, when)
+        key = self.item_key(record).attributes
+        return Update(self.fields, key, assigned, self._added(add or {}), removed, when)
 
     def delete(self, key: ItemKey[R], *, when: Condition = ALWAYS) -> Delete:
-        return Delete(key, when)
+        return Delete(self.fields, key.attributes, when)
 
     def check(self, key: ItemKey[R], when: Condition) -> Check:
-        return Check(key, when)
+        return Check(self.fields, key.attributes, when)
 
 
 def _reader(declared: Any) -> Callable[[str], Any]:
-    """How a field of this type is read back from the text of a key."""
+    """The function that reads a field of this type from the text in a key."""
     declared = getattr(declared, "__supertype__", declared)
     if declared is date:
         return date.fromisoformat
     if declared is datetime:
-        return moment_from
+        return parse_moment
     if declared in (str, int) or (isinstance(declared, type) and issubclass(declared, Enum)):
         return declared  # type: ignore[no-any-return]
-    message = f"a field of type {declared!r} cannot be read back from a key"
-    raise TypeError(message)
+    raise TypeError(f"a field of type {declared!r} cannot be read back from a key")

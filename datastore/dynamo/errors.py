@@ -1,14 +1,14 @@
-"""What can go wrong between this service and its table.
+"""Errors of reads and writes.
 
 DynamoError
-├── Throttled           told to come back later; nothing was applied
-├── TransactionConflict            another transaction held an item; nothing was applied
-├── ConditionFailed     a condition did not hold; carries the items as they are
-├── EngineUnavailable         no usable answer; the write may have been applied
+├── Throttled               the engine is overloaded; nothing was applied
+├── TransactionConflict     another transaction held an item; nothing was applied
+├── ConditionFailed         a condition did not hold; has the items as they are
+├── EngineUnavailable       no usable answer; a write may have been applied
 │   └── DeadlineExceeded    the request's own time was used up
-└── Rejected            the engine refuses the request itself: a mistake of ours
+└── Rejected                the engine refuses the request itself: a mistake of ours
 
-`named` reads botocore's and aiohttp's exceptions once, here; nobody above this package ever sees them.
+`dynamo_error` translates the exceptions of botocore and aiohttp; other packages never see those.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class DynamoError(Exception):
-    """Anything that kept a read or a write from being done."""
+    """A read or a write failed."""
 
 
 class Throttled(DynamoError):
-    """The engine asks for patience. Nothing was applied."""
+    """The engine is overloaded. Nothing was applied."""
 
 
 class TransactionConflict(DynamoError):
@@ -37,9 +37,9 @@ class TransactionConflict(DynamoError):
 class ConditionFailed(DynamoError):
     """At least one condition did not hold, and nothing was applied by this attempt.
 
-    `failures` maps the position of each failed operation to its item as the engine saw it (None: there is none).
-    `doubtful` says that an earlier attempt of the same call got no answer: it may be the one that made the
-    condition fail.
+    `failures` maps the index of each failed operation to its item as the engine saw it (None: there is none).
+    `doubtful` is set if an earlier attempt of the same call got no answer, so that attempt may have been applied and
+    made the condition fail.
     """
 
     def __init__(self, failures: Mapping[int, Mapping[str, Any] | None], *, doubtful: bool = False) -> None:
@@ -52,18 +52,18 @@ class ConditionFailed(DynamoError):
 
 
 class EngineUnavailable(DynamoError):
-    """The engine gave no usable answer; whether a write was applied is not known."""
+    """The engine gave no usable answer. It is unknown whether a write was applied."""
 
 
 class DeadlineExceeded(EngineUnavailable):
-    """The time this request may take was used up."""
+    """The request's own time was used up."""
 
 
 class Rejected(DynamoError):
-    """The engine does not accept what was asked: a fault of this program, or of the table's definition."""
+    """The engine refuses the request: a fault of this program, or of the table's definition."""
 
 
-_NAMED: Mapping[str, type[DynamoError]] = {
+_BY_CODE: Mapping[str, type[DynamoError]] = {
     "ProvisionedThroughputExceededException": Throttled,
     "ThrottlingException": Throttled,
     "Throttling": Throttled,
@@ -80,8 +80,8 @@ _NAMED: Mapping[str, type[DynamoError]] = {
 _FIRST_SERVER_FAULT = 500
 
 
-def named(error: BaseException) -> DynamoError | None:
-    """Our name for an exception of the client library; None for one that is not about the engine."""
+def dynamo_error(error: BaseException) -> DynamoError | None:
+    """The error for an exception of the client library; None if the exception has nothing to do with the engine."""
     if isinstance(error, ClientError):
         return _from_answer(error)
     if isinstance(error, BotoCoreError | HTTPClientError | HttpError | TimeoutError | OSError):
@@ -96,23 +96,23 @@ def _from_answer(error: ClientError) -> DynamoError:
         return ConditionFailed({0: details.get("Item")})
     if code == "TransactionCanceledException":
         return _from_cancellation(details.get("CancellationReasons") or ())
-    if code in _NAMED:
-        return _NAMED[code](code)
+    if code in _BY_CODE:
+        return _BY_CODE[code](code)
     if int(details.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) >= _FIRST_SERVER_FAULT:
         return EngineUnavailable(f"the engine answered {code or 'with a server fault'}")
     return Rejected(f"{code}: {details.get('Error', {}).get('Message', '')}")
 
 
 def _from_cancellation(reasons: Sequence[Mapping[str, Any]]) -> DynamoError:
-    """Conflicts win over failed conditions: a condition seen beside a conflict may have been read mid-change."""
+    """A conflict outweighs failed conditions, which may have been read in the middle of another transaction."""
     codes = [str(reason.get("Code") or "None") for reason in reasons]
     if "TransactionConflict" in codes:
         return TransactionConflict("TransactionConflict")
     if any(code in ("ThrottlingError", "ProvisionedThroughputExceeded") for code in codes):
         return Throttled("transaction throttled")
     failures = {
-        place: reason.get("Item") or None
-        for place, (code, reason) in enumerate(zip(codes, reasons, strict=True))
+        index: reason.get("Item") or None
+        for index, (code, reason) in enumerate(zip(codes, reasons, strict=True))
         if code == "ConditionalCheckFailed"
     }
     if failures:

@@ -1,4 +1,4 @@
-"""Tables of other layouts: read as plain values; written only to make up data for trials."""
+"""Tables of other layouts: read as plain values, and written only as test data for a migration."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from datastore.dynamo.retries import persist
+from datastore.dynamo.retries import retry
 
 if TYPE_CHECKING:
     from datastore.dynamo.table import Table
 
 
 async def foreign_rows(table: Table) -> AsyncIterator[Mapping[str, Any]]:
-    """Every item of a table of whatever keys, in flat memory, each attribute as text, number, bool, list or mapping."""
+    """Every item of a table with any keys, as plain values; in constant memory."""
     async for item in table.scan_items():
         yield {name: _plain(attribute) for name, attribute in item.items()}
 
@@ -28,7 +28,7 @@ def _plain(attribute: Mapping[str, Any]) -> Any:
 
 
 async def create_foreign(table: Table, partition: str, sort: str) -> None:
-    """A table with these keys: for data made to try a migration out."""
+    """Create a table with these keys, as test data for a migration."""
     await table.client.create_table(
         TableName=table.name,
         BillingMode="PAY_PER_REQUEST",
@@ -44,10 +44,10 @@ async def create_foreign(table: Table, partition: str, sort: str) -> None:
 
 
 async def write_foreign(table: Table, items: Iterable[Mapping[str, Any]]) -> None:
-    """Items for such a table."""
-    rest = iter(items)
-    while batch := [{"PutRequest": {"Item": item}} for item in islice(rest, 25)]:
-        left: Mapping[str, Any] = {table.name: batch}
-        while left:
-            answer = await persist(table.client.batch_write_item, RequestItems=left)
-            left = answer.get("UnprocessedItems") or {}
+    """Write the items of such a table."""
+    remaining = iter(items)
+    while batch := [{"PutRequest": {"Item": item}} for item in islice(remaining, 25)]:
+        unprocessed: Mapping[str, Any] = {table.name: batch}
+        while unprocessed:
+            answer = await retry(table.client.batch_write_item, RequestItems=unprocessed)
+            unprocessed = answer.get("UnprocessedItems") or {}

@@ -1,6 +1,6 @@
 """Key templates as data: `Key("LEADERBOARD#{board}", "{score:best_first}#{ordinal:06d}")`.
 
-A template names attributes of a record, each with a format. Formats keep text order equal to meaning:
+A template contains attributes of a record, each with a format. The formats keep text in the order of the values:
 
 | format        | of        | written                                                                       |
 |---------------|-----------|-------------------------------------------------------------------------------|
@@ -29,12 +29,12 @@ _PADDED = re.compile(r"0(\d+)d")
 
 
 class BadKey(ValueError):
-    """A value that may not stand in a key."""
+    """A value that is not allowed in a key."""
 
 
 def key_text(value: Any) -> str:
-    """The text of an identifier in a key, or BadKey: whoever could write a `#` could forge a key."""
-    if type(value) is str and value.isalnum():  # most of them, and ten times as fast
+    """The text of an identifier in a key; BadKey for texts with a `#`, which could forge a key."""
+    if type(value) is str and value.isalnum():  # most identifiers, ten times as fast
         return value
     if isinstance(value, datetime):
         return iso(value)
@@ -42,16 +42,14 @@ def key_text(value: Any) -> str:
         return value.isoformat()
     text = str(value.value if isinstance(value, Enum) else value)
     if not text or _UNSAFE.search(text):
-        message = "an identifier in a key is not empty and has no '#', control character or lone surrogate"
-        raise BadKey(message)
+        raise BadKey("an identifier in a key is not empty and has no '#', control character or lone surrogate")
     return text
 
 
 def best_first(number: int) -> str:
     """Ten digits that sort the highest number first."""
     if not -_BEST_FIRST_RANGE <= number < _BEST_FIRST_RANGE:
-        message = f"{number} is outside of what a best-first key can order"
-        raise BadKey(message)
+        raise BadKey(f"{number} is outside of what a best-first key can order")
     return f"{9_999_999_999 - (number + _BEST_FIRST_RANGE):010d}"
 
 
@@ -64,8 +62,7 @@ def _padded(width: int) -> Callable[[Any], str]:
     def text(number: Any) -> str:
         digits = f"{int(number):0{width}d}"
         if len(digits) > width or digits[0] == "-":
-            message = f"{number} does not fit a key of {width} digits"
-            raise BadKey(message)
+            raise BadKey(f"{number} does not fit a key of {width} digits")
         return digits
 
     return text
@@ -78,12 +75,11 @@ def _format(specification: str) -> Callable[[Any], str]:
         return best_first
     if padded := _PADDED.fullmatch(specification):
         return _padded(int(padded[1]))
-    message = f"a key knows no format {specification!r}"
-    raise TypeError(message)
+    raise TypeError(f"a key knows no format {specification!r}")
 
 
 @dataclass(frozen=True, slots=True)
-class Hole:
+class Placeholder:
     name: str
     text: Callable[[Any], str]
     readable: bool
@@ -91,35 +87,35 @@ class Hole:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One key attribute's text with holes for the attributes it names."""
+    """The text of one key attribute, with placeholders for a record's attributes."""
 
     text: str
     literals: tuple[str, ...] = field(init=False)
-    holes: tuple[Hole, ...] = field(init=False)
+    placeholders: tuple[Placeholder, ...] = field(init=False)
     pattern: re.Pattern[str] = field(init=False)
     _parts: tuple[tuple[str, Callable[[Any], str], str], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        literals, holes, pattern = [], [], ""
+        literals, placeholders, pattern = [], [], ""
         for literal, name, specification, _ in Formatter().parse(self.text):
             literals.append(literal)
             pattern += re.escape(literal)
             if name is not None:
-                holes.append(Hole(name, _format(specification or ""), specification != "best_first"))
+                placeholders.append(Placeholder(name, _format(specification or ""), specification != "best_first"))
                 pattern += f"(?P<{name}>[^#]+)"
-        if len(literals) == len(holes):
+        if len(literals) == len(placeholders):
             literals.append("")
         object.__setattr__(self, "literals", tuple(literals))
-        object.__setattr__(self, "holes", tuple(holes))
+        object.__setattr__(self, "placeholders", tuple(placeholders))
         object.__setattr__(self, "pattern", re.compile(pattern))
-        parts = tuple((hole.name, hole.text, after) for hole, after in zip(holes, literals[1:], strict=True))
+        parts = tuple((one.name, one.text, after) for one, after in zip(placeholders, literals[1:], strict=True))
         object.__setattr__(self, "_parts", parts)
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(hole.name for hole in self.holes)
+        return tuple(placeholder.name for placeholder in self.placeholders)
 
-    def of(self, record: Any) -> str:
+    def fill_from(self, record: Any) -> str:
         """The text for a record."""
         text = self.literals[0]
         for name, spell, literal in self._parts:
@@ -127,7 +123,7 @@ class Template:
         return text
 
     def fill(self, values: Mapping[str, Any], *, partly: bool = False) -> str:
-        """The text for given values. `partly` ends it at the first hole without a value; otherwise that is an error."""
+        """The text for given values. A missing value is an error, or ends the text if `partly` is set."""
         text = self.literals[0]
         for name, spell, literal in self._parts:
             if name not in values:
@@ -138,14 +134,14 @@ class Template:
         return text
 
     def read(self, text: str) -> Mapping[str, str] | None:
-        """The texts in the holes of a written key; None for a key of another template."""
-        found = self.pattern.fullmatch(text)
-        return found.groupdict() if found else None
+        """The values in a key, by placeholder; None if the key is of another template."""
+        match = self.pattern.fullmatch(text)
+        return match.groupdict() if match else None
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The two templates of one index. An item is in a secondary index only if `when` holds and `unless` does not."""
+    """The two templates of one index. A secondary index has only items whose `when` is true and `unless` false."""
 
     partition: Template
     sort: Template
@@ -170,13 +166,13 @@ class Key:
 
 
 def just_above(text: str) -> str:
-    """The least bound above a written key: nothing valid lies between, since keys hold no control characters."""
+    """The least bound above a key. No valid key lies between, since keys contain no control characters."""
     return text + "\x00"
 
 
 def just_below(text: str) -> str:
-    """The greatest bound below a written key: nothing valid lies between, since keys do not use U+10FFFF."""
+    """The greatest bound below a key. No valid key lies between, since keys do not contain U+10FFFF."""
     last = ord(text[-1]) - 1
-    if 0xD800 <= last <= 0xDFFF:  # noqa: PLR2004 - the surrogates are no characters
+    if 0xD800 <= last <= 0xDFFF:  # noqa: PLR2004 - surrogates are not characters
         last = 0xD7FF
     return text[:-1] + chr(last) + HIGHEST

@@ -1,10 +1,10 @@
-"""One order out of several partitions: the k-way merge of sorted slices, in at most two rounds.
+"""Merges several partitions into one order: a k-way merge of sorted slices, usually in at most two rounds.
 
-Every partition is read in parallel up to its own limit. A partition that has more to give blocks the merge at its
-frontier, the last key it showed: a record beyond a frontier may still be preceded by one that was not read. When fewer
-than the wanted records lie before the nearest frontier, every blocking partition is asked for exactly what is missing
-before its own frontier. After that each has shown enough by itself, so a third round happens only when records were
-left out: by a filter of the partition, or by `combine`. From then on every round reads twice as much.
+All partitions are read in parallel, each up to its own limit. The last key read of an unfinished partition is its
+frontier: records after it may have to come before records of other partitions. If fewer than the wanted records lie
+before the nearest frontier, each unfinished partition is read for exactly the number missing before its own frontier.
+After that, each has given enough by itself. So a third round happens only if records were left out, by a partition's
+filter or by `combine`. From then on every round reads twice as much.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from datastore.dynamo.entity import Partition
-    from datastore.dynamo.table import Slice, Table
+    from datastore.dynamo.entity import Partition, Slice
 
 R = TypeVar("R")
 
@@ -26,22 +25,28 @@ LARGEST_READ = 1000
 _DEVIATIONS = 4.0
 
 
-def share_of(wanted: int, shards: int) -> int:
-    """How many of the first `wanted` records one of so many even shards holds at most, but for four deviations."""
-    part = 1 / shards
-    return min(wanted, ceil(wanted * part + _DEVIATIONS * sqrt(wanted * part * (1 - part))))
+class Queries(Protocol):
+    """A table, as far as `merge` uses it."""
+
+    async def query(self, partition: Partition[R], *, limit: int, consistent: bool) -> Slice[R]: ...
+
+
+def shard_limit(wanted: int, shards: int) -> int:
+    """How many of the first `wanted` records are read from one of several even shards: the mean and four deviations."""
+    share = 1 / shards
+    return min(wanted, ceil(wanted * share + _DEVIATIONS * sqrt(wanted * share * (1 - share))))
 
 
 def last_read(records: Sequence[R]) -> R | None:
-    """Records with one sort key are one record, seen in several partitions while a write moves it."""
+    """Records with the same sort key are one record, found in several partitions while a write moves it."""
     return records[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class Merged(Generic[R]):
-    """The first sort keys and records of the common order, and what it took to know them.
+    """The first sort keys and records of the common order, and how they were read.
 
-    `frontier` is the sort key up to which every partition was read; None when nothing was left unread.
+    `frontier` is the sort key up to which every partition was read; None if all were read to the end.
     """
 
     items: list[tuple[str, R]]
@@ -52,7 +57,7 @@ class Merged(Generic[R]):
 
 
 @dataclass(slots=True)
-class _Run(Generic[R]):
+class _PartitionState(Generic[R]):
     """How far one partition was read."""
 
     rest: Partition[R]
@@ -65,7 +70,7 @@ class _Run(Generic[R]):
 
 
 async def merge(
-    table: Table,
+    table: Queries,
     partitions: Sequence[Partition[R]],
     limits: Sequence[int],
     wanted: int,
@@ -80,50 +85,50 @@ async def merge(
     fewer records: those before the frontier.
     """
     descending = partitions[0].descending
-    runs = [_Run(partition, limit, []) for partition, limit in zip(partitions, limits, strict=True)]
-    unfinished, rounds = runs, 0
+    states = [_PartitionState(partition, limit, []) for partition, limit in zip(partitions, limits, strict=True)]
+    unfinished, rounds = states, 0
     while True:
         await _advance(table, unfinished, consistent=consistent)
         rounds += 1
-        unfinished = [run for run in runs if run.frontier is not None]
-        frontiers = [run.frontier for run in unfinished if run.frontier is not None]
+        unfinished = [state for state in states if state.frontier is not None]
+        frontiers = [state.frontier for state in unfinished if state.frontier is not None]
         frontier = (max if descending else min)(frontiers, default=None)
-        items = _combined(runs, combine, descending=descending)
-        settled = _count_up_to(items, frontier, descending=descending)
-        if settled >= wanted or frontier is None or rounds == most_rounds:
-            queries, read = sum(run.queries for run in runs), sum(run.read for run in runs)
-            return Merged(items[: min(settled, wanted)], frontier, rounds, queries, read)
-        for run in unfinished:
-            missing = max(0, wanted - _count_up_to(items, run.frontier, descending=descending))
-            run.limit = min(LARGEST_READ, missing << (rounds - 1))
-            run.rest = run.rest.past(run.frontier)
+        items = _combined(states, combine, descending=descending)
+        certain = _count_up_to(items, frontier, descending=descending)
+        if certain >= wanted or frontier is None or rounds == most_rounds:
+            queries, read = sum(state.queries for state in states), sum(state.read for state in states)
+            return Merged(items[: min(certain, wanted)], frontier, rounds, queries, read)
+        for state in unfinished:
+            missing = max(0, wanted - _count_up_to(items, state.frontier, descending=descending))
+            state.limit = min(LARGEST_READ, missing << (rounds - 1))
+            state.rest = state.rest.past(state.frontier)
 
 
-async def _advance(table: Table, runs: Sequence[_Run[R]], *, consistent: bool) -> None:
-    asked = [run for run in runs if run.limit]
-    reads = [table.query(run.rest, limit=run.limit, consistent=consistent) for run in asked]
+async def _advance(table: Queries, states: Sequence[_PartitionState[R]], *, consistent: bool) -> None:
+    reading = [state for state in states if state.limit]
+    reads = [table.query(state.rest, limit=state.limit, consistent=consistent) for state in reading]
     # A single read needs no task.
     slices: list[Slice[R]] = [await reads[0]] if len(reads) == 1 else await asyncio.gather(*reads)
-    for run, found in zip(asked, slices, strict=True):
-        run.items += found.items
-        run.read += found.read
-        run.queries += 1
-        run.frontier = found.last
+    for state, part in zip(reading, slices, strict=True):
+        state.items += part.items
+        state.read += part.read
+        state.queries += 1
+        state.frontier = part.last
 
 
 def _combined(
-    runs: Sequence[_Run[R]], combine: Callable[[Sequence[R]], R | None], *, descending: bool
+    states: Sequence[_PartitionState[R]], combine: Callable[[Sequence[R]], R | None], *, descending: bool
 ) -> list[tuple[str, R]]:
     by_sort: dict[str, list[R]] = {}
-    for run in runs:
-        for sort, record in run.items:
+    for state in states:
+        for sort, record in state.items:
             by_sort.setdefault(sort, []).append(record)
     combined = ((sort, combine(by_sort[sort])) for sort in sorted(by_sort, reverse=descending))
     return [(sort, record) for sort, record in combined if record is not None]
 
 
 def _count_up_to(items: Sequence[tuple[str, R]], edge: str | None, *, descending: bool) -> int:
-    """How many items stand before an edge or at it; without an edge, all of them."""
+    """The number of items before an edge or at it; without an edge, all of them."""
     if edge is None:
         return len(items)
     return sum(1 for sort, _ in items if (sort >= edge if descending else sort <= edge))

@@ -1,14 +1,13 @@
-"""Pages of a connection: the window asked for, the page found, and cursors of one position.
+"""Pages of a connection: the requested window, the page, and cursors.
 
-A cursor is a signed position in an order: the sort key of one record, nothing about where it is stored. It goes into
-the key condition of the next query, never into a start key, so it still works when its record is gone. It is bound to
-its `scope`, the text that names the connection and all of its filters. `Window.open` checks it, once for each page and
-before the engine is asked.
+A cursor is a signed position in an order: the sort key of one record, not where it is stored. It becomes part of the
+next query's key condition, never its start key, so it still works when its record is gone. It is bound to its `scope`:
+the text that names the connection and all of its filters. `Window.open` checks it once for each page, before any read.
 
     base64url( key id 1 B · version 1 B · scope hash 6 B · position · HMAC-SHA256 cut to 8 B )
 
-A page reads one record more than it shows: that one says whether there is a next page. Forward pages call
-`hasPreviousPage` whether an `after` was given; backward pages mirror this.
+A page reads one record more than it shows, to know whether there is a next page. On a forward page, `hasPreviousPage`
+is whether an `after` was given; backward pages mirror this.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _PURPOSE = "cursor"
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The part of a connection that is asked for: `size` records after or before a cursor."""
+    """The requested part of a connection: `size` records after or before a cursor."""
 
     size: int
     seal: Seal = field(repr=False)
@@ -43,14 +42,14 @@ class Window:
     cursor: str | None = None
 
     def open(self, scope: str) -> PageRequest:
-        """The window on one connection; InvalidCursor if its cursor is of another one."""
+        """The window on one connection; InvalidCursor if the cursor belongs to another one."""
         position = None if self.cursor is None else _position(self.seal, self.cursor, scope)
         return PageRequest(self.size, self.forward, position, scope, self.seal)
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """A window whose cursor was opened: the page begins past `position`, or at the beginning if that is None."""
+    """A window whose cursor was opened: the page begins after `position`, or at the beginning if that is None."""
 
     size: int
     forward: bool
@@ -107,10 +106,10 @@ class Page(Generic[R]):
     total_count: int | None = None
 
     @classmethod
-    def cut(cls, found: Sequence[tuple[str, R]], request: PageRequest, **more: Any) -> Self:
-        """From up to `request.wanted` positions and records in the order they were read; `more` is a subclass's own."""
-        shown = tuple(found[: request.size])
-        follows = len(found) > request.size
+    def cut(cls, read: Sequence[tuple[str, R]], request: PageRequest, **more: Any) -> Self:
+        """A page of up to `request.wanted` positions and records in the order of reading. `more` is for subclasses."""
+        shown = tuple(read[: request.size])
+        follows = len(read) > request.size
         began_past_cursor = request.position is not None
         if request.forward:
             return cls(shown, follows, began_past_cursor, request, **more)

@@ -1,11 +1,10 @@
-"""How often calls are repeated, until the time of their request is used up (see `budgets`).
+"""Retries of calls, until the deadline of their request (see `budgets`).
 
-The deadline travels with the task (a context variable), so no signature carries it and no call can forget it. Work
-without a deadline of its own, such as a command of the command line, gets `PATIENCE` for each call.
+The deadline is in a context variable, so no signature needs it and no call can forget it. Without a deadline, as in
+commands, each call has `DEFAULT_SECONDS`.
 
-The shared rule: Throttled, TransactionConflict and EngineUnavailable are repeated with full jitter until the deadline
-would be passed.
-No write depends on being sent only once: what must count once carries its own record (see datastore/__init__).
+Calls are repeated after Throttled, TransactionConflict and EngineUnavailable, with full jitter, until the deadline. No
+write depends on being sent only once: a change that must count once has a record of its own in its transaction.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from datastore.dynamo.errors import (
     EngineUnavailable,
     Throttled,
     TransactionConflict,
-    named,
+    dynamo_error,
 )
 
 if TYPE_CHECKING:
@@ -29,20 +28,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PATIENCE = 30.0
+DEFAULT_SECONDS = 30.0
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 1.0
 
 
-def ending() -> float:
-    """When this request's time is used up, by the loop's clock."""
+def _deadline() -> float:
+    """The request's deadline, by the loop's clock."""
     ends = current().ends
-    return asyncio.get_running_loop().time() + PATIENCE if ends is None else ends
+    return asyncio.get_running_loop().time() + DEFAULT_SECONDS if ends is None else ends
 
 
 def remaining() -> float:
-    """Seconds left to this request."""
-    return ending() - asyncio.get_running_loop().time()
+    """Seconds until the request's deadline."""
+    return _deadline() - asyncio.get_running_loop().time()
 
 
 async def within_deadline(shared: Awaitable[T]) -> T:
@@ -57,9 +56,9 @@ async def within_deadline(shared: Awaitable[T]) -> T:
         raise DeadlineExceeded("the request's time was used up; last: it waited for shared work") from None
 
 
-async def persist(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters: Any) -> T:
-    """The answer of a call, repeated as the shared rule says."""
-    ends = ending()
+async def retry(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters: Any) -> T:
+    """The answer of a call, which is repeated until the deadline."""
+    ends = _deadline()
     pause, doubtful = _FIRST_PAUSE, False
     last: Throttled | TransactionConflict | EngineUnavailable | None = None
     while True:
@@ -67,18 +66,18 @@ async def persist(call: Callable[..., Awaitable[T]], *arguments: Any, **paramete
             async with asyncio.timeout_at(ends):
                 return await call(*arguments, **parameters)
         except Exception as error:
-            failure = named(error) or error
+            failure = dynamo_error(error) or error
             if isinstance(failure, ConditionFailed):
                 raise ConditionFailed(failure.failures, doubtful=doubtful) from None
             if not isinstance(failure, Throttled | TransactionConflict | EngineUnavailable):
                 if failure is error:
                     raise
                 raise failure from error
-            # That the deadline ended an attempt says less than why the attempt before it failed.
+            # The failure of the attempt before says more than that the deadline ended this one.
             if not (isinstance(error, TimeoutError) and isinstance(last, EngineUnavailable)):
                 last = failure
         doubtful = doubtful or isinstance(failure, EngineUnavailable)
-        # Full jitter: synchronised repeats are what made the conflict in the first place.
+        # Full jitter: repeats at the same moment would conflict again.
         wait = random.uniform(0, pause)  # noqa: S311 - spreads load, hides nothing
         if asyncio.get_running_loop().time() + wait >= ends:
             raise _given_up(last) from last

@@ -1,22 +1,22 @@
-"""The table: every read and write of the service goes through here.
+"""The table, through which all reads and writes of the service go.
 
 | method         | DynamoDB                | what it adds                                          |
 |----------------|-------------------------|-------------------------------------------------------|
 | get            | GetItem                 |                                                       |
-| get_many       | BatchGetItem, by 100    | asks again for UnprocessedKeys                        |
-| query          | Query                   | up to a limit, also where an answer is cut at 1 MB    |
-| iterate        | Query                   | all of a partition, answer by answer, in flat memory  |
-| sort_keys      | Query                   | the same, but nothing of the records is read          |
+| get_many       | BatchGetItem, by 100    | reads UnprocessedKeys again                           |
+| query          | Query                   | up to a limit, even if an answer is cut at 1 MB       |
+| iterate        | Query                   | a whole partition in constant memory                  |
+| sort_keys      | Query                   | the same without the records                          |
 | page           | Query                   | a page of one or several partitions, with cursors     |
 | scan           | Scan                    | the whole table, for audits and exports               |
 | write          | Put/Update/DeleteItem   | conditions                                            |
 | write_back     | UpdateItem              | answers with the record after the update              |
-| transact       | TransactWriteItems      | conflicts, also mixed with failed conditions          |
+| transact       | TransactWriteItems      | conflicts, even among failed conditions               |
 | write_many     | BatchWriteItem, by 25   | writes UnprocessedItems again                         |
 | describe       | DescribeTable           |                                                       |
 
-Every call is repeated as `retries` says. Eventually consistent reads are shared by those who want the same at once
-(see `shared_reads`); `_pages` is the one loop that follows `LastEvaluatedKey`.
+Every call is repeated until the request's deadline (see `retries`), and simultaneous eventually consistent reads are
+shared (see `shared_reads`). `_pages` is the one loop that follows `LastEvaluatedKey`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ from __future__ import annotations
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from datastore.dynamo import capacity
 from datastore.dynamo.conditions import ALWAYS, Expression
+from datastore.dynamo.entity import Slice
 from datastore.dynamo.errors import Throttled
 from datastore.dynamo.invalidation import written_partitions
 from datastore.dynamo.merge import LARGEST_READ, last_read, merge
 from datastore.dynamo.paging import Page
-from datastore.dynamo.retries import persist
+from datastore.dynamo.retries import retry
 from datastore.dynamo.shared_reads import SharedReads
 from datastore.dynamo.transport.client import open_client
 from datastore.dynamo.writes import Check, Delete, Put, Update
@@ -53,24 +55,8 @@ _METHODS = {Put: "put_item", Update: "update_item", Delete: "delete_item"}
 
 
 @dataclass(frozen=True, slots=True)
-class Slice(Generic[R]):
-    """Consecutive sort keys and records of a partition.
-
-    `last` is the last sort key that was read, or None if nothing follows. `read` counts filtered records too.
-    """
-
-    items: tuple[tuple[str, R], ...]
-    last: str | None
-    read: int
-
-    @property
-    def records(self) -> tuple[R, ...]:
-        return tuple(record for _, record in self.items)
-
-
-@dataclass(frozen=True, slots=True)
 class _Read:
-    """A Query or Scan. `decode` makes its answer of the items; reads with one `shared` key are made once for all."""
+    """A Query or Scan and the decoder of its items. Simultaneous reads with the same `shared` key are made once."""
 
     call: Callable[..., Awaitable[Mapping[str, Any]]]
     request: Mapping[str, Any]
@@ -81,7 +67,7 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """One answer of the engine: the decoded items, how many items were read, and the key to go on from."""
+    """One answer of the engine: the decoded items, the number of items read, and the key to continue from."""
 
     items: Sequence[Any]
     read: int
@@ -89,7 +75,7 @@ class _Answer:
 
 
 class Table:
-    """One table, reached through a low-level client. Its only state are the reads that are under way."""
+    """One table, reached through a low-level client. Its only state is the reads under way."""
 
     def __init__(self, client: Any, name: str) -> None:
         self.client = client
@@ -105,7 +91,7 @@ class Table:
     async def get(self, key: ItemKey[R], *, consistent: bool = False) -> R | None:
         attempt = partial(self._get, key, consistent=consistent)
         if consistent:
-            return await persist(attempt)
+            return await retry(attempt)
         return await self._shared_reads.read((key.entity, key.pk, key.sk), key.pk, attempt)
 
     async def _get(self, key: ItemKey[R], *, consistent: bool) -> R | None:
@@ -116,21 +102,20 @@ class Table:
         return key.entity.read(item) if item else None
 
     async def get_many(self, keys: Sequence[ItemKey[R]], *, consistent: bool = False) -> list[R | None]:
-        """One record or None for each key, in the order of the keys. A key given twice is read once."""
-        places = {(key.pk, key.sk): key for key in keys}
-        found: dict[tuple[str, str], R] = {}
-        distinct = list(places.values())
-        for start in range(0, len(distinct), BATCH_READ):
-            wanted = [key.attributes for key in distinct[start : start + BATCH_READ]]
-            async for item in self._batch_read(wanted, consistent=consistent):
-                place = (item["pk"]["S"], item["sk"]["S"])
-                found[place] = places[place].entity.read(item)
-        return [found.get((key.pk, key.sk)) for key in keys]
+        """One record or None for each key, in the order of the keys. A repeated key is read once."""
+        distinct = {(key.pk, key.sk): key for key in keys}
+        records: dict[tuple[str, str], R] = {}
+        rest = iter(distinct.values())
+        while batch := [key.attributes for key in islice(rest, BATCH_READ)]:
+            async for item in self._batch_read(batch, consistent=consistent):
+                primary_key = (item["pk"]["S"], item["sk"]["S"])
+                records[primary_key] = distinct[primary_key].entity.read(item)
+        return [records.get((key.pk, key.sk)) for key in keys]
 
     async def _batch_read(self, wanted: Sequence[Mapping[str, Attribute]], *, consistent: bool) -> AsyncIterator[Item]:
         request: Mapping[str, Any] = {self.name: {"Keys": wanted, "ConsistentRead": consistent}}
         while request:
-            answer = await persist(self._batch_read_once, request=request)
+            answer = await retry(self._batch_read_once, request=request)
             for item in answer["Responses"].get(self.name, ()):
                 yield item
             request = answer.get("UnprocessedKeys") or {}
@@ -145,7 +130,7 @@ class Table:
     async def query(
         self, partition: Partition[R], *entities: Entity[Any], limit: int, consistent: bool = False
     ) -> Slice[R]:
-        """Up to `limit` records in the partition's order; of several entities, if they are given.
+        """Up to `limit` records in the partition's order, of several entities if they are given.
 
         `limit` bounds what is read: with a filter, fewer may come back while more follow.
         """
@@ -160,13 +145,13 @@ class Table:
     async def iterate(
         self, partition: Partition[R], *entities: Entity[Any], consistent: bool = False, at_once: int = 200
     ) -> AsyncIterator[R]:
-        """Every record of a partition; of several entities, if they are given."""
+        """Every record of a partition, of several entities if they are given."""
         async for answer in self._pages(self._query(partition, entities, consistent=consistent), at_once):
             for _, record in answer.items:
                 yield record
 
     async def sort_keys(self, partition: Partition[Any]) -> AsyncIterator[str]:
-        """Every sort key of a partition and nothing else of its records: a fifth of the work of reading them."""
+        """Every sort key of a partition without its record, which is a fifth of the work of reading the records."""
         async for answer in self._pages(self._query(partition, (), consistent=False, keys_only=True)):
             for sort in answer.items:
                 yield sort
@@ -180,11 +165,11 @@ class Table:
         combine: Callable[[Sequence[R]], R | None] = last_read,
         consistent: bool = False,
     ) -> Page[R]:
-        """One page of a connection: of one partition, or of the common order of several (see `merge`).
+        """One page of a connection: of one partition, or of several in one order (see `merge`).
 
-        At first `limit` records are read of each partition, or as many as the page may need.
+        At first `limit` records are read from each partition, by default as many as the page may need.
         """
-        directed = partitions if request.forward else [partition.turned() for partition in partitions]
+        directed = partitions if request.forward else [partition.reversed() for partition in partitions]
         rest = [partition.past(request.position) for partition in directed]
         limits = [limit or request.wanted] * len(rest)
         merged = await merge(self, rest, limits, request.wanted, combine=combine, consistent=consistent)
@@ -193,9 +178,9 @@ class Table:
     async def scan(
         self, *entities: Entity[Any], at_once: int = 500, after: ItemKey[Any] | None = None
     ) -> AsyncIterator[Any]:
-        """Every record of these entities in the whole table, in no order but always the same. For audits and exports.
+        """Every record of these entities in the table, in an arbitrary but constant order, for audits and exports.
 
-        `after` goes on past the key at which an earlier scan stopped; its item need not exist any more.
+        `after` continues an earlier scan after its last key; the item need not exist any more.
         """
         async for item in self.scan_items(at_once=at_once, after=after):
             for record in _recognised(item, entities):
@@ -220,7 +205,7 @@ class Table:
             request["Limit"] = at_once if left is None else min(left, at_once)
             attempt = partial(_fetch, read, dict(request))
             if read.shared is None or "ExclusiveStartKey" in request:
-                answer = await persist(attempt)
+                answer = await retry(attempt)
             else:
                 answer = await self._shared_reads.read((*read.shared, request["Limit"]), read.partition, attempt)
             yield answer
@@ -247,13 +232,13 @@ class Table:
             request["IndexName"] = partition.index
         elif consistent:
             request["ConsistentRead"] = True
-        if partition.only is not ALWAYS:
+        if partition.filter is not ALWAYS:
             into = Expression(partition.entity.fields, values=values)
-            request["FilterExpression"] = partition.only.spell(into)
+            request["FilterExpression"] = partition.filter.spell(into)
             request["ExpressionAttributeNames"] = into.names
         if keys_only:
             request["ProjectionExpression"] = partition.sort_attribute
-        # Filters are equal if they are one object, so that none is spelled out only to be compared.
+        # Filters are compared by identity, so that none is written out only to be compared.
         shared = None if consistent else (partition, entities, keys_only)
         decode: Callable[[Sequence[Item]], Sequence[Any]]
         if keys_only:
@@ -267,17 +252,17 @@ class Table:
     async def write(self, write: Put | Update | Delete) -> None:
         """One write; ConditionFailed if its condition does not hold."""
         method = _METHODS[type(write)]
-        # Encoded anew for each attempt: a condition on the time must hold when it is sent, not when it was first tried.
-        await persist(lambda: self._write_once(method, TableName=self.name, **write.parameters()))
+        # Encoded again for each attempt: a condition on the time must hold when the attempt is sent.
+        await retry(lambda: self._write_once(method, TableName=self.name, **write.parameters()))
 
-    async def write_back(self, write: Update, kind: Entity[R]) -> R:
-        """One update, answered with the record as it is afterwards."""
+    async def write_back(self, write: Update, entity: Entity[R]) -> R:
+        """One update; returns the record after it."""
         request = {"TableName": self.name, "ReturnValues": "ALL_NEW"}
-        answer = await persist(lambda: self._write_once("update_item", **request, **write.parameters()))
-        return kind.read(answer["Attributes"])
+        answer = await retry(lambda: self._write_once("update_item", **request, **write.parameters()))
+        return entity.read(answer["Attributes"])
 
     async def transact(self, *writes: Write) -> None:
-        """All of the writes or none. ConditionFailed names the places of those whose condition did not hold."""
+        """All of the writes or none. ConditionFailed has the indexes of the writes whose condition did not hold."""
         if len(writes) == 1 and not isinstance(writes[0], Check):
             await self.write(writes[0])
             return
@@ -286,16 +271,16 @@ class Table:
             items = [{write.operation: {"TableName": self.name, **write.parameters()}} for write in writes]
             await self._write_once("transact_write_items", TransactItems=items)
 
-        await persist(attempt)
+        await retry(attempt)
 
     async def write_many(self, writes: Iterable[Put | Delete]) -> None:
-        """Many unconditional writes, no order among them. Repeating a part of them must do no harm."""
+        """Many unconditional writes, in any order. A part of them may be repeated."""
         batch: list[Mapping[str, Any]] = []
         for write in writes:
             batch.append(
                 {"PutRequest": {"Item": write.item}}
                 if isinstance(write, Put)
-                else {"DeleteRequest": {"Key": write.key.attributes}}
+                else {"DeleteRequest": {"Key": write.key}}
             )
             if len(batch) == BATCH_WRITE:
                 await self._batch_write(batch)
@@ -304,16 +289,16 @@ class Table:
             await self._batch_write(batch)
 
     async def _batch_write(self, batch: Sequence[Mapping[str, Any]]) -> None:
-        left: Mapping[str, Any] = {self.name: batch}
+        unprocessed: Mapping[str, Any] = {self.name: batch}
 
         async def write() -> None:
-            nonlocal left
-            answer = await self._write_once("batch_write_item", RequestItems=left)
-            left = answer.get("UnprocessedItems") or {}
-            if left:
+            nonlocal unprocessed
+            answer = await self._write_once("batch_write_item", RequestItems=unprocessed)
+            unprocessed = answer.get("UnprocessedItems") or {}
+            if unprocessed:
                 raise Throttled("a part of a batch was not written")
 
-        await persist(write)
+        await retry(write)
 
     async def _write_once(self, method: str, **parameters: Any) -> Any:
         try:
@@ -326,7 +311,7 @@ class Table:
     # ── the table itself ──
 
     async def describe(self) -> Mapping[str, Any]:
-        answer = await persist(self.client.describe_table, TableName=self.name)
+        answer = await retry(self.client.describe_table, TableName=self.name)
         return cast("Mapping[str, Any]", answer["Table"])
 
 
@@ -350,7 +335,7 @@ async def _fetch(read: _Read, request: Mapping[str, Any]) -> _Answer:
 
 
 def _key_condition(partition: Partition[Any]) -> tuple[str, dict[str, Attribute]]:
-    """The condition and its values. The names of keys are none of DynamoDB's reserved words."""
+    """The condition and its values. No key attribute has one of DynamoDB's reserved words as its name."""
     pk, sk, low, high = f"{partition.index or ''}pk", partition.sort_attribute, partition.low, partition.high
     condition = f"{pk} = :pk"
     values: dict[str, Attribute] = {":pk": {"S": partition.pk}}
@@ -370,7 +355,7 @@ def _sort_keys(attribute: str, items: Sequence[Item]) -> list[str]:
 def _sorted_records(
     attribute: str, entity: Entity[Any], entities: Sequence[Entity[Any]], items: Sequence[Item]
 ) -> list[tuple[str, Any]]:
-    """The sort keys and records of items: of the partition's entity, or of those that are among several."""
+    """The sort keys and records of items: of the partition's entity, or of several if they are given."""
     if not entities:
         read = entity.read
         return [(item[attribute]["S"], read(item)) for item in items]

@@ -1,6 +1,6 @@
-"""Writes as values: each says where it writes, what, and on which condition, and encodes itself.
+"""Writes as values: each has its changes and a condition, and encodes itself.
 
-The same write goes alone (`PutItem`, `UpdateItem`, `DeleteItem`) or with others (`TransactWriteItems`).
+The same write is sent alone (`PutItem`, `UpdateItem`, `DeleteItem`) or in a transaction (`TransactWriteItems`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from datastore.dynamo.conditions import Condition, Expression
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from datastore.dynamo.attributes import Attribute
-    from datastore.dynamo.entity import ItemKey
+    from datastore.dynamo.attributes import Attribute, Field
 
 
 def _with_condition(into: Expression, when: Condition) -> dict[str, Any]:
@@ -30,30 +29,31 @@ def _with_condition(into: Expression, when: Condition) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """The whole item."""
+    """Writes the whole item."""
 
     operation: ClassVar[str] = "Put"
-    key: ItemKey[Any]
+    fields: Mapping[str, Field]
     item: Mapping[str, Attribute]
     when: Condition
 
     def parameters(self) -> dict[str, Any]:
-        return {"Item": self.item, **_with_condition(Expression(self.key.entity.fields), self.when)}
+        return {"Item": self.item, **_with_condition(Expression(self.fields), self.when)}
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Some of the attributes; creates the item if there is none and no condition forbids it."""
+    """Changes some of the attributes; creates the item if there is none and the condition allows it."""
 
     operation: ClassVar[str] = "Update"
-    key: ItemKey[Any]
+    fields: Mapping[str, Field]
+    key: Mapping[str, Attribute]
     assigned: Mapping[str, Attribute]
     added: Mapping[str, Attribute]
     removed: tuple[str, ...]
     when: Condition
 
     def parameters(self) -> dict[str, Any]:
-        into = Expression(self.key.entity.fields)
+        into = Expression(self.fields)
         clauses = {
             "SET": [f"{into.name(name)} = {into.attribute(value)}" for name, value in self.assigned.items()],
             "ADD": [f"{into.name(name)} {into.attribute(value)}" for name, value in self.added.items()],
@@ -61,31 +61,33 @@ class Update:
         }
         text = " ".join(f"{word} {', '.join(parts)}" for word, parts in clauses.items() if parts)
         changes = {"UpdateExpression": text} if text else {}
-        return {"Key": self.key.attributes, **changes, **_with_condition(into, self.when)}
+        return {"Key": self.key, **changes, **_with_condition(into, self.when)}
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """The item; absent is success unless a condition says otherwise."""
+    """Deletes the item, if it exists."""
 
     operation: ClassVar[str] = "Delete"
-    key: ItemKey[Any]
+    fields: Mapping[str, Field]
+    key: Mapping[str, Attribute]
     when: Condition
 
     def parameters(self) -> dict[str, Any]:
-        return {"Key": self.key.attributes, **_with_condition(Expression(self.key.entity.fields), self.when)}
+        return {"Key": self.key, **_with_condition(Expression(self.fields), self.when)}
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Nothing is written; the condition must hold for the transaction it is part of."""
+    """Writes nothing; its transaction fails unless the condition holds."""
 
     operation: ClassVar[str] = "ConditionCheck"
-    key: ItemKey[Any]
+    fields: Mapping[str, Field]
+    key: Mapping[str, Attribute]
     when: Condition
 
     def parameters(self) -> dict[str, Any]:
-        return {"Key": self.key.attributes, **_with_condition(Expression(self.key.entity.fields), self.when)}
+        return {"Key": self.key, **_with_condition(Expression(self.fields), self.when)}
 
 
 Write: TypeAlias = Put | Update | Delete | Check

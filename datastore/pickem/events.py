@@ -284,7 +284,7 @@ async def put_match_with_fewer_teams(table: Table, change: CardChange, match: Ma
 
 async def remove_match(table: Table, change: CardChange, match: Match) -> None:
     gates = _gates_for_smaller_card(change.after, match.id)
-    await _change_card(table, change, MATCH.delete(MATCH.place_of(match)), *gates)
+    await _change_card(table, change, MATCH.delete(MATCH.item_key(match)), *gates)
 
 
 async def reorder_card(table: Table, change: CardChange) -> None:

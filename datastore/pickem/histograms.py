@@ -117,4 +117,4 @@ async def delete_older_histograms(table: Table, scope: str, revision: int) -> No
         async for part in table.iterate(HISTOGRAM_PART.on(scope=scope), consistent=True)
         if part.revision < revision
     ]
-    await table.write_many(HISTOGRAM_PART.delete(HISTOGRAM_PART.place_of(part)) for part in old)
+    await table.write_many(HISTOGRAM_PART.delete(HISTOGRAM_PART.item_key(part)) for part in old)

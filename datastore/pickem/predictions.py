@@ -17,8 +17,8 @@ from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window
 from datastore.dynamo.conditions import absent, less, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.dynamo.merge import share_of
-from datastore.people import SHARDS, shard_of
+from datastore.dynamo.merge import shard_limit
+from datastore.people import SHARDS, member_shard
 from datastore.pickem.events import Clock, Event, in_future
 from datastore.pickem.gates import GATE, GateState, pick_counter
 from datastore.receipts import Once
@@ -50,7 +50,7 @@ class Prediction:
 
     @property
     def shard(self) -> int:
-        return shard_of(self.user)
+        return member_shard(self.user)
 
     @property
     def ranking_shard(self) -> int:
@@ -74,7 +74,7 @@ PREDICTION = Entity(
 
 
 async def read_prediction(table: Table, event: str, user: str) -> Prediction | None:
-    return await table.get(PREDICTION.at(event=event, shard=shard_of(user), user=user), consistent=True)
+    return await table.get(PREDICTION.at(event=event, shard=member_shard(user), user=user), consistent=True)
 
 
 async def submit_prediction(
@@ -127,10 +127,10 @@ async def read_event_predictions(table: Table, event: Event, window: Window) -> 
     if event.scored is not None:
         ranked = [PREDICTION.on("gsi2", event=event.id, ranking_shard=shard) for shard in range(RANKING_SHARDS)]
         request = window.open(f"predictions:{event.id}:ranked")
-        return await table.page(ranked, request, limit=share_of(request.wanted, RANKING_SHARDS))
+        return await table.page(ranked, request, limit=shard_limit(request.wanted, RANKING_SHARDS))
     shards = [PREDICTION.on(event=event.id, shard=shard) for shard in range(SHARDS)]
     request = window.open(f"predictions:{event.id}")
-    return await table.page(shards, request, limit=share_of(request.wanted, SHARDS), consistent=True)
+    return await table.page(shards, request, limit=shard_limit(request.wanted, SHARDS), consistent=True)
 
 
 async def read_member_predictions(table: Table, user: str, request: PageRequest) -> Page[Prediction]:

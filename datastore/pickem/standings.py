@@ -20,8 +20,8 @@ from datastore.dynamo import ConditionFailed, Page, Table, Window
 from datastore.dynamo.conditions import absent, less, where
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.keys import HIGHEST, Key, from_best_first
-from datastore.dynamo.merge import share_of
-from datastore.people import shard_of
+from datastore.dynamo.merge import shard_limit
+from datastore.people import member_shard
 from datastore.pickem.histograms import Histogram, delete_older_histograms, read_histogram, store_histogram
 from datastore.pickem.predictions import PREDICTION, RANKING_SHARDS, Prediction
 
@@ -51,7 +51,7 @@ class Standing:
 
     @property
     def ranking_shard(self) -> int:
-        return shard_of(self.user) % RANKING_SHARDS
+        return member_shard(self.user) % RANKING_SHARDS
 
     @property
     def events_played(self) -> int:
@@ -94,7 +94,7 @@ async def read_standings_page(table: Table, season: str, window: Window) -> Page
     """By points, then by correct picks, then by time of joining."""
     shards = [STANDING.on("gsi2", season=season, ranking_shard=shard) for shard in range(RANKING_SHARDS)]
     request = window.open(f"standings:{season}")
-    return await table.page(shards, request, limit=share_of(request.wanted, RANKING_SHARDS))
+    return await table.page(shards, request, limit=shard_limit(request.wanted, RANKING_SHARDS))
 
 
 async def read_standing(table: Table, user: str, season: str) -> Standing | None:

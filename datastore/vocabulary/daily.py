@@ -74,7 +74,7 @@ async def _draw_once(table: Table, word_list: WordList, on: date) -> DailyWord |
         raise ListBroken(f"the list {name} has {words} words, but none at {drawn.ordinal}")
     daily_word = DailyWord(word_list.list, on, word, word_list.owner_scope, drawn.cycle)
     move_on = LIST.change(
-        LIST.place_of(word_list), values={"order": drawn.after}, add={"drawn": 1}, when=where(drawn=word_list.drawn)
+        LIST.item_key(word_list), values={"order": drawn.after}, add={"drawn": 1}, when=where(drawn=word_list.drawn)
     )
     try:
         await table.transact(DAILY.put(daily_word, when=absent()), move_on)
@@ -91,7 +91,7 @@ def imported_daily_word(word: Word, on: date) -> DailyWord:
 
 async def read_same_daily_words(table: Table, daily_words: Sequence[DailyWord]) -> list[DailyWord | None]:
     """The stored daily word of the same list and date for each of these."""
-    return await table.get_many([DAILY.place_of(daily_word) for daily_word in daily_words], consistent=True)
+    return await table.get_many([DAILY.item_key(daily_word) for daily_word in daily_words], consistent=True)
 
 
 async def import_daily_word(table: Table, imported: DailyWord) -> None:

@@ -15,7 +15,7 @@ from datastore.dynamo import ConditionFailed, Page
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.keys import HIGHEST, Key
-from datastore.people import PROFILE, SHARDS, Profile, shard_of
+from datastore.people import PROFILE, SHARDS, Profile, member_shard
 from datastore.refusals import Conflict, NotFound
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
 
@@ -52,7 +52,7 @@ class QuizResult:
 
     @property
     def shard(self) -> int:
-        return shard_of(self.user)
+        return member_shard(self.user)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Sentence:
 
     @property
     def shard(self) -> int:
-        return shard_of(self.user)
+        return member_shard(self.user)
 
 
 _DAY = Key("DAY#{date}#{shard:02d}", "USER#{user}#{id}")
@@ -176,7 +176,7 @@ def _put_days(before: ActiveDays | None, after: ActiveDays) -> Put:
 async def amend_sentence(table: Table, changed: Sentence, once: Once) -> None:
     """Change a sentence's text and its word. NotFound if it does not exist."""
     values = {"text": changed.text, "list": changed.list, "ordinal": changed.ordinal}
-    update: Update = SENTENCE.change(SENTENCE.place_of(changed), values=values, when=present())
+    update: Update = SENTENCE.change(SENTENCE.item_key(changed), values=values, when=present())
     try:
         await once.transact(table, changed, update)
     except ConditionFailed:
@@ -239,12 +239,12 @@ class ProfileScreen:
     def quiz_page(self, dates: DateRange, request: PageRequest, *, all_lists: bool) -> Page[QuizResult]:
         """The same page as `read_quiz_page`, for dates since the screen's first day."""
         quizzes = (quiz for quiz in reversed(self.quizzes) if quiz.date in dates and (all_lists or not quiz.private))
-        return Page.cut([(QUIZ.sort_of(quiz), quiz) for quiz in islice(quizzes, request.wanted)], request)
+        return Page.cut([(QUIZ.sort_key(quiz), quiz) for quiz in islice(quizzes, request.wanted)], request)
 
     def sentence_page(self, dates: DateRange, request: PageRequest) -> Page[Sentence]:
         """The same page as `read_sentence_page`, for dates since the screen's first day."""
         sentences = (sentence for sentence in reversed(self.sentences) if sentence.date in dates)
-        return Page.cut([(SENTENCE.sort_of(one), one) for one in islice(sentences, request.wanted)], request)
+        return Page.cut([(SENTENCE.sort_key(one), one) for one in islice(sentences, request.wanted)], request)
 
 
 async def read_profile_screen(table: Table, user: str, since: date) -> ProfileScreen | None:

@@ -246,7 +246,7 @@ async def add_words(table: Table, list_id: str, batch: WordBatch, once: Once) ->
 async def _add_once(table: Table, current: WordList, batch: WordBatch, once: Once) -> AddedWords:
     new = batch.words
     words = [replace(word, ordinal=current.word_count + index) for index, word in enumerate(new)]
-    key = LIST.place_of(current)
+    key = LIST.item_key(current)
     unclaimed = absent("claim") | less("claimed_at", once.now - _CLAIM_LIFETIME)
     unchanged = where(word_count=current.word_count) & (unclaimed | where(claim=batch.id))
     if len(words) > _AT_ONCE:

@@ -87,7 +87,7 @@ async def claim_mail(table: Table, wanted: Mail, claim_lifetime: timedelta = CLA
 async def mark_sent(table: Table, mine: Mail, now: datetime) -> bool:
     """Mark an email as sent. False if the claim lapsed and another run has taken it."""
     try:
-        await table.write(MAIL.change(MAIL.place_of(mine), values={"sent": now}, when=where(run=mine.run)))
+        await table.write(MAIL.change(MAIL.item_key(mine), values={"sent": now}, when=where(run=mine.run)))
     except ConditionFailed:
         return False
     return True
@@ -96,6 +96,6 @@ async def mark_sent(table: Table, mine: Mail, now: datetime) -> bool:
 async def release_claim(table: Table, mine: Mail) -> None:
     """Release the claim of an email that was certainly not sent, so that another run may try at once."""
     try:
-        await table.write(MAIL.delete(MAIL.place_of(mine), when=where(run=mine.run) & absent("sent")))
+        await table.write(MAIL.delete(MAIL.item_key(mine), when=where(run=mine.run) & absent("sent")))
     except ConditionFailed:
         return

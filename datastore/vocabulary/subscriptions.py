@@ -16,7 +16,7 @@ from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.people import PROFILE, SHARDS, Profile, shard_of
+from datastore.people import PROFILE, SHARDS, Profile, member_shard
 from datastore.refusals import Conflict, NotFound
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Subscription:
 
     @property
     def shard(self) -> int:
-        return shard_of(self.user)
+        return member_shard(self.user)
 
 
 SUBSCRIPTION = Entity(
@@ -100,7 +100,7 @@ async def subscribe(table: Table, wanted: Subscription, once: Once) -> Subscript
 def _start_writes(
     wanted: Subscription, current: Subscription | None, other: Subscription | None, *, new: bool = False
 ) -> list[Write]:
-    key = SUBSCRIPTION.place_of(wanted)
+    key = SUBSCRIPTION.item_key(wanted)
     if current is not None and current.active:
         return [SUBSCRIPTION.check(key, where(active=True))]
     free = absent() if new else absent() | where(active=False)
@@ -125,7 +125,7 @@ async def import_subscription(table: Table, imported: Subscription, once: Once) 
 
 async def read_same_subscriptions(table: Table, wanted: Sequence[Subscription]) -> list[Subscription | None]:
     """The stored subscription of the same member, list and character set for each of these."""
-    return await table.get_many([SUBSCRIPTION.place_of(subscription) for subscription in wanted], consistent=True)
+    return await table.get_many([SUBSCRIPTION.item_key(subscription) for subscription in wanted], consistent=True)
 
 
 async def unsubscribe(table: Table, user: str, list_id: str, character_set: CharacterSet, once: Once) -> Subscription:
@@ -146,20 +146,20 @@ async def unsubscribe(table: Table, user: str, list_id: str, character_set: Char
 
 def _end_writes(current: Subscription, ended: Subscription, other: Subscription | None) -> list[Write]:
     if not current.active:
-        return [SUBSCRIPTION.check(SUBSCRIPTION.place_of(current), where(active=False))]
+        return [SUBSCRIPTION.check(SUBSCRIPTION.item_key(current), where(active=False))]
     return [SUBSCRIPTION.shift(ended, "active", when=where(active=True)), *_count_writes(ended, other, -1)]
 
 
 async def _read_both(table: Table, wanted: Subscription) -> tuple[Subscription | None, Subscription | None]:
     """This subscription and the one to the other character set."""
-    other_key = SUBSCRIPTION.place_of(replace(wanted, character_set=wanted.character_set.other))
-    current, other = await table.get_many([SUBSCRIPTION.place_of(wanted), other_key], consistent=True)
+    other_key = SUBSCRIPTION.item_key(replace(wanted, character_set=wanted.character_set.other))
+    current, other = await table.get_many([SUBSCRIPTION.item_key(wanted), other_key], consistent=True)
     return current, other
 
 
 def _count_writes(changed: Subscription, other: Subscription | None, by: int) -> list[Write]:
     """Count one subscriber more or less, unless the member subscribes to the other character set too."""
-    other_key = SUBSCRIPTION.place_of(replace(changed, character_set=changed.character_set.other))
+    other_key = SUBSCRIPTION.item_key(replace(changed, character_set=changed.character_set.other))
     if other is not None and other.active:
         return [SUBSCRIPTION.check(other_key, where(active=True))]
     count = SUBSCRIBER_COUNT.at(list=changed.list, shard=changed.shard)
@@ -182,7 +182,7 @@ class Subscriber:
 
     @property
     def shard(self) -> int:
-        return shard_of(self.user)
+        return member_shard(self.user)
 
 
 async def all_subscribers(table: Table, *, at_once: int = 500) -> AsyncIterator[Subscriber]:

@@ -271,5 +271,5 @@ async def retire_contender(table: Table, key: ContenderKey, *, once: Once) -> Co
 def _retire_on_board(board: Board, ordinal: int) -> Write:
     retired = f"{board.eligible.retired | 1 << ordinal:x}"
     return BOARD.change(
-        BOARD.place_of(board), values={"retired": retired}, add={"revision": 1}, when=where(revision=board.revision)
+        BOARD.item_key(board), values={"retired": retired}, add={"revision": 1}, when=where(revision=board.revision)
     )

@@ -107,7 +107,7 @@ async def _record_settlement(table: Table, board: Board, now: datetime, *, compl
     changed the board meanwhile, the rows at hand belong to no state of it.
     """
     change = BOARD.change(
-        BOARD.place_of(board),
+        BOARD.item_key(board),
         values={"votes": board.votes, "settled_at": now if complete else board.settled_at},
         add={"settled": 1},
         when=present() & (absent("settled_at") | less("settled_at", now)),

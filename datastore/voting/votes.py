@@ -156,7 +156,7 @@ async def _void_batch(table: Table, votes: list[Vote]) -> int:
 async def _void(table: Table, vote: Vote) -> bool:
     """Void one vote; return whether this call did it."""
     not_void = present() & (absent("void") | where(void=False))
-    set_void = VOTE.change(VOTE.place_of(vote), values={"void": True}, when=not_void)
+    set_void = VOTE.change(VOTE.item_key(vote), values={"void": True}, when=not_void)
     try:
         await table.transact(set_void, *counter_updates(vote, by=-1))
     except ConditionFailed as failed:

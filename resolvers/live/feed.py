@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from datastore.ids import first_id_of
+from datastore.ids import first_id
 from resolvers.live.poller import Poller
 
 V = TypeVar("V")
@@ -65,7 +65,7 @@ class Feed(Generic[V]):
         read, settled = self._logged, self._settled or ""
         resume_after, given, resumed = start, set[str](), start < settled
         while True:
-            horizon = first_id_of(self._clock() - OVERLAP)
+            horizon = first_id(self._clock() - OVERLAP)
             async for arrival in self._between(resume_after, settled):
                 resume_after = max(resume_after, arrival.position)
                 if arrival.position >= horizon:  # later looks do not find older arrivals again
@@ -101,8 +101,8 @@ class Feed(Generic[V]):
 
     async def _poll(self) -> bool:
         now = self._clock()
-        bound = max(first_id_of(now - SETTLE_DELAY), self._settled or "")
-        since = first_id_of((self._looked or now) - OVERLAP)
+        bound = max(first_id(now - SETTLE_DELAY), self._settled or "")
+        since = first_id((self._looked or now) - OVERLAP)
         arrivals = [arrival async for arrival in self._between(since, bound)]
         fresh: list[Arrival[V]] = []
         if self._settled is not None:  # the first look only finds earlier arrivals

@@ -158,7 +158,8 @@ async def submit_prediction(ctx: Context, /, *, event: EventId, picks: list[Pick
 async def _load_joined_at(ctx: Context) -> datetime:
     """When the member joined. Their first write has ensured a profile, if necessary just before this mutation."""
     member = ctx.viewer.id
-    profile = await ctx.services.profiles.load(member) or await people_store.profile(ctx.table, member, consistent=True)
+    profile = await ctx.services.profiles.load(member)
+    profile = profile or await people_store.read_profile(ctx.table, member, consistent=True)
     return (profile or new_profile(ctx)).joined_at
 
 

@@ -10,7 +10,7 @@ from resolvers.context import Services
 
 async def breaches(services: Services) -> AsyncIterator[str]:
     stored = 0
-    async for _ in people_store.stored_profiles(services.table):
+    async for _ in people_store.all_profiles(services.table):
         stored += 1
     listed = 0
     async for shard, profile in people_store.listed_profiles(services.table):

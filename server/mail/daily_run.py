@@ -229,7 +229,7 @@ class DailyRun:
             self.summary.add_failure(f"{subscriber.user}: {type(error).__name__}")
 
     async def _send_email(self, subscriber: Subscriber) -> None:
-        profile = subscriber.profile or await people_store.profile(self._table, subscriber.user)
+        profile = subscriber.profile or await people_store.read_profile(self._table, subscriber.user)
         if profile is None or not profile.email:
             self.summary.without_address += 1
             return

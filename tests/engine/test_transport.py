@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 
 from datastore.dynamo import Table, metered, open_table
 from datastore.dynamo.declaration import create
-from datastore.dynamo.errors import named
+from datastore.dynamo.errors import dynamo_error
 from datastore.dynamo.transport.direct_client import DirectClient
 from datastore.people import PROFILE, Profile
 from resolvers.context import utc_now
@@ -51,7 +51,7 @@ async def outcome(table: Table, method: str, **parameters: Any) -> Any:
     try:
         answer = await getattr(table.client, method)(ReturnConsumedCapacity="TOTAL", **parameters)
     except (ClientError, OSError) as error:
-        known = named(error)
+        known = dynamo_error(error)
         return type(known), getattr(known, "failures", str(known))
     answer.pop("ResponseMetadata", None)
     return answer

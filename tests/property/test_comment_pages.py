@@ -63,7 +63,7 @@ class Shop:
                 await self.table.write(COMMENT.put(self._add(200)))
             elif what < 0.7:
                 gone = self.model.pop(self.random.choice(list(self.model)))
-                await self.table.write(COMMENT.delete(COMMENT.place_of(gone)))
+                await self.table.write(COMMENT.delete(COMMENT.item_key(gone)))
             else:
                 old = self.random.choice(list(self.model.values()))
                 moved = replace(old, rating=self.random.choice(RATINGS), language=self.random.choice(LANGUAGES))

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from datastore.dynamo.attributes import StoredAs, codec_of
+from datastore.dynamo.attributes import StoredAs, codec_for
 from datastore.dynamo.conditions import absent, among, less, more, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.dynamo.writes import Put
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ def test_items_are_the_same_before_and_after_a_rename(old: OldBook) -> None:
 def test_writes_and_conditions_are_the_same_before_and_after_a_rename(old: OldBook) -> None:
     """Each names the field by its Python name."""
     new = renamed(old)
-    key, new_key = OLD.place_of(old), NEW.place_of(new)
+    key, new_key = OLD.item_key(old), NEW.item_key(new)
     pairs = [
         (
             OLD.change(key, values={"pages": old.pages}, add={"seen": 1}),
@@ -117,9 +116,9 @@ def test_writes_and_conditions_are_the_same_before_and_after_a_rename(old: OldBo
 @given(BOOKS)
 def test_answers_in_receipts_are_the_same_before_and_after_a_rename(old: OldBook) -> None:
     """A receipt holds an answer as JSON, by its stored names."""
-    receipt = orjson.dumps(codec_of(OldBook).encode(old))
-    assert orjson.dumps(codec_of(Book).encode(renamed(old))) == receipt
-    assert codec_of(Book).decode(orjson.loads(receipt)) == renamed(old)
+    receipt = orjson.dumps(codec_for(OldBook).encode(old))
+    assert orjson.dumps(codec_for(Book).encode(renamed(old))) == receipt
+    assert codec_for(Book).decode(orjson.loads(receipt)) == renamed(old)
 
 
 def test_a_field_is_not_found_by_its_stored_name() -> None:
@@ -128,7 +127,7 @@ def test_a_field_is_not_found_by_its_stored_name() -> None:
     with pytest.raises(KeyError):
         NEW.change(NEW.at(number=1), values=old_name)
     with pytest.raises(KeyError):
-        Put(NEW.at(number=1), {}, absent("lent")).parameters()
+        NEW.check(NEW.at(number=1), absent("lent")).parameters()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ulid import ULID
 
-from datastore.ids import Ids, first_id_of, moment_of
+from datastore.ids import Ids, creation_time, first_id
 
 MOMENTS = st.datetimes(datetime(1970, 1, 2), datetime(2500, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 
@@ -17,9 +17,9 @@ MOMENTS = st.datetimes(datetime(1970, 1, 2), datetime(2500, 1, 1), timezones=st.
 def test_an_id_tells_its_moment_as_the_library_reads_it(moment: datetime) -> None:
     """To the millisecond, whatever the moment."""
     made = Ids().next(moment)
-    assert moment_of(made) == ULID.from_str(made).datetime
+    assert creation_time(made) == ULID.from_str(made).datetime
     # A float holds the seconds of the year 2243 to the microsecond, and no better.
-    assert timedelta(microseconds=-2) <= moment - moment_of(made) < timedelta(milliseconds=1.1)
+    assert timedelta(microseconds=-2) <= moment - creation_time(made) < timedelta(milliseconds=1.1)
 
 
 @given(MOMENTS)
@@ -28,4 +28,4 @@ def test_ids_of_one_process_rise(moment: datetime) -> None:
     ids = Ids()
     made = [ids.next(moment), ids.next(moment), ids.next(moment - timedelta(hours=1))]
     assert made == sorted(set(made))
-    assert first_id_of(moment) <= made[0]
+    assert first_id(moment) <= made[0]

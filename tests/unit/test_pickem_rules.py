@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from datastore.dynamo.merge import share_of
+from datastore.dynamo.merge import shard_limit
 from datastore.pickem import Event, Histogram, Match, MatchOutcome, Result, Team, slugify
 from datastore.refusals import InvalidInput
 from resolvers.pickem import rules
@@ -91,9 +91,9 @@ def test_a_million_members_fit_in_few_kilobytes() -> None:
 
 def test_a_shard_is_read_for_its_share_and_some_more() -> None:
     """More than the mean, and never more than the page."""
-    assert share_of(21, 4) == 14
-    assert share_of(2, 4) == 2
-    assert share_of(101, 1) == 101
+    assert shard_limit(21, 4) == 14
+    assert shard_limit(2, 4) == 2
+    assert shard_limit(101, 1) == 101
 
 
 def test_an_exported_season_file_is_imported_unchanged() -> None:
