@@ -13,9 +13,9 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 
-from datastore.dynamo.attributes import Attribute, Field, Item, decoded, encoded, parse_moment, record_fields
+from datastore.dynamo.attributes import Attribute, Field, Item, encoded, parse_moment, record_fields
 from datastore.dynamo.conditions import ALWAYS, Condition
-from datastore.dynamo.decoders import decoder
+from datastore.dynamo.decoders import record_decoder
 from datastore.dynamo.invalidation import INVALIDATION
 from datastore.dynamo.keys import HIGHEST, Key, just_above, just_below
 from datastore.dynamo.writes import Check, Delete, Put, Update
@@ -176,16 +176,7 @@ class Entity(Generic[R]):
     @cached_property
     def read(self) -> Callable[[Item], R]:
         """The record of an item."""
-        return decoder(self.record, self.key, self.fields, self._from_key, self.plain_read)
-
-    def plain_read(self, item: Item) -> R:
-        """The record of an item, decoded field by field. `read` must return the same."""
-        values = decoded(self.fields, item)
-        for template, stored in ((self.key.partition, item["pk"]), (self.key.sort, item["sk"])):
-            for name, text in (template.read(stored["S"]) or {}).items():
-                if name in self._from_key:
-                    values[name] = self._from_key[name](text)
-        return self.record(**values)
+        return record_decoder(self.record, self.key, self.fields, self._from_key)
 
     def recognises(self, pk: str, sk: str) -> bool:
         """Whether a primary key belongs to this entity."""
