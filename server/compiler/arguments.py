@@ -7,7 +7,7 @@ that holds for all arguments of a field, graphql-core is not called; else it coe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from graphql import (
     FieldNode,
@@ -28,9 +28,9 @@ from strawberry.types.arguments import StrawberryArgument, convert_arguments
 from strawberry.types.base import StrawberryList, StrawberryMaybe, StrawberryOptional
 
 if TYPE_CHECKING:
+    from graphql.execution import Executor
     from strawberry.schema.schema_converter import GraphQLCoreConverter
 
-    from server.compiler.core import Core
     from server.compiler.fields import DirectResolver
     from server.compiler.plan import FieldPlan
 
@@ -46,6 +46,13 @@ class _CoercedArgument(NamedTuple):
     is_required: bool
 
 
+class LazyExecutor(Protocol):
+    """Holds graphql-core's executor of one execution, which is built when it is first needed."""
+
+    @property
+    def executor(self) -> Executor[Any]: ...
+
+
 class ArgumentReader:
     """Reads the arguments of one field whose resolver is called directly."""
 
@@ -58,7 +65,7 @@ class ArgumentReader:
         self.is_reusable = self._coerced is not None and not any(argument.is_list for argument in self._coerced)
         """Whether no value can be changed by a resolver, so that one reading serves many records."""
 
-    def read(self, variables: Mapping[str, Any], core: Core, ctx: Any) -> dict[str, Any]:
+    def read(self, variables: Mapping[str, Any], core: LazyExecutor, ctx: Any) -> dict[str, Any]:
         """The resolver's keyword arguments; raises the error of the field."""
         if self._coerced is None:
             return self._parse(self._coerced_by_core(core), ctx)
@@ -73,7 +80,7 @@ class ArgumentReader:
                 values[name] = value
         return self._parse(values, ctx)
 
-    def _coerced_by_core(self, core: Core) -> dict[str, Any]:
+    def _coerced_by_core(self, core: LazyExecutor) -> dict[str, Any]:
         """The values as graphql-core coerces and Strawberry converts them."""
         node = self._field.details[0].node
         return convert_arguments(
