@@ -66,7 +66,7 @@ SEALED: Mapping[str, str] = FIXTURE["sealed"]
 
 @pytest.fixture
 async def visitor(one_table: Table, default_engine: RunningEngine) -> AsyncIterator[Client]:
-    """Somebody who asks this code about the old table."""
+    """A client that asks this code about the old table."""
     requests = [{"PutRequest": {"Item": item}} for item in ITEMS]
     batches = [requests[start : start + 25] for start in range(0, len(requests), 25)]
     await gather(*(one_table.client.batch_write_item(RequestItems={one_table.name: batch}) for batch in batches))

@@ -252,7 +252,7 @@ async def _own_functions(request: Awaitable[httpx.Response]) -> set[str]:
 
 
 async def test_every_response_has_the_id_of_its_request(open_to_a_site: Client) -> None:
-    """Whoever answers: the endpoint, FastAPI's routes, CORS. A client may choose the id."""
+    """True of the endpoint, FastAPI's routes and CORS alike. A client may choose the id."""
     preflight = {"access-control-request-method": "POST"}
     responses = [
         await open_to_a_site.http.post("/graphql", json={"query": "{ __typename }"}, headers={"x-request-id": "mine"}),

@@ -92,7 +92,7 @@ async def test_a_conflict_together_with_a_failed_condition_is_retried(shaky: Tab
 
 
 async def test_a_lost_answer_makes_the_next_failed_condition_doubtful(shaky: Table, proxy: Proxy) -> None:
-    """Whoever asked can then look whether the item is their own."""
+    """The caller can then check whether the item is its own."""
     proxy.inject(Fault.RESET_AFTER, "PutItem")
     with pytest.raises(ConditionFailed) as failed:
         await shaky.write(PROFILE.put(profile("a"), when=absent()))

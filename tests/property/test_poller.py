@@ -95,7 +95,7 @@ async def cancel(listener: Listener, task: asyncio.Task[list[int]]) -> None:
 def test_one_poll_serves_all_listeners_and_ends_with_the_last(
     listeners: list[Listener], takes: list[int], failures: list[type[Exception] | None]
 ) -> None:
-    """Whoever of them is cancelled, and whichever looks fail: the others hear what is new, each time once."""
+    """Whichever listener is cancelled and whichever looks fail, the others hear each change once."""
 
     async def run() -> None:
         source = Source(takes, failures)

@@ -34,7 +34,7 @@ class Counter:
 
 
 async def test_keys_asked_for_at_once_are_one_read() -> None:
-    """Whoever asks; what is not there is None."""
+    """For every caller; a missing record is None."""
     counter = Counter()
     loader = Loader(counter.read, fresh=True)
     found = await asyncio.gather(*(loader.load(key) for key in ["a", "nobody", "a"]))

@@ -21,7 +21,7 @@ def test_a_generated_file_says_what_the_code_says(name: str) -> None:
 
 
 def test_everything_in_the_schema_is_described() -> None:
-    """Types, fields, arguments, enum values and input fields: whoever reads the explorer finds words for each."""
+    """Types, fields, arguments, enum values and input fields: the explorer explains each of them."""
     assert [place for place, description in _described() if not (description or "").strip()] == []
 
 

@@ -296,7 +296,7 @@ async def test_an_authorization_other_than_a_bearer_token_is_refused(proof: byte
 
 
 async def test_two_authorizations_are_refused() -> None:
-    """Whoever stands between might read the other one."""
+    """An intermediary might read the other one."""
     with pytest.raises(Unauthenticated, match="more than one"):
         await identification().identify(bearer(signed()) + bearer(signed(sub="bob")), secure=False)
 

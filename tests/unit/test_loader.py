@@ -41,7 +41,7 @@ async def soon() -> None:
 
 
 async def test_keys_asked_for_at_once_are_one_read() -> None:
-    """Whoever asks, one by one or many at a time."""
+    """For every caller, one key or many at a time."""
     store = Store("a", "b")
     loader = Loader(store.read, ttl=60)
     loads = [loader.load(key) for key in ["a", "b", "nobody"] * 7]

@@ -117,7 +117,7 @@ def test_two_applications_in_one_process_count_separately() -> None:
 
 
 def test_a_client_chooses_the_format_of_the_metrics() -> None:
-    """Prometheus's text, or OpenMetrics for who asks for it."""
+    """Prometheus's text, or OpenMetrics on request."""
     metrics = Metrics()
     assert metrics.render()[1].startswith("text/plain")
     body, content_type = metrics.render("application/openmetrics-text; version=1.0.0")

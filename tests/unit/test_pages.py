@@ -42,7 +42,7 @@ def asked(method: str, accept: str | None, query: bytes = b"") -> Request:
 
 @pytest.mark.parametrize("accept", [BROWSER, "text/html", "Text/HTML; charset=utf-8", "*/*, text/html;q=0.5"])
 def test_a_browser_gets_the_page(accept: str) -> None:
-    """Whoever names HTML and comes without a query; HEAD as GET."""
+    """A request that accepts HTML and has no query; HEAD as GET."""
     assert wants_page(asked("GET", accept))
     assert wants_page(asked("HEAD", accept))
 

@@ -44,7 +44,7 @@ def count(_: Context, /, *, from_: int | None = None) -> int:
     return from_ or 0
 
 
-input_type(Guest, "GuestInput", "Somebody who comes.", name="The name.", seat="The seat's id.", diet="What to cook.")
+input_type(Guest, "GuestInput", "A guest.", name="The name.", seat="The seat's id.", diet="What to cook.")
 
 
 @strawberry.type(description="They are invited.")
