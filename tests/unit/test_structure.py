@@ -6,6 +6,7 @@ import ast
 import subprocess
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import pairwise
 from math import ceil
 from pathlib import Path
 
@@ -158,3 +159,26 @@ def _identifiers(module: ast.Module) -> Iterator[str]:
                 yield name
             case ast.alias(name=name, asname=alias):
                 yield alias or name
+
+
+def test_messages_are_written_where_they_are_raised() -> None:
+    """No `message = …` before `raise X(message)`: ruff can only demand the opposite."""
+    apart = [
+        f"{module}:{after.lineno}"
+        for module, path in modules().items()
+        for node in ast.walk(tree(path))
+        for body in (getattr(node, "body", None), getattr(node, "orelse", None))
+        if isinstance(body, list)
+        for before, after in pairwise(body)
+        if isinstance(before, ast.Assign) and isinstance(after, ast.Raise) and _raises(after, before.targets[0])
+    ]
+    assert apart == []
+
+
+def _raises(statement: ast.Raise, target: ast.expr) -> bool:
+    """Whether the raised exception's first argument is this variable."""
+    raised = statement.exc
+    if not (isinstance(raised, ast.Call) and raised.args and isinstance(target, ast.Name)):
+        return False
+    first = raised.args[0]
+    return isinstance(first, ast.Name) and first.id == target.id
