@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from datastore.comments import COMMENT, Comment, CommentChange, CommentPage, change_comment, page_request, read_page
+from datastore.comments import COMMENT, Comment, CommentChange, CommentPage, change_comment, read_page
 from datastore.comments.planner import RATINGS, CommentCounts, Filter
 from datastore.dynamo import Table, Window, metered, open_table
 from datastore.dynamo.declaration import create
@@ -57,7 +57,7 @@ async def loaded(table: Table, comments: Iterator[Comment]) -> CommentCounts:
 async def walked(table: Table, wanted: Filter, counts: CommentCounts, pages: int, size: int = 20) -> list[CommentPage]:
     found, cursor = [], None
     for _ in range(pages):
-        one = await read_page(table, wanted, counts, page_request(wanted, Window(size, SEAL, cursor=cursor)))
+        one = await read_page(table, wanted, counts, Window(size, SEAL, cursor=cursor).open(wanted.scope))
         found.append(one)
         if not one.has_next_page:
             break
@@ -90,7 +90,7 @@ async def naive(table: Table, product: str) -> float:
 
 async def timed(table: Table, wanted: Filter, counts: CommentCounts, cursor: str | None) -> float:
     began = time.perf_counter()
-    await read_page(table, wanted, counts, page_request(wanted, Window(20, SEAL, cursor=cursor)))
+    await read_page(table, wanted, counts, Window(20, SEAL, cursor=cursor).open(wanted.scope))
     return time.perf_counter() - began
 
 
@@ -139,7 +139,7 @@ async def reached(table: Table, wanted: Filter, counts: CommentCounts, depth: in
     """Return the cursor after this many comments."""
     cursor, gone = None, 0
     while gone < depth:
-        found = await read_page(table, wanted, counts, page_request(wanted, Window(100, SEAL, cursor=cursor)))
+        found = await read_page(table, wanted, counts, Window(100, SEAL, cursor=cursor).open(wanted.scope))
         gone += len(found.nodes)
         cursor = found.edges[-1].cursor
         if not found.has_next_page:

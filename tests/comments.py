@@ -1,12 +1,20 @@
-"""Helpers for the tests of comments: posting one, reading all pages of a filter."""
+"""Helpers for the tests of comments: posting one, reading all pages of a filter, what belongs on them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from datastore.comments.planner import Filter
 from tests.client import Client
 from tests.queries import COMMENTS_PAGE, POST_COMMENT
+
+
+def matches(wanted: Filter, language: str, rating: int) -> bool:
+    """Whether a comment in this language with this rating belongs on the pages of a filter."""
+    return (wanted.languages is None or language in wanted.languages) and (
+        wanted.ratings is None or rating in wanted.ratings
+    )
 
 
 async def post(

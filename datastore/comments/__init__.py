@@ -40,7 +40,6 @@ from datastore.comments.moderation import (
 from datastore.comments.pages import (
     CommentPage,
     ReadReport,
-    page_request,
     read_comment,
     read_page,
 )
@@ -89,7 +88,6 @@ __all__ = [
     "VersionConflict",
     "change_comment",
     "leaders_request",
-    "page_request",
     "read_arrivals",
     "read_comment",
     "read_counts",

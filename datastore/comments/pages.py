@@ -13,7 +13,7 @@ from datastore.dynamo.merge import merge
 
 if TYPE_CHECKING:
     from datastore.comments.planner import CommentCounts, Filter, PartitionRead
-    from datastore.dynamo import PageRequest, Table, Window
+    from datastore.dynamo import PageRequest, Table
     from datastore.dynamo.entity import Partition
     from datastore.dynamo.merge import Merged
 
@@ -55,12 +55,8 @@ class CommentPage(Page[Comment]):
     report: ReadReport = field(kw_only=True, compare=False)
 
 
-def page_request(wanted: Filter, window: Window) -> PageRequest:
-    return window.open(wanted.scope)
-
-
 async def read_page(table: Table, wanted: Filter, counts: CommentCounts, request: PageRequest) -> CommentPage:
-    """The comments that a filter matches, newest first."""
+    """The comments that a filter matches, newest first. Each plan reads only those, so none is matched again."""
     considered = plans(wanted, counts, request.wanted)
     plan, position = considered[0], request.position
     report = ReadReport(considered, plan)
@@ -71,9 +67,6 @@ async def read_page(table: Table, wanted: Filter, counts: CommentCounts, request
             [_partition(wanted, plan, read, position, forward=request.forward) for read in plan.reads],
             [read.limit for read in plan.reads],
             request.wanted - len(comments),
-            combine=lambda seen: next(
-                (one for one in reversed(seen) if wanted.matches(one.language, one.rating)), None
-            ),
             most_rounds=None if plan.exact else 1,
         )
         report.add(merged)

@@ -63,11 +63,6 @@ class Filter:
         chosen = tuple(sorted(set(ratings or ())))
         return cls(product, tuple(sorted(set(languages or ()))) or None, None if chosen in ((), RATINGS) else chosen)
 
-    def matches(self, language: str, rating: int) -> bool:
-        return (self.languages is None or language in self.languages) and (
-            self.ratings is None or rating in self.ratings
-        )
-
     @property
     def scope(self) -> str:
         """The scope of this filter's cursors. No part of it can contain a line break."""

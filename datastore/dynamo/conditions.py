@@ -42,9 +42,12 @@ class Expression:
         return self.attribute(self.fields[name].codec.encode(value))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Condition:
-    """`spell` returns the condition's text in an expression; an empty text is no condition."""
+    """`spell` returns the condition's text in an expression; an empty text is no condition.
+
+    Conditions are compared by identity, so that none is written out only to be compared.
+    """
 
     spell: Callable[[Expression], str]
 

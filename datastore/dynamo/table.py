@@ -238,8 +238,10 @@ class Table:
             request["ExpressionAttributeNames"] = into.names
         if keys_only:
             request["ProjectionExpression"] = partition.sort_attribute
-        # Filters are compared by identity, so that none is written out only to be compared.
-        shared = None if consistent else (partition, entities, keys_only)
+        shared = None
+        if not consistent:
+            bounds = (partition.index, partition.pk, partition.low, partition.high, partition.descending)
+            shared = (*bounds, partition.filter, keys_only, partition.entity, *entities)
         decode: Callable[[Sequence[Item]], Sequence[Any]]
         if keys_only:
             decode = partial(_sort_keys, partition.sort_attribute)

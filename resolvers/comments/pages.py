@@ -36,7 +36,7 @@ async def comments_page(
 ) -> CommentPage:
     """A page; on request the answer also tells how it was read. A cursor of another filter is refused unread."""
     comment_filter = parse_filter(product, languages, ratings)
-    request = comments_store.page_request(comment_filter, window)
+    request = window.open(comment_filter.scope)
     counts = await ctx.services.get(CountsCache).recent(comment_filter)
     if not ctx.explain:
         return await comments_store.read_page(ctx.table, comment_filter, counts, request)

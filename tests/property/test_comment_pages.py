@@ -14,12 +14,13 @@ from uuid import uuid4
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from datastore.comments import COMMENT, Comment, page_request, read_page
+from datastore.comments import COMMENT, Comment, read_page
 from datastore.comments.planner import RATINGS, CommentCounts, Filter
 from datastore.dynamo import Table, Window
 from datastore.ids import Ids
 from datastore.seal import Seal
 from resolvers.context import utc_now
+from tests.comments import matches
 
 LANGUAGES = ("de", "en", "es", "fr", "it", "ja", "pt-BR")
 PAGES_EACH = 20
@@ -89,7 +90,7 @@ class Shop:
     def expected(self, wanted: Filter, window: Window, after: str | None) -> tuple[list[Comment], bool]:
         """The page, and whether something lies beyond it, from the sorted whole."""
         listed = sorted(
-            (one for one in self.model.values() if wanted.matches(one.language, one.rating)),
+            (one for one in self.model.values() if matches(wanted, one.language, one.rating)),
             key=lambda one: one.ulid,
             reverse=window.forward,
         )
@@ -118,11 +119,11 @@ async def test_every_page_is_a_slice_of_the_sorted_comments(
     pages = 0
     while pages < PAGES_EACH:
         wanted, forward, cursor, after = shop.filter(), random.random() < 0.7, None, None
-        stayed, shown = {one.ulid for one in shop.model.values() if wanted.matches(one.language, one.rating)}, []
+        stayed, shown = {one.ulid for one in shop.model.values() if matches(wanted, one.language, one.rating)}, []
         while pages < PAGES_EACH:
             window = Window(random.choice((page_size, random.randint(1, 100))), SEAL, forward=forward, cursor=cursor)
             nodes, more = shop.expected(wanted, window, after)
-            found = await read_page(one_table, wanted, shop.counts(), page_request(wanted, window))
+            found = await read_page(one_table, wanted, shop.counts(), window.open(wanted.scope))
             pages += 1
             assert list(found.nodes) == nodes
             assert (found.has_next_page if forward else found.has_previous_page) is more
@@ -136,5 +137,5 @@ async def test_every_page_is_a_slice_of_the_sorted_comments(
             edge = found.edges[-1 if forward else 0]
             cursor, after = edge.cursor, edge.position
             await shop.churn()
-            stayed &= {one.ulid for one in shop.model.values() if wanted.matches(one.language, one.rating)}
+            stayed &= {one.ulid for one in shop.model.values() if matches(wanted, one.language, one.rating)}
         await shop.churn()
