@@ -32,52 +32,54 @@ J_SHAPED = (10, 5, 10, 20, 55)
 SETS = [chosen for size in range(1, 6) for chosen in itertools.combinations(RATINGS, size)]
 
 
-def drawn(product: str, number: int, body: int | None, whole: int | None = None) -> Iterator[Comment]:
+def generate_comments(product: str, number: int, body: int | None, whole: int | None = None) -> Iterator[Comment]:
     """Yield comments whose bodies (or whole items, with `whole`) have this many bytes, give or take half."""
-    source, ids = random.Random(7), Ids()
+    chance, ids = random.Random(7), Ids()
     for _ in range(number):
-        (rating,) = source.choices(RATINGS, J_SHAPED)
-        spread = source.uniform(0.5, 1.5)
-        bare = Comment(product, ids.next(datetime.now(UTC)), "en", rating, "", f"user-{source.randrange(999):03d}")
-        length = int(body * spread) if body is not None else int((whole or 0) * spread) - bare.size
+        (rating,) = chance.choices(RATINGS, J_SHAPED)
+        factor = chance.uniform(0.5, 1.5)
+        bare = Comment(product, ids.next(datetime.now(UTC)), "en", rating, "", f"user-{chance.randrange(999):03d}")
+        length = int(body * factor) if body is not None else int((whole or 0) * factor) - bare.size
         yield Comment(product, bare.ulid, "en", rating, "x" * max(1, length), bare.author)
 
 
-async def loaded(table: Table, comments: Iterator[Comment]) -> CommentCounts:
+async def load(table: Table, comments: Iterator[Comment]) -> CommentCounts:
     counts, size = [0] * 5, 0
-    many = list(comments)
-    for one in many:
-        counts[one.rating - 1] += 1
-        size += one.size
-    parts = [many[start::8] for start in range(8)]
-    await asyncio.gather(*(table.write_many(COMMENT.put(one) for one in part) for part in parts))
+    stored = list(comments)
+    for comment in stored:
+        counts[comment.rating - 1] += 1
+        size += comment.size
+    parts = [stored[start::8] for start in range(8)]
+    await asyncio.gather(*(table.write_many(map(COMMENT.put, part)) for part in parts))
     return CommentCounts({"en": tuple(counts)}, {"en": size})
 
 
-async def walked(table: Table, wanted: Filter, counts: CommentCounts, pages: int, size: int = 20) -> list[CommentPage]:
-    found, cursor = [], None
+async def read_pages(
+    table: Table, wanted: Filter, counts: CommentCounts, pages: int, size: int = 20
+) -> list[CommentPage]:
+    read, cursor = [], None
     for _ in range(pages):
-        one = await read_page(table, wanted, counts, Window(size, SEAL, cursor=cursor).open(wanted.scope))
-        found.append(one)
-        if not one.has_next_page:
+        page = await read_page(table, wanted, counts, Window(size, SEAL, cursor=cursor).open(wanted.scope))
+        read.append(page)
+        if not page.has_next_page:
             break
-        cursor = one.edges[-1].cursor
-    return found
+        cursor = page.edges[-1].cursor
+    return read
 
 
-async def units(table: Table, product: str, counts: CommentCounts, pages: int = 8) -> tuple[float, float, float]:
+async def mean_costs(table: Table, product: str, counts: CommentCounts, pages: int = 8) -> tuple[float, float, float]:
     """Return the mean read units, rounds and queries of a page of 20, over all 31 sets of ratings."""
     costs, rounds, queries = [], [], []
     for ratings in SETS:
         with metered() as spent:
-            found = await walked(table, Filter.of(product, None, ratings), counts, pages)
-        costs.append(spent.read_units / len(found))
-        rounds += [one.report.rounds for one in found]
-        queries += [one.report.queries for one in found]
+            measured = await read_pages(table, Filter.of(product, None, ratings), counts, pages)
+        costs.append(spent.read_units / len(measured))
+        rounds += [page.report.rounds for page in measured]
+        queries += [page.report.queries for page in measured]
     return statistics.mean(costs), statistics.mean(rounds), statistics.mean(queries)
 
 
-async def naive(table: Table, product: str) -> float:
+async def naive_cost(table: Table, product: str) -> float:
     """Return the read units of querying every rating's partition for a full page."""
     costs = []
     for ratings in SETS:
@@ -88,7 +90,7 @@ async def naive(table: Table, product: str) -> float:
     return statistics.mean(costs)
 
 
-async def timed(table: Table, wanted: Filter, counts: CommentCounts, cursor: str | None) -> float:
+async def time_page(table: Table, wanted: Filter, counts: CommentCounts, cursor: str | None) -> float:
     began = time.perf_counter()
     await read_page(table, wanted, counts, Window(20, SEAL, cursor=cursor).open(wanted.scope))
     return time.perf_counter() - began
@@ -103,58 +105,58 @@ async def ratio(
     """Return the second's time divided by the first's, as medians of interleaved runs."""
     first, second = [], []
     for _ in range(runs):
-        first.append(await timed(table, *one))
-        second.append(await timed(table, *other))
+        first.append(await time_page(table, *one))
+        second.append(await time_page(table, *other))
     return statistics.median(second) / statistics.median(first)
 
 
-async def measured(table: Table, number: int) -> None:
+async def measure(table: Table, number: int) -> None:
     print("| comments of | read units | rounds | queries | full page per partition |")
     print("|---|---|---|---|---|")
     for name, body, whole in (("300 B, keys included", None, 300), ("300 B of text", 300, None), ("3 KB", None, 3072)):
         product = f"of {name}"
-        counts = await loaded(table, drawn(product, 4_000, body, whole))
-        cost, rounds, queries = await units(table, product, counts)
-        print(f"| {name} | {cost:.2f} | {rounds:.3f} | {queries:.2f} | {await naive(table, product):.2f} |")
+        counts = await load(table, generate_comments(product, 4_000, body, whole))
+        cost, rounds, queries = await mean_costs(table, product, counts)
+        print(f"| {name} | {cost:.2f} | {rounds:.3f} | {queries:.2f} | {await naive_cost(table, product):.2f} |")
 
-    small = await loaded(table, drawn("small", 1_000, 300))
-    large = await loaded(table, drawn("large", number, 300))
+    small = await load(table, generate_comments("small", 1_000, 300))
+    large = await load(table, generate_comments("large", number, 300))
     print(f"\n| a page of 20 out of {number:,} comments | unfiltered | ratings 1 and 5 | ratings 1 to 4 |")
     print("|---|---|---|---|")
     depth = min(50_000, number // 2)
     rows: dict[str, list[float]] = {f"at depth {depth:,} : the first": [], "100 times more comments": []}
     for ratings in (None, (1, 5), (1, 2, 3, 4)):
         wanted = Filter.of("large", None, ratings)
-        deep = await reached(table, wanted, large, depth if ratings is None else depth // 2)
+        deep = await cursor_at(table, wanted, large, depth if ratings is None else depth // 2)
         rows[f"at depth {depth:,} : the first"].append(await ratio(table, (wanted, large, None), (wanted, large, deep)))
         rows["100 times more comments"].append(
             await ratio(table, (Filter.of("small", None, ratings), small, None), (wanted, large, None))
         )
     for name, figures in rows.items():
         print(f"| {name} | {' | '.join(f'{figure:.2f}' for figure in figures)} |")
-    await written(table)
+    await print_write_units(table)
 
 
-async def reached(table: Table, wanted: Filter, counts: CommentCounts, depth: int) -> str:
+async def cursor_at(table: Table, wanted: Filter, counts: CommentCounts, depth: int) -> str:
     """Return the cursor after this many comments."""
-    cursor, gone = None, 0
-    while gone < depth:
-        found = await read_page(table, wanted, counts, Window(100, SEAL, cursor=cursor).open(wanted.scope))
-        gone += len(found.nodes)
-        cursor = found.edges[-1].cursor
-        if not found.has_next_page:
+    cursor, passed = None, 0
+    while passed < depth:
+        page = await read_page(table, wanted, counts, Window(100, SEAL, cursor=cursor).open(wanted.scope))
+        passed += len(page.nodes)
+        cursor = page.edges[-1].cursor
+        if not page.has_next_page:
             break
     assert cursor is not None
     return cursor
 
 
-async def written(table: Table) -> None:
-    (one, other) = drawn("written", 2, None, 300)
+async def print_write_units(table: Table) -> None:
+    first, second = generate_comments("written", 2, None, 300)
     with metered() as alone:
-        await table.write(COMMENT.put(one))
+        await table.write(COMMENT.put(first))
     once = Once("user-1", None, "", datetime.now(UTC))
     with metered() as whole:
-        await change_comment(table, once, other, CommentChange(None, other))
+        await change_comment(table, once, second, CommentChange(None, second))
     print(f"\nWrite units: the comment with its index entries {alone.write_units:.0f}, "
           f"posted in a transaction with its counts {whole.write_units:.0f}.")  # fmt: skip
 
@@ -163,7 +165,7 @@ async def main(number: int) -> None:
     with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine:
         async with open_table("bench", url=engine.url) as table:
             await create(table)
-            await measured(table, number)
+            await measure(table, number)
 
 
 if __name__ == "__main__":

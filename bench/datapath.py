@@ -39,7 +39,7 @@ from server.engine import beside
 RESULTS = Path(__file__).parent / "results" / "datapath.md"
 NAME, ITEMS = "ringside-bench", 20
 PACKAGES = ("aioboto3", "aiodynamo", "aiohttp", "orjson", "httptools", "uvloop")
-Way = Callable[[], Awaitable[Any]]
+Client = Callable[[], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,27 +83,27 @@ def remark(number: int) -> Remark:
 
 
 @asynccontextmanager
-async def ways(url: str) -> AsyncIterator[dict[str, Way]]:
+async def open_clients(url: str) -> AsyncIterator[dict[str, Client]]:
     """Yield every client by name."""
     async with AsyncExitStack() as stack:
         table = await stack.enter_async_context(open_table(NAME, url=url))
-        slow = await stack.enter_async_context(open_table(NAME, url=url, sdk_only=True))
+        sdk_table = await stack.enter_async_context(open_table(NAME, url=url, sdk_only=True))
         await create(table)
         await table.write_many(REMARK.put(remark(number)) for number in range(3 * ITEMS))
         session = aioboto3.Session(aws_access_key_id="bench", aws_secret_access_key="bench", region_name="us-east-1")
         documented = await stack.enter_async_context(session.client("dynamodb", endpoint_url=url))
         http = await stack.enter_async_context(aiohttp.ClientSession())
-        found = {
+        clients = {
             "aioboto3's client, as documented": lambda: documented.query(**QUERY),
-            "`Table.query` through the SDK's client": lambda: records(slow),
+            "`Table.query` through the SDK's client": lambda: records(sdk_table),
             "`Table.query`, to records": lambda: records(table),
             "`DirectClient.query`, to attribute maps": lambda: attribute_maps(table),
             "bare aiohttp, botocore's signature, orjson": lambda: bare(http, url, signed=True),
             "bare aiohttp, unsigned, orjson": lambda: bare(http, url, signed=False),
         }
         if importlib.util.find_spec("aiodynamo"):
-            found["aiodynamo, to Python values"] = await aiodynamo(http, url)
-        yield found
+            clients["aiodynamo, to Python values"] = await aiodynamo(http, url)
+        yield clients
 
 
 async def records(table: Table) -> int:
@@ -139,7 +139,7 @@ class KEYS:
     access_key, secret_key, token = "bench", "bench", None
 
 
-async def aiodynamo(http: aiohttp.ClientSession, url: str) -> Way:
+async def aiodynamo(http: aiohttp.ClientSession, url: str) -> Client:
     clients, credentials, expressions, sending = (
         importlib.import_module(f"aiodynamo.{name}")
         for name in ("client", "credentials", "expressions", "http.aiohttp")
@@ -156,18 +156,18 @@ async def aiodynamo(http: aiohttp.ClientSession, url: str) -> Way:
     return ask
 
 
-async def measured(url: str, turns: int, calls: int) -> dict[str, list[float]]:
+async def measure(url: str, turns: int, calls: int) -> dict[str, list[float]]:
     """Return the microseconds of CPU per call, by client, one figure for each turn."""
-    took: dict[str, list[float]] = {}
-    async with ways(url) as all_ways:
+    figures_by_client: dict[str, list[float]] = {}
+    async with open_clients(url) as clients:
         for turn in range(-1, turns):  # the first turn warms up
-            for name, ask in all_ways.items():
+            for name, ask in clients.items():
                 began = time.process_time()
                 for _ in range(calls):
                     await ask()
                 if turn >= 0:
-                    took.setdefault(name, []).append((time.process_time() - began) / calls * 1e6)
-    return took
+                    figures_by_client.setdefault(name, []).append((time.process_time() - began) / calls * 1e6)
+    return figures_by_client
 
 
 def read_cost() -> float:
@@ -182,11 +182,11 @@ def read_cost() -> float:
     return statistics.median(rounds)
 
 
-def report(took: dict[str, list[float]]) -> str:
-    base = next(iter(took.values()))
+def report(figures_by_client: dict[str, list[float]]) -> str:
+    base = next(iter(figures_by_client.values()))
     rows = []
-    for name, figures in sorted(took.items(), key=lambda row: -statistics.median(row[1])):
-        shares = [mine / theirs for mine, theirs in zip(figures, base, strict=True)]
+    for name, figures in sorted(figures_by_client.items(), key=lambda row: -statistics.median(row[1])):
+        shares = [figure / base_figure for figure, base_figure in zip(figures, base, strict=True)]
         rows.append(f"| {name} | {statistics.median(figures):.0f} | {statistics.median(shares):.2f} |")
     return "\n".join([
         f"# One Query of {ITEMS} items: CPU of the client",
@@ -206,18 +206,18 @@ def report(took: dict[str, list[float]]) -> str:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--peers", help="a folder that contains aiodynamo")
-    options.add_argument("--turns", type=int, default=15)
-    options.add_argument("--calls", type=int, default=60)
-    options.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
-    chosen = options.parse_args()
-    if chosen.peers:
-        sys.path.append(chosen.peers)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peers", help="a folder that contains aiodynamo")
+    parser.add_argument("--turns", type=int, default=15)
+    parser.add_argument("--calls", type=int, default=60)
+    parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
+    options = parser.parse_args()
+    if options.peers:
+        sys.path.append(options.peers)
     with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine:
-        text = report(uvloop.run(measured(engine.url, chosen.turns, chosen.calls)))
+        text = report(uvloop.run(measure(engine.url, options.turns, options.calls)))
     print(text)
-    if chosen.write:
+    if options.write:
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(text)
 

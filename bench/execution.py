@@ -20,13 +20,13 @@ from typing import Any
 
 import orjson
 
-from bench.services.drawing import bars
-from bench.services.measuring import Server, answer, here, measure
+from bench.services.charts import bar_chart
+from bench.services.measurement import Server, fetch_json, measure, repository_root
 from bench.services.pages import PAGES, write
 
-PEERS = here() / "bench" / "peers"
+PEERS = repository_root() / "bench" / "peers"
 NODE = str(Path(sys.executable).with_name("node"))
-OURS = "Ringside"
+RINGSIDE = "Ringside"
 CLIENTS = 8
 """Enough to keep a fast server busy: an idle server is woken for each request, which costs it CPU."""
 
@@ -35,7 +35,7 @@ def servers() -> list[Server]:
     python, peers = sys.executable, str(PEERS / ".venv" / "bin" / "python")
     static = {page: f"/{page}" for page in PAGES}
     return [
-        Server(OURS, [python, "-m", "bench.services.ringside", "PORT"], headers={"cookie": _cookie()}),
+        Server(RINGSIDE, [python, "-m", "bench.services.ringside", "PORT"], headers={"cookie": _cookie()}),
         Server("Strawberry on FastAPI", [python, "-m", "bench.services.plain_strawberry", "PORT"]),
         Server("Ariadne", [peers, str(PEERS / "ariadne_app.py"), "PORT"]),
         Server("Apollo Server", [NODE, str(PEERS / "apollo.mjs"), "PORT"]),
@@ -58,8 +58,8 @@ def install() -> None:
     """Install the other servers from their lock files if they are missing."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "NODE_USE_SYSTEM_CA": "1"}
-    wanted = json.loads((PEERS / "package.json").read_text(encoding="utf-8"))["dependencies"]
-    if not all((PEERS / "node_modules" / name).is_dir() for name in wanted):
+    dependencies = json.loads((PEERS / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    if not all((PEERS / "node_modules" / name).is_dir() for name in dependencies):
         quiet = ["--loglevel=error", "--no-audit", "--no-fund", "--no-update-notifier"]
         subprocess.run([Path(sys.executable).with_name("npm"), "ci", *quiet], cwd=PEERS, env=environment, check=True)
     if not (PEERS / ".venv" / "bin" / "ariadne").exists():
@@ -72,55 +72,54 @@ def install() -> None:
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--rounds", type=int, default=9)
-    arguments.add_argument("--seconds", type=float, default=1.0, help="CPU seconds per server, page and round")
-    arguments.add_argument("--only", help="measure only servers whose names contain this, and write no files")
-    given = arguments.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=1.0, help="CPU seconds per server, page and round")
+    parser.add_argument("--only", help="measure only servers whose names contain this, and write no files")
+    options = parser.parse_args()
     install()
-    chosen = [
-        replace(one, connections=CLIENTS)
-        for one in servers()
-        if not given.only or given.only.lower() in one.name.lower()
+    selected = [
+        replace(server, connections=CLIENTS)
+        for server in servers()
+        if not options.only or options.only.lower() in server.name.lower()
     ]
     bodies = {page: orjson.dumps({"query": text, "variables": values}) for page, (text, values) in PAGES.items()}
     with tempfile.TemporaryDirectory() as folder:
         data, static = Path(folder, "data.json"), Path(folder, "static")
         static.mkdir()
         write(data)
-        environment = {"BENCH_DATA": str(data), "BENCH_STATIC": str(static), "PYTHONPATH": str(here())}
+        environment = {"BENCH_DATA": str(data), "BENCH_STATIC": str(static), "PYTHONPATH": str(repository_root())}
         try:
-            for server in chosen:
+            for server in selected:
                 server.start(environment)
-                same(server, bodies, static)
-            measure(chosen, bodies, rounds=given.rounds, seconds=given.seconds)
+                check_same_data(server, bodies, static)
+            measure(selected, bodies, rounds=options.rounds, seconds=options.seconds)
         finally:
-            for server in chosen:
+            for server in selected:
                 server.stop()
-    text = table(chosen)
+    text = table(selected)
     print(text)
-    if not given.only:
-        results = here() / "bench" / "results"
+    if not options.only:
+        results = repository_root() / "bench" / "results"
         results.mkdir(exist_ok=True)
         (results / "execution.md").write_text(text, encoding="utf-8")
-        (results / "execution.svg").write_text(picture(chosen), encoding="utf-8")
+        (results / "execution.svg").write_text(chart(selected), encoding="utf-8")
 
 
-def same(server: Server, bodies: dict[str, bytes], static: Path) -> None:
+def check_same_data(server: Server, bodies: dict[str, bytes], static: Path) -> None:
     """Check that every server returns the same data; the static server serves the first one's bytes."""
     for page, body in bodies.items():
         file = static / f"{page}.json"
-        found: Any = answer(server, page, body)
+        answer: Any = fetch_json(server, page, body)
         if not file.exists():
-            file.write_bytes(orjson.dumps(found))
+            file.write_bytes(orjson.dumps(answer))
         expected = json.loads(file.read_bytes())
-        if found.get("data") != expected["data"] or found.get("errors"):
-            message = f"{server.name} answers the page {page} with something else: {str(found)[:300]}"
-            raise RuntimeError(message)
+        if answer.get("data") != expected["data"] or answer.get("errors"):
+            raise RuntimeError(f"{server.name} returns other data for the page {page}: {str(answer)[:300]}")
 
 
 def table(measured: list[Server]) -> str:
-    ours = measured[0]
+    ringside = measured[0]
     lines = [
         "# Answering from memory",
         "",
@@ -132,21 +131,26 @@ def table(measured: list[Server]) -> str:
         "small responses cost a tenth more.",
         "",
         f"Run it with `make bench BENCH=execution`. This run: Python {platform.python_version()}, Node {_node()},",
-        f"{os.cpu_count()} cores, {len(ours.rounds[next(iter(PAGES))])} rounds.",
+        f"{os.cpu_count()} cores, {len(ringside.rounds[next(iter(PAGES))])} rounds.",
         "",
         f"| | {' | '.join(f'{page}, ms | x' for page in PAGES)} |",
         f"|---|{'---:|---:|' * len(PAGES)}",
     ]
     for server in measured:
-        cells = [f"{server.figure(page):.3f} | {server.figure(page) / ours.figure(page):.2f}" for page in PAGES]
+        cells = [
+            f"{server.milliseconds(page):.3f} | {server.milliseconds(page) / ringside.milliseconds(page):.2f}"
+            for page in PAGES
+        ]
         lines.append(f"| {server.name} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def picture(measured: list[Server]) -> str:
-    rows = [(server.name, {page: server.figure(page) for page in PAGES}) for server in measured]
-    return bars(
-        "CPU per request, milliseconds (shorter is better)", sorted(rows, key=lambda row: sum(row[1].values())), OURS
+def chart(measured: list[Server]) -> str:
+    rows = [(server.name, {page: server.milliseconds(page) for page in PAGES}) for server in measured]
+    return bar_chart(
+        "CPU per request, milliseconds (shorter is better)",
+        sorted(rows, key=lambda row: sum(row[1].values())),
+        RINGSIDE,
     )
 
 

@@ -19,7 +19,7 @@ from unittest.mock import patch
 import uvloop
 from starlette.types import ASGIApp, Message, Scope
 
-from bench.services import planted
+from bench.services import seeded_table
 from bench.whole import pages
 from server.app import application
 from server.engine import beside
@@ -44,7 +44,7 @@ async def ask(served: Served, body: bytes) -> None:
             (b"content-type", b"application/json"),
             (b"accept", b"application/json"),
             (b"content-length", b"%d" % len(body)),
-            (b"cookie", planted.cookie().encode()),
+            (b"cookie", seeded_table.cookie().encode()),
         ],
     }
 
@@ -84,14 +84,14 @@ async def measure(settings: Settings, bodies: dict[str, bytes], turns: int) -> d
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    options.add_argument("--turns", type=int, default=25)
-    given = options.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--turns", type=int, default=25)
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine:
-        bodies = pages(asyncio.run(planted.plant(engine.url)))
-        os.environ.update(planted.environment(engine.url))
+        bodies = pages(asyncio.run(seeded_table.seed(engine.url)))
+        os.environ.update(seeded_table.environment(engine.url))
         chosen = {page: bodies[page] for page in PAGES}
-        took = uvloop.run(measure(Settings.load(), chosen, given.turns))
+        took = uvloop.run(measure(Settings.load(), chosen, options.turns))
     print(f"{'µs of CPU per request':24}{'with':>8}{'without':>9}{'saved':>8}{'share':>7}")
     for page, (with_it, without) in took.items():
         saved = statistics.median(slow - fast for fast, slow in zip(with_it, without, strict=True))

@@ -27,7 +27,7 @@ RESULTS = Path(__file__).parent / "results" / "foundation.md"
 STARTS = 5
 
 
-def started(data: str) -> tuple[float, float]:
+def measure_start(data: str) -> tuple[float, float]:
     """Return the seconds to the first answer, and the idle memory in megabytes."""
     began = time.perf_counter()
     with running_service({"RINGSIDE_DATA": data}, ["--demo"]) as service:
@@ -52,8 +52,8 @@ def slowest_refusal() -> tuple[str, float]:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as data:
-        started(data)
-        runs = [started(data) for _ in range(STARTS)]
+        measure_start(data)
+        runs = [measure_start(data) for _ in range(STARTS)]
     name, slowest = slowest_refusal()
     lines = [
         "# Startup, idle memory, refusals",

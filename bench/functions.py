@@ -35,8 +35,8 @@ import orjson
 import uvicorn
 import uvloop
 
-from bench.services import planted
-from bench.services.measuring import here
+from bench.services import seeded_table
+from bench.services.measurement import repository_root
 from server.__main__ import uvicorn_config
 from server.app import application, open_engine
 from server.engine import beside
@@ -62,10 +62,10 @@ class Calls:
     """Every call of a function of ours, in order: where its code is, and its name."""
 
     root: Path
-    found: list[tuple[str, str, CodeType]] = field(default_factory=list)
+    recorded: list[tuple[str, str, CodeType]] = field(default_factory=list)
 
     @contextmanager
-    def recorded(self) -> Iterator[None]:
+    def recording(self) -> Iterator[None]:
         """Records what the current thread calls."""
         sys.setprofile(self._profile)
         try:
@@ -75,10 +75,10 @@ class Calls:
 
     def _profile(self, frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if event != "call" or not _begins(frame) or (code.co_name.startswith("<") and code.co_name != "<lambda>"):
+        if event != "call" or not _is_entered(frame) or (code.co_name.startswith("<") and code.co_name != "<lambda>"):
             return
         if module := self._module(frame):
-            self.found.append((module, code.co_qualname, code))
+            self.recorded.append((module, code.co_qualname, code))
 
     def _module(self, frame: FrameType) -> str | None:
         """The file with the function, if it is ours."""
@@ -94,33 +94,33 @@ class Calls:
         return None
 
     def without_transport(self) -> list[tuple[str, str, CodeType]]:
-        return [call for call in self.found if call[0] not in TRANSPORT]
+        return [call for call in self.recorded if call[0] not in TRANSPORT]
 
 
-def _begins(frame: FrameType) -> bool:
+def _is_entered(frame: FrameType) -> bool:
     """Whether the function is entered here, and not a coroutine or generator that goes on."""
     code, at = frame.f_code.co_code, frame.f_lasti
     return at < 0 or (code[at] == _RESUME and code[at + 1] & 3 == 0)
 
 
-def request(ratings: list[int], *headers: str) -> bytes:
+def page_request(ratings: list[int], *headers: str) -> bytes:
     """A POST of the page with these ratings."""
-    body = orjson.dumps({"query": QUERY, "variables": {"product": planted.PRODUCT, "ratings": ratings}})
+    body = orjson.dumps({"query": QUERY, "variables": {"product": seeded_table.PRODUCT, "ratings": ratings}})
     lines = (
         "POST /graphql HTTP/1.1",
         "host: 127.0.0.1",
         "content-type: application/json",
         "accept: application/json",
-        f"cookie: {planted.cookie()}",
+        f"cookie: {seeded_table.cookie()}",
         f"content-length: {len(body)}",
         *headers,
     )
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-def ask(connection: socket.socket, asked: bytes) -> Any:
+def ask(connection: socket.socket, request: bytes) -> Any:
     """The answer's body, of which nothing may have failed."""
-    connection.sendall(asked)
+    connection.sendall(request)
     received = b""
     while b"\r\n\r\n" not in received:
         received += connection.recv(65_536)
@@ -136,7 +136,7 @@ def ask(connection: socket.socket, asked: bytes) -> Any:
 
 async def record(settings: Settings, *headers: str) -> Calls:
     """Serves in this event loop, asks from another thread, and records the last request."""
-    calls = Calls(here())
+    calls = Calls(repository_root())
     async with open_engine(settings) as table:
         server = uvicorn.Server(uvicorn_config(settings, application(settings, table), 1))
         with socket.socket() as listening:
@@ -147,9 +147,11 @@ async def record(settings: Settings, *headers: str) -> Calls:
                 await asyncio.sleep(0.01)
             with socket.create_connection(listening.getsockname()) as connection:
                 for ratings in WARM_UP:
-                    await asyncio.to_thread(ask, connection, request(ratings, *headers))
-                answer = asyncio.get_running_loop().run_in_executor(None, ask, connection, request(RATINGS, *headers))
-                with calls.recorded():
+                    await asyncio.to_thread(ask, connection, page_request(ratings, *headers))
+                answer = asyncio.get_running_loop().run_in_executor(
+                    None, ask, connection, page_request(RATINGS, *headers)
+                )
+                with calls.recording():
                     await answer
             server.should_exit = True
             await serving
@@ -165,35 +167,35 @@ def report(calls: Calls) -> str:
         (GENERATED, [call for call in written if call[0] == GENERATED]),
         ("together", written),
         ("and constructors", [call for call in counted if call[0] == CONSTRUCTOR]),
-        ("and the transport", [call for call in calls.found if call[0] in TRANSPORT]),
+        ("and the transport", [call for call in calls.recorded if call[0] in TRANSPORT]),
     ]
     lines = [f"{'':20}{'modules':>9}{'functions':>11}{'calls':>8}"]
-    for name, found in rows:
-        modules, functions = {module for module, _, _ in found}, {code for _, _, code in found}
-        lines.append(f"{name:20}{len(modules):9}{len(functions):11}{len(found):8}")
+    for name, listed in rows:
+        modules, functions = {module for module, _, _ in listed}, {code for _, _, code in listed}
+        lines.append(f"{name:20}{len(modules):9}{len(functions):11}{len(listed):8}")
     return "\n".join(lines)
 
 
 def listing(calls: Calls) -> str:
     """Each function where it is first called, with how often it is called in all."""
-    times = Counter(code for _, _, code in calls.found)
+    times = Counter(code for _, _, code in calls.recorded)
     first: dict[CodeType, str] = {}
-    for module, name, code in calls.found:
+    for module, name, code in calls.recorded:
         first.setdefault(code, f"{module:44} {name}")
     return "\n".join(f"{times[code]:4} {text}" for code, text in first.items())
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    options.add_argument("--list", action="store_true", help="print the functions in the order of their first calls")
-    options.add_argument("--header", action="append", default=[], help="send this header, too: 'origin: https://…'")
-    given = options.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--list", action="store_true", help="print the functions in the order of their first calls")
+    parser.add_argument("--header", action="append", default=[], help="send this header, too: 'origin: https://…'")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine:
-        asyncio.run(planted.plant(engine.url))
-        os.environ.update(planted.environment(engine.url))
+        asyncio.run(seeded_table.seed(engine.url))
+        os.environ.update(seeded_table.environment(engine.url))
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            calls = runner.run(record(Settings.load(), *given.header))
-    if given.list:
+            calls = runner.run(record(Settings.load(), *options.header))
+    if options.list:
         print(listing(calls), end="\n\n")
     print(report(calls))
 

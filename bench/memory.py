@@ -23,8 +23,8 @@ from statistics import mean
 import orjson
 import psutil
 
-from bench.services import planted
-from bench.services.measuring import Server, here, validate_body
+from bench.services import seeded_table
+from bench.services.measurement import Server, read_body, repository_root
 from datastore.seal import Seal
 from server.engine import beside
 
@@ -34,10 +34,27 @@ RARE = 40
 """One request in this many is not for a popular document."""
 VISITORS = 20_000
 SAMPLES = 40
-RESULTS = here() / "bench" / "results"
-ROWS = ("rank", "wins", "losses", "ties", "score", "contender { id name }", "contender { createdAt retired }")
-TEXTS = ("id", "rating", "title", "body", "language", "createdAt", "editedAt", "author { id name }", "status")
-DAYS = ("id", "name", "state", "startsAt", "season", "slug", "matches { name points }", "matches { teams { members } }")
+RESULTS = repository_root() / "bench" / "results"
+CONTENDER_FIELDS = (
+    "rank",
+    "wins",
+    "losses",
+    "ties",
+    "score",
+    "contender { id name }",
+    "contender { createdAt retired }",
+)
+COMMENT_FIELDS = ("id", "rating", "title", "body", "language", "createdAt", "editedAt", "author { id name }", "status")
+EVENT_FIELDS = (
+    "id",
+    "name",
+    "state",
+    "startsAt",
+    "season",
+    "slug",
+    "matches { name points }",
+    "matches { teams { members } }",
+)
 
 
 @dataclass
@@ -58,23 +75,23 @@ class Run:
 def documents(number: int) -> list[str]:
     """Return different documents that a site might send, some of them invalid."""
     chance = random.Random(7)
-    return list(dict.fromkeys(_document(chance, place) for place in range(2 * number)))[:number]
+    return list(dict.fromkeys(_document(chance, number) for number in range(2 * number)))[:number]
 
 
-def _document(chance: random.Random, place: int) -> str:
-    name = f"Page{place % 3000}"
-    if place % 100 == 99:
-        return f"query {name} {{ board {{ nothing{place} }} }}"
+def _document(chance: random.Random, number: int) -> str:
+    name = f"Page{number % 3000}"
+    if number % 100 == 99:
+        return f"query {name} {{ board {{ nothing{number} }} }}"
     parts = [_field(chance, f"part{chance.randrange(1000)}x{number}") for number in range(chance.randint(1, 2))]
     return f"query {name} {{ {' '.join(parts)} }}"
 
 
 def _field(chance: random.Random, alias: str) -> str:
-    product, first = chance.choice(planted.PRODUCTS), chance.randint(1, 9)
+    product, first = chance.choice(seeded_table.PRODUCTS), chance.randint(1, 9)
     kinds = (
-        (f'leaderboard(board: "main", first: {first})', ROWS),
-        (f'comments(product: "{product}", first: {first})', TEXTS),
-        (f"events(first: {first % 3 + 1})", DAYS),
+        (f'leaderboard(board: "main", first: {first})', CONTENDER_FIELDS),
+        (f'comments(product: "{product}", first: {first})', COMMENT_FIELDS),
+        (f"events(first: {first % 3 + 1})", EVENT_FIELDS),
     )
     field, inside = chance.choice(kinds)
     return f"{alias}: {field} {{ nodes {{ {_some(chance, inside)} }} }}"
@@ -87,28 +104,28 @@ def _some(chance: random.Random, fields: Sequence[str]) -> str:
 def requests(number: int, texts: Sequence[str], port: int) -> Iterator[bytes]:
     """Yield all requests of a run, as bytes."""
     bodies = [orjson.dumps({"query": text}) for text in texts]
-    seal, chance = Seal([planted.SECRET]), random.Random(11)
+    seal, chance = Seal([seeded_table.SECRET]), random.Random(11)
     cookies = [f"ringside_visitor={seal.sign_text('visitor', random.randbytes(16))}" for _ in range(VISITORS)]
-    host = f"POST /graphql HTTP/1.1\r\nhost: 127.0.0.1:{port}"
-    host += "\r\ncontent-type: application/json\r\naccept: application/json"
-    for place in range(number):
-        body = bodies[chance.randrange(POPULAR) if place % RARE else place // RARE % len(bodies)]
-        who = f"\r\ncookie: {cookies[int(VISITORS * chance.random() ** 3)]}" if place % 50 else ""
-        yield f"{host}{who}\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
+    head = f"POST /graphql HTTP/1.1\r\nhost: 127.0.0.1:{port}"
+    head += "\r\ncontent-type: application/json\r\naccept: application/json"
+    for index in range(number):
+        body = bodies[chance.randrange(POPULAR) if index % RARE else index // RARE % len(bodies)]
+        cookie = f"\r\ncookie: {cookies[int(VISITORS * chance.random() ** 3)]}" if index % 50 else ""
+        yield f"{head}{cookie}\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
 
 
-async def asked(server: Server, number: int, texts: Sequence[str]) -> Run:
+async def send_requests(server: Server, number: int, texts: Sequence[str]) -> Run:
     assert server.process is not None
     process, run = psutil.Process(server.process.pid), Run()
     run.sample(process)
-    left = requests(number, texts, server.port)
+    remaining = requests(number, texts, server.port)
 
     async def client() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=2**20)
-        for request in left:
+        for request in remaining:
             writer.write(request)
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-            answer = await validate_body(reader, head)
+            answer = await read_body(reader, head)
             run.answered += 1
             run.refused += b'"errors"' in answer
             if not head.startswith(("http/1.1 200", "http/1.1 400")):
@@ -124,15 +141,16 @@ async def asked(server: Server, number: int, texts: Sequence[str]) -> Run:
 def slope(run: Run) -> float:
     """Return the megabytes gained per million requests over the second half, by least squares."""
     half = len(run.requests) // 2
-    xs, ys = [one / 1e6 for one in run.requests[half:]], run.megabytes[half:]
-    middle, level = mean(xs), mean(ys)
-    return sum((x - middle) * (y - level) for x, y in zip(xs, ys, strict=True)) / sum((x - middle) ** 2 for x in xs)
+    millions, megabytes = [number / 1e6 for number in run.requests[half:]], run.megabytes[half:]
+    mean_x, mean_y = mean(millions), mean(megabytes)
+    covariance = sum((x - mean_x) * (y - mean_y) for x, y in zip(millions, megabytes, strict=True))
+    return covariance / sum((x - mean_x) ** 2 for x in millions)
 
 
 def report(run: Run, texts: Sequence[str]) -> str:
     half = run.megabytes[len(run.megabytes) // 2 :]
     sampled = list(zip(run.requests, run.megabytes, strict=True))
-    rows = [f"| {number:,} | {held:.1f} |" for number, held in sampled if sampled.index((number, held)) % 4 == 0]
+    rows = [f"| {number:,} | {megabytes:.1f} |" for index, (number, megabytes) in enumerate(sampled) if index % 4 == 0]
     answered, number = f"{run.answered:,} requests", f"{len(texts):,} different documents"
     popular = f"Most requests send one of {POPULAR} documents, every {RARE}th the next of all."
     minutes = (time.perf_counter() - run.began) / 60
@@ -156,23 +174,23 @@ def report(run: Run, texts: Sequence[str]) -> str:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--requests", type=int, default=1_000_000)
-    options.add_argument("--documents", type=int, default=10_000)
-    given = options.parse_args()
-    texts = documents(given.documents)
-    assert len(texts) == given.documents
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--requests", type=int, default=1_000_000)
+    parser.add_argument("--documents", type=int, default=10_000)
+    options = parser.parse_args()
+    texts = documents(options.documents)
+    assert len(texts) == options.documents
     with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine:
-        asyncio.run(planted.plant(engine.url))
+        asyncio.run(seeded_table.seed(engine.url))
         server = Server("Ringside", [sys.executable, "-m", "server", "serve", "--port", "PORT"])
-        server.start({**planted.environment(engine.url), "PYTHONPATH": str(here())})
+        server.start({**seeded_table.environment(engine.url), "PYTHONPATH": str(repository_root())})
         try:
-            run = asyncio.run(asked(server, given.requests, texts))
+            run = asyncio.run(send_requests(server, options.requests, texts))
         finally:
             server.stop()
     text = report(run, texts)
     print(text, f"\n{run.answered / (time.perf_counter() - run.began):.0f} requests a second, {os.cpu_count()} cores")
-    if given.requests >= 1_000_000:
+    if options.requests >= 1_000_000:
         (RESULTS / "memory.md").write_text(text, encoding="utf-8")
 
 

@@ -28,7 +28,7 @@ from typing import Any
 import httpx
 import psutil
 
-from bench.comments_pages import drawn
+from bench.comments_pages import generate_comments
 from datastore.comments import CommentChange, change_comment
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
@@ -43,10 +43,10 @@ RESULTS = Path(__file__).parent / "results" / "overload.md"
 SECRET = "a secret that is long enough for a benchmark"
 TABLE = "ringside-overload"
 COMMENTS = 600
-SLOWNESS = 0.2
-ROOM = 32
+MAX_DELAY = 0.2
+MAX_IN_FLIGHT = 32
 OK = 200
-IN_A_ROW = 10
+GOOD_RESPONSES = 10
 TIMEOUT = 2.0
 PAGE = """query ($after: String) { comments(product: "p", first: 20, after: $after) {
   edges { cursor node { id body rating language createdAt author { name } } } pageInfo { hasNextPage endCursor } } }"""
@@ -60,11 +60,11 @@ class Overload:
     capacity: float
     offered: float
     answered: float
-    told: int
+    overloaded: int
     others: dict[str, int]
     p50: float
     p99: float
-    quiet: float
+    unloaded: float
     normal_after: float
     cpu_page: float
 
@@ -73,13 +73,13 @@ class Overload:
         return self.answered / self.capacity
 
 
-async def plant(table: Table) -> None:
-    comments = list(drawn("p", COMMENTS, 300))
+async def seed(table: Table) -> None:
+    comments = list(generate_comments("p", COMMENTS, 300))
     for start in range(0, COMMENTS, 20):
         await asyncio.gather(
             *(
-                change_comment(table, Once(one.author, None, "", utc_now()), one, CommentChange(None, one))
-                for one in comments[start : start + 20]
+                change_comment(table, Once(comment.author, None, "", utc_now()), comment, CommentChange(None, comment))
+                for comment in comments[start : start + 20]
             )
         )
 
@@ -96,17 +96,17 @@ class Target:
     def cpu(self) -> float:
         return sum(psutil.Process(self.service.process.pid).cpu_times()[:2])
 
-    async def pressed(self, rate: float, seconds: float, clients: int = ROOM) -> dict[str, Any]:
+    async def load(self, rate: float, seconds: float, clients: int = MAX_IN_FLIGHT) -> dict[str, Any]:
         port = self.service.url.rpartition(":")[2]
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "bench.services.pressing", port, str(self.file), str(rate), str(seconds),
+            sys.executable, "-m", "bench.services.load_generator", port, str(self.file), str(rate), str(seconds),
             str(clients), stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
-        said, _ = await process.communicate()
-        found: dict[str, Any] = json.loads(said)
-        return found
+        output, _ = await process.communicate()
+        results: dict[str, Any] = json.loads(output)
+        return results
 
-    async def asked(self, http: httpx.AsyncClient, number: int) -> tuple[float, bool, str]:
+    async def request(self, http: httpx.AsyncClient, number: int) -> tuple[float, bool, str]:
         """Send one request; return the seconds it took, whether it returned data, and the response."""
         began = time.perf_counter()
         try:
@@ -119,78 +119,86 @@ class Target:
     def client(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(base_url=self.service.url, timeout=30)
 
-    async def quiet(self) -> float:
+    async def unloaded_seconds(self) -> float:
         """Return the median seconds for a page without other load."""
         async with self.client() as http:
-            return median([(await self.asked(http, number))[0] for number in range(30)])
+            return median([(await self.request(http, number))[0] for number in range(30)])
 
     async def normal_after(self, ended: float, longest: float) -> float:
         """Return the seconds from the end of the load to the first of ten good responses in a row."""
-        row, first = 0, 0.0
+        good_in_a_row, first = 0, 0.0
         async with self.client() as http:
             for number in range(600):
                 began = time.perf_counter()
-                seconds, good, _ = await self.asked(http, number)
+                seconds, good, _ = await self.request(http, number)
                 good = good and seconds <= longest
-                first = began if good and row == 0 else first
-                row = row + 1 if good else 0
-                if row == IN_A_ROW:
+                first = began if good and good_in_a_row == 0 else first
+                good_in_a_row = good_in_a_row + 1 if good else 0
+                if good_in_a_row == GOOD_RESPONSES:
                     return max(0.0, first - ended)
                 await asyncio.sleep(0.05)
         return float("inf")
 
 
-def target(service: Service, file: Path) -> Target:
+def create_target(service: Service, file: Path) -> Target:
     """Return a target with requests for the page at every position but the last ones."""
-    places: list[str] = []
+    cursors: list[str] = []
     with httpx.Client(base_url=service.url, timeout=30) as http:
-        while len(places) < COMMENTS - 100:
-            asked = {"query": PAGE, "variables": {"after": places[-1] if places else None}}
-            page = http.post("/graphql", json=asked).json()["data"]["comments"]
-            places += [edge["cursor"] for edge in page["edges"]]
-    bodies = [json.dumps({"query": PAGE, "variables": {"after": place}}) for place in places]
+        while len(cursors) < COMMENTS - 100:
+            request = {"query": PAGE, "variables": {"after": cursors[-1] if cursors else None}}
+            page = http.post("/graphql", json=request).json()["data"]["comments"]
+            cursors += [edge["cursor"] for edge in page["edges"]]
+    bodies = [json.dumps({"query": PAGE, "variables": {"after": cursor}}) for cursor in cursors]
     file.write_text("\n".join(bodies), encoding="utf-8")
     return Target(service, bodies, file)
 
 
-async def overloaded(name: str, one: Target, times: float, seconds: float) -> Overload:
-    await one.pressed(0, 2)
-    quiet, before = await one.quiet(), one.cpu
-    closed = await one.pressed(0, seconds / 2)
-    cpu_page = (one.cpu - before) / closed["sent"]
+async def measure_overload(name: str, target: Target, times: float, seconds: float) -> Overload:
+    await target.load(0, 2)
+    unloaded, before = await target.unloaded_seconds(), target.cpu
+    closed = await target.load(0, seconds / 2)
+    cpu_page = (target.cpu - before) / closed["sent"]
     capacity = closed["answers"]["data"] / (seconds / 2)
-    pressing = asyncio.create_task(one.pressed(capacity * times, seconds))
+    loading = asyncio.create_task(target.load(capacity * times, seconds))
     ends = time.perf_counter() + seconds
     await asyncio.sleep(seconds)
-    recovery = asyncio.create_task(one.normal_after(ends, quiet * 2 + 0.05))
-    found, normal = await pressing, await recovery
-    answers = found["answers"]
+    recovery = asyncio.create_task(target.normal_after(ends, unloaded * 2 + 0.05))
+    results, normal_after = await loading, await recovery
+    answers = results["answers"]
     return Overload(
-        name, capacity, (found["sent"] + found["unsent"]) / seconds, answers.pop("data", 0) / seconds,
-        answers.pop("come back", 0), {**answers, "unsent": found["unsent"]}, found["p50"], found["p99"], quiet, normal,
-        cpu_page,
-    )  # fmt: skip
+        name=name,
+        capacity=capacity,
+        offered=(results["sent"] + results["unsent"]) / seconds,
+        answered=answers.pop("data", 0) / seconds,
+        overloaded=answers.pop("overloaded", 0),
+        others={**answers, "unsent": results["unsent"]},
+        p50=results["p50"],
+        p99=results["p99"],
+        unloaded=unloaded,
+        normal_after=normal_after,
+        cpu_page=cpu_page,
+    )
 
 
-async def refusal(one: Target) -> float:
+async def cpu_per_refusal(target: Target) -> float:
     """Return the seconds of CPU per 503 response, with a limit of one concurrent request and 16 clients."""
-    before = one.cpu
-    found = await one.pressed(0, 4, clients=16)
-    return (one.cpu - before) / max(1, found["answers"].get("come back", 0))
+    before = target.cpu
+    results = await target.load(0, 4, clients=16)
+    return (target.cpu - before) / max(1, results["answers"].get("overloaded", 0))
 
 
-async def bereft(one: Target, proxy: Proxy, seconds: float) -> tuple[int, float, str, float]:
+async def measure_engine_outage(target: Target, proxy: Proxy, seconds: float) -> tuple[int, float, str, float]:
     """Stop the engine; return the responses, the slowest, their codes, and the seconds until service is normal."""
-    quiet = await one.quiet()
-    async with one.client() as http, proxy.disconnected():
+    unloaded = await target.unloaded_seconds()
+    async with target.client() as http, proxy.disconnected():
         requests = []
         for number in range(int(seconds * 5)):
-            requests.append(asyncio.create_task(one.asked(http, number)))
+            requests.append(asyncio.create_task(target.request(http, number)))
             await asyncio.sleep(0.2)
         answers = await asyncio.gather(*requests)
-    normal = await one.normal_after(time.perf_counter(), quiet * 2 + 0.05)
-    said = {"UNAVAILABLE" if "UNAVAILABLE" in text else text[:100] for _, _, text in answers}
-    return len(answers), max(took for took, _, _ in answers), ", ".join(sorted(said)), normal
+    normal = await target.normal_after(time.perf_counter(), unloaded * 2 + 0.05)
+    codes = {"UNAVAILABLE" if "UNAVAILABLE" in text else text[:100] for _, _, text in answers}
+    return len(answers), max(took for took, _, _ in answers), ", ".join(sorted(codes)), normal
 
 
 HEAD = """# Overload, and an engine that is down
@@ -206,12 +214,12 @@ of capacity, 503 with Retry-After for the rest, normal within 5 s.
 """
 
 
-def told(run: Overload, times: float) -> str:
+def table_row(run: Overload, times: float) -> str:
     others = ", ".join(f"{number:,} {name}" for name, number in run.others.items() if number) or "none"
     return (
         f"| {run.name} | {times:g} | {run.capacity:.0f} | {run.cpu_page * 1000:.2f} | {run.offered:,.0f} "
-        f"| {run.answered:.0f} | {run.goodput:.0%} | {run.told:,} | {others} | {run.p50:.2f}, {run.p99:.2f} "
-        f"| {run.quiet:.3f} | {run.normal_after:.1f} |\n"
+        f"| {run.answered:.0f} | {run.goodput:.0%} | {run.overloaded:,} | {others} | {run.p50:.2f}, {run.p99:.2f} "
+        f"| {run.unloaded:.3f} | {run.normal_after:.1f} |\n"
     )
 
 
@@ -220,46 +228,46 @@ async def main() -> None:
     parser.add_argument("--times", type=float, default=10)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--write", action="store_true")
-    given = parser.parse_args()
-    text = HEAD.format(times=given.times, seconds=given.seconds)
+    options = parser.parse_args()
+    text = HEAD.format(times=options.times, seconds=options.seconds)
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         engine = stack.enter_context(running_engine("dynoxide", folder))
         async with open_table(TABLE, url=engine.url) as table:
             await create(table)
-            await plant(table)
+            await seed(table)
         slow = await stack.enter_async_context(
-            Proxy(engine.url, fault_rate=1.0, kinds=[Fault.SLOW], max_delay=SLOWNESS, seed=1)
+            Proxy(engine.url, fault_rate=1.0, kinds=[Fault.SLOW], max_delay=MAX_DELAY, seed=1)
         )
         common = {"RINGSIDE_TABLE": TABLE, "RINGSIDE_SECRETS": SECRET, "RINGSIDE_LOG": "info"}
-        late = {**common, "RINGSIDE_DYNAMODB_URL": slow.url}
-        quick = {**common, "RINGSIDE_DYNAMODB_URL": engine.url}
+        slow_engine = {**common, "RINGSIDE_DYNAMODB_URL": slow.url}
+        fast_engine = {**common, "RINGSIDE_DYNAMODB_URL": engine.url}
         file = folder / "requests"
-        for name, variables, presses in (
-            ("bound by its engine", {**late, "RINGSIDE_MAX_IN_FLIGHT": f"{ROOM}"}, (given.times,)),
-            ("bound by its CPU", quick, (2.0, given.times)),
+        for name, variables, loads in (
+            ("bound by its engine", {**slow_engine, "RINGSIDE_MAX_IN_FLIGHT": f"{MAX_IN_FLIGHT}"}, (options.times,)),
+            ("bound by its CPU", fast_engine, (2.0, options.times)),
         ):
-            for times in presses:
+            for times in loads:
                 with ExitStack() as processes:
-                    one = await asyncio.to_thread(target, await start_service(variables, processes), file)
-                    row = told(await overloaded(name, one, times, given.seconds), times)
+                    target = await asyncio.to_thread(create_target, await start_service(variables, processes), file)
+                    row = table_row(await measure_overload(name, target, times, options.seconds), times)
                     print(row, end="", flush=True)
                     text += row
         with ExitStack() as processes:
-            service = await start_service({**late, "RINGSIDE_MAX_IN_FLIGHT": "1"}, processes)
-            one = await asyncio.to_thread(target, service, file)
-            text += f"\nA 503 response takes {await refusal(one) * 1000:.2f} ms of CPU.\n"
+            service = await start_service({**slow_engine, "RINGSIDE_MAX_IN_FLIGHT": "1"}, processes)
+            target = await asyncio.to_thread(create_target, service, file)
+            text += f"\nA 503 response takes {await cpu_per_refusal(target) * 1000:.2f} ms of CPU.\n"
         with ExitStack() as processes:
-            slow.share = 0.0
-            service = await start_service({**late, "RINGSIDE_REQUEST_TIMEOUT": f"{TIMEOUT}"}, processes)
-            one = await asyncio.to_thread(target, service, file)
-            number, slowest, said, normal = await bereft(one, slow, given.seconds)
+            slow.fault_rate = 0.0
+            service = await start_service({**slow_engine, "RINGSIDE_REQUEST_TIMEOUT": f"{TIMEOUT}"}, processes)
+            target = await asyncio.to_thread(create_target, service, file)
+            number, slowest, codes, normal = await measure_engine_outage(target, slow, options.seconds)
             text += (
-                f"\nEngine down for {given.seconds:g} s, RINGSIDE_REQUEST_TIMEOUT={TIMEOUT:g}: {number} responses,"
-                f" all of them {said}, the slowest after {slowest:.2f} s; normal {normal:.1f} s after its return.\n"
+                f"\nEngine down for {options.seconds:g} s, RINGSIDE_REQUEST_TIMEOUT={TIMEOUT:g}: {number} responses,"
+                f" all of them {codes}, the slowest after {slowest:.2f} s; normal {normal:.1f} s after its return.\n"
             )
     print(text)
-    if given.write:
+    if options.write:
         RESULTS.write_text(text, encoding="utf-8")
 
 

@@ -54,32 +54,32 @@ def standings(size: int, points: Counter[int]) -> Iterator[Standing]:
         )
 
 
-def puts(size: int, points: Counter[int], picked: list[Standing]) -> Iterator[Put]:
+def puts(size: int, points: Counter[int], chosen: list[Standing]) -> Iterator[Put]:
     random = Random(1)
-    for one in standings(size, points):
+    for standing in standings(size, points):
         if random.random() < 50 / size:
-            picked.append(one)
-            yield PROFILE.put(Profile(one.user, one.user, one.joined_at))
-        yield STANDING.put(one)
+            chosen.append(standing)
+            yield PROFILE.put(Profile(standing.user, standing.user, standing.joined_at))
+        yield STANDING.put(standing)
 
 
-async def ask(client: Client, points: Counter[int], picked: list[Standing]) -> None:
+async def ask(client: Client, points: Counter[int], chosen: list[Standing]) -> None:
     for turn in ("the first time", "from then on"):
-        for one in picked[:5]:
-            client.services.profiles.forget(one.user)
+        for standing in chosen[:5]:
+            client.services.profiles.forget(standing.user)
         with metered() as spent:
-            answer = await client.ask(SCREEN, season=SEASON, user=node_id("User", picked[0].user))
+            answer = await client.ask(SCREEN, season=SEASON, user=node_id("User", chosen[0].user))
         print(f"top page and one rank, {turn}: {spent.calls} engine calls, {spent.read_units:.1f} read units")
-    above = sum(number for worth, number in points.items() if worth > picked[0].points)
+    above = sum(number for worth, number in points.items() if worth > chosen[0].points)
     print(
         f"rank {answer['user']['standing']['rank']}, counted {1 + above}; {answer['standings']['totalCount']} members"
     )
     wrong = 0
-    for one in picked:
-        found = await client.ask(SCREEN, season=SEASON, user=node_id("User", one.user))
-        above = sum(number for worth, number in points.items() if worth > one.points)
-        wrong += found["user"]["standing"]["rank"] != 1 + above
-    print(f"{len(picked)} ranks asked for, {wrong} wrong")
+    for standing in chosen:
+        answer = await client.ask(SCREEN, season=SEASON, user=node_id("User", standing.user))
+        above = sum(number for worth, number in points.items() if worth > standing.points)
+        wrong += answer["user"]["standing"]["rank"] != 1 + above
+    print(f"{len(chosen)} ranks asked for, {wrong} wrong")
     after, rows = None, 0
     for _ in range(20):
         page = await client.ask(PAGE, season=SEASON, after=after)
@@ -95,10 +95,10 @@ async def main() -> None:
     parser.add_argument("--size", type=int, default=1_000_000)
     size = parser.parse_args().size
     points: Counter[int] = Counter()
-    picked: list[Standing] = []
+    chosen: list[Standing] = []
     with tempfile.TemporaryDirectory() as folder:
         began = time.monotonic()
-        load(Path(folder), TABLE, puts(size, points, picked))
+        load(Path(folder), TABLE, puts(size, points, chosen))
         print(f"{size} standings loaded in {time.monotonic() - began:.0f} s, {len(points)} different sums", flush=True)
         with beside(Path(folder)) as engine:
             settings = Settings(dynamodb_url=engine.url, table=TABLE, secrets=("b" * 48,), log="warning")
@@ -112,7 +112,7 @@ async def main() -> None:
                     f"the histogram takes {len(histogram.pack()) / 1000:.1f} kB",
                     flush=True,
                 )
-                await ask(client, points, picked)
+                await ask(client, points, chosen)
     print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000:.0f} MB at most, with the loading")
 
 

@@ -21,123 +21,125 @@ from random import Random
 import httpx
 import orjson
 
-from bench.services import planted
-from bench.services.measuring import Server, ask, here, validate_body
+from bench.services import seeded_table
+from bench.services.measurement import Server, read_body, repository_root, send_requests
 from datastore.comments.planner import RATINGS
 from server.engine import beside
 from tests.fault.monitoring_proxy import MonitoringProxy
 
-RESULTS = here() / "bench" / "results"
+RESULTS = repository_root() / "bench" / "results"
 RATES = (10, 30, 100)
-MOST = 100
+MAX_CONCURRENT = 100
 """Concurrent requests at most, if the machine cannot keep up with a rate."""
 CLIENTS = 200
-HELD = 0.02
-SETTLING = 6.0
+READ_DELAY = 0.02
+WARM_UP = 6.0
 """Seconds of warm-up before each measurement."""
-WITHOUT = "nodes { rating title body language createdAt }"
-WITH = "nodes { rating title body language createdAt author { name avatarUrl } }"
+WITHOUT_AUTHORS = "nodes { rating title body language createdAt }"
+WITH_AUTHORS = "nodes { rating title body language createdAt author { name avatarUrl } }"
 FILTER = 'languages: ["en", "de"], ratings: [4, 5]'
-CROWDED = {
+PAGES = {
     "leaderboard of 100": '{ leaderboard(board: "main", first: 100) { nodes { rank score contender { name } } } }',
-    "comments, filtered": f'{{ comments(product: "{planted.PRODUCT}", {FILTER}) {{ {WITH} }} }}',
-    "comments with their total": f'{{ comments(product: "{planted.PRODUCT}") {{ totalCount {WITH} }} }}',
+    "comments, filtered": f'{{ comments(product: "{seeded_table.PRODUCT}", {FILTER}) {{ {WITH_AUTHORS} }} }}',
+    "comments with their total": f'{{ comments(product: "{seeded_table.PRODUCT}") {{ totalCount {WITH_AUTHORS} }} }}',
     "event screen": "query ($event: ID!) { event(id: $event) { name matches { name pickCounts } "
     "predictions(first: 10) { nodes { rank user { name } } } } }",
     "standings": '{ standings(season: "2026", first: 20) { totalCount nodes { rank points user { name } } } }',
 }
-PAGE = "query Page($product: ID!, $ratings: [Int!]) { comments(product: $product, ratings: $ratings) { INSIDE } }"
+PAGE = "query Page($product: ID!, $ratings: [Int!]) { comments(product: $product, ratings: $ratings) { FIELDS } }"
 
 
-def bodies(inside: str) -> Iterator[bytes]:
+def page_requests(fields: str) -> Iterator[bytes]:
     """Yield typical page requests: popular products more often, half of the pages filtered."""
-    chance = Random(3)
-    popularity = [1 / (place + 1) for place in range(len(planted.PRODUCTS))]
-    query = PAGE.replace("INSIDE", inside)
+    random = Random(3)
+    popularity = [1 / (index + 1) for index in range(len(seeded_table.PRODUCTS))]
+    query = PAGE.replace("FIELDS", fields)
     while True:
-        (product,) = chance.choices(planted.PRODUCTS, popularity)
-        ratings = chance.sample(RATINGS, chance.randint(1, 4)) if chance.random() < 0.5 else None
+        (product,) = random.choices(seeded_table.PRODUCTS, popularity)
+        ratings = random.sample(RATINGS, random.randint(1, 4)) if random.random() < 0.5 else None
         yield orjson.dumps({"query": query, "variables": {"product": product, "ratings": ratings}})
 
 
-def units(server: Server) -> float:
-    figures = httpx.get(f"http://127.0.0.1:{server.port}/metrics").text
-    found = re.findall(r'^ringside_capacity_units_total\{kind="read".*\} (\S+)$', figures, re.MULTILINE)
-    return sum(map(float, found))
+def read_units(server: Server) -> float:
+    metrics = httpx.get(f"http://127.0.0.1:{server.port}/metrics").text
+    samples = re.findall(r'^ringside_capacity_units_total\{kind="read".*\} (\S+)$', metrics, re.MULTILINE)
+    return sum(map(float, samples))
 
 
-async def paced(server: Server, wanted: Iterator[bytes], rate: int, seconds: float) -> int:
+async def send_at_rate(server: Server, requests: Iterator[bytes], rate: int, seconds: float) -> int:
     """Send requests at a steady rate; return how many were sent."""
-    began, asked, room = time.perf_counter(), 0, asyncio.Semaphore(MOST)
+    began, sent, semaphore = time.perf_counter(), 0, asyncio.Semaphore(MAX_CONCURRENT)
 
-    async def one(body: bytes) -> None:
-        async with room:
-            await ask(server, server.request("", body), server.connections)
+    async def send(body: bytes) -> None:
+        async with semaphore:
+            await send_requests(server, server.request("", body), server.connections)
 
     async with asyncio.TaskGroup() as group:
-        while (now := time.perf_counter() - began) < seconds:
-            while asked < now * rate:
-                asked += 1
-                group.create_task(one(next(wanted)))
+        while (passed := time.perf_counter() - began) < seconds:
+            while sent < passed * rate:
+                sent += 1
+                group.create_task(send(next(requests)))
             await asyncio.sleep(1 / rate)
-    return asked
+    return sent
 
 
 async def unit_costs(server: Server, seconds: float) -> list[tuple[int, float, float]]:
     """Return the read units of a page at each rate, without its authors and with them."""
-    found = []
+    costs = []
     for rate in RATES:
-        bare, whole = [await _unit_cost(server, bodies(inside), rate, seconds) for inside in (WITHOUT, WITH)]
-        found.append((rate, bare, whole))
-    return found
+        bare, whole = [
+            await _unit_cost(server, page_requests(fields), rate, seconds) for fields in (WITHOUT_AUTHORS, WITH_AUTHORS)
+        ]
+        costs.append((rate, bare, whole))
+    return costs
 
 
-async def _unit_cost(server: Server, wanted: Iterator[bytes], rate: int, seconds: float) -> float:
-    await paced(server, wanted, rate, SETTLING)
-    before = units(server)
-    asked = await paced(server, wanted, rate, seconds)
-    return (units(server) - before) / asked
+async def _unit_cost(server: Server, requests: Iterator[bytes], rate: int, seconds: float) -> float:
+    await send_at_rate(server, requests, rate, WARM_UP)
+    before = read_units(server)
+    sent = await send_at_rate(server, requests, rate, seconds)
+    return (read_units(server) - before) / sent
 
 
 @dataclass(frozen=True, slots=True)
-class Crowded:
+class PageReads:
     """The reads that the engine saw for one page."""
 
     page: str
     requests: int
     reads: int
-    same: int
-    all: int
+    max_identical: int
+    max_any: int
 
 
-async def crowds(server: Server, engine: MonitoringProxy, event: str, seconds: float) -> list[Crowded]:
-    found = []
-    engine.max_delay = HELD
-    for page, query in CROWDED.items():
+async def concurrent_reads(server: Server, engine: MonitoringProxy, event: str, seconds: float) -> list[PageReads]:
+    measured = []
+    engine.max_delay = READ_DELAY
+    for page, query in PAGES.items():
         body = orjson.dumps({"query": query, "variables": {"event": event} if "$event" in query else {}})
         request = server.request(page, body)
         engine.reset_counts()
         until = time.perf_counter() + seconds
-        asked = await asyncio.gather(*(_until(until, server.port, request) for _ in range(CLIENTS)))
-        found.append(Crowded(page, sum(asked), engine.reads, engine.max_identical_reads, engine.max_reads))
-    return found
+        sent = await asyncio.gather(*(_send_until(until, server.port, request) for _ in range(CLIENTS)))
+        measured.append(PageReads(page, sum(sent), engine.reads, engine.max_identical_reads, engine.max_reads))
+    return measured
 
 
-async def _until(moment: float, port: int, request: bytes) -> int:
+async def _send_until(moment: float, port: int, request: bytes) -> int:
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**20)
-    asked = 0
+    sent = 0
     while time.perf_counter() < moment:
         writer.write(request)
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-        answer = await validate_body(reader, head)
+        answer = await read_body(reader, head)
         if not head.startswith("http/1.1 200") or b'"errors"' in answer:
             raise RuntimeError(head, answer[:300])
-        asked += 1
+        sent += 1
     writer.close()
-    return asked
+    return sent
 
 
-def report(costs: list[tuple[int, float, float]], seen: list[Crowded]) -> str:
+def report(costs: list[tuple[int, float, float]], reads: list[PageReads]) -> str:
     return "\n".join([
         "# Engine reads under load",
         "",
@@ -151,36 +153,36 @@ def report(costs: list[tuple[int, float, float]], seen: list[Crowded]) -> str:
         *(f"| {rate} | {bare:.2f} | {whole:.2f} | {whole / bare:.2f} |" for rate, bare, whole in costs),
         "",
         f"Reads counted by a proxy in front of the engine while {CLIENTS} clients request one page, each again as",
-        f"soon as it has its response; the proxy delays reads by {HELD * 1000:.0f} ms. Target: 1 read per key.",
+        f"soon as it has its response; the proxy delays reads by {READ_DELAY * 1000:.0f} ms. Target: 1 read per key.",
         "",
         "| page | requests | reads | concurrent reads of one key | concurrent reads of all keys |",
         "|---|---:|---:|---:|---:|",
-        *(f"| {one.page} | {one.requests:,} | {one.reads:,} | {one.same} | {one.all} |" for one in seen),
+        *(f"| {row.page} | {row.requests:,} | {row.reads:,} | {row.max_identical} | {row.max_any} |" for row in reads),
         "",
     ])  # fmt: skip
 
 
-async def measured(engine_url: str, event: str, seconds: float) -> str:
+async def measure(engine_url: str, event: str, seconds: float) -> str:
     async with MonitoringProxy(engine_url, max_delay=0) as engine:
         server = Server("Ringside", [sys.executable, "-m", "server", "serve", "--port", "PORT"], connections=1)
-        environment = {**planted.environment(engine.url), "PYTHONPATH": str(here())}
+        environment = {**seeded_table.environment(engine.url), "PYTHONPATH": str(repository_root())}
         await asyncio.to_thread(server.start, environment)
         try:
             costs = await unit_costs(server, seconds)
-            return report(costs, await crowds(server, engine, event, seconds / 2))
+            return report(costs, await concurrent_reads(server, engine, event, seconds / 2))
         finally:
             await asyncio.to_thread(server.stop)
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--seconds", type=float, default=15.0, help="for each rate")
-    given = options.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=15.0, help="for each rate")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine:
-        event = asyncio.run(planted.plant(engine.url))
-        text = asyncio.run(measured(engine.url, event, given.seconds))
+        event = asyncio.run(seeded_table.seed(engine.url))
+        text = asyncio.run(measure(engine.url, event, options.seconds))
     print(text)
-    if given.seconds >= 15:
+    if options.seconds >= 15:
         (RESULTS / "steady.md").write_text(text, encoding="utf-8")
 
 

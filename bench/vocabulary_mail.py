@@ -41,12 +41,12 @@ SEAL = Seal(["a secret that is long enough to be one"])
 LISTS, AT_ONCE, CLAIM_LIFETIME = 10, 16, timedelta(seconds=5)
 
 
-def peak() -> int:
+def peak_memory() -> int:
     """Return this process's peak memory in megabytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
-def cpu() -> float:
+def cpu_seconds() -> float:
     """Return the seconds of CPU time this process has used."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
@@ -64,28 +64,28 @@ class FileTransport:
         await asyncio.sleep(0)
 
 
-def members_of(members: int, lists: list[str]) -> Iterator[Put]:
+def generate_members(number_of_members: int, lists: list[str]) -> Iterator[Put]:
     """Yield members with one to four subscriptions each, two and a half on average."""
-    for number in range(members):
+    for number in range(number_of_members):
         user = f"member-{number}"
         yield PROFILE.put(Profile(user, f"Member {number}", NOW, email=f"{user}@example.org"))
-        for place in range(1 + number % 4):
-            listed = lists[(number + place) % LISTS]
-            yield SUBSCRIPTION.put(Subscription(user, listed, CharacterSet.SIMPLIFIED, active=True, since=NOW))
+        for index in range(1 + number % 4):
+            list_id = lists[(number + index) % LISTS]
+            yield SUBSCRIPTION.put(Subscription(user, list_id, CharacterSet.SIMPLIFIED, active=True, since=NOW))
 
 
-def everything(members: int) -> Iterator[Put]:
+def all_items(members: int) -> Iterator[Put]:
     lists = [f"{number:026d}" for number in range(LISTS)]
-    for place, one in enumerate(lists):
-        yield LIST.put(WordList(one, f"List {place}", public=True, created_at=NOW, word_count=50))
-        yield from (WORD.put(Word(one, ordinal, f"词{ordinal}", f"meaning {ordinal}")) for ordinal in range(50))
-    yield from members_of(members, lists)
+    for index, list_id in enumerate(lists):
+        yield LIST.put(WordList(list_id, f"List {index}", public=True, created_at=NOW, word_count=50))
+        yield from (WORD.put(Word(list_id, ordinal, f"词{ordinal}", f"meaning {ordinal}")) for ordinal in range(50))
+    yield from generate_members(members, lists)
 
 
 async def read(url: str) -> None:
     """Do the reads of the daily run and nothing else."""
     async with open_table("bench", url=url) as table:
-        before, began, users, subscriptions = peak(), time.perf_counter(), Counter(), 0
+        before, began, users, subscriptions = peak_memory(), time.perf_counter(), Counter(), 0
         with metered() as spent:
             async for reader in vocabulary_store.all_subscribers(table):
                 users[reader.user] += 1
@@ -94,8 +94,8 @@ async def read(url: str) -> None:
         print(
             f"reading: {len(users):,} members, each {max(users.values())} time, {subscriptions:,} subscriptions, "
             f"{spent.calls:,} requests, {spent.read_units:,.0f} read units, "
-            f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of CPU; "
-            f"peak {peak()} MB of which {before} MB before it began and the list of members that this check keeps"
+            f"{time.perf_counter() - began:.0f} s, {cpu_seconds():.0f} s of CPU; "
+            f"peak {peak_memory()} MB, of which {before} MB before it began and the list of members for this check"
         )
 
 
@@ -107,30 +107,30 @@ async def run(url: str, path: Path) -> None:
         summary = await DailyRun(services, template, FileTransport(path), RunLimits(AT_ONCE, CLAIM_LIFETIME)).run()
         print(
             f"last run: {summary.sent:,} sent, {summary.already_sent:,} sent before, {summary.failed} failed, "
-            f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of CPU; peak {peak()} MB",
+            f"{time.perf_counter() - began:.0f} s, {cpu_seconds():.0f} s of CPU; peak {peak_memory()} MB",
             flush=True,
         )
 
 
-def lines(path: Path) -> int:
+def count_lines(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def main() -> None:
     members = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     with TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        bulk.load(Path(folder), "bench", everything(members))
+        bulk.load(Path(folder), "bench", all_items(members))
         engine = stack.enter_context(beside(Path(folder)))
         subprocess.run([sys.executable, "-m", "bench.vocabulary_mail", "read", engine.url], check=True)
         sent = Path(folder) / "sent"
         command = [sys.executable, "-m", "bench.vocabulary_mail", "run", engine.url, str(sent)]
         for quarter in (1, 2, 3):
             process = subprocess.Popen(command)
-            while lines(sent) < members * quarter // 4 and process.poll() is None:
+            while count_lines(sent) < members * quarter // 4 and process.poll() is None:
                 time.sleep(0.05)
             process.send_signal(signal.SIGKILL)
             process.wait()
-            print(f"killed after {lines(sent):,} emails", flush=True)
+            print(f"killed after {count_lines(sent):,} emails", flush=True)
         subprocess.run(command, check=True)
         counts = Counter(sent.read_text().split())
         print(

@@ -14,18 +14,18 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.vocabulary_mail import SEAL, cpu, peak
+from bench.vocabulary_mail import SEAL, cpu_seconds, peak_memory
 from datastore.dynamo import declaration, metered, open_table
 from resolvers.context import Services
 from server.engine import beside
 from server.legacy import LegacySource, Migration
 from server.legacy.sample import Sample
 
-OLD = ("old-subscriptions", "old-words")
+OLD_TABLES = ("old-subscriptions", "old-words")
 
 
-async def plant(url: str, sample: Sample, words: Path) -> None:
-    async with open_table(OLD[0], url=url) as subscriptions, open_table(OLD[1], url=url) as past_words:
+async def seed(url: str, sample: Sample, words: Path) -> None:
+    async with open_table(OLD_TABLES[0], url=url) as subscriptions, open_table(OLD_TABLES[1], url=url) as past_words:
         await sample.write(subscriptions, past_words, words)
     async with open_table("bench", url=url) as table:
         await declaration.create(table)
@@ -34,16 +34,16 @@ async def plant(url: str, sample: Sample, words: Path) -> None:
 async def migrate(url: str, words: Path) -> None:
     async with (
         open_table("bench", url=url) as table,
-        open_table(OLD[0], url=url) as subscriptions,
-        open_table(OLD[1], url=url) as past_words,
+        open_table(OLD_TABLES[0], url=url) as subscriptions,
+        open_table(OLD_TABLES[1], url=url) as past_words,
     ):
-        before, began = peak(), time.perf_counter()
+        before, began = peak_memory(), time.perf_counter()
         source = LegacySource(subscriptions, past_words, words)
         with metered() as spent:
             summary = await Migration(Services(table, SEAL), source, words.with_suffix(".report")).run()
         print(
-            f"{time.perf_counter() - began:.0f} s, {cpu():.0f} s of CPU, "
-            f"peak {peak()} MB ({before} MB before it began), "
+            f"{time.perf_counter() - began:.0f} s, {cpu_seconds():.0f} s of CPU, "
+            f"peak {peak_memory()} MB ({before} MB before it began), "
             f"{spent.calls:,} requests, {spent.write_units:,.0f} write units"
         )
         print("\n".join(f"  {line}" for line in summary.lines()), flush=True)
@@ -54,7 +54,7 @@ def main() -> None:
     with TemporaryDirectory() as folder, beside(Path(folder)) as engine:
         words = Path(folder) / "words.csv"
         sample = Sample(lists=lists, words=50, days=days, subscriptions=subscriptions)
-        asyncio.run(plant(engine.url, sample, words))
+        asyncio.run(seed(engine.url, sample, words))
         for turn in ("first", "second"):
             print(f"{turn} run: ", end="", flush=True)
             subprocess.run(

@@ -30,8 +30,8 @@ def main() -> None:
     chance = Random(1)
     for size in (10, 100, 2000):
         for share in (0, 25, 90):
-            gone = chance.sample(range(size), size * share // 100)
-            eligible = EligibleContenders(size, sum(1 << ordinal for ordinal in gone))
+            retired = chance.sample(range(size), size * share // 100)
+            eligible = EligibleContenders(size, sum(1 << ordinal for ordinal in retired))
             cost, state = microseconds(eligible)
             print(f"| {size} | {size * (size - 1) // 2:,} | {share} % | {cost:.0f} | {state} |")
 

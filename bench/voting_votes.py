@@ -44,28 +44,28 @@ from tests.fault.proxy import Proxy
 from tests.service import Service, running_service
 
 CLIENTS = 16
-HOLD = 0.008
+CONFLICT_SECONDS = 0.008
 SECRET = "a secret that is long enough for a benchmark"
 DRAW = 'mutation { drawMatchup(input: {board: "main"}) { ... on Ballot { token } ... on Refused { code } } }'
 CAST = """mutation ($token: ID!) { castVote(input: {token: $token, verdict: LEFT}) {
   ... on VoteCast { winner { name } } ... on Refused { code } } }"""
 
 
-async def contender_board(table: Table, contenders: int) -> None:
+async def create_board(table: Table, contenders: int) -> None:
     now = utc_now()
-    rows = [Contender("main", place, f"c{place}", now) for place in range(contenders)]
+    rows = [Contender("main", ordinal, f"c{ordinal}", now) for ordinal in range(contenders)]
     await table.write_many(CONTENDER.put(row) for row in rows)
     await table.write_many(voting.NAME.put(voting.Name("main", row.sort_name, row.ordinal, "")) for row in rows)
     await table.write(BOARD.put(Board("main", "Main", now, size=contenders, revision=contenders)))
 
 
-async def sixteen(votes: int, one: Callable[[int], Awaitable[None]]) -> float:
+async def run_concurrently(votes: int, vote: Callable[[int], Awaitable[None]]) -> float:
     """Return the seconds for this many votes, 16 at a time."""
-    left = iter(range(votes))
+    remaining = iter(range(votes))
 
     async def client() -> None:
-        for number in left:
-            await one(number)
+        for number in remaining:
+            await vote(number)
 
     began = time.perf_counter()
     await asyncio.gather(*(client() for _ in range(CLIENTS)))
@@ -75,56 +75,56 @@ async def sixteen(votes: int, one: Callable[[int], Awaitable[None]]) -> float:
 # ── the whole service, with conflicts ──
 
 
-async def service(engine: str, contenders: int, votes: int) -> None:
+async def measure_service(engine: str, contenders: int, votes: int) -> None:
     name = f"bench-{uuid4().hex[:8]}"
-    async with open_table(name, url=engine) as table, Proxy(engine, conflict_seconds=HOLD) as proxy:
+    async with open_table(name, url=engine) as table, Proxy(engine, conflict_seconds=CONFLICT_SECONDS) as proxy:
         await create(table)
-        await contender_board(table, contenders)
+        await create_board(table, contenders)
         variables = {"RINGSIDE_DYNAMODB_URL": proxy.url, "RINGSIDE_TABLE": name, "RINGSIDE_SECRETS": SECRET}
-        with await asyncio.to_thread(_entered, variables) as one:
+        with await asyncio.to_thread(_start_service, variables) as service:
             answered: Counter[str] = Counter()
 
             async def vote(_: int) -> None:
                 async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as voter:
-                    drawn = await ask(voter, one.url, DRAW)
-                    said = await ask(voter, one.url, CAST, token=drawn["drawMatchup"]["token"])
-                    answered[said["castVote"].get("code", "counted")] += 1
+                    ballot = await ask(voter, service.url, DRAW)
+                    answer = await ask(voter, service.url, CAST, token=ballot["drawMatchup"]["token"])
+                    answered[answer["castVote"].get("code", "counted")] += 1
 
             await asyncio.sleep(0.5)  # it reports ready a moment before it listens
             await vote(0)
             await asyncio.sleep(3)  # the board's shards are raised and the board is settled
             proxy.reset_counts()
-            own = psutil.Process(one.process.pid)
-            before = own.cpu_times()
-            seconds = await sixteen(votes, vote)
-            after = own.cpu_times()
+            process = psutil.Process(service.process.pid)
+            before = process.cpu_times()
+            seconds = await run_concurrently(votes, vote)
+            after = process.cpu_times()
             cpu = (after.user + after.system - before.user - before.system) / votes
             attempts, conflicts = proxy.requests["TransactWriteItems"] / votes, proxy.conflicts
-            await asyncio.to_thread(one.stop)
+            await asyncio.to_thread(service.stop)
         services = Services(table, Seal([SECRET]))
-        broken = [breach async for breach in breaches(services)]
+        found = [breach async for breach in breaches(services)]
         await services.close()
         print(
             f"| {contenders} | {shard_count(contenders, voting.DEFAULT_RATE)} | {attempts:.3f} | {conflicts} "
-            f"| {dict(answered)} | {votes / seconds:.0f} | {cpu * 1000:.2f} | {len(broken)} |",
-            *broken[:3],
+            f"| {dict(answered)} | {votes / seconds:.0f} | {cpu * 1000:.2f} | {len(found)} |",
+            *found[:3],
             flush=True,
         )
         await table.client.delete_table(TableName=name)
 
 
 @contextmanager
-def _kept(manager: Any, one: Service) -> Iterator[Service]:
+def _keep_running(manager: Any, service: Service) -> Iterator[Service]:
     try:
-        yield one
+        yield service
     finally:
         manager.__exit__(None, None, None)
 
 
-def _entered(variables: dict[str, str]) -> Any:
+def _start_service(variables: dict[str, str]) -> Any:
     """Start the service from a thread, because its proxy runs in this process's event loop."""
     manager = running_service(variables)
-    return _kept(manager, manager.__enter__())
+    return _keep_running(manager, manager.__enter__())
 
 
 async def ask(voter: aiohttp.ClientSession, url: str, query: str, **variables: str) -> dict[str, dict[str, str]]:
@@ -136,25 +136,29 @@ async def ask(voter: aiohttp.ClientSession, url: str, query: str, **variables: s
 # ── the data path alone ──
 
 
-async def separately(table: Table, vote: Vote) -> None:
+async def cast_with_separate_updates(table: Table, vote: Vote) -> None:
     """Write the vote, then each counter by itself: a crash in between loses the rest."""
     await table.write(VOTE.put(vote))
     for update in counter_updates(replace(vote, shard=0)):
         await table.write(update)
 
 
-async def in_one_shard(table: Table, vote: Vote) -> None:
+async def cast_in_one_shard(table: Table, vote: Vote) -> None:
     await voting.cast(table, replace(vote, shard=0))
 
 
-async def in_shards(table: Table, vote: Vote) -> None:
+async def cast_in_shards(table: Table, vote: Vote) -> None:
     await voting.cast(table, vote)
 
 
-DESIGNS = {"separate updates": separately, "one shard": in_one_shard, "calculated shards": in_shards}
+DESIGNS = {
+    "separate updates": cast_with_separate_updates,
+    "one shard": cast_in_one_shard,
+    "calculated shards": cast_in_shards,
+}
 
 
-async def path(engine: str, contenders: int, votes: int, hold: float | None, label: str) -> None:
+async def measure_data_path(engine: str, contenders: int, votes: int, hold: float | None, label: str) -> None:
     name = f"bench-{uuid4().hex[:8]}"
     # Without emulated conflicts no proxy is needed, and its own cost would be measured too.
     async with (
@@ -174,7 +178,7 @@ async def path(engine: str, contenders: int, votes: int, hold: float | None, lab
             await DESIGNS[label](table, vote)
 
         before = time.process_time()
-        seconds = await sixteen(votes, cast)
+        seconds = await run_concurrently(votes, cast)
         cpu = (time.process_time() - before) / votes
         requests = f"{sum(proxy.requests.values()) / votes:.2f} | {proxy.conflicts}" if hold else "– | –"
         print(
@@ -193,15 +197,15 @@ async def main(votes: int, only: str) -> None:
             )
             print("|---|---|---|---|---|---|---|---|")
             for contenders in (2, 10, 100):
-                await service(engine.url, contenders, votes)
+                await measure_service(engine.url, contenders, votes)
         if only in ("", "path"):
-            for hold in (None, HOLD):
+            for hold in (None, CONFLICT_SECONDS):
                 print(f"\n{'Without' if hold is None else 'With emulated'} conflicts:\n")
                 print("| contenders | design | votes/s | CPU ms/vote | requests per vote | conflicts |")
                 print("|---|---|---|---|---|---|")
                 for contenders in (2, 10, 100):
                     for label in DESIGNS:
-                        await path(engine.url, contenders, votes, hold, label)
+                        await measure_data_path(engine.url, contenders, votes, hold, label)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from bench.services import records
 
 
 async def load_users(ids: list[str]) -> list[records.User]:
-    return [records.USERS[one] for one in ids]
+    return [records.USERS[user] for user in ids]
 
 
 @strawberry.type

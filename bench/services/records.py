@@ -72,5 +72,6 @@ ROWS = [
 
 
 def page(first: int) -> Page:
-    shown = COMMENTS[:first]
-    return Page([Edge(one.cursor, one) for one in shown], PageInfo(True, shown[-1].cursor), len(COMMENTS))
+    comments = COMMENTS[:first]
+    edges = [Edge(comment.cursor, comment) for comment in comments]
+    return Page(edges, PageInfo(True, comments[-1].cursor), len(COMMENTS))

@@ -36,7 +36,7 @@ from server.telemetry import Metrics, configure_logging, with_request_ids
 
 
 async def read_users(ids: Sequence[str]) -> Mapping[str, records.User]:
-    return {one: records.USERS[one] for one in ids}
+    return {user: records.USERS[user] for user in ids}
 
 
 async def comments(_: Context, /, *, first: int) -> records.Page:

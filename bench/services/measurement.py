@@ -51,14 +51,13 @@ class Server:
         )
         until = time.monotonic() + 30
         while time.monotonic() < until:
-            with socket.socket() as one:
-                if one.connect_ex(("127.0.0.1", self.port)) == 0:
+            with socket.socket() as connection:
+                if connection.connect_ex(("127.0.0.1", self.port)) == 0:
                     return
             if self.process.poll() is not None:
                 break
             time.sleep(0.1)
-        message = f"{self.name} did not start."
-        raise RuntimeError(message)
+        raise RuntimeError(f"{self.name} did not start.")
 
     def stop(self) -> None:
         if self.process is None or self.process.poll() is not None:
@@ -73,8 +72,8 @@ class Server:
         """Return the seconds of CPU used so far by all its processes."""
         assert self.process is not None
         first = psutil.Process(self.process.pid)
-        times = [one.cpu_times() for one in (first, *first.children(recursive=True))]
-        return sum(one.user + one.system for one in times)
+        processes = (first, *first.children(recursive=True))
+        return sum(sum(process.cpu_times()[:2]) for process in processes)
 
     def request(self, page: str, body: bytes) -> bytes:
         headers = {
@@ -87,26 +86,26 @@ class Server:
         lines = [f"POST {self.paths.get(page, '/graphql')} HTTP/1.1", *(f"{k}: {v}" for k, v in headers.items())]
         return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
-    def figure(self, page: str) -> float:
+    def milliseconds(self, page: str) -> float:
         """Return the milliseconds of CPU per request: the median of the rounds."""
         return median(self.rounds[page]) * 1000
 
 
-async def ask(server: Server, request: bytes, times: int) -> bytes:
+async def send_requests(server: Server, request: bytes, times: int) -> bytes:
     """Send this many requests over a few open connections; return the last response's body."""
-    share = times // server.connections
+    each = times // server.connections
     loop = asyncio.get_running_loop()
-    made = [
-        await loop.create_connection(lambda: _Asker(request, share), "127.0.0.1", server.port)
+    connections = [
+        await loop.create_connection(lambda: _ClientProtocol(request, each), "127.0.0.1", server.port)
         for _ in range(server.connections)
     ]
-    bodies = await asyncio.gather(*(asker.done for _, asker in made))
-    for transport, _ in made:
+    bodies = await asyncio.gather(*(protocol.done for _, protocol in connections))
+    for transport, _ in connections:
         transport.close()
     return bodies[-1]
 
 
-class _Asker(asyncio.Protocol):
+class _ClientProtocol(asyncio.Protocol):
     """One connection that sends its next request as soon as it has a response.
 
     It does as little as possible, so that the server and not the client limits the rate: a server that waits for its
@@ -114,7 +113,7 @@ class _Asker(asyncio.Protocol):
     """
 
     def __init__(self, request: bytes, times: int) -> None:
-        self._request, self._left, self._got = request, times, b""
+        self._request, self._left, self._received = request, times, b""
         self._transport: asyncio.Transport
         self.done: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
@@ -123,15 +122,15 @@ class _Asker(asyncio.Protocol):
         self._transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
-        self._got = got = self._got + data if self._got else data
-        end = got.find(b"\r\n\r\n") + 4
-        body = None if end < 4 else _whole_body(got, end)
+        self._received = received = self._received + data if self._received else data
+        end = received.find(b"\r\n\r\n") + 4
+        body = None if end < 4 else _complete_body(received, end)
         if body is None:
             return
-        if not got.startswith(b"HTTP/1.1 200"):
-            self.done.set_exception(RuntimeError(got[:300].decode("latin-1")))
+        if not received.startswith(b"HTTP/1.1 200"):
+            self.done.set_exception(RuntimeError(received[:300].decode("latin-1")))
             return
-        self._got = b""
+        self._received = b""
         self._left -= 1
         if self._left > 0:
             self._transport.write(self._request)
@@ -146,22 +145,22 @@ class _Asker(asyncio.Protocol):
 _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 
 
-def _whole_body(got: bytes, end: int) -> bytes | None:
+def _complete_body(received: bytes, end: int) -> bytes | None:
     """Return the body after the head, decoding chunks, or None while it is incomplete."""
-    length = _LENGTH.search(got, 0, end)
+    length = _LENGTH.search(received, 0, end)
     if length is not None:
-        return got[end:] if len(got) - end >= int(length[1]) else None
-    if not got.endswith(b"\r\n0\r\n\r\n"):
+        return received[end:] if len(received) - end >= int(length[1]) else None
+    if not received.endswith(b"\r\n0\r\n\r\n"):
         return None
     parts = []
-    while size := int(got[end : got.index(b"\r\n", end)], 16):
-        end = got.index(b"\r\n", end) + 2
-        parts.append(got[end : end + size])
+    while size := int(received[end : received.index(b"\r\n", end)], 16):
+        end = received.index(b"\r\n", end) + 2
+        parts.append(received[end : end + size])
         end += size + 2
     return b"".join(parts)
 
 
-async def validate_body(reader: asyncio.StreamReader, head: str) -> bytes:
+async def read_body(reader: asyncio.StreamReader, head: str) -> bytes:
     if "content-length: " in head:
         return await reader.readexactly(int(head.split("content-length: ")[1].split("\r\n", maxsplit=1)[0]))
     parts = []
@@ -179,39 +178,39 @@ def _run(coroutine: Coroutine[Any, Any, bytes]) -> bytes:
 
 def measure(servers: Sequence[Server], pages: Mapping[str, bytes], *, rounds: int, seconds: float) -> None:
     """Measure in turns of about this many seconds of CPU each; every round has all servers and pages."""
-    times = {(s.name, page): _calibrated(s, page, body, seconds) for s in servers for page, body in pages.items()}
+    times = {(s.name, page): _calibrate(s, page, body, seconds) for s in servers for page, body in pages.items()}
     for number in range(rounds):
         # Every other round runs backwards, so that no server always follows the same one.
         for server in servers if number % 2 else list(reversed(servers)):
             for page, body in pages.items():
                 count = times[server.name, page]
                 before = server.cpu()
-                _run(ask(server, server.request(page, body), count))
-                asked = count // server.connections * server.connections
-                server.rounds.setdefault(page, []).append((server.cpu() - before) / asked)
+                _run(send_requests(server, server.request(page, body), count))
+                sent = count // server.connections * server.connections
+                server.rounds.setdefault(page, []).append((server.cpu() - before) / sent)
 
 
-def _calibrated(server: Server, page: str, body: bytes, seconds: float) -> int:
+def _calibrate(server: Server, page: str, body: bytes, seconds: float) -> int:
     """Warm the server up and return how many requests take about this many seconds of CPU."""
     request = server.request(page, body)
     began = before = server.cpu()
-    each, asked = 0.0, 0
-    while asked < 3000 and (server.cpu() - began < WARM_UP or asked < 400):
+    per_request, sent = 0.0, 0
+    while sent < 3000 and (server.cpu() - began < WARM_UP or sent < 400):
         before = server.cpu()
-        _run(ask(server, request, 200))
-        each, asked = (server.cpu() - before) / 200, asked + 200
-    return max(100, int(seconds / max(each, 2e-5)))
+        _run(send_requests(server, request, 200))
+        per_request, sent = (server.cpu() - before) / 200, sent + 200
+    return max(100, int(seconds / max(per_request, 2e-5)))
 
 
-def answer(server: Server, page: str, body: bytes) -> Any:
-    return json.loads(_run(ask(server, server.request(page, body), server.connections)))
+def fetch_json(server: Server, page: str, body: bytes) -> Any:
+    return json.loads(_run(send_requests(server, server.request(page, body), server.connections)))
 
 
 def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return int(unused.getsockname()[1])
 
 
-def here() -> Path:
+def repository_root() -> Path:
     return Path(__file__).parents[2]

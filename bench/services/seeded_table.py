@@ -21,7 +21,7 @@ PRODUCT = PRODUCTS[0]
 CONTENDERS = 100
 
 
-async def plant(url: str) -> str:
+async def seed(url: str) -> str:
     """Fill an engine's new table; return the id of the scored event."""
     async with open_table(TABLE, url=url) as table:
         await create(table)
@@ -50,10 +50,12 @@ def environment(url: str) -> dict[str, str]:
 
 def _board() -> Iterator[Put]:
     now = utc_now()
-    for place in range(CONTENDERS):
-        row = Contender(MAIN, place, f"Contender {place:03d}", now, wins=900 - place, losses=400 + place // 2, ties=3)
-        yield CONTENDER.put(row)
-        yield NAME.put(voting.Name(MAIN, row.sort_name, row.ordinal, "bench"))
+    for ordinal in range(CONTENDERS):
+        contender = Contender(
+            MAIN, ordinal, f"Contender {ordinal:03d}", now, wins=900 - ordinal, losses=400 + ordinal // 2, ties=3
+        )
+        yield CONTENDER.put(contender)
+        yield NAME.put(voting.Name(MAIN, contender.sort_name, contender.ordinal, "bench"))
     yield BOARD.put(
         Board(MAIN, "Who is best?", now, CONTENDERS, revision=CONTENDERS, votes=50_000, settled=1, settled_at=now)
     )

@@ -13,10 +13,10 @@ from server.__main__ import main
 _init = Loader.__init__
 
 
-def _forgetting(self: Loader[Any, Any], read: Any, **options: Any) -> None:
+def _init_uncached(self: Loader[Any, Any], read: Any, **options: Any) -> None:
     _init(self, read, **({**options, "ttl": -1.0} if "ttl" in options else options))
 
 
 if __name__ == "__main__":
-    Loader.__init__ = _forgetting  # type: ignore[method-assign]
+    Loader.__init__ = _init_uncached  # type: ignore[method-assign]
     main()
