@@ -25,7 +25,7 @@ from datastore.dynamo.declaration import create
 from datastore.ids import Ids
 from datastore.receipts import Once
 from datastore.seal import Seal
-from server.engine import beside
+from server.engine import run_engine
 
 SEAL = Seal(["a secret that benchmarks sign cursors with"])
 J_SHAPED = (10, 5, 10, 20, 55)
@@ -162,7 +162,7 @@ async def print_write_units(table: Table) -> None:
 
 
 async def main(number: int) -> None:
-    with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine:
+    with tempfile.TemporaryDirectory() as folder, run_engine(Path(folder)) as engine:
         async with open_table("bench", url=engine.url) as table:
             await create(table)
             await measure(table, number)

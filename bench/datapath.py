@@ -34,7 +34,7 @@ from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from server.engine import beside
+from server.engine import run_engine
 
 RESULTS = Path(__file__).parent / "results" / "datapath.md"
 NAME, ITEMS = "ringside-bench", 20
@@ -214,7 +214,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.peers:
         sys.path.append(options.peers)
-    with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine:
+    with tempfile.TemporaryDirectory() as folder, run_engine(Path(folder)) as engine:
         text = report(uvloop.run(measure(engine.url, options.turns, options.calls)))
     print(text)
     if options.write:

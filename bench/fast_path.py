@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Scope
 from bench.services import seeded_table
 from bench.whole import pages
 from server.app import application
-from server.engine import beside
+from server.engine import run_engine
 from server.settings import Settings
 from tests.client import Served, lifespan
 
@@ -87,7 +87,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--turns", type=int, default=25)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine:
+    with tempfile.TemporaryDirectory() as folder, run_engine(Path(folder)) as engine:
         bodies = pages(asyncio.run(seeded_table.seed(engine.url)))
         os.environ.update(seeded_table.environment(engine.url))
         chosen = {page: bodies[page] for page in PAGES}

@@ -39,7 +39,7 @@ from bench.services import seeded_table
 from bench.services.measurement import repository_root
 from server.__main__ import uvicorn_config
 from server.app import application, open_engine
-from server.engine import beside
+from server.engine import run_engine
 from server.settings import Settings
 
 PACKAGES = ("server", "schema", "resolvers", "datastore")
@@ -190,7 +190,7 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="print the functions in the order of their first calls")
     parser.add_argument("--header", action="append", default=[], help="send this header, too: 'origin: https://…'")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine:
+    with tempfile.TemporaryDirectory() as folder, run_engine(Path(folder)) as engine:
         asyncio.run(seeded_table.seed(engine.url))
         os.environ.update(seeded_table.environment(engine.url))
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -26,7 +26,7 @@ import psutil
 from bench.services import seeded_table
 from bench.services.measurement import Server, read_body, repository_root
 from datastore.seal import Seal
-from server.engine import beside
+from server.engine import run_engine
 
 CLIENTS = 16
 POPULAR = 200
@@ -180,7 +180,7 @@ def main() -> None:
     options = parser.parse_args()
     texts = documents(options.documents)
     assert len(texts) == options.documents
-    with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine:
+    with tempfile.TemporaryDirectory() as folder, run_engine(Path(folder)) as engine:
         asyncio.run(seeded_table.seed(engine.url))
         server = Server("Ringside", [sys.executable, "-m", "server", "serve", "--port", "PORT"])
         server.start({**seeded_table.environment(engine.url), "PYTHONPATH": str(repository_root())})

@@ -24,7 +24,7 @@ from resolvers.context import Services
 from resolvers.viewer import Role
 from server.audit import pickem as audit
 from server.auth.tokens import mint
-from server.engine import beside
+from server.engine import run_engine
 from server.settings import Settings
 from tests.client import Client
 from tests.fault.deadline_race import TEAMS, run_race
@@ -80,7 +80,7 @@ async def main() -> None:
     parser.add_argument("--servers", type=int, default=2)
     options = parser.parse_args()
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine, ExitStack() as stack:
+    with tempfile.TemporaryDirectory() as folder, run_engine(Path(folder)) as engine, ExitStack() as stack:
         settings = Settings(dynamodb_url=engine.url, table=TABLE, secrets=(SECRET,))
         async with open_table(TABLE, url=engine.url) as table, Proxy(engine.url, seed=1, max_delay=0.2) as proxy:
             await create(table)

@@ -26,7 +26,7 @@ from datastore.pickem.seeding import event_items
 from resolvers.context import Services
 from resolvers.node_ids import node_id
 from server.audit import pickem as audit
-from server.engine import beside
+from server.engine import run_engine
 from server.settings import Settings
 from tests import bulk_predictions
 from tests.service import ROOT, environment
@@ -101,7 +101,7 @@ async def main() -> None:
     event, matches = bulk_predictions.locked_event("2026")
     with tempfile.TemporaryDirectory() as folder:
         load(Path(folder), TABLE, event_items(event, matches, bulk_predictions.generate_predictions(event, size)))
-        with beside(Path(folder)) as engine:
+        with run_engine(Path(folder)) as engine:
             async with open_table(TABLE, url=engine.url) as table:
                 await run(table, engine.url, event, matches, size)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -22,7 +22,7 @@ from datastore.dynamo.writes import Put
 from datastore.people import PROFILE, Profile
 from datastore.pickem import STANDING, Share, Standing, recount_season
 from resolvers.node_ids import node_id
-from server.engine import beside
+from server.engine import run_engine
 from server.settings import Settings
 from tests.client import Client, serving
 
@@ -100,7 +100,7 @@ async def main() -> None:
         began = time.monotonic()
         load(Path(folder), TABLE, puts(size, points, chosen))
         print(f"{size} standings loaded in {time.monotonic() - began:.0f} s, {len(points)} different sums", flush=True)
-        with beside(Path(folder)) as engine:
+        with run_engine(Path(folder)) as engine:
             settings = Settings(dynamodb_url=engine.url, table=TABLE, secrets=("b" * 48,), log="warning")
             async with serving(settings) as client:
                 began, cpu = time.monotonic(), time.process_time()

@@ -24,7 +24,7 @@ import orjson
 from bench.services import seeded_table
 from bench.services.measurement import Server, read_body, repository_root, send_requests
 from datastore.comments.planner import RATINGS
-from server.engine import beside
+from server.engine import run_engine
 from tests.fault.monitoring_proxy import MonitoringProxy
 
 RESULTS = repository_root() / "bench" / "results"
@@ -178,7 +178,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=15.0, help="for each rate")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine:
+    with tempfile.TemporaryDirectory() as folder, run_engine(Path(folder)) as engine:
         event = asyncio.run(seeded_table.seed(engine.url))
         text = asyncio.run(measure(engine.url, event, options.seconds))
     print(text)

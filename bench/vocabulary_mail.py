@@ -32,7 +32,7 @@ from datastore.people import PROFILE, Profile
 from datastore.seal import Seal
 from datastore.vocabulary import LIST, SUBSCRIPTION, WORD, CharacterSet, Subscription, Word, WordList
 from resolvers.context import Services
-from server.engine import beside
+from server.engine import run_engine
 from server.mail.daily_run import DailyRun, RunLimits
 from server.mail.message import EmailTemplate
 
@@ -120,7 +120,7 @@ def main() -> None:
     members = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     with TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         bulk.load(Path(folder), "bench", all_items(members))
-        engine = stack.enter_context(beside(Path(folder)))
+        engine = stack.enter_context(run_engine(Path(folder)))
         subprocess.run([sys.executable, "-m", "bench.vocabulary_mail", "read", engine.url], check=True)
         sent = Path(folder) / "sent"
         command = [sys.executable, "-m", "bench.vocabulary_mail", "run", engine.url, str(sent)]

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from bench.vocabulary_mail import SEAL, cpu_seconds, peak_memory
 from datastore.dynamo import declaration, metered, open_table
 from resolvers.context import Services
-from server.engine import beside
+from server.engine import run_engine
 from server.legacy import LegacySource, Migration
 from server.legacy.sample import Sample
 
@@ -51,7 +51,7 @@ async def migrate(url: str, words: Path) -> None:
 
 def main() -> None:
     lists, days, subscriptions = [*map(int, sys.argv[1:]), *(1000, 100, 100_000)[len(sys.argv) - 1 :]]
-    with TemporaryDirectory() as folder, beside(Path(folder)) as engine:
+    with TemporaryDirectory() as folder, run_engine(Path(folder)) as engine:
         words = Path(folder) / "words.csv"
         sample = Sample(lists=lists, words=50, days=days, subscriptions=subscriptions)
         asyncio.run(seed(engine.url, sample, words))

@@ -28,7 +28,7 @@ from bench.execution import NODE, PEERS, RINGSIDE, install
 from bench.services import seeded_table
 from bench.services.charts import bar_chart
 from bench.services.measurement import CONNECTIONS, Server, fetch_json, measure, repository_root, send_requests
-from server.engine import DYNOXIDE, beside
+from server.engine import DYNOXIDE, run_engine
 
 RESULTS = repository_root() / "bench" / "results"
 BASELINE = "Mercurius with JIT"
@@ -119,7 +119,7 @@ def _count_calls(server: Server) -> float:
 
 def run(selected: list[Server], rounds: int, seconds: float) -> dict[str, dict[str, float]]:
     """Measure all services and return the engine calls of each."""
-    with tempfile.TemporaryDirectory() as folder, beside(Path(folder)) as engine:
+    with tempfile.TemporaryDirectory() as folder, run_engine(Path(folder)) as engine:
         bodies = pages(asyncio.run(seeded_table.seed(engine.url)))
         environment = {
             **seeded_table.environment(engine.url),

@@ -22,7 +22,7 @@ import aioboto3
 import pytest
 from aiobotocore.config import AioConfig
 
-from server.engine import Program, beside, dynoxide, find_binary, moto, table_file
+from server.engine import Program, dynoxide, find_binary, moto, run_engine, table_file
 from tests import isolated_dynamodb
 
 NODE_MODULES: Final = Path(__file__).parent / "node" / "node_modules"
@@ -71,7 +71,7 @@ def _dynamodb_local(_: Path) -> Program:
             "-inMemory", "-sharedDb", "-disableTelemetry",
         )  # fmt: skip
 
-    return Program("dynamodb-local", command, patience=60.0)
+    return Program("dynamodb-local", command, startup_timeout=60.0)
 
 
 def _java_version(java: str) -> int:
@@ -108,7 +108,7 @@ def engine_program(name: str, folder: Path) -> Program:
 @contextmanager
 def running_engine(name: str, folder: Path) -> Iterator[RunningEngine]:
     """Run an engine with its data in the folder."""
-    with beside(folder, program=engine_program(name, folder)) as engine:
+    with run_engine(folder, program=engine_program(name, folder)) as engine:
         yield RunningEngine(name, engine.url)
 
 

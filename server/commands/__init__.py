@@ -12,7 +12,7 @@ from rich.console import Console
 from datastore.dynamo import declaration
 from resolvers.context import Services
 from server.app import open_engine, policy, validate_table
-from server.engine import EngineInUse, beside
+from server.engine import EngineInUse, run_engine
 from server.settings import Settings
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ def engine_for(settings: Settings, *, share: bool = True) -> Iterator[Settings]:
         yield settings
         return
     try:
-        with beside(settings.data, settings.engine_binary) as engine:
+        with run_engine(settings.data, settings.engine_binary) as engine:
             yield settings.model_copy(update={"dynamodb_url": engine.url})
     except EngineInUse as in_use:
         if not share:

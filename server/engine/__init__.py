@@ -12,8 +12,17 @@ docs/decisions/embedded-engine.md has the alternatives and measurements.
 
 from server.engine.folder import EngineInUse
 from server.engine.process import Engine
-from server.engine.programs import DYNOXIDE, EngineRefused, Program, choose, dynoxide, find_binary, moto, table_file
-from server.engine.running import beside, embedded
+from server.engine.programs import (
+    DYNOXIDE,
+    EngineRefused,
+    Program,
+    choose_program,
+    dynoxide,
+    find_binary,
+    moto,
+    table_file,
+)
+from server.engine.running import run_engine, run_engine_async
 
 __all__ = [
     "DYNOXIDE",
@@ -21,11 +30,11 @@ __all__ = [
     "EngineInUse",
     "EngineRefused",
     "Program",
-    "beside",
-    "choose",
+    "choose_program",
     "dynoxide",
-    "embedded",
     "find_binary",
     "moto",
+    "run_engine",
+    "run_engine_async",
     "table_file",
 ]

@@ -14,9 +14,9 @@ from typing import Final
 
 from server.engine.programs import EngineRefused
 
-GLANCE: Final = 0.01
+POLL_SECONDS: Final = 0.01
 # Longer than an engine may take to stop after its service.
-PATIENCE: Final = 6.0
+LOCK_TIMEOUT: Final = 6.0
 
 
 class EngineInUse(EngineRefused):
@@ -28,12 +28,12 @@ class EngineInUse(EngineRefused):
 
 
 @asynccontextmanager
-async def owned(data: Path) -> AsyncIterator[int]:
+async def locked_folder(data: Path) -> AsyncIterator[int]:
     """Create the data folder and take its lock, which is released when every process that has the file open is gone."""
     lock = _lock_file(data)
     try:
-        await _take(lock, data)
-        note(lock, "")
+        await _acquire(lock, data)
+        record_holder(lock, "")
         yield lock
     finally:
         os.close(lock)
@@ -49,31 +49,31 @@ def _lock_file(data: Path) -> int:
         ) from failure
 
 
-async def _take(lock: int, data: Path) -> None:
+async def _acquire(lock: int, data: Path) -> None:
     """Take the lock, or report its holder. A holder that is starting, stopping or was killed is waited for."""
-    last = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             pid, url = _holder(lock)
-            if _alive(pid):
+            if _is_alive(pid):
                 raise EngineInUse(
                     f"The data folder {data} is in use by process {pid}. Stop that process, set RINGSIDE_DATA to "
                     f"another folder, or set RINGSIDE_DYNAMODB_URL={url} to share its engine.",
                     url,
                 ) from None
-            if time.monotonic() > last:
+            if time.monotonic() > deadline:
                 raise EngineRefused(
                     f"The data folder {data} is locked by a process that does not respond; `fuser {data}/lock` shows "
                     "its PID. Stop it, or set RINGSIDE_DATA to another folder."
                 ) from None
-            await asyncio.sleep(GLANCE)
+            await asyncio.sleep(POLL_SECONDS)
         else:
             return
 
 
-def note(lock: int, holder: str) -> None:
+def record_holder(lock: int, holder: str) -> None:
     """Record the lock's holder and its engine's address, for processes that find the lock taken."""
     os.ftruncate(lock, 0)
     os.pwrite(lock, holder.encode(), 0)
@@ -84,7 +84,7 @@ def _holder(lock: int) -> tuple[int, str]:
     return int(pid) if pid.isdecimal() else 0, url
 
 
-def _alive(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -15,22 +15,22 @@ from server.engine.programs import EngineRefused, Program
 
 log = structlog.get_logger("ringside.engine")
 
-GRACE: Final = 5.0
-GLANCE: Final = 0.01
-LONGEST_ANSWER: Final = 5.0
-LONGEST_PAUSE: Final = 5.0
-STEADY: Final = 30.0
+STOP_TIMEOUT: Final = 5.0
+POLL_SECONDS: Final = 0.01
+PROBE_TIMEOUT: Final = 5.0
+MAX_RESTART_PAUSE: Final = 5.0
+STABLE_SECONDS: Final = 30.0
 
 # The shell that becomes the engine. The service holds the other end of stdin and never writes to it, so the watcher's
-# `read` returns when the service closes it or dies for any reason. Then the process group gets SIGTERM, and after GRACE
-# SIGKILL. PR_SET_PDEATHSIG would be shorter, but it follows the thread that forked instead of the process, exists only
-# on Linux and needs code between fork and exec. The watcher stays in the engine's process group: while it lives, the
-# system does not reuse the engine's PID, so no signal reaches an unrelated process. The lock is passed as stdout,
-# because a shell can only name descriptors up to 9; the engine keeps it open, the watcher closes it.
+# `read` returns when the service closes it or dies for any reason. Then the process group gets SIGTERM, and after
+# STOP_TIMEOUT SIGKILL. PR_SET_PDEATHSIG would be shorter, but it follows the thread that forked instead of the process,
+# exists only on Linux and needs code between fork and exec. The watcher stays in the engine's process group: while it
+# lives, the system does not reuse the engine's PID, so no signal reaches an unrelated process. The lock is passed as
+# stdout, because a shell can only name descriptors up to 9; the engine keeps it open, the watcher closes it.
 LIFELINE: Final = f"""
 umask 077
 exec 3<&0 4>&1 </dev/null >/dev/null
-(trap '' TERM; read -r _ <&3; kill -TERM -$$; sleep {GRACE:.0f}; kill -KILL -$$) 4>&- 2>/dev/null &
+(trap '' TERM; read -r _ <&3; kill -TERM -$$; sleep {STOP_TIMEOUT:.0f}; kill -KILL -$$) 4>&- 2>/dev/null &
 exec "$@" 3<&-
 """
 
@@ -61,7 +61,7 @@ class Engine:
         self._log = data / "engine.log"
         self._lifeline = -1
         self._process: asyncio.subprocess.Process | None = None
-        self._keeper: asyncio.Task[None] | None = None
+        self._monitor: asyncio.Task[None] | None = None
 
     @property
     def pid(self) -> int | None:
@@ -71,17 +71,17 @@ class Engine:
     async def start(self) -> None:
         """Start the process and wait until it answers."""
         await self._spawn()
-        folder.note(self._lock, f"{os.getpid()} {self.url}")
-        self._keeper = asyncio.create_task(self._keep_alive())
+        folder.record_holder(self._lock, f"{os.getpid()} {self.url}")
+        self._monitor = asyncio.create_task(self._keep_alive())
 
     async def stop(self) -> None:
         """Close the lifeline, as a dying service would, and wait until the process is gone."""
-        folder.note(self._lock, "")
-        if self._keeper:
-            self._keeper.cancel()
+        folder.record_holder(self._lock, "")
+        if self._monitor:
+            self._monitor.cancel()
             with suppress(asyncio.CancelledError):
-                await self._keeper
-        await self._end()
+                await self._monitor
+        await self._terminate()
 
     async def _keep_alive(self) -> None:
         pause = 0.0
@@ -90,8 +90,8 @@ class Engine:
             if self._process:
                 code = await self._process.wait()
                 log.warning("engine died", engine=self.name, code=code, output=self._last_output())
-            await self._end()
-            pause = 0.0 if time.monotonic() - started > STEADY else min(2 * pause + 0.1, LONGEST_PAUSE)
+            await self._terminate()
+            pause = 0.0 if time.monotonic() - started > STABLE_SECONDS else min(2 * pause + 0.1, MAX_RESTART_PAUSE)
             await asyncio.sleep(pause)
             try:
                 await self._spawn()
@@ -101,38 +101,38 @@ class Engine:
                 log.warning("engine restarted", engine=self.name, pid=self.pid)
 
     async def _spawn(self) -> None:
-        theirs, self._lifeline = os.pipe()
+        child_stdin, self._lifeline = os.pipe()
         try:
-            with self._log.open("wb") as words:
+            with self._log.open("wb") as output:
                 self._process = await asyncio.create_subprocess_exec(
                     "/bin/sh", "-c", LIFELINE, "engine", *self._program.command(self._port),
-                    stdin=theirs,
+                    stdin=child_stdin,
                     stdout=self._lock,
-                    stderr=words,
+                    stderr=output,
                     # Only the service gets a terminal's Ctrl-C: it drains first and stops the engine last.
                     start_new_session=True,
                     env={name: value for name, value in os.environ.items() if not name.startswith("RINGSIDE_")},
                 )  # fmt: skip
         finally:
-            os.close(theirs)
+            os.close(child_stdin)
         try:
-            await self._until_it_answers(self._process)
+            await self._wait_until_ready(self._process)
         except BaseException:
-            await self._end()
+            await self._terminate()
             raise
 
-    async def _until_it_answers(self, process: asyncio.subprocess.Process) -> None:
-        last = time.monotonic() + self._program.patience
-        while not await _answers(self._port):
+    async def _wait_until_ready(self, process: asyncio.subprocess.Process) -> None:
+        deadline = time.monotonic() + self._program.startup_timeout
+        while not await _is_ready(self._port):
             if process.returncode is not None:
                 raise EngineRefused(f"{self.name} exited at startup ({process.returncode}): {self._last_output()}")
-            if time.monotonic() > last:
+            if time.monotonic() > deadline:
                 raise EngineRefused(
-                    f"{self.name} did not answer within {self._program.patience:.0f} s: {self._last_output()}"
+                    f"{self.name} did not answer within {self._program.startup_timeout:.0f} s: {self._last_output()}"
                 )
-            await asyncio.sleep(GLANCE)
+            await asyncio.sleep(POLL_SECONDS)
 
-    async def _end(self) -> None:
+    async def _terminate(self) -> None:
         """Stop the process if it is running, and its watcher in any case."""
         process, self._process = self._process, None
         if self._lifeline >= 0:
@@ -141,7 +141,7 @@ class Engine:
         if process is None:
             return
         with suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), GRACE)
+            await asyncio.wait_for(process.wait(), STOP_TIMEOUT)
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
@@ -151,10 +151,10 @@ class Engine:
         return " / ".join(lines[-5:]) or "it printed nothing"
 
 
-async def _answers(port: int) -> bool:
+async def _is_ready(port: int) -> bool:
     """Whether a DynamoDB server answers on the port."""
     try:
-        async with asyncio.timeout(LONGEST_ANSWER):
+        async with asyncio.timeout(PROBE_TIMEOUT):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             try:
                 writer.write(PROBE)

@@ -16,7 +16,7 @@ log = structlog.get_logger("ringside.engine")
 
 DYNOXIDE: Final = "1.2.1"
 CHECKOUT: Final = Path(__file__).resolve().parents[2] / "deploy" / "engine"
-LAST_RESORT: Final = Path(__file__).resolve().with_name("last_resort.py")
+MOTO_SERVER: Final = Path(__file__).resolve().with_name("moto_server.py")
 
 
 class EngineRefused(Exception):
@@ -29,13 +29,13 @@ class Program:
 
     name: str
     command: Callable[[int], Sequence[str]]
-    patience: float = 10.0
+    startup_timeout: float = 10.0
 
 
-def choose(data: Path, binary: Path | None = None) -> Program:
+def choose_program(data: Path, binary: Path | None = None) -> Program:
     """Return dynoxide if its binary is found, otherwise moto's server, which is slow and keeps no data."""
-    if found := find_binary(data, binary):
-        return dynoxide(found, table_file(data))
+    if path := find_binary(data, binary):
+        return dynoxide(path, table_file(data))
     remedy = (
         "To install it, run `npm ci --prefix deploy/engine` in a checkout or "
         f"`npm install --prefix {data} dynoxide@{DYNOXIDE}` elsewhere, or set RINGSIDE_ENGINE_BINARY to its path."
@@ -60,13 +60,13 @@ def find_binary(data: Path, given: Path | None = None) -> Path | None:
     machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(platform.machine().lower(), platform.machine())
     package = Path("node_modules", "@dynoxide", f"{sys.platform}-{machine}", "dynoxide")
     below_its_parent = Path("node_modules", "dynoxide") / package
-    places = [folder / place for folder in (CHECKOUT, data) for place in (package, below_its_parent)]
-    return next((place for place in (*places, *_on_path()) if os.access(place, os.X_OK)), None)
+    candidates = [folder / file for folder in (CHECKOUT, data) for file in (package, below_its_parent)]
+    return next((file for file in (*candidates, *_on_path()) if os.access(file, os.X_OK)), None)
 
 
 def _on_path() -> Iterator[Path]:
-    if found := shutil.which("dynoxide"):
-        yield Path(found)
+    if path := shutil.which("dynoxide"):
+        yield Path(path)
 
 
 def table_file(data: Path) -> Path:
@@ -86,4 +86,4 @@ def dynoxide(binary: Path, file: Path) -> Program:
 def moto() -> Program:
     """Return the fallback engine."""
     # Without -P its folder would come first on sys.path, where its modules could shadow packages of the same name.
-    return Program("moto", lambda port: (sys.executable, "-P", str(LAST_RESORT), str(port)), patience=60.0)
+    return Program("moto", lambda port: (sys.executable, "-P", str(MOTO_SERVER), str(port)), startup_timeout=60.0)

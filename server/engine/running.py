@@ -8,17 +8,19 @@ from pathlib import Path
 
 from anyio.from_thread import start_blocking_portal
 
-from server.engine.folder import owned
+from server.engine.folder import locked_folder
 from server.engine.process import Engine
-from server.engine.programs import Program, choose
+from server.engine.programs import Program, choose_program
 
 
 @asynccontextmanager
-async def embedded(data: Path, binary: Path | None = None, program: Program | None = None) -> AsyncIterator[Engine]:
+async def run_engine_async(
+    data: Path, binary: Path | None = None, program: Program | None = None
+) -> AsyncIterator[Engine]:
     """Run the engine of a data folder while the block runs."""
-    async with owned(data) as lock:
+    async with locked_folder(data) as lock:
         with _reserved_port() as port:
-            engine = Engine(program or choose(data, binary), data, lock, port)
+            engine = Engine(program or choose_program(data, binary), data, lock, port)
             await engine.start()
             try:
                 yield engine
@@ -27,10 +29,10 @@ async def embedded(data: Path, binary: Path | None = None, program: Program | No
 
 
 @contextmanager
-def beside(data: Path, binary: Path | None = None, program: Program | None = None) -> Iterator[Engine]:
-    """Do the same without a running event loop, as in the parent of several workers: the engine gets a thread."""
-    running = embedded(data, binary, program)
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(running) as engine:
+def run_engine(data: Path, binary: Path | None = None, program: Program | None = None) -> Iterator[Engine]:
+    """Do the same without a running event loop, as in the parent of several workers: the engine runs in a thread."""
+    engine_context = run_engine_async(data, binary, program)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(engine_context) as engine:
         yield engine
 
 

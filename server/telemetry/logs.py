@@ -23,7 +23,7 @@ from server.settings import Format, Log
 _NAME = "ringside"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
-_AT_LEAST = {
+_MIN_LEVELS = {
     "aioboto3": logging.WARNING,
     "aiobotocore": logging.WARNING,
     "aiohttp": logging.WARNING,
@@ -43,29 +43,29 @@ def configure_logging(log: Log, stream: TextIO | None = None) -> None:
     """Send all log lines of this process to the stream, standard error by default. May be called again."""
     stream = stream or sys.stderr
     level = logging.getLevelNamesMapping()[log.level.upper()]
-    people = log.format is Format.CONSOLE or (log.format is None and stream.isatty())
-    about: list[Processor] = [
+    console = log.format is Format.CONSOLE or (log.format is None and stream.isatty())
+    context: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         _request_id,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    shape = _for_people(stream) if people else _for_machines()
+    renderers = _console_renderers(stream) if console else _json_renderers()
     structlog.configure(
-        processors=[*about, *shape],
+        processors=[*context, *renderers],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.WriteLoggerFactory(stream),
         cache_logger_on_first_use=False,
     )
-    _route_libraries(about, shape, stream, level)
+    _route_libraries(context, renderers, stream, level)
 
 
 def with_request_ids(app: ASGIApp) -> ASGIApp:
     """Give each request an id, the caller's X-Request-ID if it is plain and short, and return it in the response."""
-    return CorrelationIdMiddleware(app, update_request_header=False, validator=_plain_id)
+    return CorrelationIdMiddleware(app, update_request_header=False, validator=_is_valid_id)
 
 
-def _plain_id(text: str) -> bool:
+def _is_valid_id(text: str) -> bool:
     return _REQUEST_ID.fullmatch(text) is not None
 
 
@@ -75,11 +75,11 @@ def _request_id(_logger: WrappedLogger, _method: str, event: EventDict) -> Event
     return event
 
 
-def _for_machines() -> Sequence[Processor]:
+def _json_renderers() -> Sequence[Processor]:
     return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_json)]
 
 
-def _for_people(stream: TextIO) -> Sequence[Processor]:
+def _console_renderers(stream: TextIO) -> Sequence[Processor]:
     # The default prints local variables if rich is installed, which it is.
     plain = structlog.dev.plain_traceback
     return [structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain)]
@@ -92,24 +92,24 @@ def _json(event: EventDict, default: Callable[[object], object]) -> str:
         return json.dumps(event, default=default)
 
 
-def _route_libraries(about: Sequence[Processor], shape: Sequence[Processor], stream: TextIO, level: int) -> None:
+def _route_libraries(context: Sequence[Processor], renderers: Sequence[Processor], stream: TextIO, level: int) -> None:
     handler = logging.StreamHandler(stream)
     handler.set_name(_NAME)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[structlog.stdlib.add_logger_name, *about],
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *shape],
+            foreign_pre_chain=[structlog.stdlib.add_logger_name, *context],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderers],
         )
     )
     root = logging.getLogger()
     root.handlers = [*(other for other in root.handlers if other.get_name() != _NAME), handler]
     root.setLevel(level)
-    for name, least in _AT_LEAST.items():
-        logging.getLogger(name).setLevel(max(level, least))
-    _quieten_uvicorn()
+    for name, minimum in _MIN_LEVELS.items():
+        logging.getLogger(name).setLevel(max(level, minimum))
+    _configure_uvicorn()
 
 
-def _quieten_uvicorn() -> None:
+def _configure_uvicorn() -> None:
     for name in ("uvicorn", "uvicorn.error", "uvicorn.asgi", "uvicorn.access"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [], True

@@ -4,7 +4,7 @@ Each application has its own registry. With several workers, prometheus_client s
 folder if PROMETHEUS_MULTIPROC_DIR is set before it is imported; `shared_metrics` sets it.
 
 Clients choose the names of operations. Trusted documents count under their own names. Of the others, the first
-MOST_NAMES that succeed do, and the rest count as "other", so that invented names cannot fill the memory.
+MAX_NAMES that succeed do, and the rest count as "other", so that invented names cannot fill the memory.
 """
 
 import os
@@ -21,11 +21,11 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-MOST_NAMES = 200
+MAX_NAMES = 200
 LONGEST_NAME = 100
-AT_ONCE = 100
+BATCH = 100
 """Requests counted in one batch, which keeps their counters in the CPU's cache."""
-NAMELESS = "anonymous"
+ANONYMOUS = "anonymous"
 OTHER = "other"
 Loads: TypeAlias = Mapping[tuple[str, str], int]
 """How many keys each loader has answered so far, by its name and by how: `hit`, `miss` or `wait`."""
@@ -110,10 +110,10 @@ class Metrics:
     ) -> None:
         """Count an answered request."""
         self._recent.append((operation, outcome, seconds, read_units, write_units, engine_calls))
-        if self._shared or len(self._recent) >= AT_ONCE:
+        if self._shared or len(self._recent) >= BATCH:
             self._count()
         self._finished += 1
-        if self._finished % AT_ONCE == 0:
+        if self._finished % BATCH == 0:
             self._count_loads()
 
     def _count(self) -> None:
@@ -148,7 +148,7 @@ class Metrics:
         self._count_loads()
         registry, folder = self.registry, os.environ.get(FOLDER)
         if folder:
-            _forget_the_dead(Path(folder))
+            _remove_dead_workers(Path(folder))
             registry = CollectorRegistry()
             MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]  # theirs
         encode, content_type = choose_encoder(accept)
@@ -158,17 +158,17 @@ class Metrics:
         return Counter(name, meaning, labels, registry=self.registry)
 
     def _row(self, operation: str | None, outcome: Outcome) -> "_Row":
-        name = operation or NAMELESS
+        name = operation or ANONYMOUS
         if row := self._rows.get(name):
             return row
-        if not self._has_room(name, outcome):
+        if not self._may_be_named(name, outcome):
             return self._rows.get(OTHER) or self._add(OTHER)
         return self._add(name)
 
-    def _has_room(self, name: str, outcome: Outcome) -> bool:
-        if name in self._known or name in (NAMELESS, OTHER):
+    def _may_be_named(self, name: str, outcome: Outcome) -> bool:
+        if name in self._known or name in (ANONYMOUS, OTHER):
             return True
-        return outcome is Outcome.OK and len(name) <= LONGEST_NAME and len(self._rows) < MOST_NAMES + len(self._known)
+        return outcome is Outcome.OK and len(name) <= LONGEST_NAME and len(self._rows) < MAX_NAMES + len(self._known)
 
     def _add(self, name: str) -> "_Row":
         row = self._rows[name] = _Row(name, self._requests, self._seconds, self._calls, self._units)
@@ -216,7 +216,7 @@ def shared_metrics() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _forget_the_dead(folder: Path) -> None:
+def _remove_dead_workers(folder: Path) -> None:
     """Remove the gauges of killed workers; their counters remain."""
     for file in folder.glob("gauge_live*.db"):
         pid = int(file.stem.rpartition("_")[2])

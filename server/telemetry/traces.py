@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 from graphql import OperationType
 
-PATIENCE = 5
+EXPORT_TIMEOUT = 5
 """Seconds for one export. It runs in a thread and can only delay the service's shutdown."""
 
 SetOutcome = Callable[[str], None]
@@ -31,12 +31,12 @@ class Traces:
         from opentelemetry.trace import SpanKind, StatusCode  # noqa: PLC0415
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415
 
-        named = {} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": "ringside"}
-        self._provider = TracerProvider(resource=Resource.create(named), shutdown_on_exit=False)
-        exporter = OTLPSpanExporter(endpoint=_signal(endpoint), timeout=PATIENCE)
+        resource = {} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": "ringside"}
+        self._provider = TracerProvider(resource=Resource.create(resource), shutdown_on_exit=False)
+        exporter = OTLPSpanExporter(endpoint=_traces_url(endpoint), timeout=EXPORT_TIMEOUT)
         self._provider.add_span_processor(BatchSpanProcessor(exporter))
         self._tracer = self._provider.get_tracer("ringside")
-        self._caller = TraceContextTextMapPropagator()
+        self._propagator = TraceContextTextMapPropagator()
         self._kind, self._error = SpanKind.SERVER, StatusCode.ERROR
 
     @contextmanager
@@ -45,17 +45,21 @@ class Traces:
     ) -> Iterator[SetOutcome]:
         """Traces the block; its `as` value is called with the outcome."""
         carrier = {key.decode("latin-1"): value.decode("latin-1") for key, value in headers if key.startswith(b"trace")}
-        about = {"graphql.operation.type": kind.value, "graphql.operation.name": name, "graphql.document.hash": digest}
+        attributes = {
+            "graphql.operation.type": kind.value,
+            "graphql.operation.name": name,
+            "graphql.document.hash": digest,
+        }
         with self._tracer.start_as_current_span(
             f"{kind.value} {name}" if name else kind.value,
-            context=self._caller.extract(carrier),
+            context=self._propagator.extract(carrier),
             kind=self._kind,
-            attributes={key: value for key, value in about.items() if value is not None},
+            attributes={key: value for key, value in attributes.items() if value is not None},
             record_exception=False,  # a message may quote a value
             set_status_on_exception=False,
         ) as span:
             trace = format(span.get_span_context().trace_id, "032x")
-            with structlog.contextvars.bound_contextvars(trace=trace), self._noticing_errors(span):
+            with structlog.contextvars.bound_contextvars(trace=trace), self._recording_errors(span):
                 yield lambda outcome: span.set_attribute("ringside.outcome", outcome)
 
     async def close(self) -> None:
@@ -63,7 +67,7 @@ class Traces:
         await asyncio.to_thread(self._provider.shutdown)
 
     @contextmanager
-    def _noticing_errors(self, span: Any) -> Iterator[None]:
+    def _recording_errors(self, span: Any) -> Iterator[None]:
         try:
             yield
         except BaseException as error:
@@ -76,6 +80,6 @@ def open_traces(endpoint: str | None) -> Traces | None:
     return Traces(endpoint) if endpoint else None
 
 
-def _signal(endpoint: str) -> str:
+def _traces_url(endpoint: str) -> str:
     path = "/v1/traces"
     return endpoint if endpoint.endswith(path) else endpoint.rstrip("/") + path

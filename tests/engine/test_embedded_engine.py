@@ -1,4 +1,4 @@
-"""The embedded engine begins, dies, comes back and ends as server/engine promises."""
+"""The embedded engine starts, is restarted when it dies, and stops, with the guarantees of server/engine."""
 
 import asyncio
 import fcntl
@@ -20,12 +20,12 @@ from server.engine import (
     Engine,
     EngineRefused,
     Program,
-    beside,
     dynoxide,
-    embedded,
     find_binary,
     folder,
     process,
+    run_engine,
+    run_engine_async,
     table_file,
 )
 from tests.engines import engine_program, sdk_client
@@ -35,7 +35,7 @@ NO_ANSWER = (BotoCoreError, ClientError)
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data folder that is not there yet, on a machine that has dynoxide."""
+    """A data folder that does not exist yet, on a machine that has dynoxide."""
     engine_program("dynoxide", tmp_path)
     return tmp_path / "data"
 
@@ -43,14 +43,14 @@ def data(tmp_path: Path) -> Path:
 @pytest.fixture
 async def running(data: Path) -> AsyncIterator[Engine]:
     """The engine of the data folder."""
-    async with embedded(data) as one:
-        yield one
+    async with run_engine_async(data) as engine:
+        yield engine
 
 
-async def _make_table(url: str) -> None:
+async def _create_table(url: str) -> None:
     async with sdk_client(url) as dynamodb:
         await dynamodb.create_table(
-            TableName="kept",
+            TableName="rows",
             BillingMode="PAY_PER_REQUEST",
             KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
             AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
@@ -59,18 +59,18 @@ async def _make_table(url: str) -> None:
 
 async def _put(url: str, key: str) -> None:
     async with sdk_client(url) as dynamodb:
-        await dynamodb.put_item(TableName="kept", Item={"pk": {"S": key}})
+        await dynamodb.put_item(TableName="rows", Item={"pk": {"S": key}})
 
 
 async def _keys(url: str) -> set[str]:
     async with sdk_client(url, retries=3) as dynamodb:
-        pages = dynamodb.get_paginator("scan").paginate(TableName="kept", ConsistentRead=True)
+        pages = dynamodb.get_paginator("scan").paginate(TableName="rows", ConsistentRead=True)
         return {item["pk"]["S"] async for page in pages for item in page["Items"]}
 
 
-async def _until(true: Callable[[], bool]) -> None:
+async def _wait_until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
-        while not true():
+        while not condition():
             await asyncio.sleep(0.01)
 
 
@@ -79,78 +79,78 @@ def _kill(pid: int | None) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-def _gone(pid: int | None) -> bool:
+def _is_gone(pid: int | None) -> bool:
     return pid is None or not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
-def _told(logs: Iterable[Mapping[str, object]]) -> list[object]:
+def _engine_events(logs: Iterable[Mapping[str, object]]) -> list[object]:
     return [line["event"] for line in logs if "engine" in line]
 
 
-# ── Beginning ──
+# ── Start ──
 
 
-async def test_the_table_is_there_after_a_restart(data: Path) -> None:
-    """A service that is started again finds yesterday's data."""
-    async with embedded(data) as first:
-        await _make_table(first.url)
+async def test_a_restarted_service_has_the_data_of_the_one_before(data: Path) -> None:
+    """The table's file outlives the engine."""
+    async with run_engine_async(data) as first:
+        await _create_table(first.url)
         await _put(first.url, "yesterday")
-    async with embedded(data) as second:
+    async with run_engine_async(data) as second:
         assert await _keys(second.url) == {"yesterday"}
 
 
 async def test_only_the_owner_can_read_the_data_folder(data: Path, running: Engine) -> None:
-    """It holds everybody's data, and the secret that signs."""
+    """The folder holds all data and the secret that signs the service's tokens."""
     assert running.pid
     assert data.stat().st_mode & 0o077 == 0
     assert all(file.stat().st_mode & 0o077 == 0 for file in data.glob("table.db*"))
 
 
 async def test_the_engine_does_not_get_the_secrets(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
-    """It has no use for them, and its environment can be read by others than the service."""
-    monkeypatch.setenv("RINGSIDE_SECRETS", "a secret that stays at home")
-    async with embedded(data) as one:
-        environment = psutil.Process(one.pid).environ()
+    """The engine does not need them, and other processes can read its environment."""
+    monkeypatch.setenv("RINGSIDE_SECRETS", "a secret the engine must not get")
+    async with run_engine_async(data) as engine:
+        environment = psutil.Process(engine.pid).environ()
     assert "PATH" in environment
     assert "RINGSIDE_SECRETS" not in environment
 
 
 async def test_an_interrupt_from_the_terminal_does_not_reach_the_engine(running: Engine) -> None:
-    """Ctrl-C reaches a terminal's whole session: the service has to drain on a living engine."""
+    """Ctrl-C reaches a terminal's whole session, but the service needs the engine while it drains."""
     assert running.pid
     assert os.getsid(running.pid) == running.pid != os.getsid(0)
 
 
-async def test_it_runs_on_the_servers_event_loop_too(data: Path) -> None:
-    """Uvicorn prefers uvloop, which starts processes in its own way."""
+async def test_the_engine_also_runs_on_uvloop(data: Path) -> None:
+    """Uvicorn prefers uvloop, which starts processes differently from asyncio."""
 
-    async def visit() -> None:
-        async with embedded(data) as one:
-            await _make_table(one.url)
-            _kill(one.pid)
-            await _until(lambda: not _gone(one.pid))
-            assert await _keys(one.url) == set()
+    async def restart() -> None:
+        async with run_engine_async(data) as engine:
+            await _create_table(engine.url)
+            _kill(engine.pid)
+            await _wait_until(lambda: not _is_gone(engine.pid))
+            assert await _keys(engine.url) == set()
 
-    await asyncio.to_thread(uvloop.run, visit())
+    await asyncio.to_thread(uvloop.run, restart())
 
 
 def test_a_supervisor_without_an_event_loop_can_own_the_engine(data: Path) -> None:
-    """Several workers share one engine, which their parent keeps alive."""
-    with beside(data) as one:
-        asyncio.run(_make_table(one.url))
-        _kill(one.pid)
-        assert asyncio.run(_keys(one.url)) == set()
-        last = one.pid
-    assert _gone(last)
+    """Several workers share one engine, which their parent process restarts when it dies."""
+    with run_engine(data) as engine:
+        asyncio.run(_create_table(engine.url))
+        _kill(engine.pid)
+        assert asyncio.run(_keys(engine.url)) == set()
+        restarted_pid = engine.pid
+    assert _is_gone(restarted_pid)
 
 
 # ── Refusals ──
 
 
 async def test_a_second_service_in_a_data_folder_is_refused(data: Path, running: Engine) -> None:
-    """It is told which folder, who has it, and the three ways out."""
+    """The message names the folder, the process that uses it and the three remedies."""
     with pytest.raises(EngineRefused) as refused:
-        async with embedded(data):
+        async with run_engine_async(data):
             pass
     message = str(refused.value)
     assert f"{data} is in use by process {os.getpid()}" in message
@@ -159,85 +159,85 @@ async def test_a_second_service_in_a_data_folder_is_refused(data: Path, running:
 
 
 async def test_a_second_service_waits_while_the_first_one_ends(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
-    """One that is stopped and started again in a hurry does not stumble over itself."""
-    first = embedded(data)
+    """A service that is stopped and started again at once is not refused its own folder."""
+    first = run_engine_async(data)
     pid = (await first.__aenter__()).pid
     assert pid
     os.kill(pid, signal.SIGSTOP)
-    monkeypatch.setattr(process, "GRACE", 0.3)
+    monkeypatch.setattr(process, "STOP_TIMEOUT", 0.3)
     ending = asyncio.create_task(first.__aexit__(None, None, None))
     await asyncio.sleep(0)
-    async with embedded(data) as second:
+    async with run_engine_async(data) as second:
         assert ending.done()
-        assert _gone(pid)
+        assert _is_gone(pid)
         assert second.pid
 
 
 async def test_a_folder_locked_by_an_unknown_process_is_refused_after_a_while(
     monkeypatch: pytest.MonkeyPatch, data: Path
 ) -> None:
-    """It may be an old engine that hangs, or somebody who plays with locks."""
-    monkeypatch.setattr(folder, "PATIENCE", 0.1)
+    """It may be an old engine that hangs, or any other process that took the lock."""
+    monkeypatch.setattr(folder, "LOCK_TIMEOUT", 0.1)
     data.mkdir()
     with (data / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(EngineRefused, match="locked by a process that does not respond"):
-            async with embedded(data):
+            async with run_engine_async(data):
                 pass
 
 
 async def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    """The reason is the system's, the remedy ours."""
+    """The message holds the system's reason and a remedy."""
     (tmp_path / "data").touch()
     with pytest.raises(EngineRefused, match=r"cannot be used: File exists\. Set RINGSIDE_DATA"):
-        async with embedded(tmp_path / "data"):
+        async with run_engine_async(tmp_path / "data"):
             pass
 
 
 async def test_an_engine_that_exits_at_once_is_refused_with_its_output(data: Path) -> None:
-    """And the folder is free for the next attempt."""
-    unlucky = Program("unlucky", lambda _: ("/bin/sh", "-c", "echo no luck today >&2; exit 3"))
-    with pytest.raises(EngineRefused, match=r"unlucky exited at startup \(3\): no luck today"):
-        async with embedded(data, program=unlucky):
+    """The folder is free for the next attempt."""
+    failing = Program("failing", lambda _: ("/bin/sh", "-c", "echo disk is full >&2; exit 3"))
+    with pytest.raises(EngineRefused, match=r"failing exited at startup \(3\): disk is full"):
+        async with run_engine_async(data, program=failing):
             pass
-    async with embedded(data) as one:
-        assert one.pid
+    async with run_engine_async(data) as engine:
+        assert engine.pid
 
 
 async def test_an_engine_that_never_answers_is_refused_and_stopped(data: Path, tmp_path: Path) -> None:
-    """Its patience is over, and nothing of it is left."""
+    """It gets its startup time, and then its process is stopped."""
     pid = tmp_path / "pid"
-    mute = Program("mute", lambda _: ("/bin/sh", "-c", f"echo $$ >{pid}; exec sleep 600"), patience=0.2)
-    with pytest.raises(EngineRefused, match="mute did not answer within"):
-        async with embedded(data, program=mute):
+    silent = Program("silent", lambda _: ("/bin/sh", "-c", f"echo $$ >{pid}; exec sleep 600"), startup_timeout=0.2)
+    with pytest.raises(EngineRefused, match="silent did not answer within"):
+        async with run_engine_async(data, program=silent):
             pass
-    assert _gone(int(pid.read_text()))
+    assert _is_gone(int(pid.read_text()))
 
 
-async def test_a_file_that_is_not_a_table_is_refused_with_the_engine_s_message(data: Path) -> None:
-    """It is neither overwritten nor passed over."""
+async def test_a_file_that_is_not_a_table_is_refused_with_the_engines_message(data: Path) -> None:
+    """The file is left as it is."""
     data.mkdir()
-    table_file(data).write_text("dear diary, " * 1000)
+    table_file(data).write_text("not a database, " * 1000)
     with pytest.raises(EngineRefused, match=r"dynoxide exited at startup .*not a"):
-        async with embedded(data):
+        async with run_engine_async(data):
             pass
-    assert table_file(data).read_text().startswith("dear diary")
+    assert table_file(data).read_text().startswith("not a database")
 
 
-# ── Dying and coming back ──
+# ── Restart ──
 
 
-async def test_a_killed_engine_comes_back_at_its_address_with_all_it_acknowledged(running: Engine) -> None:
+async def test_a_killed_engine_restarts_at_its_address_with_every_acknowledged_write(running: Engine) -> None:
     """Eight writers write without a pause while it is killed three times: no acknowledged write is missing."""
-    await _make_table(running.url)
-    keys, acknowledged, done, deaths = count(), set[str](), asyncio.Event(), 3
+    await _create_table(running.url)
+    keys, acknowledged, done, kills = count(), set[str](), asyncio.Event(), 3
 
     async def write() -> None:
         async with sdk_client(running.url) as dynamodb:
             while not done.is_set():
                 key = str(next(keys))
                 try:
-                    await dynamodb.put_item(TableName="kept", Item={"pk": {"S": key}})
+                    await dynamodb.put_item(TableName="rows", Item={"pk": {"S": key}})
                 except NO_ANSWER:
                     await asyncio.sleep(0.01)
                 else:
@@ -245,66 +245,66 @@ async def test_a_killed_engine_comes_back_at_its_address_with_all_it_acknowledge
 
     async def kill() -> None:
         enough = len(acknowledged) + 20
-        await _until(lambda: len(acknowledged) > enough)
+        await _wait_until(lambda: len(acknowledged) > enough)
         _kill(running.pid)
 
     writers = [asyncio.create_task(write()) for _ in range(8)]
     with capture_logs() as logs:
-        for death in range(1, deaths + 1):
+        for restarts in range(1, kills + 1):
             await kill()
-            await _until(lambda death=death: _told(logs).count("engine restarted") == death)  # type: ignore[misc]
+            await _wait_until(lambda restarts=restarts: _engine_events(logs).count("engine restarted") == restarts)  # type: ignore[misc]
     done.set()
     await asyncio.gather(*writers)
     assert acknowledged <= await _keys(running.url)
-    assert _told(logs) == ["engine died", "engine restarted"] * deaths
+    assert _engine_events(logs) == ["engine died", "engine restarted"] * kills
 
 
 async def test_an_engine_that_does_not_restart_is_started_again(data: Path) -> None:
-    """A start that fails is logged with its reason, and another one follows."""
+    """A start that fails is logged with its reason and repeated."""
     starts = count(1)
-    real = dynoxide(_binary(data), table_file(data))
+    working = dynoxide(_binary(data), table_file(data))
 
     def command(port: int) -> Sequence[str]:
-        return ("/bin/sh", "-c", "echo not yet >&2; exit 1") if next(starts) in (2, 3) else real.command(port)
+        return ("/bin/sh", "-c", "echo not yet >&2; exit 1") if next(starts) in (2, 3) else working.command(port)
 
     with capture_logs() as logs:
-        async with embedded(data, program=Program("moody", command)) as one:
-            first = one.pid
+        async with run_engine_async(data, program=Program("sometimes failing", command)) as engine:
+            first = engine.pid
             _kill(first)
-            await _until(
-                lambda: one.pid not in (None, first) and any(line["event"] == "engine restarted" for line in logs)
+            await _wait_until(
+                lambda: engine.pid not in (None, first) and any(line["event"] == "engine restarted" for line in logs)
             )
     failures = [line for line in logs if line["event"] == "engine did not restart"]
     assert ["not yet" in line["reason"] for line in failures] == [True, True]
 
 
-# ── Ending ──
+# ── Stop ──
 
 
 async def test_nothing_is_left_when_the_service_ends(data: Path) -> None:
-    """Neither the engine nor the shell that watches over it."""
-    async with embedded(data) as one:
-        family = [psutil.Process(one.pid), *psutil.Process(one.pid).children(recursive=True)]
-    await _until(lambda: all(_gone(member.pid) for member in family))
+    """Both the engine and the shell that watches it are gone."""
+    async with run_engine_async(data) as engine:
+        processes = [psutil.Process(engine.pid), *psutil.Process(engine.pid).children(recursive=True)]
+    await _wait_until(lambda: all(_is_gone(process.pid) for process in processes))
 
 
 async def test_an_engine_that_ignores_the_signal_is_killed(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
-    """A frozen process hears no signal but one."""
-    monkeypatch.setattr(process, "GRACE", 0.1)
-    async with embedded(data) as one:
-        pid = one.pid
+    """A stopped process reacts to SIGKILL only."""
+    monkeypatch.setattr(process, "STOP_TIMEOUT", 0.1)
+    async with run_engine_async(data) as engine:
+        pid = engine.pid
         assert pid
         os.kill(pid, signal.SIGSTOP)
-    assert _gone(pid)
+    assert _is_gone(pid)
 
 
 SERVICE = """
 import asyncio, sys
 from pathlib import Path
-from server.engine import embedded
+from server.engine import run_engine_async
 
 async def serve():
-    async with embedded(Path(sys.argv[1])) as engine:
+    async with run_engine_async(Path(sys.argv[1])) as engine:
         print(engine.pid, engine.url, flush=True)
         await asyncio.sleep(600)
 
@@ -313,38 +313,41 @@ asyncio.run(serve())
 
 
 async def test_killing_the_service_ends_its_engine_and_frees_the_folder(data: Path) -> None:
-    """Nobody could tell the engine: it notices by itself. The next service waits for that, and finds the data."""
+    """The killed service cannot stop its engine. The next service waits until the engine has noticed."""
     service = subprocess.Popen([sys.executable, "-c", SERVICE, str(data)], stdout=subprocess.PIPE, text=True)
     with service:
         assert service.stdout
         pid, url = (await asyncio.to_thread(service.stdout.readline)).split()
-        await _make_table(url)
-        await _put(url, "last words")
+        await _create_table(url)
+        await _put(url, "written before the kill")
         service.kill()
-    async with embedded(data) as successor:
-        assert _gone(int(pid))
-        assert await _keys(successor.url) == {"last words"}
+    async with run_engine_async(data) as successor:
+        assert _is_gone(int(pid))
+        assert await _keys(successor.url) == {"written before the kill"}
 
 
-# ── The last resort ──
+# ── moto ──
 
 
 async def test_moto_loses_no_concurrent_update(tmp_path: Path) -> None:
-    """Without a lock around it, it loses updates."""
-    async with embedded(tmp_path, program=engine_program("moto", tmp_path)) as moto, sdk_client(moto.url) as dynamodb:
-        await _make_table(moto.url)
-        one_more = {
-            "TableName": "kept",
+    """Without the lock of server/engine/moto_server.py it loses updates."""
+    async with (
+        run_engine_async(tmp_path, program=engine_program("moto", tmp_path)) as moto,
+        sdk_client(moto.url) as dynamodb,
+    ):
+        await _create_table(moto.url)
+        increment = {
+            "TableName": "rows",
             "Key": {"pk": {"S": "counter"}},
             "UpdateExpression": "ADD n :one",
             "ExpressionAttributeValues": {":one": {"N": "1"}},
         }
-        await asyncio.gather(*(dynamodb.update_item(**one_more) for _ in range(50)))
-        counter = await dynamodb.get_item(TableName="kept", Key={"pk": {"S": "counter"}})
+        await asyncio.gather(*(dynamodb.update_item(**increment) for _ in range(50)))
+        counter = await dynamodb.get_item(TableName="rows", Key={"pk": {"S": "counter"}})
     assert counter["Item"]["n"] == {"N": "50"}
 
 
 def _binary(data: Path) -> Path:
-    found = find_binary(data)
-    assert found
-    return found
+    binary = find_binary(data)
+    assert binary
+    return binary

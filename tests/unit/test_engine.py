@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from server.engine import EngineRefused, choose, find_binary, programs, table_file
+from server.engine import EngineRefused, choose_program, find_binary, programs, table_file
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +85,7 @@ def test_a_given_program_that_cannot_be_run_is_refused(tmp_path: Path, data: Pat
 def test_without_a_program_moto_is_used_with_a_warning(data: Path) -> None:
     """The warning says what it costs and how to get the real one."""
     with capture_logs() as logs:
-        assert choose(data).name == "moto"
+        assert choose_program(data).name == "moto"
     (warning,) = logs
     assert warning["log_level"] == "warning"
     assert "all data is lost" in warning["event"]
@@ -96,13 +96,13 @@ def test_without_a_program_an_existing_table_is_not_replaced_by_an_empty_one(dat
     """What moto was told would be lost, and yesterday's data seem so."""
     table_file(data).touch()
     with pytest.raises(EngineRefused, match="was written by dynoxide, which was not found"):
-        choose(data)
+        choose_program(data)
 
 
 def test_without_an_engine_the_error_says_how_to_install_one(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
     """npm, a setting, pip, or an engine elsewhere."""
     _without_moto(monkeypatch)
     with pytest.raises(EngineRefused) as refused:
-        choose(data)
+        choose_program(data)
     for way in ("npm ci", "npm install", "RINGSIDE_ENGINE_BINARY", "ringside[moto]", "RINGSIDE_DYNAMODB_URL"):
         assert way in str(refused.value)

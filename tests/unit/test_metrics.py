@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from server.telemetry import Metrics, Outcome, shared_metrics
-from server.telemetry.metrics import FOLDER, MOST_NAMES
+from server.telemetry.metrics import FOLDER, MAX_NAMES
 
 
 def samples(text: bytes) -> dict[tuple[str, ...], float]:
@@ -80,12 +80,12 @@ def operations(metrics: Metrics) -> set[str]:
 def test_invented_names_do_not_fill_memory() -> None:
     """The first two hundred that succeed count under their own name, the rest together; none is lost."""
     metrics = Metrics()
-    for n in range(3 * MOST_NAMES):
+    for n in range(3 * MAX_NAMES):
         metrics.finished(f"Invented{n}", Outcome.OK, 0.1)
-    assert len(operations(metrics)) == MOST_NAMES + 1
+    assert len(operations(metrics)) == MAX_NAMES + 1
     assert "other" in operations(metrics)
     counted = [value for key, value in figures(metrics).items() if key[0] == "ringside_requests_total"]
-    assert sum(counted) == 3 * MOST_NAMES
+    assert sum(counted) == 3 * MAX_NAMES
 
 
 def test_a_name_that_never_succeeded_has_no_counter_of_its_own() -> None:
@@ -101,7 +101,7 @@ def test_a_name_that_never_succeeded_has_no_counter_of_its_own() -> None:
 def test_known_operations_keep_their_names_among_many_invented_ones() -> None:
     """Those of trusted documents, whatever came before and however they ended."""
     metrics = Metrics(known=["Leaderboard"])
-    for n in range(2 * MOST_NAMES):
+    for n in range(2 * MAX_NAMES):
         metrics.finished(f"Invented{n}", Outcome.OK, 0.1)
     metrics.finished("Leaderboard", Outcome.FAILED, 0.1)
     metrics.finished(None, Outcome.INVALID, 0.1)

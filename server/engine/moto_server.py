@@ -15,28 +15,28 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 
-class OneAtATime:
+class SerializedApplication:
     """A WSGI application that answers one request at a time: moto loses concurrent updates and answers 500."""
 
     def __init__(self, application: "WSGIApplication") -> None:
         self._application = application
-        self._turn = Lock()
+        self._lock = Lock()
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         """Finish one response before starting the next request."""
-        with self._turn:
-            answer = self._application(environ, start_response)
+        with self._lock:
+            response = self._application(environ, start_response)
             try:
-                return [b"".join(answer)]
+                return [b"".join(response)]
             finally:
-                getattr(answer, "close", _nothing)()
+                getattr(response, "close", _do_nothing)()
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Stand in for `close`, which a WSGI response need not have."""
 
 
-class Quiet(WSGIRequestHandler):
+class QuietRequestHandler(WSGIRequestHandler):
     """Keeps connections open and logs no requests. With Nagle's algorithm each response would take 40 ms more."""
 
     protocol_version = "HTTP/1.1"
@@ -48,8 +48,10 @@ class Quiet(WSGIRequestHandler):
 
 def main() -> None:
     """Serve until the process gets a signal."""
-    application = OneAtATime(DomainDispatcherApplication(create_backend_app))
-    make_server("127.0.0.1", int(sys.argv[1]), application, threaded=True, request_handler=Quiet).serve_forever()
+    application = SerializedApplication(DomainDispatcherApplication(create_backend_app))
+    make_server(
+        "127.0.0.1", int(sys.argv[1]), application, threaded=True, request_handler=QuietRequestHandler
+    ).serve_forever()
 
 
 if __name__ == "__main__":
