@@ -140,7 +140,8 @@ class PureCode:
         """Write the statement that bails out at a record of another type."""
         classes = record_classes(type_)
         if classes is None:
-            self._writer.line(f"if {self._context.is_not_ordinary(variable)}: raise Bailout")
+            unusual = self._context.is_not_ordinary(variable)
+            self._writer.line(f"if {variable} is None or {unusual}: raise Bailout")
             return
         usual, all_ = self._writer.constant("class_", classes[-1]), self._writer.constant("classes_", classes)
         self._writer.line(f"if type({variable}) is not {usual} and not isinstance({variable}, {all_}): raise Bailout")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import strawberry
-from graphql import ExecutionResult
+from graphql import ExecutionResult, parse
 from typer.testing import CliRunner
 
 from resolvers.loading.batched import batched
@@ -24,6 +24,7 @@ from server.compiler.planning import MAX_FIELDS
 from server.execution.answers import run
 from server.execution.documents import Documents, GraphQLRequest, hash_of
 from server.execution.limits import Limits
+from tests.property.differential.comparing import execute_by_core, execute_compiled
 
 
 @dataclass
@@ -311,3 +312,39 @@ async def test_a_resolver_that_changes_a_list_argument_changes_no_other_call() -
     for _ in range(2):
         result = await prepared.execute(CONTEXT)
         assert result.data == {"a": [2, 1], "b": [2, 1], "c": [2, 1]}
+
+
+@strawberry.type
+class Unchecked:
+    """A type without a check of its records' class."""
+
+    name: str
+
+
+@dataclass
+class Owner:
+    number: int
+
+
+async def _required(_: Any, owner: Owner, /) -> Any:
+    return Unchecked(name="first") if owner.number else None
+
+
+@record_type(Owner, "An owner.")
+class OwnerType:
+    required: Unchecked = field(_required, "Always there.")
+
+
+@strawberry.type
+class Owners:
+    owners: list[OwnerType | None] = strawberry.field(resolver=lambda: [Owner(1), Owner(0)])
+
+
+async def test_a_null_is_no_object_even_if_only_its_type_name_is_selected() -> None:
+    """A field that must not be null is an error then, as with graphql-core."""
+    graphql_schema, document = strawberry.Schema(Owners)._schema, parse("{ owners { required { __typename } } }")
+    expected = await execute_by_core(graphql_schema, document, {})
+    result = await execute_compiled(graphql_schema, document, {})
+    assert isinstance(result, ExecutionResult)
+    assert to_dicts(result.data) == expected.data == {"owners": [{"required": {"__typename": "Unchecked"}}, None]}
+    assert [error.message for error in result.errors or ()] == [error.message for error in expected.errors or ()]
