@@ -1,0 +1,102 @@
+"""The engine that behaves like DynamoDB: it lags, it fills up, and it says so as DynamoDB does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from datastore.dynamo import ConditionFailed, DynamoError, Table, deadline, open_table
+from datastore.dynamo.conditions import absent
+from datastore.dynamo.declaration import create
+from datastore.people import PROFILE, Profile, read_profile
+from resolvers.context import utc_now
+from tests.engines import running_engine
+from tests.lagging import Lag, LaggingEngine, Limits
+from tests.lagging.replica import ItemName
+
+
+@asynccontextmanager
+async def lagging(folder: Path, **how: object) -> AsyncIterator[tuple[LaggingEngine, Table]]:
+    """A fresh table on a lagging engine."""
+    async with AsyncExitStack() as stack:
+        for name in ("leader", "follower"):
+            (folder / name).mkdir()
+        leader = stack.enter_context(running_engine("dynoxide", folder / "leader"))
+        follower = stack.enter_context(running_engine("dynoxide", folder / "follower"))
+        engine = await stack.enter_async_context(LaggingEngine(leader.url, follower.url, **how))  # type: ignore[arg-type]
+        table = await stack.enter_async_context(open_table("ringside", url=engine.url))
+        await create(table)
+        yield engine, table
+
+
+def member(number: int) -> Profile:
+    return Profile(user=f"member-{number}", name="Ada", joined_at=utc_now())
+
+
+async def everyone(table: Table) -> list[str]:
+    """The members that the index shows."""
+    shown = []
+    for shard in range(16):
+        partition = PROFILE.on("gsi1", shard=shard)
+        shown += [record.user async for record in table.iterate(partition)]
+    return sorted(shown)
+
+
+async def test_an_index_is_behind_and_catches_up(tmp_path: Path) -> None:
+    """An acknowledged write is read consistently at once, and from the index only after its lag."""
+    async with lagging(tmp_path, lag=Lag(mean=1e6, longest=1e6, stale=0.0)) as (engine, table):
+        await asyncio.gather(*(table.write(PROFILE.put(member(number))) for number in range(20)))
+        assert await read_profile(table, "member-7", consistent=True) is not None
+        assert await everyone(table) == []
+        await engine.catch_up()
+        assert len(await everyone(table)) == 20
+
+
+async def test_a_stale_read_is_an_older_state_and_a_consistent_one_is_not(tmp_path: Path) -> None:
+    """With every plain read stale, a new item is missing until the follower has seen it."""
+    async with lagging(tmp_path, lag=Lag(mean=1e6, longest=1e6, stale=1.0)) as (engine, table):
+        await table.write(PROFILE.put(member(1)))
+        assert await read_profile(table, "member-1") is None
+        assert await read_profile(table, "member-1", consistent=True) is not None
+        await engine.catch_up()
+        assert await read_profile(table, "member-1") is not None
+
+
+def test_lags_are_the_same_for_the_same_seed() -> None:
+    """A failing run can be repeated from its seed."""
+    lag, item = Lag(), ItemName("t", "p", "s")
+    assert [lag.seconds(7, item, number) for number in range(9)] == [
+        lag.seconds(7, item, number) for number in range(9)
+    ]
+    assert lag.seconds(7, item, 1) != lag.seconds(8, item, 1)
+
+
+async def test_a_full_partition_throttles_single_writes_transactions_and_batches(tmp_path: Path) -> None:
+    """Each in its own way; whatever was acknowledged is there, and nothing else."""
+    async with lagging(tmp_path, lag=Lag(mean=0.0), limits=Limits(10, 30)) as (engine, table):
+        same = member(1)
+        with deadline(0.6), pytest.raises(DynamoError):
+            await asyncio.gather(*(table.write(PROFILE.put(same)) for _ in range(60)))
+        with deadline(0.6), pytest.raises(DynamoError):
+            await asyncio.gather(*(table.transact(PROFILE.put(same), PROFILE.put(member(2))) for _ in range(60)))
+        with pytest.raises(ConditionFailed):
+            await table.write(PROFILE.put(same, when=absent()))
+        await table.write_many(PROFILE.put(member(number)) for number in range(50))
+        assert engine.throttled > 0
+        await engine.catch_up()
+        assert len(await everyone(table)) == 50
+
+
+async def test_writes_that_feed_a_full_index_key_are_throttled(tmp_path: Path) -> None:
+    """Sixteen index keys take no more writes than their units, however many table keys there are."""
+    async with lagging(tmp_path, lag=Lag(mean=0.0), limits=Limits(4, 1000)) as (engine, table):
+        with deadline(0.5), pytest.raises(DynamoError):
+            await asyncio.gather(*(table.write(PROFILE.put(member(number))) for number in range(400)))
+        assert engine.throttled > 0
+        key, units = engine.ledger.hottest_write()
+        assert key.index_name == "gsi1"
+        assert units >= 4
