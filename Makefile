@@ -21,10 +21,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run test check format bench bench-faults coverage oracle differential explorer generated lock clean
+.PHONY: help run test check format bench bench-faults attack coverage oracle differential docs explorer generated lock \
+	audit-dependencies clean
 
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
 
 run: $(LOCAL) $(ENGINE) $(PAGE) ## Start the service with demo data on http://127.0.0.1:8000/graphql
 	@echo "Starting Ringside. Ctrl-C stops it; its data stays in .ringside/"
@@ -56,11 +57,18 @@ bench: $(DEV) $(ENGINE) ## Run every benchmark (about an hour); BENCH=name runs 
 bench-faults: $(DEV) $(ENGINE) ## Run twenty fault-injection rounds and check that nothing is lost or counted twice
 	@$(BIN)/python -m bench.faults $(ARGS)
 
+attack: $(DEV) $(ENGINE) ## Attack one process for ten minutes, with honest load beside; ARGS="--seconds 60"
+	@$(BIN)/python -m bench.attacks $(ARGS)
+
 oracle: $(DEV) $(ENGINE) ## Read 50,000 pages of comments while they change, and check each page
 	@RINGSIDE_ORACLE_PAGES=50000 $(BIN)/python -m pytest -q tests/property/test_comment_pages.py
 
 differential: $(DEV) ## Compare compiled execution with graphql-core on 40,000 random operations
 	@$(BIN)/python -W ignore -m tests.property.test_compiled 200
+
+docs: $(DEV) ## Build the guide into site/ and serve it on http://127.0.0.1:8001/
+	@$(BIN)/zensical build --strict
+	@$(BIN)/zensical serve -a 127.0.0.1:8001
 
 explorer: $(PAGE) ## Build the explorer into server/http/pages/explorer/
 
@@ -72,13 +80,18 @@ lock: $(DEV) ## Resolve the lock files again; ARGS=--upgrade takes newer version
 	@$(COMPILE) pyproject.toml -o requirements.lock
 	@$(COMPILE) pyproject.toml --extra moto --group build -o requirements-local.lock
 	@$(COMPILE) pyproject.toml --extra moto --group dev -o requirements-dev.lock
+	@$(COMPILE) --group image -c requirements-dev.lock -o requirements-image.lock
 	@$(COMPILE) bench/peers/requirements.in -o bench/peers/requirements.lock
+	@$(COMPILE) tests/ariadne/requirements.in -o tests/ariadne/requirements.lock
 	@echo "Locking the npm packages"
 	@for folder in deploy/engine explorer tests/node bench/peers; do \
 		$(NPM) install --prefix $$folder --package-lock-only --omit-lockfile-registry-resolved > /dev/null || exit 1; done
 
+audit-dependencies: $(DEV) ## Check the locked packages for known vulnerabilities, and say which could not be checked
+	@$(BIN)/python .ci/audit_dependencies.py
+
 clean: ## Remove everything installed or built; the data in .ringside/ stays
-	rm -rf .venv explorer/node_modules tests/node/node_modules deploy/engine/node_modules server/http/pages/explorer dist
+	rm -rf .venv explorer/node_modules tests/node/node_modules deploy/engine/node_modules server/http/pages/explorer dist site .cache
 
 $(BIN)/pip:
 	@$(PYTHON) -c '' 2> /dev/null || { echo "$(PYTHON) was not found. Install Python 3.11 or later, or choose an interpreter: make PYTHON=…"; exit 1; }

@@ -1,12 +1,15 @@
-"""Runs the Dockerfile's steps without a container engine, then starts and checks the result.
+"""Runs the Dockerfile's steps without a container engine, then starts and checks the results.
 
 Each COPY and RUN is executed in order, with the image's folders inside a temporary one. The service is started as the
 image's user, who may write only to a folder for temporary files. It uses an engine in another process, and gets the
-requests that an orchestrator, an API client and a browser would send.
+requests that an orchestrator, an API client and a browser would send. Then the target `embedded` is started with a
+folder for its volume, and stopped and started again. The stages' files are all in one place, so what a stage leaves out
+is not checked.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import re
@@ -24,11 +27,11 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 DYNOXIDE: Final = ROOT / "deploy/engine/node_modules/@dynoxide/linux-x64/dynoxide"
-FOLDERS: Final = ("/src", "/opt")
+FOLDERS: Final = ("/src", "/opt", "/data")
 PATIENCE: Final = 30.0
 REFUSED: Final = "RINGSIDE_DYNAMODB_URL is invalid: it is not set"
 SECRET: Final = "a secret for one rehearsal and nothing else"
@@ -44,25 +47,22 @@ class Image:
         self.environment: dict[str, str] = {}
         self.user = 0
         self.said: dict[str, list[str]] = {}
+        self.stages: dict[str, dict[str, Any]] = {}
+        self._stage = ""
 
     def do(self, instruction: str, rest: str) -> None:
         """Execute one instruction of a Dockerfile."""
         match instruction:
-            case "FROM":  # a stage has its own environment; its files stay in place for the next stage
-                base = self.below / "base"
-                self.environment = {
-                    "PATH": f"{base}/bin:{os.environ['PATH']}",
-                    "LD_LIBRARY_PATH": f"{base}/lib",
-                    "HOME": "/",
-                }
+            case "FROM":
+                self._begin_stage(*rest.partition(" AS ")[::2])
             case "WORKDIR":
                 self.work = Path(self.here(rest))
-                self.work.mkdir(parents=True)
+                self.work.mkdir(parents=True, exist_ok=True)
             case "ENV":
                 pairs = re.findall(r'(\w+)=(?:"([^"]*)"|(\S+))', rest.replace("$PATH", self.environment["PATH"]))
                 self.environment.update({name: self.here(quoted or bare) for name, quoted, bare in pairs})
-            case "COPY" if not rest.startswith("--from=build"):
-                _copy(rest.split(), self.work)
+            case "COPY":
+                self._copy(rest)
             case "RUN":
                 subprocess.run(["sh", "-ec", self.here(rest)], cwd=self.work, env=self._building(), check=True)
             case "USER":
@@ -71,6 +71,29 @@ class Image:
                 self.said[instruction] = json.loads(rest)
             case "HEALTHCHECK":
                 self.said[instruction] = json.loads(rest.partition("CMD ")[2])
+
+    def _copy(self, rest: str) -> None:
+        """Copy from the checkout, or from another stage, whose files are in the same place."""
+        if not rest.startswith("--from="):
+            _copy(rest.split(), self.work)
+            return
+        source, target = (Path(self.here(name)) for name in rest.split()[-2:])
+        if source != target:
+            (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
+
+    def _begin_stage(self, source: str, name: str) -> None:
+        """A stage has an environment of its own, or that of the stage it comes from. Its files stay in place."""
+        base = self.below / "base"
+        path = {"PATH": f"{base}/bin:{os.environ['PATH']}", "LD_LIBRARY_PATH": f"{base}/lib", "HOME": "/"}
+        new = {"environment": path, "user": 0, "said": {}, "work": self.below}
+        self._keep_stage()
+        vars(self).update(copy.deepcopy(self.stages.get(source, new)))
+        self._stage = name
+
+    def _keep_stage(self) -> None:
+        self.stages[self._stage] = copy.deepcopy(
+            {name: vars(self)[name] for name in ("environment", "user", "said", "work")}
+        )
 
     def here(self, text: str) -> str:
         """Replace the image's folders in a text by their real paths."""
@@ -124,6 +147,8 @@ def _lay(base: Path) -> None:
 def _copy(names: Sequence[str], work: Path) -> None:
     """Copy the sources into the last of the names."""
     *sources, target = names
+    if target.endswith("/"):
+        (work / target).mkdir(exist_ok=True)
     for source in sources:
         if (ROOT / source).is_dir():
             shutil.copytree(ROOT / source, work / target, ignore=_ignored, dirs_exist_ok=True)
@@ -223,6 +248,8 @@ def rehearse(image: Image, scratch: Path, url: str) -> None:
         assert scripts, page
         assert all(answer(address + script) for script in scripts)
         assert "ringside_" in answer(f"{address}/metrics")
+        licences = answer(f"{address}/explorer/licenses.txt")
+        assert all(f"\n## {name} - " in licences for name in ("uvicorn", "graphiql")), licences[:500]
         health = [part.replace("127.0.0.1:8000", f"127.0.0.1:{port}") for part in image.said["HEALTHCHECK"]]
         ended(image.start(health, scratch), 0)
         service.send_signal(signal.SIGTERM)
@@ -233,6 +260,45 @@ def rehearse(image: Image, scratch: Path, url: str) -> None:
         service.wait()
 
 
+def check_materials(folder: Path) -> None:
+    """Check that the image has its bill of materials, which names what the locks name, and all licences."""
+    components = {
+        name: {component["name"].lower().replace("_", "-") for component in json.loads(file.read_text())["components"]}
+        for name in ("python", "explorer", "engine")
+        for file in (folder / f"{name}.cdx.json",)
+    }
+    locked = re.findall(r"^([\w.-]+)==[^;]*?(?:;(.*?))?\\\\$", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    missing = {name for name, condition in locked if not condition} - components["python"]
+    assert not missing, missing
+    assert {"graphiql", "react"} <= components["explorer"]
+    assert components["engine"] == {"@dynoxide/linux-x64"}
+    licences = (folder / "licenses.md").read_text(encoding="utf-8").lower().replace("_", "-")
+    assert not [name for name in components["python"] if f"\n## {name} - " not in licences]
+    assert "MIT License" in (folder / "LICENSE").read_text(encoding="utf-8")
+    print(f"{len(components['python'])} Python and {len(components['explorer'])} npm packages, with their licences")
+
+
+def rehearse_embedded(image: Image, scratch: Path) -> None:
+    """Check that the target `embedded` keeps its table in its volume from one container to the next."""
+    data = Path(image.here("/data"))
+    if os.geteuid() == 0:
+        os.chown(data, image.user, image.user)
+    port = free_port()
+    arguments = [*image.said["ENTRYPOINT"], "serve", "--host", "127.0.0.1", "--port", str(port)]
+    for more in (["--demo"], []):
+        service = image.start([*arguments, *more], scratch)
+        try:
+            until_it_answers(f"http://127.0.0.1:{port}/readyz")
+            boards = answer(f"http://127.0.0.1:{port}/graphql", {"query": '{ board(slug: "main") { votes } }'})
+            assert json.loads(boards)["data"]["board"]["votes"] > 0, boards
+            service.send_signal(signal.SIGTERM)
+            ended(service, 0)
+        finally:
+            service.kill()
+            service.wait()
+    print("The embedded engine's table outlived its container")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ringside-image-") as name:
         below = Path(name)
@@ -241,11 +307,14 @@ def main() -> None:
         for instruction, rest in instructions((ROOT / "Dockerfile").read_text(encoding="utf-8")):
             print(f"{instruction} {rest[:100]}", flush=True)
             image.do(instruction, rest)
+        check_materials(below / "opt/ringside/share/ringside")
         scratch = below / "tmp"
         scratch.mkdir()
         with engine(below) as url:
             rehearse(image, scratch, url)
         assert not list(scratch.iterdir()), "the service left files behind"
+        vars(image).update(image.stages["embedded"])
+        rehearse_embedded(image, scratch)
 
 
 if __name__ == "__main__":

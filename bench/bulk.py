@@ -6,12 +6,14 @@ import gzip
 import subprocess
 import tempfile
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 import orjson
 
 from datastore.dynamo.declaration import definition
 from datastore.dynamo.writes import Put
+from datastore.layout import CURRENT_LAYOUT, LAYOUT, Layout
 from server.engine import find_binary, table_file
 
 
@@ -25,7 +27,7 @@ def load(data: Path, table: str, puts: Iterable[Put]) -> None:
         described = {"Table": {**definition(table), "TableStatus": "ACTIVE"}}
         (source / "schema.json").write_bytes(orjson.dumps(described))
         with gzip.open(source / table / "data" / "0.json.gz", "wb", compresslevel=1) as out:
-            for put in puts:
+            for put in chain([LAYOUT.put(Layout(CURRENT_LAYOUT))], puts):
                 out.write(orjson.dumps({"Item": put.item}) + b"\n")
         file = table_file(data)
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -23,6 +23,7 @@ from datastore.comments.planner import RATINGS, CommentCounts, Filter
 from datastore.dynamo import Table, Window, metered, open_table
 from datastore.dynamo.declaration import create
 from datastore.ids import Ids
+from datastore.layout import ensure_layout
 from datastore.receipts import Once
 from datastore.seal import Seal
 from server.engine import run_engine
@@ -165,6 +166,7 @@ async def main(number: int) -> None:
     with tempfile.TemporaryDirectory() as folder, run_engine(Path(folder)) as engine:
         async with open_table("bench", url=engine.url) as table:
             await create(table)
+            await ensure_layout(table)
             await measure(table, number)
 
 

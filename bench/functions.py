@@ -37,13 +37,16 @@ import uvloop
 
 from bench.services import seeded_table
 from bench.services.measurement import repository_root
-from server.__main__ import uvicorn_config
 from server.app import application, open_engine
+from server.command_line import uvicorn_config
 from server.engine import run_engine
 from server.settings import Settings
 
 PACKAGES = ("server", "schema", "resolvers", "datastore")
-TRANSPORT = tuple(f"datastore/dynamo/transport/{name}.py" for name in ("direct_client", "connections", "signing"))
+TRANSPORT = (
+    *(f"datastore/dynamo/transport/{name}.py" for name in ("direct_client", "connections", "signing")),
+    "server/http/protocol.py",
+)
 GENERATED = "generated"
 CONSTRUCTOR = "constructor"
 QUERY = """query Comments($product: ID!, $ratings: [Int!]) {

@@ -8,7 +8,7 @@ requests; the other has a fast engine and the default limit, and is bound by its
 service's capacity. Then an open loop in another process sends ten times as many requests without waiting for responses.
 Afterwards one client sends a request every 50 ms until ten responses in a row are as fast as without load (at most
 twice the median). The CPU-bound service is also tested with less load. Finally the engine is down for ten seconds while
-a client sends five requests a second.
+a client sends five requests a second, and then silent for thirty: it accepts requests and answers none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import json
 import sys
 import tempfile
 import time
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -32,6 +32,7 @@ from bench.comments_pages import generate_comments
 from datastore.comments import CommentChange, change_comment
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
+from datastore.layout import ensure_layout
 from datastore.receipts import Once
 from resolvers.context import utc_now
 from tests.engines import running_engine
@@ -187,10 +188,11 @@ async def cpu_per_refusal(target: Target) -> float:
     return (target.cpu - before) / max(1, results["answers"].get("overloaded", 0))
 
 
-async def measure_engine_outage(target: Target, proxy: Proxy, seconds: float) -> tuple[int, float, str, float]:
-    """Stop the engine; return the responses, the slowest, their codes, and the seconds until service is normal."""
-    unloaded = await target.unloaded_seconds()
-    async with target.client() as http, proxy.disconnected():
+async def describe_outage(what: str, target: Target, outage: AbstractAsyncContextManager[None], seconds: float) -> str:
+    """A sentence about an outage: the responses, the slowest, memory, and the seconds until service is normal."""
+    memory = psutil.Process(target.service.process.pid).memory_info
+    unloaded, before = await target.unloaded_seconds(), memory().rss
+    async with target.client() as http, outage:
         requests = []
         for number in range(int(seconds * 5)):
             requests.append(asyncio.create_task(target.request(http, number)))
@@ -198,7 +200,11 @@ async def measure_engine_outage(target: Target, proxy: Proxy, seconds: float) ->
         answers = await asyncio.gather(*requests)
     normal = await target.normal_after(time.perf_counter(), unloaded * 2 + 0.05)
     codes = {"UNAVAILABLE" if "UNAVAILABLE" in text else text[:100] for _, _, text in answers}
-    return len(answers), max(took for took, _, _ in answers), ", ".join(sorted(codes)), normal
+    return (
+        f"\nEngine {what} for {seconds:g} s, RINGSIDE_REQUEST_TIMEOUT={TIMEOUT:g}: {len(answers)} responses, all"
+        f" of them {', '.join(sorted(codes))}, the slowest after {max(took for took, _, _ in answers):.2f} s; memory"
+        f" {before / 1e6:.0f} MB before, {memory().rss / 1e6:.0f} MB after; normal {normal:.1f} s after its return.\n"
+    )
 
 
 HEAD = """# Overload, and an engine that is down
@@ -235,6 +241,7 @@ async def main() -> None:
         engine = stack.enter_context(running_engine("dynoxide", folder))
         async with open_table(TABLE, url=engine.url) as table:
             await create(table)
+            await ensure_layout(table)
             await seed(table)
         slow = await stack.enter_async_context(
             Proxy(engine.url, fault_rate=1.0, kinds=[Fault.SLOW], max_delay=MAX_DELAY, seed=1)
@@ -261,11 +268,8 @@ async def main() -> None:
             slow.fault_rate = 0.0
             service = await start_service({**slow_engine, "RINGSIDE_REQUEST_TIMEOUT": f"{TIMEOUT}"}, processes)
             target = await asyncio.to_thread(create_target, service, file)
-            number, slowest, codes, normal = await measure_engine_outage(target, slow, options.seconds)
-            text += (
-                f"\nEngine down for {options.seconds:g} s, RINGSIDE_REQUEST_TIMEOUT={TIMEOUT:g}: {number} responses,"
-                f" all of them {codes}, the slowest after {slowest:.2f} s; normal {normal:.1f} s after its return.\n"
-            )
+            text += await describe_outage("down", target, slow.disconnected(), options.seconds)
+            text += await describe_outage("silent", target, slow.silent(), 3 * options.seconds)
     print(text)
     if options.write:
         RESULTS.write_text(text, encoding="utf-8")

@@ -20,7 +20,7 @@ from bench.bulk import load
 from datastore.dynamo import metered
 from datastore.dynamo.writes import Put
 from datastore.people import PROFILE, Profile
-from datastore.pickem import STANDING, Share, Standing, recount_season
+from datastore.pickem import STANDING, Standing, recount_season
 from resolvers.node_ids import node_id
 from server.engine import run_engine
 from server.settings import Settings
@@ -48,10 +48,8 @@ def standings(size: int, points: Counter[int]) -> Iterator[Standing]:
     for number in range(size):
         worth = max(0, int(random.gauss(2400, 600)))
         points[worth] += 1
-        shares = {"01K00000000000000000000000": Share(1, worth, worth // 20)}
-        yield Standing(
-            f"fan-{number:07d}", SEASON, JOINED + timedelta(seconds=number), shares, worth, worth // 20, version=1
-        )
+        joined_at = JOINED + timedelta(seconds=number)
+        yield Standing(f"fan-{number:07d}", SEASON, joined_at, worth, worth // 20, events_played=12, version=1)
 
 
 def puts(size: int, points: Counter[int], chosen: list[Standing]) -> Iterator[Put]:

@@ -72,7 +72,7 @@ async def send_at_rate(server: Server, requests: Iterator[bytes], rate: int, sec
 
     async def send(body: bytes) -> None:
         async with semaphore:
-            await send_requests(server, server.request("", body), server.connections)
+            await send_requests(server, [server.request("", body)], server.connections)
 
     async with asyncio.TaskGroup() as group:
         while (passed := time.perf_counter() - began) < seconds:

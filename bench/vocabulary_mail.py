@@ -20,7 +20,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
-from email.message import EmailMessage
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -34,7 +33,7 @@ from datastore.vocabulary import LIST, SUBSCRIPTION, WORD, CharacterSet, Subscri
 from resolvers.context import Services
 from server.engine import run_engine
 from server.mail.daily_run import DailyRun, RunLimits
-from server.mail.message import EmailTemplate
+from server.mail.message import Email, EmailTemplate
 
 ON, NOW = date(2026, 11, 20), datetime(2026, 11, 20, tzinfo=UTC)
 SEAL = Seal(["a secret that is long enough to be one"])
@@ -58,9 +57,8 @@ class FileTransport:
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-    async def send(self, email: EmailMessage, recipient: str) -> None:
-        email.as_bytes()
-        os.write(self._file, f"{recipient}\n".encode())
+    async def send(self, email: Email) -> None:
+        os.write(self._file, f"{email.recipient}\n".encode())
         await asyncio.sleep(0)
 
 
@@ -77,7 +75,7 @@ def generate_members(number_of_members: int, lists: list[str]) -> Iterator[Put]:
 def all_items(members: int) -> Iterator[Put]:
     lists = [f"{number:026d}" for number in range(LISTS)]
     for index, list_id in enumerate(lists):
-        yield LIST.put(WordList(list_id, f"List {index}", public=True, created_at=NOW, word_count=50))
+        yield LIST.put(WordList(list_id, f"List {index}", public=True, created_at=NOW, next_ordinal=50))
         yield from (WORD.put(Word(list_id, ordinal, f"词{ordinal}", f"meaning {ordinal}")) for ordinal in range(50))
     yield from generate_members(members, lists)
 
@@ -90,7 +88,6 @@ async def read(url: str) -> None:
             async for reader in vocabulary_store.all_subscribers(table):
                 users[reader.user] += 1
                 subscriptions += len(reader.subscriptions)
-                assert reader.profile is not None
         print(
             f"reading: {len(users):,} members, each {max(users.values())} time, {subscriptions:,} subscriptions, "
             f"{spent.calls:,} requests, {spent.read_units:,.0f} read units, "

@@ -32,8 +32,9 @@ import psutil
 from datastore import voting
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
+from datastore.layout import ensure_layout
 from datastore.seal import Seal
-from datastore.voting import BOARD, CONTENDER, VOTE, Board, Contender, PairVerdict, Vote
+from datastore.voting import BOARD, CONTENDER, RESULT, VOTE, Board, Contender, PairVerdict, Vote
 from datastore.voting.pair_walk import PairWalk
 from datastore.voting.shards import shard_count, voter_shard
 from datastore.voting.votes import counter_updates
@@ -54,9 +55,11 @@ CAST = """mutation ($token: ID!) { castVote(input: {token: $token, verdict: LEFT
 async def create_board(table: Table, contenders: int) -> None:
     now = utc_now()
     rows = [Contender("main", ordinal, f"c{ordinal}", now) for ordinal in range(contenders)]
-    await table.write_many(CONTENDER.put(row) for row in rows)
+    await table.write_many(put for row in rows for put in (CONTENDER.put(row), RESULT.put(row)))
     await table.write_many(voting.NAME.put(voting.Name("main", row.sort_name, row.ordinal, "")) for row in rows)
-    await table.write(BOARD.put(Board("main", "Main", now, size=contenders, revision=contenders)))
+    await table.write(
+        BOARD.put(Board("main", "Main", now, size=contenders, revision=contenders, covered_revision=contenders))
+    )
 
 
 async def run_concurrently(votes: int, vote: Callable[[int], Awaitable[None]]) -> float:
@@ -79,8 +82,10 @@ async def measure_service(engine: str, contenders: int, votes: int) -> None:
     name = f"bench-{uuid4().hex[:8]}"
     async with open_table(name, url=engine) as table, Proxy(engine, conflict_seconds=CONFLICT_SECONDS) as proxy:
         await create(table)
+        await ensure_layout(table)
         await create_board(table, contenders)
         variables = {"RINGSIDE_DYNAMODB_URL": proxy.url, "RINGSIDE_TABLE": name, "RINGSIDE_SECRETS": SECRET}
+        variables |= {"RINGSIDE_VOTES_PER_ADDRESS": "0", "RINGSIDE_NEW_VISITORS_PER_ADDRESS": "0"}
         with await asyncio.to_thread(_start_service, variables) as service:
             answered: Counter[str] = Counter()
 

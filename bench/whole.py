@@ -104,7 +104,7 @@ def engine_calls(server: Server, bodies: dict[str, bytes]) -> dict[str, float]:
     per_request = {}
     for page, body in bodies.items():
         before = _count_calls(server)
-        asyncio.run(send_requests(server, server.request(page, body), COUNTED_REQUESTS))
+        asyncio.run(send_requests(server, server.requests(page, body), COUNTED_REQUESTS))
         per_request[page] = (_count_calls(server) - before) / COUNTED_REQUESTS
     return per_request
 

@@ -19,6 +19,7 @@ from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent, present
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
+from datastore.journal.kinds import Kind
 from datastore.refusals import NotFound
 
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ async def update_profile(table: Table, changed: Profile, names: Iterable[str], o
     """Change the named attributes of an existing profile; NotFound if there is none."""
     values: dict[str, Any] = {name: getattr(changed, name) for name in names}
     try:
-        await once.transact(table, changed, PROFILE.change(PROFILE.item_key(changed), values=values, when=present()))
+        change = PROFILE.change(PROFILE.item_key(changed), values=values, when=present())
+        occurrence = once.occurred(Kind.PROFILE_CHANGED, f"User:{changed.user}", about=changed.user)
+        await once.transact(table, changed, change, *occurrence)
     except ConditionFailed:
         raise NotFound from None

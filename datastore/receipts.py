@@ -22,11 +22,14 @@ from datastore.dynamo.attributes import codec_for
 from datastore.dynamo.conditions import absent, less
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
+from datastore.journal.recording import OFF
 from datastore.refusals import IdempotencyMismatch
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Write
+    from datastore.journal.kinds import Ground, Kind
+    from datastore.journal.recording import Journal
 
 RECEIPT_LIFETIME = timedelta(days=7)
 LONGEST_KEY = 128
@@ -58,11 +61,20 @@ class Once:
     key: str | None
     input_hash: str
     now: datetime
+    journal: Journal = OFF
+    actor: str | None = None
+    """Whom the journal names."""
 
     @classmethod
-    def unkeyed(cls, now: datetime) -> Once:
+    def unkeyed(cls, now: datetime, journal: Journal = OFF, actor: str | None = None) -> Once:
         """For a change that no request asked for: it leaves no receipt."""
-        return cls("", None, "", now)
+        return cls("", None, "", now, journal, actor)
+
+    def occurred(
+        self, kind: Kind, name: str, *, about: str | None = None, ground: Ground | None = None, note: str | None = None
+    ) -> tuple[Write, ...]:
+        """The journal's writes for a change (see `Journal.occurrence`): they belong into the change's transaction."""
+        return self.journal.occurrence(kind, self.actor, name, about=about, ground=ground, note=note)
 
     async def transact(self, table: Table, answer: Any, *writes: Write) -> None:
         """Carry out the writes, together with the receipt for `answer`.

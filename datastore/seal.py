@@ -49,6 +49,10 @@ class Seal:
                 return signed[1:]
         raise Forged
 
+    def keyed_hash(self, purpose: str, payload: bytes, *, size: int = 16) -> bytes:
+        """A hash of the payload that nobody can compute without the newest secret."""
+        return self._newest.mac(purpose, size, payload)
+
     def sign_text(self, purpose: str, payload: bytes, *, size: int = 16) -> str:
         """Seal the payload as base64url without padding: fit for a URL, a cookie or a GraphQL string."""
         return urlsafe_b64encode(self.sign(purpose, payload, size=size)).rstrip(b"=").decode()

@@ -8,7 +8,7 @@ nothing of GraphQL. `schema/arguments.py` reads the annotations below to derive 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Annotated, Any, TypeVar, cast
@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypeVar, cast
 from datastore import people as people_store
 from datastore.dynamo import Table, Window
 from datastore.ids import Ids
+from datastore.journal import Journal
 from datastore.people import Profile
 from datastore.receipts import Once
 from datastore.refusals import NotAllowed, NotSignedIn
@@ -25,7 +26,7 @@ from resolvers.loading.loader import Loader
 from resolvers.loading.registry import Loaders
 from resolvers.policy import Policy
 from resolvers.rate_limits import Rates
-from resolvers.viewer import Role, Viewer
+from resolvers.viewer import Role, Viewer, member_name
 
 P = TypeVar("P")
 
@@ -46,6 +47,14 @@ class NodeOf:
 @dataclass(frozen=True, slots=True)
 class BothWays:
     """Marks a window that also takes `last` and `before`."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddedLater:
+    """Marks a parameter that its mutation did not have at first.
+
+    A request that leaves it at its default has the same hash as before, so receipts of older requests still hold.
+    """
 
 
 class Unset(Enum):
@@ -78,13 +87,20 @@ class Services:
         self.rates = Rates()
         self.live = Live()
         self.ids = Ids()
+        self.journal = Journal(self.policy.journal_days, lambda: self.ids.next(clock()))
         self.loaders = Loaders()
         profiles: Loader[str, Profile] = Loader(self._read_profiles, ttl=PROFILE_TTL)
         self.profiles = self.loaders.add("profiles", profiles)
         self._parts: dict[Callable[..., Any], Any] = {}
 
     async def _read_profiles(self, users: Sequence[str]) -> Mapping[str, Profile]:
-        return await people_store.read_profiles(self.table, users)
+        profiles = await people_store.read_profiles(self.table, users)
+        return {user: self.with_name(profile) for user, profile in profiles.items()}
+
+    def with_name(self, profile: Profile) -> Profile:
+        """The profile with the name that others see, which is never the id."""
+        name = member_name(self.seal, profile.user, profile.name)
+        return profile if name == profile.name else replace(profile, name=name)
 
     def get(self, kind: Callable[[Services], P]) -> P:
         """The process's instance of a part's cache or background task, created at the first call."""
@@ -98,6 +114,7 @@ class Services:
         for part in self._parts.values():
             if hasattr(part, "close"):
                 await part.close()
+        await self.journal.close()
         await self.loaders.close()
 
 
@@ -109,6 +126,10 @@ class Context:
     viewer: Viewer
     address: str = ""
     """The client's network address; for rate limits only."""
+    page_origin: str = ""
+    """The `Origin` of the page that sends the request, which no page can choose; programs need not name one."""
+    own_origin: str = ""
+    """The origin that the request is addressed to."""
     once: Once = field(init=False)
     notes: dict[str, Any] = field(default_factory=dict)
     """Content of the answer's `extensions`, for viewers who may see it (the comments' plan)."""
@@ -129,15 +150,21 @@ class Context:
     def new_id(self) -> str:
         return self.services.ids.next(self.services.clock())
 
-    def member(self) -> Viewer:
-        """The viewer, who must be signed in."""
-        if not self.viewer.is_member:
+    def signed_in(self) -> Viewer:
+        """The viewer, who must be a member or the machine of an API key."""
+        if not self.viewer.is_signed_in:
             raise NotSignedIn
+        return self.viewer
+
+    def member(self) -> Viewer:
+        """The viewer, who must be a member."""
+        if not self.signed_in().is_member:
+            raise NotSignedIn("This needs a signed-in member, and an API key is none.")
         return self.viewer
 
     def with_role(self, role: Role) -> Viewer:
         """The viewer, who must have this role."""
-        viewer = self.member()
+        viewer = self.signed_in()
         if not viewer.may(role):
             raise NotAllowed(f"This needs the role {role.value}.")
         return viewer

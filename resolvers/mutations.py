@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
@@ -9,10 +10,11 @@ from typing import Any, TypeVar, get_type_hints
 
 import orjson
 
-from datastore.dynamo import BadKey, DynamoError, Rejected, key_text
+from datastore.dynamo import BadKey, DynamoError, Rejected, StorageFailed, key_text
 from datastore.receipts import LONGEST_KEY, AlreadyAnswered, Once
 from datastore.refusals import InvalidInput, Unavailable
 from resolvers.context import Context
+from resolvers.members.suspensions import Suspensions
 from resolvers.people import ensure_profile
 
 A = TypeVar("A")
@@ -31,20 +33,29 @@ async def carry_out(
     """
     try:
         ctx.once = _claim(ctx, key, resolver.__name__, given)
+        if ctx.viewer.is_member:
+            await ctx.services.get(Suspensions).check(ctx)
         return await _carry_out_once(ctx, resolver, values)
     except BadKey as error:
         raise InvalidInput(str(error), path=("input",)) from error
     except Rejected:
         raise  # the engine takes no request of this form, so this program is at fault and a repeat would not help
+    except StorageFailed as error:
+        raise Unavailable(f"The table cannot be used: {error}.", retry_after=1.0) from error
     except DynamoError as error:
         raise Unavailable(retry_after=1.0) from error
 
 
 async def _carry_out_once(ctx: Context, resolver: Callable[..., Awaitable[A]], values: Mapping[str, Any]) -> A:
-    stored = await _stored_answer(ctx, resolver)
-    if stored is not None:
-        return stored
-    await ensure_profile(ctx)
+    journal = ctx.services.journal
+    learning = () if journal.is_current else (journal.learn(ctx.table),)
+    if ctx.once.key is None and not learning:
+        await ensure_profile(ctx)
+    else:
+        stored: A | None
+        stored, *_ = await asyncio.gather(_stored_answer(ctx, resolver), ensure_profile(ctx), *learning)
+        if stored is not None:
+            return stored
     try:
         return await resolver(ctx, **values)
     except AlreadyAnswered:
@@ -55,8 +66,6 @@ async def _carry_out_once(ctx: Context, resolver: Callable[..., Awaitable[A]], v
 
 
 async def _stored_answer(ctx: Context, resolver: Callable[..., Awaitable[A]]) -> A | None:
-    if ctx.once.key is None:
-        return None
     stored: A | None = await ctx.once.answer(ctx.table, _answer_type(resolver))
     return stored
 
@@ -68,7 +77,7 @@ def _answer_type(resolver: Callable[..., Any]) -> Any:
 
 def _claim(ctx: Context, key: str | None, name: str, given: Mapping[str, Any]) -> Once:
     if key is None:
-        return Once(ctx.viewer.id, None, "", ctx.now())
+        return Once(ctx.viewer.id, None, "", ctx.now(), ctx.services.journal, ctx.viewer.node)
     try:
         key_text(key)
     except BadKey:
@@ -80,4 +89,5 @@ def _claim(ctx: Context, key: str | None, name: str, given: Mapping[str, Any]) -
         )
     # Receipts hold this hash for days: a change of the names, of their order or of UNSET's value refuses their repeats.
     text = orjson.dumps([name, dict(sorted(given.items()))])
-    return Once(ctx.viewer.id, key, hashlib.sha256(text).hexdigest(), ctx.now())
+    digest = hashlib.sha256(text).hexdigest()
+    return Once(ctx.viewer.id, key, digest, ctx.now(), ctx.services.journal, ctx.viewer.node)

@@ -7,11 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from datastore.refusals import InvalidInput
-from resolvers import people
+from resolvers import api_keys, people
 from resolvers.comments import pages
 from resolvers.context import AnyId, Context
+from resolvers.jobs import running as jobs
+from resolvers.journal import occurrences, webhooks
 from resolvers.node_ids import parse_node_id
-from resolvers.pickem import events, predictions
+from resolvers.pickem import events, leagues, predictions
 from resolvers.vocabulary import learning, lists
 from resolvers.voting import boards
 
@@ -21,6 +23,8 @@ LOADERS: Mapping[str, Callable[[Context, str], Awaitable[Any]]] = {
     "Event": lambda ctx, key: events.event(ctx, id=key),
     "Match": events.match_by_key,
     "Prediction": predictions.prediction_by_key,
+    "Job": lambda ctx, key: jobs.job(ctx, id=key),
+    "League": leagues.league_by_key,
     "User": lambda ctx, key: people.user(ctx, id=key),
     "Comment": lambda ctx, key: pages.comment(ctx, id=key),
     "Board": lambda ctx, key: boards.board(ctx, slug=key),
@@ -29,6 +33,10 @@ LOADERS: Mapping[str, Callable[[Context, str], Awaitable[Any]]] = {
     "Word": lists.word_node,
     "QuizResult": learning.quiz_node,
     "Sentence": learning.sentence_node,
+    "ApiKey": api_keys.api_key_node,
+    "Occurrence": occurrences.occurrence_node,
+    "Webhook": webhooks.webhook_node,
+    "Delivery": webhooks.delivery_node,
 }
 
 

@@ -14,22 +14,19 @@ from datastore.dynamo import key_text
 from datastore.people import Profile
 from datastore.refusals import InvalidInput
 from resolvers.context import UNSET, Context, Unset, UserId
-from resolvers.viewer import Role
+from resolvers.email_addresses import LONGEST_EMAIL, is_email_address
+from resolvers.viewer import LONGEST_NAME, Role, member_name
 
 if TYPE_CHECKING:
     from resolvers.context import Services
 
-LONGEST_NAME = 80
-LONGEST_EMAIL = 254
 LONGEST_URL = 2000
-# No character that could end a header or begin a second address.
-_EMAIL = re.compile(
-    r"[^\s@<>(),;:\"\[\]\\\x00-\x1f\x7f]+@[^\s@<>(),;:\"\[\]\\\x00-\x1f\x7f]+\.[^\s@<>(),;:\"\[\]\\\x00-\x1f\x7f.]+"
-)
+CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
+"""What no name may hold: it ends lines, controls terminals or turns the direction of the writing around it."""
 
 
 async def viewer(ctx: Context, /) -> Profile | None:
-    """The viewer's profile; None for an anonymous visitor."""
+    """The viewer's profile; None for an anonymous visitor and an API key."""
     if not ctx.viewer.is_member:
         return None
     return await ctx.services.profiles.load(ctx.viewer.id) or new_profile(ctx)
@@ -42,23 +39,24 @@ async def user(ctx: Context, /, *, id: UserId) -> Profile | None:  # noqa: A002 
 
 
 async def author(ctx: Context, user: str) -> Profile:
-    """The profile of a user that a record names. If there is none, the id serves as the name."""
+    """The profile of a user that a record names; without a name if there is none."""
     profile = await ctx.services.profiles.load(user)
-    return profile or Profile(user=user, name=user, joined_at=ctx.now())
+    return profile or _unknown_profile(ctx, user)
 
 
 async def authors(ctx: Context, users: Sequence[str]) -> list[Profile]:
     """The same for many users, with one batch read."""
     profiles = await ctx.services.profiles.load_many(users)
-    return [
-        profile or Profile(user=user, name=user, joined_at=ctx.now())
-        for user, profile in zip(users, profiles, strict=True)
-    ]
+    return [profile or _unknown_profile(ctx, user) for user, profile in zip(users, profiles, strict=True)]
+
+
+def _unknown_profile(ctx: Context, user: str) -> Profile:
+    return Profile(user=user, name=member_name(ctx.services.seal, user, None), joined_at=ctx.now())
 
 
 def email(ctx: Context, profile: Profile, /) -> str | None:
     """Visible to the member and to admins only."""
-    allowed = ctx.viewer.is_member and (ctx.viewer.id == profile.user or ctx.viewer.may(Role.ADMIN))
+    allowed = (ctx.viewer.is_member and ctx.viewer.id == profile.user) or ctx.viewer.may(Role.ADMIN)
     return profile.email if allowed else None
 
 
@@ -78,12 +76,15 @@ async def update_profile(
 ) -> Profile:
     """Changes the given values. Null clears a value; a name cannot be cleared."""
     member = ctx.member()
-    current = await people_store.read_profile(ctx.table, member.id, consistent=True) or new_profile(ctx)
+    stored = await people_store.read_profile(ctx.table, member.id, consistent=True)
+    current = ctx.services.with_name(stored) if stored else new_profile(ctx)
     changes: dict[str, str | None] = {}
     if name is not None:
-        changes["name"] = parse_display_name(name)
+        changes["name"] = parse_display_name(name, member.id)
     if avatar_url is not UNSET:
-        changes["avatar_url"] = None if avatar_url is None else validate_web_address(avatar_url)
+        changes["avatar_url"] = (
+            None if avatar_url is None else validate_web_address(avatar_url, ("input", "avatarUrl"), "An avatar")
+        )
     if email is not UNSET:
         changes["email"] = None if email is None else validate_email_address(email)
     if time_zone is not UNSET:
@@ -97,9 +98,8 @@ async def update_profile(
 def new_profile(ctx: Context) -> Profile:
     """A member's profile before their first write, made from their token."""
     member = ctx.viewer
-    return Profile(
-        user=member.id, name=(member.name or member.id)[:LONGEST_NAME], joined_at=ctx.now(), email=member.email
-    )
+    name = member_name(ctx.services.seal, member.id, member.name)
+    return Profile(user=member.id, name=name, joined_at=ctx.now(), email=member.email)
 
 
 class KnownMembers:
@@ -133,14 +133,19 @@ async def ensure_profile(ctx: Context) -> None:
 # ── rules for a profile's values ──
 
 
-def parse_display_name(text: str) -> str:
+def parse_display_name(text: str, user: str) -> str:
     name = " ".join(text.split())
-    if not name or len(name) > LONGEST_NAME:
-        raise InvalidInput(f"A name has 1 to {LONGEST_NAME} characters.", path=("input", "name"))
+    if not name or len(name) > LONGEST_NAME or CONTROL_CHARACTERS.search(name):
+        raise InvalidInput(
+            f"A name has 1 to {LONGEST_NAME} characters, none of them a control character.", path=("input", "name")
+        )
+    if name == user[:LONGEST_NAME]:
+        raise InvalidInput("A name must differ from the member's id, which is not shown.", path=("input", "name"))
     return name
 
 
-def validate_web_address(text: str) -> str:
+def validate_web_address(text: str, path: tuple[str, ...], subject: str) -> str:
+    """`subject` begins the refusal's message."""
     try:
         parts = urlsplit(text)
         usable = parts.scheme == "https" and bool(parts.hostname) and not any(c.isspace() for c in text)
@@ -148,14 +153,13 @@ def validate_web_address(text: str) -> str:
         usable = False
     if not usable or len(text) > LONGEST_URL:
         raise InvalidInput(
-            f"An avatar's address begins with https:// and has at most {LONGEST_URL} characters.",
-            path=("input", "avatarUrl"),
+            f"{subject}'s address begins with https:// and has at most {LONGEST_URL} characters.", path=path
         )
     return text
 
 
 def validate_email_address(text: str) -> str:
-    if len(text) > LONGEST_EMAIL or not _EMAIL.fullmatch(text):
+    if not is_email_address(text):
         raise InvalidInput(
             f"An e-mail address looks like name@example.org and has at most {LONGEST_EMAIL} characters.",
             path=("input", "email"),

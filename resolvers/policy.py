@@ -17,7 +17,27 @@ class Policy:
     """How long a ballot is valid after it was drawn."""
     votes_per_visitor: str = "3000/minute"
     """Draws, and votes, per visitor or member: far more than a person makes, fewer than a program."""
-    votes_per_address: str = "60000/minute"
-    """The same per address, which may be shared by a whole school."""
+    votes_per_address: str = "6000/minute"
+    """Votes per address, which may be shared by a whole school, over all processes; "0" for unlimited."""
+    new_visitors_per_address: str = "1000/hour"
+    """Visitors per address who draw their first pair, over all processes; "0" for unlimited."""
+    image_hosts: tuple[str, ...] = ()
+    """Hosts whose pictures may be shown; none if empty."""
+    journal_days: int = 90
+    """How long the journal keeps what was done; 0 for not at all."""
+    webhook_networks: tuple[str, ...] = ()
+    """Networks that webhooks may be in although they are not public."""
     day_begins_at: int = 0
     """The hour at which a learner's day begins, in their time zone."""
+    page_origins: frozenset[str] = frozenset()
+    """Origins whose pages may use the service, besides the one that they address."""
+    public_url: str = ""
+    """The address at which clients reach the service, for links in answers; without it links are relative."""
+    quiz_seconds_per_question: float = 1.0
+    """The least time that answering a question of a quiz takes; 0 for none."""
+    request_seconds: float = 10.0
+    """How long a request may take: a write is committed at most so long after its id was made."""
+
+    def admits_page(self, origin: str, own_origin: str) -> bool:
+        """Whether a page of this origin may use the service at its own origin."""
+        return origin in self.page_origins or origin.lower() == own_origin

@@ -1,7 +1,13 @@
-"""The viewer of a request: a member with roles, or a visitor without."""
+"""The viewer of a request: a member or a machine with roles, or a visitor without."""
 
 from dataclasses import dataclass
 from enum import StrEnum
+
+from datastore.seal import Seal
+
+LONGEST_NAME = 80
+_LETTERS = "bcdfghjkmnpqrstvwxyz"
+"""No vowels, so that four of them are hardly ever a word, and no l, which looks like other letters."""
 
 
 class Role(StrEnum):
@@ -14,15 +20,16 @@ class Role(StrEnum):
 
 
 class Kind(StrEnum):
-    """Identified by a token (member) or by a cookie (visitor)."""
+    """Identified by a token (member), by an API key (a machine), or by a cookie or the token of a visit (visitor)."""
 
     MEMBER = "member"
+    KEY = "key"
     VISITOR = "visitor"
 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """A person identified before the first resolver runs."""
+    """A person or a machine, identified before the first resolver runs."""
 
     id: str
     kind: Kind
@@ -35,6 +42,31 @@ class Viewer:
         """Whether this is a signed-in user, who may write in their own name."""
         return self.kind is Kind.MEMBER
 
+    @property
+    def is_signed_in(self) -> bool:
+        """Whether this is a member or the machine of an API key, either of which may have roles."""
+        return self.kind is not Kind.VISITOR
+
+    @property
+    def node(self) -> str | None:
+        """What the journal calls the viewer; None for a visitor."""
+        if not self.is_signed_in:
+            return None
+        return f"{'User' if self.is_member else 'ApiKey'}:{self.id}"
+
     def may(self, role: Role) -> bool:
         """Whether the viewer has the role, or one that implies it. A visitor has no role, even if some are given."""
-        return self.kind is Kind.MEMBER and (role is Role.MEMBER or role in self.roles or Role.ADMIN in self.roles)
+        if role is Role.MEMBER:
+            return self.kind is Kind.MEMBER
+        return self.kind is not Kind.VISITOR and (role in self.roles or Role.ADMIN in self.roles)
+
+
+def member_name(seal: Seal, user: str, name: str | None) -> str:
+    """The name shown to others. Without one it is "Member" and four letters of a keyed hash of the id.
+
+    A name that repeats the id counts as none: the first release stored the id as the name of members without one.
+    """
+    if name and name[:LONGEST_NAME] != user[:LONGEST_NAME]:
+        return name[:LONGEST_NAME]
+    number = int.from_bytes(seal.keyed_hash("member name", user.encode()))
+    return "Member " + "".join(_LETTERS[number // len(_LETTERS) ** place % len(_LETTERS)] for place in range(4))

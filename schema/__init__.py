@@ -2,10 +2,14 @@
 
 schema ── Query ──┬─ node, nodes
                   ├─ people       viewer, user
+                  ├─ jobs         job
                   ├─ voting       boards, contenders, leaderboards
                   ├─ pickem       events, standings
+                  ├─ leagues      leagues and their members
                   ├─ comments     comments, statistics
-                  └─ vocabulary   word lists, daily words
+                  ├─ vocabulary   word lists, daily words
+                  ├─ api_keys     machines' keys
+                  └─ journal      who did what
 """
 
 from __future__ import annotations
@@ -14,11 +18,19 @@ import strawberry
 from strawberry.schema.config import StrawberryConfig
 
 from resolvers import node as node_resolvers
+from schema import error_codes
+from schema.api_keys import ApiKeysMutation, ApiKeysQuery
 from schema.comments import CommentsMutation, CommentsQuery, CommentsSubscription
 from schema.fields import field
+from schema.jobs import JobsQuery
+from schema.journal import JournalMutation, JournalQuery
+from schema.leagues import LeaguesMutation, LeaguesQuery
+from schema.learning import LearningMutation
+from schema.members import MembersMutation
 from schema.people import PeopleMutation, PeopleQuery
 from schema.pickem import PickemMutation, PickemQuery, PickemSubscription
 from schema.scalars import SCALARS
+from schema.scoring import ScoringMutation
 from schema.subscriptions import Schema
 from schema.types import Node
 from schema.vocabulary import VocabularyMutation, VocabularyQuery
@@ -26,7 +38,17 @@ from schema.voting import VotingMutation, VotingQuery, VotingSubscription
 
 
 @strawberry.type(description="All queries.")
-class Query(PeopleQuery, VotingQuery, PickemQuery, CommentsQuery, VocabularyQuery):
+class Query(
+    PeopleQuery,
+    JobsQuery,
+    VotingQuery,
+    PickemQuery,
+    LeaguesQuery,
+    CommentsQuery,
+    VocabularyQuery,
+    ApiKeysQuery,
+    JournalQuery,
+):
     node: Node | None = field(node_resolvers.node, "The object with this id.", id="An id from an earlier response.")
     nodes: list[Node | None] = field(
         node_resolvers.nodes,
@@ -36,7 +58,19 @@ class Query(PeopleQuery, VotingQuery, PickemQuery, CommentsQuery, VocabularyQuer
 
 
 @strawberry.type(description="All mutations.")
-class Mutation(PeopleMutation, VotingMutation, PickemMutation, CommentsMutation, VocabularyMutation):
+class Mutation(
+    PeopleMutation,
+    MembersMutation,
+    VotingMutation,
+    PickemMutation,
+    ScoringMutation,
+    LeaguesMutation,
+    CommentsMutation,
+    VocabularyMutation,
+    LearningMutation,
+    ApiKeysMutation,
+    JournalMutation,
+):
     pass
 
 
@@ -49,5 +83,6 @@ schema = Schema(
     query=Query,
     mutation=Mutation,
     subscription=Subscription,
+    description=error_codes.description(),
     config=StrawberryConfig(auto_camel_case=True, scalar_map=SCALARS),
 )

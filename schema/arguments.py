@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import or_
 from types import UnionType
@@ -28,7 +28,7 @@ import strawberry
 
 from datastore.dynamo import Window
 from datastore.refusals import InvalidInput
-from resolvers.context import UNSET, BothWays, Context, NodeOf, Unset
+from resolvers.context import UNSET, AddedLater, BothWays, Context, NodeOf, Unset
 from resolvers.node_ids import parse_node_key
 from schema.windows import BACKWARD, FORWARD, parse_window
 
@@ -59,9 +59,13 @@ class Parameter:
     graphql_name: str
     parse: Callable[[Any, tuple[str, ...]], Any]
     """Of texts, lists and inputs; other values need none."""
+    added_later: bool = False
 
     @classmethod
     def of(cls, name: str, declared: Any, default: Any) -> Parameter:
+        bare, marks = _marks(declared)
+        if AddedLater() in marks:
+            return replace(cls.of(name, bare, default), added_later=True)
         node, optional, many = _node_mark(declared)
         if node is None:
             return cls(declared, default, camel_case(name), parse_value)
@@ -103,6 +107,18 @@ class Parameters:
             page = {**FORWARD, **BACKWARD} if self.both_ways else FORWARD
             for name, (declared, description) in page.items():
                 yield Argument(name, declared, strawberry.UNSET, description)
+
+    def hashed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What a receipt's hash is made of: all but later parameters that have their default."""
+        return {
+            name: as_given(value)
+            for name, value in given.items()
+            if not (
+                (parameter := self.by_name.get(name)) is not None
+                and parameter.added_later
+                and value in (strawberry.UNSET, parameter.default)
+            )
+        }
 
     def parse(self, given: Mapping[str, Any], ctx: Context) -> dict[str, Any]:
         """The resolver's keyword arguments, or InvalidInput."""
@@ -205,7 +221,7 @@ def as_given(value: Any) -> Any:
     if isinstance(value, list):
         return [as_given(item) for item in value]
     if isinstance(value, Input):
-        return {name: as_given(item) for name, item in vars(value).items()}
+        return value.parameters.hashed(vars(value))
     return value
 
 

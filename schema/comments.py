@@ -7,8 +7,9 @@ from datetime import datetime
 import strawberry
 
 from datastore import comments as comments_store
+from datastore import journal as journal_store
 from datastore.comments import Leader
-from resolvers.comments import arrivals, counts, leaders, moderation, pages, writing
+from resolvers.comments import arrivals, counts, latest, leaders, moderation, pages, writing
 from schema.connections import connection
 from schema.fields import described, field
 from schema.lazy import LazyUser
@@ -25,6 +26,19 @@ enum(
     PUBLISHED="Visible to everyone, and counted.",
     PENDING="Waiting for a moderator: visible only to its author and moderators, and not counted.",
     REJECTED="Rejected by a moderator: visible only to its author and moderators, and not counted.",
+)
+
+enum(
+    journal_store.Ground,
+    "Why a moderator decided; a note may say more.",
+    name="Ground",
+    SPAM="Advertising, or the same text again and again.",
+    ABUSE="An insult, a threat or harassment.",
+    OFF_TOPIC="It is not about the product or event.",
+    ILLEGAL="The law forbids it.",
+    PERSONAL_DATA="It reveals somebody's personal data.",
+    FRAUD="It deceives, or is part of a manipulation.",
+    OTHER="Something else.",
 )
 
 
@@ -54,9 +68,9 @@ CommentConnection = connection(
 )
 ModerationConnection = connection(
     Comment,
-    "A page of a moderator's queue, oldest first.",
+    "A page of a list for moderators.",
     name="Moderation",
-    edge="A comment in a moderator's queue.",
+    edge="A comment in a list for moderators.",
 )
 
 
@@ -98,6 +112,16 @@ ProductConnection = connection(
 
 
 @strawberry.type
+class CommentsOfUser:
+    """What comments add to a member."""
+
+    comments: CommentConnection = field(
+        latest.member_comments,
+        "The member's comments, newest first: published ones, and all of them for the member and for moderators.",
+    )
+
+
+@strawberry.type
 class CommentsQuery:
     comment: Comment | None = field(
         pages.comment, "A comment. Only its author and moderators can see one that is held.", id="Its id."
@@ -115,8 +139,20 @@ class CommentsQuery:
         product="The product's id.",
         language="Count comments in this language only.",
     )
+    comment_statistics_of: list[CommentStatistics] = field(
+        counts.comment_statistics_of,
+        "Statistics of up to 100 products, in the order asked, in one batch. A product without comments has a total "
+        "of 0.",
+        products="The products' ids. A product that is named twice is answered twice.",
+        language="Count comments in this language only.",
+    )
     top_products: ProductConnection = field(
         leaders.top_products, "Products by their number of five-star comments, most first."
+    )
+    latest_comments: ModerationConnection = field(
+        latest.latest_comments,
+        "The whole site's comments, newest first. For moderators.",
+        status="Only comments of this status.",
     )
     moderation_queue: ModerationConnection = field(
         moderation.moderation_queue,
@@ -140,7 +176,7 @@ class CommentEdited:
 
 @strawberry.type(description="The comment no longer exists. Deleting it again returns the same result.")
 class CommentDeleted:
-    id: strawberry.ID = described("The deleted comment's id.")
+    deleted_id: strawberry.ID = described("The deleted comment's id.")
 
 
 @strawberry.type(description="The comment was reported to the moderators.")
@@ -205,6 +241,7 @@ class CommentsMutation:
         comment="The comment's id.",
         status="The new status. Any decision clears the comment's reports.",
         note="A note for its author, up to 500 characters.",
+        ground="Why it was decided so; for the journal.",
     )
 
 

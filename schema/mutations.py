@@ -12,7 +12,7 @@ from strawberry.types import Info
 from datastore.refusals import Refusal
 from resolvers.context import Context
 from resolvers.mutations import carry_out
-from schema.arguments import Argument, Parameters, as_given, make_input
+from schema.arguments import Argument, Parameters, make_input
 from schema.refusals import Refused, refused
 
 _IDEMPOTENCY_KEY = Argument(
@@ -53,8 +53,7 @@ def mutation(
             fields = dict(vars(input))
             key = fields.pop("idempotency_key", None) or None
             values = parameters.parse_values(fields, path=("input",))
-            given = {name: as_given(value) for name, value in fields.items()}
-            return make_payload(await carry_out(ctx, resolver, values, given, key))
+            return make_payload(await carry_out(ctx, resolver, values, parameters.hashed(fields), key))
         except Refusal as refusal:
             return refused(refusal)
 

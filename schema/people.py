@@ -8,7 +8,11 @@ import strawberry
 
 from datastore import people as people_store
 from resolvers import people
+from schema.comments import CommentsOfUser
 from schema.fields import described, field
+from schema.leagues import LeaguesOfUser
+from schema.learning import LearningOfUser
+from schema.members import SuspensionOfUser
 from schema.mutations import mutation
 from schema.pickem import PickemOfUser
 from schema.types import Node, record_type
@@ -16,7 +20,7 @@ from schema.vocabulary import VocabularyOfUser
 
 
 @record_type(people_store.Profile, "A member of the community.")
-class User(PickemOfUser, VocabularyOfUser, Node):
+class User(SuspensionOfUser, CommentsOfUser, PickemOfUser, LeaguesOfUser, VocabularyOfUser, LearningOfUser, Node):
     name: str = described("The name shown to others.")
     avatar_url: str | None = described("The address of a picture.")
     email: str | None = field(people.email, "Visible to the member and to admins only.")

@@ -9,7 +9,7 @@ import strawberry
 from datastore import pickem as pickem_store
 from resolvers.pickem import events as event_resolvers  # a class with a field `events` does not see a module `events`
 from resolvers.pickem import predictions as prediction_resolvers
-from resolvers.pickem import rules, scoring, views
+from resolvers.pickem import rules, tie_breaks, views
 from resolvers.pickem import standings as standing_resolvers
 from schema.arguments import input_type
 from schema.connections import connection, counted
@@ -53,6 +53,13 @@ class MatchResult:
     winner: int | None = described("The position of the winning team, from 0; null unless a team won.")
 
 
+@record_type(pickem_store.TieBreak, "A number that an event asks for; the nearest guess is listed first among equals.")
+class TieBreak:
+    question: str = described("The question.")
+    unit: str | None = described("What the number counts.")
+    answer: float | None = described("The answer; null until it is recorded.")
+
+
 @record_type(views.MatchView, "A match on an event's card.")
 class Match(Node):
     name: str = described("The kind of match.")
@@ -82,6 +89,10 @@ class Prediction(Node):
     picks: list[Pick] | None = field(
         prediction_resolvers.picks, "The picks, in the card's order. Other members' are null until the event is locked."
     )
+    guess: float | None = field(
+        prediction_resolvers.prediction_guess,
+        "The guess of the event's tie-break. Other members' are null until the event is locked.",
+    )
     points: int | None = described("The points it earned; null until the event is scored.")
     correct: int | None = described("The number of correct picks; null until the event is scored.")
     rank: int | None = field(
@@ -100,6 +111,10 @@ class Event(Node):
     season: str = described("The season it counts for.")
     starts_at: datetime = described("When it begins. It locks automatically at this time.")
     state: EventState = described("Its current state.")
+    description: str | None = described("What it is about; lines of plain text.")
+    place: str | None = described("Where it takes place.")
+    image_url: str | None = described("The address of a picture, on a host that the operator allows.")
+    tie_break: TieBreak | None = described("The number that it asks for.")
     matches: list[Match] = field(event_resolvers.event_matches, "The card, pre-show first.")
     viewer_prediction: Prediction | None = field(
         prediction_resolvers.viewer_prediction, "The viewer's own prediction, always visible."
@@ -171,6 +186,7 @@ class PickemSubscription:
         standing_resolvers.standings_changed,
         "A season's first rows immediately, then again after each change, at most every two seconds.",
         season="The season.",
+        league="Only the members of this league of the season, ranked among themselves.",
         first="The number of rows: 1 to 100, default 20.",
     )
     event_changed: Event = subscription(
@@ -189,6 +205,13 @@ input_type(
     name="The team's name, up to 200 characters.",
     members="The team's members: 1 to 40 names.",
     champion="Whether the team defends a championship.",
+)
+input_type(
+    tie_breaks.TieBreakInput,
+    "TieBreakInput",
+    "A number that an event asks for.",
+    question="The question, 1 to 200 characters: minutes of the main event.",
+    unit="What the number counts, 1 to 40 characters: minutes.",
 )
 input_type(
     prediction_resolvers.PickInput,
@@ -240,17 +263,6 @@ class PredictionSubmitted:
     prediction: Prediction = described("The viewer's current prediction.")
 
 
-@strawberry.type(description="The result is recorded; points follow when the event is scored.")
-class ResultRecorded:
-    match: Match = described("The match with its result.")
-
-
-@strawberry.type(description="All predictions of the event are scored with its current results.")
-class EventScored:
-    event: Event = described("The event as it is now.")
-    predictions_scored: int = described("The number of predictions, all of them scored.")
-
-
 @strawberry.type
 class PickemMutation:
     create_event = mutation(
@@ -262,6 +274,10 @@ class PickemMutation:
         name="The name: 1 to 200 characters.",
         season="The season it counts for: 1 to 40 characters, no '#'.",
         starts_at="When it begins. It locks automatically at this time.",
+        description="What it is about: up to 2,000 characters of plain text.",
+        place="Where it takes place: up to 200 characters.",
+        image_url="The https address of a picture, on a host that the operator allows (RINGSIDE_IMAGE_HOSTS).",
+        tie_break="A number that predictions may guess.",
     )
     update_event = mutation(
         event_resolvers.update_event,
@@ -273,6 +289,10 @@ class PickemMutation:
         name="A new name; can be changed at any time.",
         starts_at="A new start, if the event is not locked. The deadline moves with it.",
         cancelled="True cancels the event if scoring has not begun; false restores its previous state.",
+        description="A new description; null for none.",
+        place="A new place; null for none.",
+        image_url="The address of a new picture; null for none.",
+        tie_break="Another number to guess, or null for none, until the event is locked.",
     )
     add_match = mutation(
         event_resolvers.add_match,
@@ -326,6 +346,7 @@ class PickemMutation:
         result_description="The prediction, or why it was not accepted.",
         event="The event.",
         picks="One team per match. An omitted match is left unpicked.",
+        guess="The number that the event asks for, rounded to thousandths; at most a million either way.",
     )
     lock_event = mutation(
         event_resolvers.lock_event,
@@ -333,24 +354,5 @@ class PickemMutation:
         EventLocked,
         input_description="An event to lock before it starts.",
         result_description="The locked event, or why it was not locked.",
-        event="The event.",
-    )
-    record_result = mutation(
-        event_resolvers.record_result,
-        "Records or corrects how a match ended. For editors.",
-        ResultRecorded,
-        input_description="How a match of a locked event ended. A later result corrects an earlier one.",
-        result_description="The match, or why its result was not recorded.",
-        match="The match.",
-        outcome="The kind of ending.",
-        winner="The position of the winning team, from 0. Required with WON, not allowed otherwise.",
-    )
-    score_event = mutation(
-        scoring.score_event,
-        "Scores an event's predictions. Safe to repeat at any time: it scores only the predictions that are left. "
-        "For editors.",
-        EventScored,
-        input_description="A locked event to score, or to score again after a correction.",
-        result_description="The scored event, or why it was not scored.",
         event="The event.",
     )

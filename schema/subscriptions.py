@@ -29,16 +29,22 @@ def subscription(resolver: Callable[..., Any], description: str, /, **arguments:
 
 
 class Schema(strawberry.Schema):
-    """Strawberry's schema, whose subscriptions may also take an argument called `event`.
+    """Strawberry's schema with a description, whose subscriptions may also take an argument called `event`.
 
-    Strawberry resolves each record of a stream with `lambda event, *_, **arguments: event`, which fails there.
+    Strawberry prints no description. It resolves each record of a stream with `lambda event, *_, **arguments: event`,
+    which fails there.
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, description: str | None = None, **options: Any) -> None:
         super().__init__(**options)
+        self._schema.description = description
         streams = self._schema.subscription_type
         for stream in streams.fields.values() if streams else ():
             stream.resolve = _record
+
+    def as_str(self) -> str:
+        roots = "schema {\n  query: Query\n  mutation: Mutation\n  subscription: Subscription\n}"
+        return f'"""\n{self._schema.description}\n"""\n{roots}\n\n{super().as_str()}'
 
 
 def _record(record: object, _: object, /, **__: object) -> object:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from typing import Any
 
 import strawberry
 
 from datastore import vocabulary as vocabulary_store
-from resolvers.vocabulary import daily_words, learning, lists, quiz_leaderboard, streaks, subscriptions
+from resolvers.vocabulary import (
+    corrections,
+    daily_words,
+    learning,
+    lists,
+    quiz_leaderboard,
+    streaks,
+    subscriptions,
+    texts,
+)
 from schema.arguments import input_type
 from schema.connections import connection
 from schema.fields import described, field
@@ -17,11 +27,18 @@ from schema.types import Node, enum, record_type
 
 enum(
     vocabulary_store.CharacterSet,
-    "One of the two spellings of a word.",
+    "One of the two spellings of a Chinese word; without effect on words of other languages.",
     SIMPLIFIED="As written in mainland China and Singapore.",
     TRADITIONAL="As written in Taiwan, Hong Kong and Macau.",
 )
 
+_WORD_TEXTS: Any = {
+    "definition": "What it means, 1 to 1,000 characters.",
+    "term": "The word in its own writing, 1 to 100 characters.",
+    "reading": "How it is read, up to 200 characters.",
+    "example": "A sentence with it, up to 500 characters.",
+    "audio_url": "The address of its sound, starting with https://.",
+}
 _FROM = "The first day to include."
 _TO = "The last day to include."
 
@@ -29,11 +46,15 @@ _TO = "The last day to include."
 # ── lists and words ──
 
 
-@record_type(vocabulary_store.Word, "A word to learn.")
+@record_type(vocabulary_store.Word, "A word to learn, of any language.")
 class Word(Node):
-    simplified: str = described("In simplified characters.")
+    term: str = described("The word; a Chinese one in simplified characters.")
+    reading: str | None = described("How it is read: kana, a transcription or, for a Chinese word, its pinyin.")
+    example: str | None = described("A sentence with it.")
+    audio_url: str | None = described("The address of its sound.")
+    simplified: str = described("In simplified characters; a word of another language as it is.")
     traditional: str | None = described("In traditional characters, if they were given.")
-    pinyin: str | None = described("How it is pronounced.")
+    pinyin: str | None = described("How a Chinese word is pronounced.")
     definition: str = described("What it means.")
 
 
@@ -44,7 +65,7 @@ class Word(Node):
 class DailyWord:
     list: WordList = field(daily_words.daily_word_list, "The list it was drawn from.")
     date: date = described("The day.")
-    word: Word = described("The word.")
+    word: Word = field(daily_words.daily_word_words, "The word, also if it was removed from the list since.")
 
 
 WordConnection = connection(
@@ -89,36 +110,47 @@ WordListConnection = connection(WordList, "A page of lists, by name.", edge="A l
 class ListSubscription:
     list: WordList = field(subscriptions.subscription_list, "The list.")
     character_set: vocabulary_store.CharacterSet = described("The spelling of its words in the email.")
-    active: bool = described("Whether it is active; an ended one stays in the member's history.")
+    active: bool = described(
+        "Whether it is active; an ended one stays in the member's history. It ends when its list is deleted."
+    )
     since: datetime = described("When it began.")
 
 
 @record_type(vocabulary_store.QuizResult, "The result of one quiz.")
 class QuizResult(Node):
     user: LazyUser = field(learning.quiz_result_users, "The member who took the quiz.")
-    list: WordList = field(learning.quiz_result_list, "The list of the quiz.")
+    list: WordList = field(learning.quiz_result_list, "The list of the quiz; without its words if it was deleted.")
     date: date = described("The member's own day, set on submission and never changed.")
     correct: int = described("Questions answered correctly.")
     total: int = described("Questions asked.")
     submitted_at: datetime = described("When it was submitted.")
+    proven: bool = described("Whether the service asked and graded it; `recordQuiz` gives false.")
 
 
 @record_type(vocabulary_store.Sentence, "A practice sentence.")
 class Sentence(Node):
     user: LazyUser = field(learning.sentence_users, "Its author.")
     word: Word | None = field(
-        learning.sentence_word, "The word it practises; for other members, null if it is from a private list."
+        learning.sentence_word,
+        "The word it practises; null if its list was deleted and, for other members, if it is from a private list.",
     )
     date: date = described("The member's own day when it was first written.")
     text: str = described("The sentence.")
     created_at: datetime = described("When it was first written.")
 
 
-@record_type(streaks.Streak, "Consecutive days with a quiz or a sentence, in the member's own time zone.")
+@record_type(
+    streaks.Streak,
+    "Consecutive days with a quiz or a sentence, in the member's own time zone. A sentence that is deleted later keeps "
+    "its day.",
+)
 class Streak:
     current: int = described("Consecutive active days up to today or yesterday; otherwise 0.")
     longest: int = described("The longest streak so far.")
     last_active_on: date | None = described("The latest active day.")
+    freezes: int = described(
+        "Missed days that the streak survives: one is earned at each seventh active day in a row, two at most."
+    )
 
 
 @record_type(quiz_leaderboard.QuizStanding, "A member's row in a day's leaderboard.")
@@ -178,19 +210,20 @@ class VocabularyQuery:
         "A day's members by correct answers, then accuracy, then fewer quizzes.",
         on="The day, in each member's own time zone.",
         list="Quizzes of this list only.",
+        proven="True for quizzes that the service asked and graded, false for the others; all by default.",
     )
 
 
 # ── mutations ──
 
 input_type(
-    lists.NewWord,
+    texts.NewWord,
     "WordInput",
-    "A new word.",
-    simplified="In simplified characters, 1 to 100.",
-    traditional="In traditional characters, up to 100.",
-    pinyin="How it is pronounced, up to 200 characters.",
-    definition="What it means, 1 to 1,000 characters.",
+    "A new word: `term` for any language, or `simplified` for Chinese in one or both character sets.",
+    simplified="A Chinese word in simplified characters, 1 to 100.",
+    traditional="The same in traditional characters, up to 100.",
+    pinyin="How a Chinese word is pronounced, up to 200 characters.",
+    **_WORD_TEXTS,
 )
 
 
@@ -203,6 +236,26 @@ class WordListCreated:
 class WordsAdded:
     list: WordList = described("The list as it is now.")
     words: list[Word] = field(lists.words_added, "The new words, in the order they were given.")
+
+
+@strawberry.type(description="The list was changed.")
+class WordListUpdated:
+    list: WordList = described("The list as it is now.")
+
+
+@strawberry.type(description="The list was deleted.")
+class WordListDeleted:
+    deleted_id: strawberry.ID = described("The deleted list's id.")
+
+
+@strawberry.type(description="The word was changed.")
+class WordUpdated:
+    word: Word = described("The word as it is now.")
+
+
+@strawberry.type(description="The word was removed.")
+class WordRemoved:
+    list: WordList = described("The list without the word.")
 
 
 @strawberry.type(description="The subscription is active.")
@@ -226,6 +279,11 @@ class SentenceWritten:
     sentence: Sentence = described("The sentence as it is now.")
 
 
+@strawberry.type(description="The sentence was deleted.")
+class SentenceDeleted:
+    deleted_id: strawberry.ID = described("The deleted sentence's id.")
+
+
 @strawberry.type
 class VocabularyMutation:
     create_word_list = mutation(
@@ -246,6 +304,53 @@ class VocabularyMutation:
         result_description="The new words, or why none was added.",
         list="The list.",
         words="1 to 500 words; all are added or none.",
+    )
+    update_word = mutation(
+        corrections.update_word,
+        "Corrects a word. Daily words of the past show it as it is now.",
+        WordUpdated,
+        input_description="Changes to a word. Omitted texts stay as they are; null clears one that may be missing.",
+        result_description="The changed word, or why it was not changed.",
+        word="The word.",
+        simplified="A Chinese word in simplified characters, 1 to 100.",
+        traditional="The same in traditional characters, up to 100.",
+        pinyin="How a Chinese word is pronounced, up to 200 characters.",
+        **_WORD_TEXTS,
+    )
+    remove_word = mutation(
+        corrections.remove_word,
+        "Removes a word from its list: it is not drawn again. Past daily words, quizzes and sentences keep it.",
+        WordRemoved,
+        input_description="A word to remove.",
+        result_description="The list without the word, or why it was not removed.",
+        word="The word.",
+    )
+    update_word_list = mutation(
+        corrections.update_word_list,
+        "Changes a list's name or level, or publishes a private list.",
+        WordListUpdated,
+        input_description="Changes to a list. Omitted values stay as they are; null clears the level.",
+        result_description="The changed list, or why it was not changed.",
+        list="The list.",
+        name="The name, 1 to 100 characters.",
+        level="The difficulty of its words, 0 to 100.",
+        public="True publishes an editor's own private list. A public list stays public.",
+    )
+    delete_word_list = mutation(
+        corrections.delete_word_list,
+        "Deletes a list with its words and ends its subscriptions. Quizzes stay and go on showing its name.",
+        WordListDeleted,
+        input_description="A list to delete.",
+        result_description="The deleted list's id, or why it was not deleted.",
+        list="The list.",
+    )
+    delete_sentence = mutation(
+        corrections.delete_sentence,
+        "Deletes a practice sentence. Its day stays a day on which its author was active.",
+        SentenceDeleted,
+        input_description="A sentence to delete.",
+        result_description="The deleted sentence's id, or why it was not deleted.",
+        sentence="The sentence.",
     )
     subscribe = mutation(
         subscriptions.subscribe,

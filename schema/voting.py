@@ -7,10 +7,11 @@ from datetime import datetime
 import strawberry
 
 from datastore import voting as voting_store
-from resolvers.voting import ballots, bradley_terry
+from resolvers.voting import ballots, bradley_terry, editing, visits, voiding
 from resolvers.voting import boards as board_resolvers  # a class with a field `boards` does not see a module `boards`
 from schema.connections import connection, counted
 from schema.fields import described, field
+from schema.jobs import Job
 from schema.mutations import mutation
 from schema.subscriptions import subscription
 from schema.types import Node, enum, record_type
@@ -51,9 +52,17 @@ class Strength:
 class Contender(Node):
     board: Board = field(board_resolvers.contender_board, "Its board.")
     name: str = described("Unique on its board, ignoring case.")
+    description: str | None = field(
+        board_resolvers.description, "A few lines about it, as plain text. Escape it when you show it."
+    )
+    link: str | None = field(board_resolvers.link, "A page about it, over HTTPS.")
     svg: str | None = field(board_resolvers.svg, "Its picture as sanitised SVG, without scripts or outside references.")
+    image_url: str | None = field(
+        board_resolvers.image_url,
+        "The address of a picture, over HTTPS, on a host that the operator allowed. Show it if there is no `svg`.",
+    )
     created_at: datetime = described("When it joined.")
-    retired: bool = described("Whether it has permanently left the draws and the leaderboard.")
+    retired: bool = described("Whether it has left the draws and the leaderboard.")
     wins: int = described("Votes for it. Like the other counts, at most two seconds old.")
     losses: int = described("Votes for the other contender.")
     ties: int = described("Votes for neither.")
@@ -95,6 +104,9 @@ class Board(Node):
     slug: str = described("The name used in queries.")
     title: str = described("The name shown to people.")
     created_at: datetime = described("When it was created.")
+    opens_at: datetime | None = described("The time from which it takes votes; null if there is no such limit.")
+    closes_at: datetime | None = described("The time from which it takes no more votes; null if it stays open.")
+    closed: bool = field(board_resolvers.closed, "Whether it takes no votes now: it has not opened, or has closed.")
     contender_count: int = described("The number of active contenders.")
     pair_count: int = described("The number of pairs of active contenders.")
     votes: int = described("The number of votes, including ties but not skips; at most two seconds old.")
@@ -104,7 +116,8 @@ class Board(Node):
     )
     leaderboard: LeaderboardConnection = field(
         board_resolvers.board_leaderboard,
-        "Active contenders by score, then by name (ignoring case), then by joining order.",
+        "Active contenders by score, then by name (ignoring case), then by joining order. While votes are counted, a "
+        "contender that moves may appear on two pages or on none.",
     )
     progress: BoardProgress = field(ballots.progress, "The viewer's progress through this board's pairs.")
 
@@ -117,6 +130,14 @@ class Ballot:
     expires_at: datetime = described("When it expires. After that, draw again.")
     progress: BoardProgress = described("The voter's progress before this pair.")
     voter: strawberry.ID = described("The voter it was issued to. An editor can void all votes of this voter.")
+
+
+@record_type(visits.Visit, "How a page of another site identifies its visitor, where the visitor's cookie is not sent.")
+class Visit:
+    token: str = described("Send it as `Authorization: Visitor <token>`. It counts with this page's origin alone.")
+    expires_at: datetime = described(
+        "When it expires. A visit that is started with this token before then goes on as the same visitor."
+    )
 
 
 BoardConnection = connection(Board, "Boards, by slug.", edge="A board in a list.")
@@ -153,7 +174,8 @@ class VotingQuery:
     )
     leaderboard: LeaderboardConnection = field(
         board_resolvers.leaderboard,
-        "Active contenders by score, then by name (ignoring case), then by joining order.",
+        "Active contenders by score, then by name (ignoring case), then by joining order. While votes are counted, a "
+        "contender that moves may appear on two pages or on none.",
         board=BOARD_SLUG,
     )
     matchup: Matchup | None = field(
@@ -188,6 +210,11 @@ class BoardCreated:
     board: Board = described("The new board.")
 
 
+@strawberry.type(description="The board was changed.")
+class BoardUpdated:
+    board: Board = described("The board as it is now.")
+
+
 @strawberry.type(description="The contender was added.")
 class ContenderAdded:
     contender: Contender = described("The new contender.")
@@ -203,6 +230,11 @@ class ContenderRetired:
     contender: Contender = described("The contender; its records stay.")
 
 
+@strawberry.type(description="The contender is back.")
+class ContenderRestored:
+    contender: Contender = described("The contender, with all its records.")
+
+
 @record_type(ballots.VoteCast, "The verdict was counted. A repeat of the same verdict returns the same result.")
 class VoteCast:
     winner: Contender | None = field(ballots.winner, "The contender voted for; null for a tie or a skip.")
@@ -210,24 +242,38 @@ class VoteCast:
     progress: BoardProgress = described("The voter's progress after this pair.")
 
 
-@strawberry.type(description="The voter's votes were voided.")
+@record_type(voiding.VoidedVotes, "The voter's votes were voided.")
 class VoterVoided:
     votes_removed: int = described("The number of votes voided by this call, without skips. A repeat voids none.")
+    job: Job | None = described("The job that voids the rest, if there were more votes than one request has time for.")
 
 
 @strawberry.type
 class VotingMutation:
     create_board = mutation(
-        board_resolvers.create_board,
+        editing.create_board,
         "Creates a board. For editors.",
         BoardCreated,
         input_description="A new board. For editors.",
         result_description="The new board, or why there is none.",
         slug="The name used in queries: 1 to 64 lowercase letters, digits and dashes. It cannot be changed later.",
         title="The name shown to people, 1 to 120 characters.",
+        opens_at="The time from which it takes votes, at least 10 seconds ahead. Open at once if left out.",
+        closes_at="The time from which it takes no more votes, at least 10 seconds ahead and later than `opensAt`.",
+    )
+    update_board = mutation(
+        editing.update_board,
+        "Changes a board's title and hours. New hours hold everywhere within 10 seconds. For editors.",
+        BoardUpdated,
+        input_description="Changes to a board. Omitted fields stay as they are. For editors.",
+        result_description="The changed board, or why it was not changed.",
+        slug=BOARD_SLUG,
+        title="A new title, 1 to 120 characters.",
+        opens_at="A new opening time, at least 10 seconds ahead; null if it is open from the beginning.",
+        closes_at="A new closing time, at least 10 seconds ahead and later than `opensAt`; null if it stays open.",
     )
     add_contender = mutation(
-        board_resolvers.add_contender,
+        editing.add_contender,
         "Adds a contender to a board. For editors.",
         ContenderAdded,
         input_description="A new contender. For editors.",
@@ -235,24 +281,46 @@ class VotingMutation:
         board="The board to add it to. `main` is created with its first contender.",
         name="1 to 80 characters, unique on this board ignoring case.",
         svg="Its picture, at most 48 KB. Scripts, handlers and outside references are removed.",
+        description="A few lines about it, 1 to 500 characters.",
+        link="A page about it, which starts with https://.",
+        image_url="The address of a picture, which starts with https://, on one of the hosts in RINGSIDE_IMAGE_HOSTS.",
     )
     update_contender = mutation(
-        board_resolvers.update_contender,
-        "Changes a contender's name or picture. For editors.",
+        editing.update_contender,
+        "Changes a contender's name, texts or picture. For editors.",
         ContenderUpdated,
         input_description="Changes to a contender. Omitted fields stay as they are. For editors.",
         result_description="The changed contender, or why it was not changed.",
         contender="The contender's id.",
         name="A new name, with the same rules as for a new contender.",
         svg="A new picture; null removes the picture.",
+        description="A new description; null removes it.",
+        link="A new link; null removes it.",
+        image_url="The address of a new picture; null removes it.",
     )
     retire_contender = mutation(
-        board_resolvers.retire_contender,
-        "Retires a contender permanently. For editors.",
+        editing.retire_contender,
+        "Retires a contender: it leaves the draws and the leaderboard. For editors.",
         ContenderRetired,
-        input_description="A contender to retire permanently. For editors.",
+        input_description="A contender to retire. For editors.",
         result_description="The retired contender, or why it was not retired.",
         contender="The contender's id.",
+    )
+    restore_contender = mutation(
+        editing.restore_contender,
+        "Brings a retired contender back to the draws and the leaderboard, with all its records. For editors.",
+        ContenderRestored,
+        input_description="A contender to restore. For editors.",
+        result_description="The restored contender, or why it was not restored.",
+        contender="The contender's id.",
+    )
+    start_visit = mutation(
+        visits.start_visit,
+        "Starts a visit, by which a page of another site draws and votes. Pages of the origins that the operator lists "
+        "may start one.",
+        Visit,
+        input_description="A new visit. A repeat by the same visitor gets the same token on the same day.",
+        result_description="The visit, or why there is none.",
     )
     draw_matchup = mutation(
         ballots.draw_matchup,
@@ -274,11 +342,15 @@ class VotingMutation:
         verdict="The voter's verdict.",
     )
     void_voter = mutation(
-        ballots.void_voter,
+        voiding.void_voter,
         "Voids one voter's votes on a board. For editors.",
         VoterVoided,
         input_description="A voter whose votes on a board are voided. For editors.",
         result_description="The number of voided votes, or why none was voided.",
         board=BOARD_SLUG,
         voter="A member's id, or the `voter` of a ballot or an exported vote.",
+        same_address=(
+            "Whether to void also all votes of the last seven days from the network addresses that this voter voted "
+            "from."
+        ),
     )

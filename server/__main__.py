@@ -1,290 +1,94 @@
-"""The `ringside` command line."""
+"""The `ringside` command: its help, its version, and the way to the commands.
+
+Importing the commands takes two seconds, so they are imported once one is chosen. Until then their names and summaries
+are those listed here.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
-import socket
 import sys
-from datetime import timedelta
-from pathlib import Path
-from typing import Annotated
+from importlib.metadata import version
+from typing import Annotated, Any, Final
 
 import typer
-import uvicorn
-from uvicorn.supervisors import Multiprocess
+from typer.core import TyperGroup
 
-from datastore.dynamo import DynamoError, declaration
-from datastore.refusals import Refusal
-from resolvers.context import Services
-from resolvers.viewer import Role
-from server.app import UnusableTable, application, open_engine, policy, validate_table
-from server.auth.tokens import mint
-from server.commands import (
-    Failed,
-    comments,
-    engine_for,
-    err,
-    migration,
-    out,
-    pickem,
-    run_with_services,
-    vocabulary,
-    voting,
-)
-from server.commands.execution import explain
-from server.engine import EngineRefused
-from server.execution.documents import BadManifest
-from server.gc_tuning import tune_gc
-from server.settings import PREFIX, BadSettings, Settings, settings_help
-from server.telemetry import shared_metrics
+COMMANDS: Final = {
+    "serve": "Starts the service. Without settings it runs an embedded engine, with its data in .ringside/.",
+    "token": "Prints a bearer token signed with this deployment's secret: Authorization: Bearer <token>.",
+    "demo": "Adds the demo data, except for the parts that are there already.",
+    "schema": "Prints the schema in GraphQL's schema definition language.",
+    "manifest": "Prints the manifest of trusted documents for these files, all of which must fit the schema and the "
+    "limits.",
+    "explain": "Prints the Python code that an operation is compiled to, or why graphql-core executes it.",
+    "audit": "Checks the invariants of the stored data; exit code 1 if one is broken.",
+    "score": "Scores the predictions of an event. Safe to interrupt, to repeat and to run several times at once.",
+    "daily": "Draws every list's daily word and emails it to each subscriber. Safe to run again.",
+    "jobs": "Lists the jobs of the last 30 days, newest first. A serving process works on them by itself.",
+    "backup": "Backs up the embedded engine's table, also while the service runs: the file is the table of one moment.",
+    "restore": "Replaces the embedded engine's table by a backup. The service must be stopped.",
+    "copy": "Copies the whole table to another engine, as an export and an import do. It continues if run again.",
+    "table": "Create, check and upgrade the table.",
+    "import": "Import data from files. Existing data is left alone.",
+    "export": "Export data to files.",
+    "migrate": "Migrate data from another layout.",
+    "board": "Boards: how their votes are counted.",
+    "apikey": "API keys, by which machines sign in.",
+    "webhooks": "Webhooks: delivering what waits for them.",
+}
 
-GRACE_SECONDS = 20
+
+class _Commands(TyperGroup):
+    """Lists commands by their summaries, and imports them all to run one."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, _, rest = super().resolve_command(ctx, args)
+        from server.command_line import app as imported
+
+        return name, typer.main.get_command(imported).commands[name], rest  # type: ignore[attr-defined]
+
+
 app = typer.Typer(
     name="ringside",
+    cls=_Commands,
     help="A GraphQL backend for fan and reader communities: votes, predictions, comments, a word a day.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
     rich_markup_mode="rich",
 )
-tables = typer.Typer(help="Create and check the table.", no_args_is_help=True)
-imports = typer.Typer(help="Import data from files. Existing data is left alone.", no_args_is_help=True)
-exports = typer.Typer(help="Export data to files.", no_args_is_help=True)
-migrations = typer.Typer(help="Migrate data from another layout.", no_args_is_help=True)
-app.add_typer(tables, name="table")
-app.add_typer(imports, name="import")
-app.add_typer(exports, name="export")
-app.add_typer(migrations, name="migrate")
-app.add_typer(voting.boards, name="board")
-app.command("score")(pickem.score)
-app.command("daily")(vocabulary.daily)
-app.command()(explain)
+for _name, _summary in COMMANDS.items():
+    app.command(_name, help=_summary)(lambda: None)
 
 
-@migrations.callback()
-def _migrate() -> None:
-    """Makes `legacy` a subcommand; Typer drops the name of a command that is the only one."""
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"ringside {version('ringside')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Declares the options that stand before a command."""
 
 
 def main() -> None:
     """Runs a command. An expected failure prints one readable message and exits with code 1."""
     try:
         app()
-    except (BadSettings, BadManifest, EngineRefused, UnusableTable, Failed) as failure:
-        _end(str(failure))
-    except Refusal as refusal:
-        _end(refusal.message)
-    except DynamoError as error:
-        _end(f"The table could not be used: {error}")
+    except Exception as failure:
+        from server.command_line import expected_failure
+        from server.commands import err
 
-
-def _end(message: str) -> None:
-    err.print(message, style="red", markup=False)
-    sys.exit(1)
-
-
-@app.command(epilog=f"[bold]Settings[/bold], from the environment:\n\n{settings_help()}")
-def serve(
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 chooses a free one.")] = 8000,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the port.")] = 1,
-    demo: Annotated[bool, typer.Option("--demo/--no-demo", help="Add the demo data, unless it is there.")] = False,
-) -> None:
-    """Starts the service. Without settings it runs an embedded engine, with its data in .ringside/."""
-    settings = Settings.load()
-    listening = _listen(host, port)
-    with engine_for(settings, share=False) as reachable:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            # After its own shutdown uvicorn raises the signal again: leaving by an exception stops the engine too.
-            signal.signal(number, lambda *_: sys.exit(0))
-        served = reachable.model_copy(update={"demo": demo or settings.demo})
-        address = f"http://{host}:{listening.getsockname()[1]}/graphql"
-        with asyncio.Runner(loop_factory=uvicorn_config(served, None, workers).get_loop_factory()) as runner:
-            runner.run(_serve(settings, served, listening, address, alone=workers == 1))
-        if workers > 1:
-            _serve_by_many(served, listening, workers)
-
-
-async def _serve(settings: Settings, served: Settings, listening: socket.socket, address: str, *, alone: bool) -> None:
-    """Prepares the table; if no other process serves, also serves with the same connection to it."""
-    async with open_engine(served) as table:
-        if settings.embedded:
-            await declaration.create(table)
-        await validate_table(table)
-        if served.demo:
-            try:
-                await _seed_demo(Services(table, settings.seal(), policy(settings)))
-            except DynamoError as error:
-                # A slow engine, such as moto, may time out here and can still serve.
-                message = f"The demo data is incomplete ({error}); `ringside demo` adds the rest."
-                err.print(message, style="yellow", markup=False)
-        listening.listen()  # from now on connections wait until the service accepts them
-        out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)")
-        if alone:
-            server = uvicorn.Server(uvicorn_config(served, application(served, table), 1))
-            tune_gc()
-            await server.serve(sockets=[listening])
-
-
-def _serve_by_many(settings: Settings, listening: socket.socket, workers: int) -> None:
-    # Workers read their settings from the environment: with the engine's address they do not start one of their own.
-    os.environ[f"{PREFIX}DYNAMODB_URL"] = settings.dynamodb_url
-    os.environ[f"{PREFIX}SECRETS"] = ",".join(secret.get_secret_value() for secret in settings.secrets)
-    os.environ[f"{PREFIX}INTROSPECTION"] = settings.introspection.value
-    os.environ[f"{PREFIX}DEMO"] = str(settings.demo).lower()
-    with shared_metrics():
-        Multiprocess(uvicorn_config(settings, "server.app:from_environment", workers), sockets=[listening]).run()
-
-
-def uvicorn_config(settings: Settings, served: object, workers: int) -> uvicorn.Config:
-    return uvicorn.Config(
-        served,  # type: ignore[arg-type]
-        factory=isinstance(served, str),
-        workers=workers,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        ws_max_size=settings.max_body_bytes,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-    except OSError as error:
-        raise Failed(
-            f"Port {port} on {host} cannot be used: {error.strerror}. Stop its listener, or choose another --port."
-        ) from None
-    listening.set_inheritable(True)
-    return listening
-
-
-@app.command()
-def token(
-    user: Annotated[str, typer.Option(help="The member's id.")],
-    name: Annotated[str | None, typer.Option(help="The name that others see.")] = None,
-    email: Annotated[str | None, typer.Option(help="The first e-mail address of the profile.")] = None,
-    role: Annotated[list[Role] | None, typer.Option(help="Repeat it for several roles.")] = None,
-    hours: Annotated[float, typer.Option(min=0.01, max=24 * 365, help="Hours until it expires.")] = 24.0,
-) -> None:
-    """Prints a bearer token signed with this deployment's secret: Authorization: Bearer <token>."""
-    settings = Settings.load()
-    try:
-        minted = mint(settings, user, name=name, email=email, roles=role or (), lifetime=timedelta(hours=hours))
-    except ValueError as wrong:
-        raise Failed(str(wrong)) from None
-    print(minted)
-
-
-@tables.command("create")
-def create_table() -> None:
-    """Creates the table with its indexes and time to live, unless it exists."""
-    settings = Settings.load()
-
-    async def create(reachable: Settings) -> bool:
-        async with open_engine(reachable) as table:
-            return await declaration.create(table)
-
-    with engine_for(settings) as reachable:
-        created = asyncio.run(create(reachable))
-    out.print(f"The table {settings.table} {'was created' if created else 'exists already'}.")
-
-
-@tables.command("check")
-def check_table() -> None:
-    """Checks that the table has the keys and indexes it needs, and that its engine has transactions."""
-
-    async def nothing(_: Services) -> None: ...
-
-    run_with_services(nothing)
-    out.print("The table is ready for the service.")
-
-
-@app.command()
-def demo() -> None:
-    """Adds the demo data, except for the parts that are there already."""
-    run_with_services(_seed_demo)
-
-
-async def _seed_demo(services: Services) -> None:
-    from server.demo import seed
-
-    async for line in seed(services):
-        out.print(line)
-
-
-@app.command()
-def schema(
-    out_file: Annotated[Path | None, typer.Option("--out", help="Write to this file instead of printing.")] = None,
-) -> None:
-    """Prints the schema in GraphQL's schema definition language."""
-    from schema import schema as ringside_schema
-
-    text = ringside_schema.as_str() + "\n"
-    if out_file is None:
-        print(text, end="")
-    else:
-        out_file.write_text(text, encoding="utf-8")
-
-
-@app.command()
-def manifest(
-    files: Annotated[list[Path], typer.Argument(help="Files, each with a GraphQL document.")],
-    out_file: Annotated[Path | None, typer.Option("--out", help="Write to this file instead of printing.")] = None,
-) -> None:
-    """Prints the manifest of trusted documents for these files, all of which must fit the schema and the limits."""
-    from schema import schema as ringside_schema
-    from server.execution.documents import Documents, InvalidOperation, write_manifest
-
-    texts = [_read_document(file) for file in files]
-    for file, text in zip(files, texts, strict=True):
-        try:
-            Documents(ringside_schema._schema, manifest={"": text})  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
-        except InvalidOperation as invalid:
-            raise Failed(f"{file} is not a valid document: {invalid}") from None
-    written = write_manifest(texts)
-    if out_file is None:
-        print(written, end="")
-    else:
-        out_file.write_text(written, encoding="utf-8")
-
-
-def _read_document(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Failed(f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}.") from None
-
-
-@app.command()
-def audit() -> None:
-    """Checks the invariants of the stored data; exit code 1 if one is broken."""
-    from server.audit import breaches
-
-    async def find_breaches(services: Services) -> list[str]:
-        return [breach async for breach in breaches(services)]
-
-    broken = run_with_services(find_breaches)
-    for breach in broken:
-        err.print(breach, style="red", markup=False)
-    if broken:
-        raise Failed(f"{len(broken)} checks failed.")
-    out.print("All checks passed.")
-
-
-imports.command("events")(pickem.import_events)
-exports.command("events")(pickem.export_events)
-imports.command("words")(vocabulary.words)
-migrations.command("legacy")(migration.legacy)
-imports.command("comments")(comments.import_comments)
-exports.command("votes")(voting.export_votes)
-exports.command("comments")(comments.export_comments)
+        message = expected_failure(failure)
+        if message is None:
+            raise
+        err.print(message, style="red", markup=False)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """The ASGI application: a composition of layers, from the outside in, and the services that its lifespan opens.
 
-request ids ─ CORS ─ fast path ─┬─ /graphql       POST
-                                └─ FastAPI ─┬──── /graphql       GET, WebSocket; the explorer for a browser
-                                            ├──── /explorer      the explorer's files
-                                            ├──── /              the voting page, in demo mode
-                                            ├──── /livez         the process runs
-                                            ├──── /readyz        the table answers
-                                            ├──── /unsubscribe   the link in an email
-                                            └──── /metrics       Prometheus
+request ids ─ hosts ─ CORS ─ fast path ─┬─ /graphql       POST
+                                        └─ gzip ─ FastAPI ─┬─ /graphql       GET, WebSocket; the explorer for a browser
+                                                           ├─ /explorer      the explorer's files
+                                                           ├─ /              the voting page, in demo mode
+                                                           ├─ /livez         the process runs
+                                                           ├─ /readyz        the table answers
+                                                           ├─ /member-export the link to a member's file
+                                                           ├─ /unsubscribe   the link in an email
+                                                           └─ /metrics       Prometheus
 
 The lifespan opens the table, the services and the pipeline; requests find them in their ASGI state.
 """
@@ -19,11 +20,14 @@ import signal
 import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from types import FrameType
 from typing import Any
+from urllib.parse import urlsplit
 
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
@@ -31,22 +35,36 @@ from starlette.types import ASGIApp
 
 from datastore.dynamo import DynamoError, Rejected, Table, deadline, open_table
 from datastore.dynamo.declaration import differences, refuses_transactions
+from datastore.layout import CURRENT_LAYOUT, Layout, ensure_layout
 from resolvers.context import Services
+from resolvers.jobs.kinds import JOB_KINDS
+from resolvers.jobs.running import JobRunner
+from resolvers.members.exporting import PATH
+from resolvers.members.suspensions import Suspensions
 from resolvers.policy import Policy
 from schema import schema
 from server.auth.identification import Identification
+from server.engine import backup_figures, is_embedded
 from server.execution.documents import Documents, read_manifest
-from server.gc_tuning import tune_gc
+from server.execution.limits import Limits
 from server.http import voting_page
+from server.http.compression import LEVEL, MIN_BYTES
+from server.http.connection_limits import ConnectionLimits
 from server.http.endpoint import GraphQLEndpoint
 from server.http.explorer import Explorer
 from server.http.fast_path import FastPath
 from server.http.health import Readiness, alive
+from server.http.hosts import ANY, AllowedHosts, public_host
+from server.http.member_export import member_export
 from server.http.pipeline import Pipeline
+from server.http.quotas import Quota
 from server.http.websocket import serve_socket
 from server.mail.unsubscribe import unsubscribe
+from server.process_tuning import tune_process
 from server.settings import AWS, BadSettings, Settings
 from server.telemetry import Metrics, configure_logging, open_traces, with_request_ids
+from server.webhooks.delivering import Deliverer
+from server.webhooks.sending import open_sender
 
 START_SECONDS = 10.0
 
@@ -66,8 +84,14 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
         )
     configure_logging(settings.log)
     manifest = read_manifest(settings.trusted_documents) if settings.trusted_documents else None
-    documents = Documents(schema._schema, manifest=manifest)  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
-    metrics = Metrics(documents.trusted_names)
+    documents = Documents(
+        schema._schema,  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
+        Limits(tokens=settings.max_document_tokens, complexity=settings.max_complexity),
+        manifest=manifest,
+        cache_bytes=settings.document_cache_bytes,
+    )
+    backups = partial(backup_figures, settings.data) if settings.backup_hours is not None else None
+    metrics = Metrics(documents.trusted_names, backups)
     explorer = Explorer()
     graphql = GraphQLEndpoint(explorer)
     fastapi = FastAPI(
@@ -75,10 +99,12 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        redirect_slashes=False,  # it would redirect to whatever host the request names
         lifespan=lambda _: _opened(settings, documents, metrics, table),
         routes=_routes(settings, graphql, explorer, metrics),
     )
-    app: ASGIApp = FastPath(fastapi, "/graphql", graphql)
+    pages = GZipMiddleware(fastapi, MIN_BYTES, LEVEL)
+    app: ASGIApp = FastPath(pages, "/graphql", graphql)
     if settings.cors_origins:
         app = CORSMiddleware(
             app,
@@ -88,6 +114,8 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
             allow_credentials=True,
             max_age=600,
         )
+    if settings.allowed_hosts and ANY not in settings.allowed_hosts:
+        app = AllowedHosts(app, (*settings.allowed_hosts, *public_host(settings.public_url)))
     return with_request_ids(app)
 
 
@@ -99,12 +127,13 @@ def _routes(settings: Settings, graphql: GraphQLEndpoint, explorer: Explorer, me
     return [
         Route("/graphql", graphql),
         WebSocketRoute("/graphql", serve_socket),
-        explorer.mount(),
+        *explorer.routes(),
         Route("/livez", alive),
-        Route("/readyz", Readiness().endpoint),
+        Route("/readyz", Readiness(probe_writes=is_embedded(settings.dynamodb_url)).endpoint),
         Route("/metrics", exposition),
+        Route(PATH, member_export),
         Route("/unsubscribe", unsubscribe, methods=["GET", "POST"]),
-        *(voting_page.routes() if settings.demo else ()),
+        *(voting_page.routes(settings.image_hosts) if settings.demo else ()),
     ]
 
 
@@ -116,18 +145,27 @@ async def _opened(
     async with AsyncExitStack() as stack:
         if table is None:
             table = await stack.enter_async_context(_checked_table(settings))
-        seal = settings.seal()
-        identification = Identification(settings, seal)
-        stack.push_async_callback(identification.close)
-        services = Services(table, seal, policy(settings))
+        services = Services(table, settings.seal(), policy(settings))
         stack.push_async_callback(services.close)
+        services.get(JobRunner).start(JOB_KINDS)
+        services.get(Suspensions).start()
+        deliverer = Deliverer(services, await stack.enter_async_context(open_sender(settings.webhook_networks)))
+        stack.push_async_callback(deliverer.close)
+        deliverer.start()
+        identification = Identification(settings, services)
+        stack.push_async_callback(identification.close)
         metrics.watch_loads(services.loaders.loads)
         traces = open_traces(settings.otlp_endpoint)
         if traces:
             stack.push_async_callback(traces.close)
         closing = asyncio.Event()
         _set_at_signals(closing)
-        pipeline = Pipeline(documents, services, identification, settings, metrics, traces, closing)
+        most = ConnectionLimits.of(settings).connections // 2  # the other half is for requests
+        streams = Quota(min(settings.max_streams, most), settings.streams_per_address)
+        subscriptions = Quota(settings.max_subscriptions, settings.subscriptions_per_address)
+        pipeline = Pipeline(
+            documents, services, identification, settings, metrics, traces, streams, subscriptions, closing
+        )
         yield {"pipeline": pipeline, "services": services}
         closing.set()
 
@@ -152,7 +190,7 @@ def _set_at_signals(closing: asyncio.Event) -> None:
 def from_environment() -> ASGIApp:
     """The application for uvicorn's workers, which read the environment that `ringside serve` prepared."""
     app = application(Settings.load())
-    tune_gc()
+    tune_process()
     return app
 
 
@@ -164,8 +202,21 @@ def policy(settings: Settings) -> Policy:
         ballot_seconds=settings.ballot_hours * 3600,
         votes_per_visitor=settings.votes_per_visitor,
         votes_per_address=settings.votes_per_address,
+        new_visitors_per_address=settings.new_visitors_per_address,
+        image_hosts=settings.image_hosts,
+        journal_days=settings.journal_days,
+        webhook_networks=settings.webhook_networks,
         day_begins_at=settings.day_begins_at,
+        page_origins=frozenset((*settings.cors_origins, _origin(settings.public_url))),
+        public_url=settings.public_url,
+        quiz_seconds_per_question=settings.quiz_seconds_per_question,
+        request_seconds=settings.request_timeout,
     )
+
+
+def _origin(address: str) -> str:
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}".lower()
 
 
 @asynccontextmanager
@@ -183,14 +234,25 @@ async def _checked_table(settings: Settings) -> AsyncIterator[Table]:
         yield table
 
 
-async def validate_table(table: Table) -> None:
-    """UnusableTable, with the reason, unless the engine and the table fit the service."""
+async def validate_table(table: Table, *, older: bool = False) -> Layout:
+    """The table's layout; UnusableTable, with the reason, unless the engine and the table fit the service.
+
+    With `older`, a table of an older layout is accepted: the caller upgrades it.
+    """
+    layout = await read_layout(table)
+    if reason := _unusable_layout(layout, older=older):
+        raise UnusableTable(f"The table {table.name} {reason}")
+    return layout
+
+
+async def read_layout(table: Table) -> Layout:
+    """The table's layout, whichever it is; UnusableTable unless the engine and the table's keys fit the service."""
     try:
         with deadline(START_SECONDS):
             wrong = differences(await table.describe())
             if wrong:
                 raise UnusableTable(
-                    f"The table {table.name} is not ours: {'; '.join(wrong)}. "
+                    f"The table {table.name} cannot be used: {'; '.join(wrong)}. "
                     "Name another one with RINGSIDE_TABLE; `ringside table create` makes it."
                 )
             if reason := await refuses_transactions(table):
@@ -198,6 +260,7 @@ async def validate_table(table: Table) -> None:
                     f"This engine has no transactions, which votes, predictions and counts need: {reason}. "
                     "Use DynamoDB, DynamoDB Local or the embedded engine."
                 )
+            return await ensure_layout(table)
     except Rejected as error:
         raise UnusableTable(
             f"The table {table.name} cannot be used: {error}. `ringside table create` makes it."
@@ -206,3 +269,28 @@ async def validate_table(table: Table) -> None:
         raise UnusableTable(
             f"The engine did not answer within {START_SECONDS:.0f} s: {error}. Is RINGSIDE_DYNAMODB_URL right?"
         ) from None
+
+
+def _unusable_layout(layout: Layout, *, older: bool) -> str | None:
+    """Why a table of this layout cannot be served, and what to do; None if it can."""
+    if layout.imported_items is not None:
+        return (
+            "is being filled by `ringside import all` or `ringside copy`, or that was interrupted. Wait for it, or run "
+            "it again: it continues where it stopped."
+        )
+    if layout.version > CURRENT_LAYOUT:
+        return (
+            f"was written by a newer release: it has layout {layout.version}, and this release knows layouts up to "
+            f"{CURRENT_LAYOUT}. Run that release."
+        )
+    if layout.version == CURRENT_LAYOUT or older:
+        return None
+    if layout.upgrading_to is not None:
+        return (
+            f"is being upgraded to layout {layout.upgrading_to}, or its upgrade was interrupted. Wait for "
+            "`ringside table upgrade`, or run it again: it continues where it stopped."
+        )
+    return (
+        f"has layout {layout.version}, and this release needs layout {CURRENT_LAYOUT}. Run `ringside table upgrade`; "
+        "services of the release before may go on meanwhile."
+    )

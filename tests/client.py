@@ -16,6 +16,7 @@ from resolvers.viewer import Role
 from server.app import application
 from server.auth.tokens import mint
 from server.settings import Settings
+from tests.waiting import caught_up
 
 
 class Asks(Protocol):
@@ -82,6 +83,10 @@ class Client:
     def visitor(self) -> Client:
         """Another client, a new visitor."""
         return Client(self.served, self.settings)
+
+    async def caught_up(self, promise: str) -> None:
+        """Wait until indexes and plain reads show everything written so far; `promise` says what that makes true."""
+        await caught_up(f"{self.settings.dynamodb_url}", promise)
 
     async def post(self, query: str, **variables: Any) -> httpx.Response:
         return await self.http.post("/graphql", json={"query": query, "variables": variables})

@@ -10,13 +10,22 @@ from hypothesis import settings as hypothesis_settings
 
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
+from datastore.layout import ensure_layout
+from server import audit
 from server.settings import Settings
 from tests.client import Client, serving
-from tests.engines import RunningEngine, default_engine, engine, table_name
+from tests.engines import RunningEngine, default_engine, engine, engine_pair, table_name
 from tests.no_skips import pytest_make_collect_report, pytest_runtest_makereport
 from tests.service import Service, running_service
 
-__all__ = ["default_engine", "engine", "pytest_make_collect_report", "pytest_runtest_makereport", "table_name"]
+__all__ = [
+    "default_engine",
+    "engine",
+    "engine_pair",
+    "pytest_make_collect_report",
+    "pytest_runtest_makereport",
+    "table_name",
+]
 
 # By default hypothesis fails an example that takes longer than 0.2 s, which any may do on a busy machine.
 hypothesis_settings.register_profile("ringside", deadline=None)
@@ -29,6 +38,12 @@ def settings_for(engine: RunningEngine, table_name: str, **more: object) -> Sett
     return Settings(dynamodb_url=engine.url, table=table_name, secrets=(SECRET,), introspection="on", **more)
 
 
+@pytest.fixture(autouse=True)
+def brief_pauses_of_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No index is behind on the tests' engines, unless a test says so."""
+    monkeypatch.setattr(audit, "PAUSE_SECONDS", 0.05)
+
+
 @pytest.fixture
 def settings(default_engine: RunningEngine, table_name: str) -> Settings:
     """Settings of a service on the default engine."""
@@ -39,6 +54,7 @@ def settings(default_engine: RunningEngine, table_name: str) -> Settings:
 async def create_table(name: str, url: str) -> AsyncIterator[Table]:
     async with open_table(name, url=url) as table:
         await create(table)
+        await ensure_layout(table)
         yield table
         await table.client.delete_table(TableName=name)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 import aioboto3
@@ -41,6 +41,13 @@ class RunningEngine:
     url: str
 
 
+class EnginePair(NamedTuple):
+    """Two engines for a table that lags: what is written to the leader reaches the follower later."""
+
+    leader: RunningEngine
+    follower: RunningEngine
+
+
 def _dynoxide(folder: Path) -> Program:
     binary = find_binary(folder)
     if binary is None:
@@ -63,9 +70,9 @@ def _dynamodb_local(_: Path) -> Program:
     if java is None or _java_version(java) < OLDEST_JAVA:
         raise EngineMissing(f"DynamoDB Local needs Java {OLDEST_JAVA} or later: apt-get install default-jre-headless")
 
-    def command(port: int) -> Sequence[str]:
+    def command(host: str, port: int) -> Sequence[str]:
         return (
-            sys.executable, "-P", isolated_dynamodb.__file__, str(port),
+            sys.executable, "-P", isolated_dynamodb.__file__, host, str(port),
             java, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m",
             f"-Djava.library.path={jar.parent / 'DynamoDBLocal_lib'}", "-jar", str(jar),
             "-inMemory", "-sharedDb", "-disableTelemetry",
@@ -80,10 +87,21 @@ def _java_version(java: str) -> int:
     return int(version[1]) if version else 0
 
 
+def _lagging(folder: Path) -> Program:
+    """Return two embedded engines that together lag as DynamoDB does (tests/lagging)."""
+    _dynoxide(folder)
+
+    def command(host: str, port: int) -> Sequence[str]:
+        return sys.executable, "-m", "tests.lagging", host, str(port), str(folder)
+
+    return Program("lagging", command, startup_timeout=30.0)
+
+
 ENGINES: Final[dict[str, Callable[[Path], Program]]] = {
     "dynoxide": _dynoxide,
     "moto": _moto,
     "dynamodb-local": _dynamodb_local,
+    "lagging": _lagging,
 }
 
 
@@ -137,6 +155,25 @@ def default_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running
     """Run the engine that `make run` starts, for tests that do not depend on the engine."""
     with running_engine("dynoxide", tmp_path_factory.mktemp("default-engine")) as started:
         yield started
+
+
+@contextmanager
+def running_pair(folder: Path) -> Iterator[EnginePair]:
+    """Run two engines for a table that lags."""
+    for name in ("leader", "follower"):
+        (folder / name).mkdir(exist_ok=True)
+    with (
+        running_engine("dynoxide", folder / "leader") as leader,
+        running_engine("dynoxide", folder / "follower") as follower,
+    ):
+        yield EnginePair(leader, follower)
+
+
+@pytest.fixture(scope="session")
+def engine_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EnginePair]:
+    """Run two engines for tests on a table that lags."""
+    with running_pair(tmp_path_factory.mktemp("engine-pair")) as pair:
+        yield pair
 
 
 @pytest.fixture

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import importlib
+import json
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from graphql import build_schema
 from typer.main import get_command
 
 import datastore
-from datastore.dynamo import declaration
+from bench.cost import UNITS, costs_table
+from datastore.dynamo import access, declaration
 from datastore.dynamo.entity import INDEXES, Entity
 from datastore.dynamo.keys import Key
-from schema import schema
-from server.__main__ import app
+from schema import error_codes, schema
+from server.command_line import app
 from server.settings import settings_table
+from tests.schema_reference import reference
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 
@@ -27,13 +32,22 @@ def sdl() -> str:
 
 
 def readme() -> str:
-    """README with the current commands and settings between their markers."""
-    return _filled("README.md", commands=commands_table(), settings=settings_table())
+    """README with the current commands, settings and codes between their markers."""
+    return _filled("README.md", commands=commands_table(), settings=settings_table(), codes=error_codes.table())
 
 
 def architecture() -> str:
     """ARCHITECTURE with the current keys between their markers."""
     return _filled("ARCHITECTURE.md", keys=keys_table())
+
+
+def guide_reference() -> str:
+    return reference(build_schema(sdl()), ROOT / "examples")
+
+
+def guide_cost() -> str:
+    """The guide's page on cost, with what bench/cost.py measured."""
+    return _filled("docs/cost.md", costs=costs_table(json.loads(UNITS.read_text(encoding="utf-8"))))
 
 
 def _filled(name: str, **tables: str) -> str:
@@ -93,8 +107,12 @@ FILES: Final[dict[str, Callable[[], str]]] = {
     "schema/schema.graphql": sdl,
     "deploy/table.cloudformation.yaml": declaration.cloudformation,
     "deploy/table.tf": declaration.terraform,
+    "deploy/access.cloudformation.yaml": access.cloudformation,
+    **{f"deploy/iam/{role}.json": partial(access.policy_file, role) for role in access.ROLES},
     "README.md": readme,
     "ARCHITECTURE.md": architecture,
+    "docs/reference.md": guide_reference,
+    "docs/cost.md": guide_cost,
 }
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ DynamoDB Local listens on every interface and has no option against that. A sock
 was opened: this process opens the port first, then moves to an empty namespace, starts the engine in there and forwards
 the connections. Where a process may not create namespaces, as in some containers, the engine listens on all interfaces.
 
-    python -P isolated_dynamodb.py PORT COMMAND…        runs COMMAND… with `-port PORT` appended
+    python -P isolated_dynamodb.py HOST PORT COMMAND…        runs COMMAND… with `-port PORT` appended
 """
 
 import asyncio
@@ -82,9 +82,9 @@ async def run_engine(listening: socket.socket, port: int, command: Sequence[str]
 
 def main() -> None:
     """Open the port, then run the engine in an empty network."""
-    port = int(sys.argv[1])
-    command = [*sys.argv[2:], "-port", str(port)]
-    with socket.create_server(("127.0.0.1", port)) as listening:
+    host, port = sys.argv[1], int(sys.argv[2])
+    command = [*sys.argv[3:], "-port", str(port)]
+    with socket.create_server((host, port)) as listening:
         try:
             enter_empty_network()
         except (OSError, AttributeError) as failure:

@@ -34,6 +34,15 @@ RETIRE_CONTENDER = """
 mutation ($input: RetireContenderInput!) { retireContender(input: $input) {
   ... on ContenderRetired { contender { id name retired rank } } ... on Refused { code message path } } }
 """
+RESTORE_CONTENDER = """
+mutation ($input: RestoreContenderInput!) { restoreContender(input: $input) {
+  ... on ContenderRestored { contender { id name retired rank wins losses ties score } }
+  ... on Refused { code message path } } }
+"""
+UPDATE_BOARD = """
+mutation ($input: UpdateBoardInput!) { updateBoard(input: $input) {
+  ... on BoardUpdated { board { slug title opensAt closesAt closed } } ... on Refused { code message path } } }
+"""
 DRAW_MATCHUP = """
 mutation ($board: String! = "main") { drawMatchup(input: { board: $board }) {
   ... on Ballot { token voter left { id name } right { id name } expiresAt progress { seen remaining } }
@@ -88,6 +97,8 @@ SUBMIT_PREDICTION = mutation("submitPrediction", "PredictionSubmitted", f"predic
 LOCK_EVENT = mutation("lockEvent", "EventLocked", f"event {{ {EVENT_FIELDS} }}")
 RECORD_RESULT = mutation("recordResult", "ResultRecorded", f"match {{ {MATCH_FIELDS} }}")
 SCORE_EVENT = mutation("scoreEvent", "EventScored", f"predictionsScored event {{ {EVENT_FIELDS} }}")
+RECORD_TIE_BREAK = mutation("recordTieBreak", "TieBreakRecorded", "event { tieBreak { question unit answer } }")
+UNSCORE_EVENT = mutation("unscoreEvent", "EventUnscored", f"event {{ {EVENT_FIELDS} }}")
 EVENT_BY_ID = f"""
 query ($id: ID!) {{
   event(id: $id) {{
@@ -127,7 +138,7 @@ mutation ($input: EditCommentInput!) {
 """.replace("COMMENT_FIELDS", COMMENT_FIELDS)
 DELETE_COMMENT = """
 mutation ($input: DeleteCommentInput!) {
-  deleteComment(input: $input) { ... on CommentDeleted { id } ... on Refused { code message path } }
+  deleteComment(input: $input) { ... on CommentDeleted { deletedId } ... on Refused { code message path } }
 }
 """
 REPORT_COMMENT = """
@@ -189,9 +200,46 @@ mutation ($input: CreateWordListInput!) {
 ADD_WORDS = """
 mutation ($input: AddWordsInput!) {
   addWords(input: $input) {
-    ... on WordsAdded { list { id wordCount } words { id simplified traditional pinyin definition } }
+    ... on WordsAdded {
+      list { id wordCount }
+      words { id term reading example audioUrl simplified traditional pinyin definition }
+    }
     ... on Refused { code message path }
   }
+}
+"""
+UPDATE_WORD = """
+mutation ($input: UpdateWordInput!) {
+  updateWord(input: $input) {
+    ... on WordUpdated { word { id term reading example audioUrl simplified traditional pinyin definition } }
+    ... on Refused { code message path }
+  }
+}
+"""
+REMOVE_WORD = """
+mutation ($input: RemoveWordInput!) {
+  removeWord(input: $input) {
+    ... on WordRemoved { list { id wordCount words(first: 100) { nodes { id } } } }
+    ... on Refused { code message path }
+  }
+}
+"""
+UPDATE_LIST = """
+mutation ($input: UpdateWordListInput!) {
+  updateWordList(input: $input) {
+    ... on WordListUpdated { list { id name level public owner { name } wordCount } }
+    ... on Refused { code message path }
+  }
+}
+"""
+DELETE_LIST = """
+mutation ($input: DeleteWordListInput!) {
+  deleteWordList(input: $input) { ... on WordListDeleted { deletedId } ... on Refused { code message path } }
+}
+"""
+DELETE_SENTENCE = """
+mutation ($input: DeleteSentenceInput!) {
+  deleteSentence(input: $input) { ... on SentenceDeleted { deletedId } ... on Refused { code message path } }
 }
 """
 SUBSCRIBE = """

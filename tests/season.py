@@ -9,7 +9,16 @@ from typing import Any
 from datastore.dynamo.attributes import iso
 from resolvers.viewer import Role
 from tests.client import Client
-from tests.queries import ADD_MATCH, CREATE_EVENT, LOCK_EVENT, RECORD_RESULT, SCORE_EVENT, STANDINGS, SUBMIT_PREDICTION
+from tests.queries import (
+    ADD_MATCH,
+    CREATE_EVENT,
+    LOCK_EVENT,
+    RECORD_RESULT,
+    SCORE_EVENT,
+    STANDINGS,
+    SUBMIT_PREDICTION,
+    UNSCORE_EVENT,
+)
 
 
 def teams(*names: str) -> list[dict[str, Any]]:
@@ -50,8 +59,11 @@ class EventEditor:
         fields = {"match": match, "outcome": outcome, "winner": winner}
         return (await self.client.ask(RECORD_RESULT, input=fields))["match"]  # type: ignore[no-any-return]
 
-    async def score(self, event: str) -> int:
-        return (await self.client.ask(SCORE_EVENT, input={"event": event}))["predictionsScored"]  # type: ignore[no-any-return]
+    async def score(self, event: str, **more: Any) -> int:
+        return (await self.client.ask(SCORE_EVENT, input={"event": event, **more}))["predictionsScored"]  # type: ignore[no-any-return]
+
+    async def unscore(self, event: str) -> dict[str, Any]:
+        return (await self.client.ask(UNSCORE_EVENT, input={"event": event}))["event"]  # type: ignore[no-any-return]
 
     async def standings(self, **page: Any) -> dict[str, Any]:
         return await self.visitor.ask(STANDINGS, season=self.season, **page)  # type: ignore[no-any-return]

@@ -28,6 +28,7 @@ async def settle_votes(client: Client, board: str = "main") -> None:
 
 async def assert_consistent(client: Client, board: str = "main") -> None:
     await settle_votes(client, board)
+    await client.caught_up("the leaderboard shows the settled counts")
     assert [breach async for breach in breaches(client.services)] == []
 
 

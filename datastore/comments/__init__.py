@@ -5,9 +5,12 @@
 | a page, newest first                 | PRODUCT#<p> COMMENT#<ulid>, descending                  | 1                |
 | a page of some languages and ratings | gsi1 …#<lang>, gsi2 …#~#<r>, gsi3 …#<lang>#<r>: planner | 1-25, ≤ 2 rounds |
 | one comment                          | COMMENT#<ulid>, then HELD#<ulid>                        | 1-2              |
-| a moderator's queue                  | gsi1 MODERATION#<status>, oldest first                  | 1 a page         |
+| a moderator's queue                  | gsi1 MODERATION#<status>, oldest first                  | 1-5 a page       |
 | arrivals since a position            | COMMENT#<ulid> and ARRIVAL#<ulid> between two positions | 2-3              |
-| post, edit, delete, moderate         | one transaction: comment, counts, receipt               | 1                |
+| post, edit, delete, moderate         | one transaction: comment, counts, pointer, receipt      | 1                |
+
+`counts` and `leaders` have the statistics and the ranking of products, `pointers` the lists of a member's comments and
+of the latest ones, `transfer` imports and exports.
 
 A published comment is a COMMENT item. One that waits for a moderator or was rejected is a HELD item: no reader's index
 and no count includes it. Every change goes through `change_comment`, which moves the counts with the comment.
@@ -18,16 +21,20 @@ from datastore.comments.arrivals import (
 )
 from datastore.comments.changes import (
     CommentChange,
+    Decision,
     change_comment,
     store_receipt,
 )
 from datastore.comments.counts import (
-    LEADER,
+    OLD_TALLY,
     TALLY,
-    Leader,
     Tally,
-    leaders_request,
     read_counts,
+)
+from datastore.comments.leaders import (
+    LEADER,
+    Leader,
+    leaders_request,
     read_leaders_page,
     read_unsettled_products,
     settle_product,
@@ -51,6 +58,12 @@ from datastore.comments.planner import (
     Filter,
     Plan,
 )
+from datastore.comments.pointers import (
+    MemberComments,
+    count_member_comments,
+    read_latest_comments,
+    read_member_comments,
+)
 from datastore.comments.records import (
     COMMENT,
     HELD,
@@ -70,6 +83,7 @@ __all__ = [
     "LEADER",
     "MAX_PARTITIONS",
     "NO_COUNTS",
+    "OLD_TALLY",
     "RATINGS",
     "REPORTS",
     "TALLY",
@@ -77,9 +91,11 @@ __all__ = [
     "CommentChange",
     "CommentCounts",
     "CommentPage",
+    "Decision",
     "Filter",
     "LateArrival",
     "Leader",
+    "MemberComments",
     "Plan",
     "ReadReport",
     "Reports",
@@ -87,11 +103,14 @@ __all__ = [
     "Tally",
     "VersionConflict",
     "change_comment",
+    "count_member_comments",
     "leaders_request",
     "read_arrivals",
     "read_comment",
     "read_counts",
+    "read_latest_comments",
     "read_leaders_page",
+    "read_member_comments",
     "read_page",
     "read_queue",
     "read_reports",

@@ -18,14 +18,20 @@ _AT_ONCE = 100
 async def read_arrivals(table: Table, product: str, past: str, up_to: str) -> tuple[list[tuple[str, Comment]], str]:
     """The comments that arrived between two positions, oldest first, and the position up to which they are complete.
 
-    At most a hundred posted comments and as many late arrivals are read, so that position may be before `up_to`.
+    The reads are consistent. At most a hundred posted comments and as many late arrivals are read, so that position may
+    be before `up_to`.
     """
     posts, late_arrivals = COMMENT.on(product=product), LATE_ARRIVAL.on(product=product)
     posted, late = await asyncio.gather(
-        table.query(posts.past(f"COMMENT#{past}").between(None, f"COMMENT#{up_to}"), limit=_AT_ONCE),
-        table.query(late_arrivals.past(f"ARRIVAL#{past}").between(None, f"ARRIVAL#{up_to}"), limit=_AT_ONCE),
+        table.query(posts.past(f"COMMENT#{past}").between(None, f"COMMENT#{up_to}"), limit=_AT_ONCE, consistent=True),
+        table.query(
+            late_arrivals.past(f"ARRIVAL#{past}").between(None, f"ARRIVAL#{up_to}"),
+            limit=_AT_ONCE,
+            consistent=True,
+        ),
     )
-    late_comments = await table.get_many([COMMENT.at(product=product, ulid=one.comment) for one in late.records])
+    late_keys = [COMMENT.at(product=product, ulid=one.comment) for one in late.records]
+    late_comments = await table.get_many(late_keys, consistent=True)
     arrivals = [(comment.ulid, comment) for comment in posted.records if comment.arrived is None]
     arrivals += [
         (arrival.position, comment)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from datastore.comments.counts import LEADER, TALLY, Leader, Tally
+from datastore.comments.counts import OLD_TALLY, TALLY, Tally
+from datastore.comments.leaders import LEADER, Leader
+from datastore.comments.pointers import LATEST_SHARDS, POINTER, Pointer
 from datastore.comments.records import COMMENT, HELD, Comment, Status
 from datastore.comments.transfer import IMPORT_BATCH, ImportBatch
 
@@ -14,8 +16,8 @@ if TYPE_CHECKING:
     from datastore.dynamo.entity import Partition
 
 
-def all_records(table: Table) -> AsyncIterator[Comment | Tally | Leader | ImportBatch]:
-    return table.scan(COMMENT, HELD, TALLY, LEADER, IMPORT_BATCH)
+def all_records(table: Table) -> AsyncIterator[Comment | Tally | Leader | ImportBatch | Pointer]:
+    return table.scan(COMMENT, HELD, TALLY, OLD_TALLY, LEADER, IMPORT_BATCH, POINTER)
 
 
 async def listed_comments(table: Table, product: str, *, language: str | None = None, rating: int | None = None) -> int:
@@ -32,5 +34,10 @@ async def listed_held(table: Table, status: Status) -> int:
     return await _count(table, HELD.on("gsi1", status=status))
 
 
-async def _count(table: Table, partition: Partition[Comment]) -> int:
+async def listed_latest(table: Table) -> int:
+    """How many comments the index of the site's latest ones lists."""
+    return sum([await _count(table, POINTER.on("gsi1", shard=shard)) for shard in range(LATEST_SHARDS)])
+
+
+async def _count(table: Table, partition: Partition[Any]) -> int:
     return len([None async for _ in table.iterate(partition)])

@@ -10,37 +10,58 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datastore.comments.counts import change_updates
+from datastore.comments.pointers import pointer_writes
 from datastore.comments.records import LATE_ARRIVAL, REPORTS, Comment, LateArrival, VersionConflict, entity_for
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent, present, where
+from datastore.journal.kinds import Kind
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.dynamo.conditions import Condition
     from datastore.dynamo.writes import Write
+    from datastore.journal.kinds import Ground
     from datastore.receipts import Once
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Why a moderator decided about a comment. Only the journal keeps it."""
+
+    ground: Ground | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CommentChange:
     """One comment before and after a change; None if it does not exist.
 
-    `settled` deletes the reports of it. A held comment that is published gets a late arrival at its `arrived`.
+    A decision deletes the reports of it. A held comment that is published gets a late arrival at its `arrived`.
     """
 
     old: Comment | None
     new: Comment | None
-    settled: bool = False
+    decision: Decision | None = None
+
+    def occurrence(self, once: Once) -> tuple[Write, ...]:
+        """The journal's writes."""
+        comment = self.new or self.old
+        name = f"Comment:{comment.node_key}" if comment is not None else ""
+        if self.decision is not None:
+            return once.occurred(Kind.COMMENT_MODERATED, name, ground=self.decision.ground, note=self.decision.note)
+        if self.new is None:
+            return once.occurred(Kind.COMMENT_DELETED, name)
+        return once.occurred(Kind.COMMENT_POSTED if self.old is None else Kind.COMMENT_EDITED, name)
 
     def writes(self) -> list[Write]:
         """The comment's own writes come first: `was_applied` relies on their positions."""
         writes: list[Write] = [*_comment_writes(self.old, self.new), *change_updates(self.old, self.new)]
         comment = self.new or self.old
-        if comment is not None and (self.settled or self.new is None):
+        if comment is not None and (self.decision is not None or self.new is None):
             writes.append(REPORTS.delete(REPORTS.at(product=comment.product, ulid=comment.ulid)))
         if self.new is not None and self.new.arrived and (self.old is None or self.new.arrived != self.old.arrived):
             writes.append(LATE_ARRIVAL.put(LateArrival(self.new.product, self.new.arrived, self.new.ulid)))
-        return writes
+        return [*writes, *pointer_writes(self.old, self.new)]
 
     def was_applied(self, failed: ConditionFailed) -> bool:
         """Whether the items that the conditions failed on are what the change itself leaves."""
@@ -58,7 +79,7 @@ async def change_comment(table: Table, once: Once, answer: Any, change: CommentC
     VersionConflict if the comment is no longer `old`, unless an earlier attempt without an answer applied the change.
     """
     try:
-        await once.transact(table, answer, *change.writes())
+        await once.transact(table, answer, *change.writes(), *change.occurrence(once))
     except ConditionFailed as failed:
         if not (failed.doubtful and change.was_applied(failed)):
             raise VersionConflict from None

@@ -1,20 +1,24 @@
-"""The numbers of comments by product, language and rating, and the products with the most five-star comments.
+"""The numbers of comments by product, language and rating.
 
-| wanted                        | read or write                                          | requests        |
-|-------------------------------|--------------------------------------------------------|-----------------|
-| a product's counts            | PRODUCT#<p> STATISTICS#…, consistent, all shards       | 1               |
-| a comment's counts            | ADD to STATISTICS#<lang>#<shard>, in its transaction   | 0 more          |
-| products by five stars        | gsi1 LEADERS, ascending                                | 1 a page        |
-| products not settled yet      | gsi1 UNSETTLED                                         | 1               |
-| settle one product            | LEADER, STATISTICS#…, LEADER, each unsettled shard     | 3 and more      |
+| wanted                  | read or write                                                   | requests      |
+|-------------------------|-----------------------------------------------------------------|---------------|
+| a product's counts      | STATISTICS#<p> COUNTS#…, and layout 1's PRODUCT#<p> STATISTICS#… | 2 at once     |
+| a comment's counts      | ADD to STATISTICS#<p> COUNTS#<lang>#<shard>, in its transaction | 0 more        |
 
-Counts are spread over shards by the comment's id, so that posts on one product seldom write to the same item. A change
-of five-star comments marks its shard as unsettled in the same write. So the index lists every product whose LEADER item
-may be out of date, also after a crash. The mark is removed once LEADER includes that shard's number.
+Counts have partition keys of their own: a key takes 1,000 write units a second, and at 300 comments a second on one
+product the comments take 600 and their counts 600. They are spread over shards by the comment's id, so that posts on
+one product seldom write to the same item: with 16 shards, one in seven of 300 a second meets another transaction.
+
+A change of five-star comments marks its shard as unsettled in the same write: `leaders` finds the mark. The marks have
+eight index keys: 2,000 five-star comments a second, each on another product, write and remove 2,000 marks a second,
+500 a key.
+
+Counts of layout 1 stay where they are and are added to every sum; see `upgrade`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -22,18 +26,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from datastore.comments.planner import RATINGS, CommentCounts
-from datastore.dynamo import ConditionFailed, Page, PageRequest
-from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 
 if TYPE_CHECKING:
     from datastore.comments.records import Comment
-    from datastore.dynamo import Table, Window
+    from datastore.dynamo import Table
     from datastore.dynamo.writes import Update
 
-SHARDS = 4
-_ATTEMPTS = 20
+SHARDS = 16
+MARK_SHARDS = 8
+_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,31 +54,22 @@ class Tally:
     bytes: int = 0
     unsettled: bool | None = None
 
+    @property
+    def mark_shard(self) -> int:
+        return self.shard % MARK_SHARDS
+
 
 TALLY = Entity(
+    Tally,
+    Key("STATISTICS#{product}", "COUNTS#{language}#{shard:02d}"),
+    gsi1=Key("UNSETTLED#{mark_shard}", "{product}#{language}#{shard:02d}", when="unsettled"),
+)
+OLD_TALLY = Entity(
     Tally,
     Key("PRODUCT#{product}", "STATISTICS#{language}#{shard:02d}"),
     gsi1=Key("UNSETTLED", "{product}#{language}#{shard:02d}", when="unsettled"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Leader:
-    """A product's number of five-star comments, at most two seconds old. The index lists products that have any."""
-
-    product: str
-    five_stars: int = 0
-    revision: int = 1
-
-
-LEADER = Entity(
-    Leader,
-    Key("PRODUCT#{product}", "LEADER"),
-    gsi1=Key("LEADERS", "{five_stars:best_first}#{product}", when="five_stars"),
-)
-
-
-# ── counting ──
+"""Where layout 1 counts. Only processes of the first release write here."""
 
 
 def change_updates(old: Comment | None, new: Comment | None) -> list[Update]:
@@ -112,7 +106,21 @@ def _addition(tally: Tally, numbers: dict[str, int]) -> Update:
 
 async def read_counts(table: Table, product: str, *, consistent: bool = True) -> CommentCounts:
     """A product's counts, summed over their shards."""
-    return sum_counts([tally async for tally in table.iterate(TALLY.on(product=product), consistent=consistent)])
+    return sum_counts(await read_tallies(table, product, consistent=consistent))
+
+
+async def read_tallies(table: Table, product: str, *, consistent: bool = True) -> list[Tally]:
+    """All shards of a product's counts, with those of layout 1, which are never marked here."""
+    own, old = await asyncio.gather(
+        _all_shards(table, TALLY, product, consistent=consistent),
+        _all_shards(table, OLD_TALLY, product, consistent=consistent),
+    )
+    return own + [replace(tally, unsettled=None) for tally in old]
+
+
+async def _all_shards(table: Table, entity: Entity[Tally], product: str, *, consistent: bool) -> list[Tally]:
+    shards = table.iterate(entity.on(product=product), consistent=consistent, at_once=_AT_ONCE)
+    return [tally async for tally in shards]
 
 
 def sum_counts(tallies: Sequence[Tally]) -> CommentCounts:
@@ -125,51 +133,3 @@ def sum_counts(tallies: Sequence[Tally]) -> CommentCounts:
         )
         sizes[tally.language] = sizes.get(tally.language, 0) + tally.bytes
     return CommentCounts(counts, sizes)
-
-
-# ── leaders ──
-
-
-def leaders_request(window: Window) -> PageRequest:
-    return window.open("topProducts")
-
-
-async def read_leaders_page(table: Table, request: PageRequest) -> Page[Leader]:
-    """Products by five-star comments, best first; equal ones in the order of their ids."""
-    return await table.page([LEADER.on("gsi1")], request)
-
-
-async def read_unsettled_products(table: Table) -> list[str]:
-    """Products whose LEADER item may be out of date."""
-    return list(dict.fromkeys([tally.product async for tally in table.iterate(TALLY.on("gsi1"))]))
-
-
-async def settle_product(table: Table, product: str) -> None:
-    """Bring LEADER up to date with the counts. Several processes may do so at once and end with the right sum.
-
-    LEADER is read before the counts. It is written only if its revision has not changed since, and always if a shard is
-    marked. So a process with older counts cannot write after one that read newer counts and removed the mark.
-    """
-    for _ in range(_ATTEMPTS):
-        leader = await table.get(LEADER.at(product=product), consistent=True)
-        tallies = [tally async for tally in table.iterate(TALLY.on(product=product), consistent=True)]
-        marked = [tally for tally in tallies if tally.unsettled]
-        five_stars = max(0, sum(tally.r5 for tally in tallies))
-        if not marked and five_stars == (leader.five_stars if leader else 0):
-            return
-        try:
-            await _write_leader(table, product, leader, five_stars)
-            for tally in marked:
-                unmarked = replace(tally, unsettled=None)
-                await table.write(TALLY.shift(unmarked, "unsettled", when=present() & where(r5=tally.r5)))
-        except ConditionFailed:
-            continue
-        return
-
-
-async def _write_leader(table: Table, product: str, current: Leader | None, five_stars: int) -> None:
-    if current is None:
-        await table.write(LEADER.put(Leader(product, five_stars), when=absent()))
-    else:
-        raised = Leader(product, five_stars, current.revision + 1)
-        await table.write(LEADER.put(raised, when=present() & where(revision=current.revision)))

@@ -10,12 +10,16 @@ from datastore.comments.changes import store_receipt
 from datastore.comments.records import COMMENT, HELD, REPORTS, Comment, Reports, Status, VersionConflict
 from datastore.dynamo import ConditionFailed, Page
 from datastore.dynamo.conditions import absent, present, where
+from datastore.dynamo.paging import SparsePage
+from datastore.journal.kinds import Kind
 
 if TYPE_CHECKING:
-    from datastore.dynamo import Table, Window
+    from datastore.dynamo import PageRequest, Table, Window
     from datastore.receipts import Once
 
 _MAX_REPORTERS = 50
+_AT_ONCE = 100
+_ROUNDS = 5
 
 
 async def read_queue(table: Table, status: Status, window: Window) -> Page[Comment]:
@@ -23,12 +27,32 @@ async def read_queue(table: Table, status: Status, window: Window) -> Page[Comme
     request = window.open(f"moderation\n{status}")
     if status is not Status.PUBLISHED:
         return await table.page([HELD.on("gsi1", status=status)], request)
-    reports: Page[Reports] = await table.page([REPORTS.on("gsi1")], request)
-    keys = [COMMENT.at(product=one.product, ulid=one.ulid) for one in reports.nodes]
-    positions_and_comments = zip(reports.items, await table.get_many(keys), strict=True)
-    # A comment may have been deleted since it was reported.
-    items = tuple((position, comment) for (position, _), comment in positions_and_comments if comment is not None)
-    return Page(items, reports.has_next_page, reports.has_previous_page, request)
+    return await _read_reported(table, request)
+
+
+async def _read_reported(table: Table, request: PageRequest) -> SparsePage[Comment]:
+    """Published comments that were reported. Those that were deleted or held since are passed over.
+
+    At most `_ROUNDS` times: after that a page may be short, or empty, and its cursor goes on behind what was read.
+    """
+    published: list[tuple[str, Comment]] = []
+    rest, last, limit = REPORTS.on("gsi1").past(request.position), None, request.wanted
+    for _ in range(_ROUNDS):
+        reports = await table.query(rest, limit=limit)
+        keys = [COMMENT.at(product=one.product, ulid=one.ulid) for one in reports.records]
+        comments = await table.get_many(keys, consistent=True)
+        positions = [position for position, _ in reports.items]
+        published += [
+            (place, comment) for place, comment in zip(positions, comments, strict=True) if comment is not None
+        ]
+        last = reports.last
+        if len(published) >= request.wanted or last is None:
+            break
+        rest, limit = rest.past(last), _AT_ONCE
+    page = SparsePage.around(Page.cut(published, request), [comment for _, comment in published[: request.size]])
+    if page.has_next_page or last is None:
+        return page
+    return replace(page, has_next_page=True, last=last)
 
 
 async def read_reports(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:
@@ -51,6 +75,7 @@ async def report_comment(table: Table, once: Once, comment: Comment, reporter: s
         write = REPORTS.put(changed, when=where(revision=current.revision))
     still_published = COMMENT.check(COMMENT.item_key(comment), present())
     try:
-        await once.transact(table, comment, write, still_published)
+        occurrence = once.occurred(Kind.COMMENT_REPORTED, f"Comment:{comment.node_key}")
+        await once.transact(table, comment, write, still_published, *occurrence)
     except ConditionFailed:
         raise VersionConflict from None

@@ -33,11 +33,13 @@ MAX_PARTITIONS = 25
 LARGEST_READ = 1000
 
 _STEP = 4096
-_FILLED = 0.97
-"""The share of a 4 KB step to fill with comments of the mean size, so that slightly longer ones still fit."""
+_FILLED = 0.8
+"""The share of a 4 KB step to fill with comments of the mean size, so that longer ones still fit."""
 _EACH_QUERY = 0.05
-_LIKELY_SIZE = 600
-_SMALL = 1024
+_DEVIATIONS = 1.5
+_LIKELY_SIZE = 1500
+_LIKELY_COUNTS = (1000, 500, 1000, 2000, 5500)
+_OTHERS = "other languages"
 
 
 class Path(StrEnum):
@@ -133,6 +135,7 @@ NO_COUNTS = CommentCounts()
 @lru_cache(maxsize=1024)  # planning takes 16-190 µs, and popular filters come again with the same counts
 def plans(wanted: Filter, counts: CommentCounts, number: int) -> tuple[Plan, ...]:
     """Every way to read `number` comments, the cheapest first."""
+    counts = counts if counts.count() > 0 else _likely_counts(wanted.languages)
     languages = wanted.languages or (None,)
     ratings = wanted.ratings or (None,)
     possible = [_plan(Path.PRODUCT, [(None, None)], wanted, counts, number)]
@@ -146,6 +149,11 @@ def plans(wanted: Filter, counts: CommentCounts, number: int) -> tuple[Plan, ...
     return tuple(sorted(possible, key=lambda plan: (plan.cost, not plan.exact, len(plan.reads))))
 
 
+def _likely_counts(languages: tuple[str, ...] | None) -> CommentCounts:
+    """What to assume as long as nothing is known: many comments, rated as in most shops, in these languages equally."""
+    return CommentCounts(dict.fromkeys((*(languages or ()), _OTHERS), _LIKELY_COUNTS))
+
+
 def _plan(
     path: Path, cells: list[tuple[str | None, int | None]], wanted: Filter, counts: CommentCounts, number: int
 ) -> Plan:
@@ -157,7 +165,7 @@ def _plan(
 
     # Half a comment more than was counted: a partition whose count is 0 must still get a share of the reads.
     matching = [_matching_count(counts, wanted, *cell) + 0.5 for cell in cells]
-    sizes = [max(count, _partition_count(counts, *cell)) + 0.5 for cell, count in zip(cells, matching, strict=True)]
+    sizes = [max(count, _partition_count(counts, *cell) + 0.5) for cell, count in zip(cells, matching, strict=True)]
     mean = counts.mean_size
     reads, cost = [], 0.0
     for cell, count, size in zip(cells, matching, sizes, strict=True):
@@ -181,12 +189,12 @@ def _limit(number: int, share: float, selectivity: float, mean: float) -> int:
     """How many comments to read from a partition.
 
     The partition holds `share` of the wanted comments, and `selectivity` is the matching part of its own. The limit is
-    the expected number plus z standard deviations, then as many as fit into the last 4 KB. z is 1.5 while a second
-    round costs more than the surplus, and 1 for comments above 1 KB.
+    the expected number plus 1.5 standard deviations, then as many as fit into the last 4 KB: over all sets of ratings
+    a second round is needed for one page in twenty.
     """
-    z = 1.5 if mean <= _SMALL else 1.0
-    own = min(number, ceil(number * share + z * sqrt(number * share * (1 - share))))
-    read = ceil((own + z * sqrt(own * (1 - selectivity))) / selectivity) if selectivity < 1 else own
+    own = min(number, ceil(number * share + _DEVIATIONS * sqrt(number * share * (1 - share))))
+    surplus = _DEVIATIONS * sqrt(own * (1 - selectivity))
+    read = ceil((own + surplus) / selectivity) if selectivity < 1 else own
     most = number if selectivity >= 1 else LARGEST_READ
     filled = int(ceil(read * mean / _STEP) * _STEP * _FILLED / mean)
     return max(1, min(LARGEST_READ, max(read, min(most, filled))))

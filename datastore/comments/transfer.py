@@ -1,47 +1,48 @@
-"""Importing and exporting comments: batches that are counted exactly once, however often an import is repeated.
+"""Importing and exporting comments: batches that are written and counted once, however often an import is repeated.
 
-| wanted                   | read or write                                           | requests |
-|--------------------------|---------------------------------------------------------|----------|
-| the state of a batch     | GetItem IMPORT#<digest> BATCH, consistent               | 1        |
-| which comments exist     | BatchGetItem COMMENT#…, HELD#…, consistent              | 1        |
-| a batch's comments       | BatchWriteItem, unprocessed ones followed up            | 1 for 25 |
-| its counts               | one transaction: the batch counted, ADD to STATISTICS#… | 1        |
+| wanted                   | read or write                                                        | requests |
+|--------------------------|----------------------------------------------------------------------|----------|
+| which batches are done   | BatchGetItem IMPORT#<digest> BATCH, consistent                       | 1 for 50 |
+| which comments exist     | BatchGetItem COMMENT#…, HELD#…, consistent                           | 1 for 50 |
+| a batch                  | one transaction: comments, pointers, ADD to STATISTICS#…, a record   | 1 for 25 |
 
-A batch is identified by the comments in it. An `ImportBatch` record with the list of new comments is written first,
-then the comments, and then one transaction counts them and sets the batch's `counted`. An import that finds a batch
-not counted yet repeats the last two steps: writing the same items again is harmless, and only one transaction can set
-`counted`. A batch costs 4 write units a comment, where a transaction of comments would cost 8.
+A batch is identified by the comments in it, and its transaction writes all or nothing. So members never see a comment
+that is not counted yet, and an import that was killed finds either nothing of a batch or its record: what members have
+edited or deleted since is left alone. In exchange a comment costs 8 write units, twice as much as alone, and its
+pointer 3.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
-from datastore.comments.counts import count_updates, read_unsettled_products, settle_product
+from datastore.comments.counts import SHARDS, count_updates
+from datastore.comments.leaders import read_unsettled_products, settle_product
+from datastore.comments.pointers import POINTER, pointer_to
 from datastore.comments.records import COMMENT, HELD, Comment, entity_for
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 
-BATCH = 50
-"""At most fifty products and languages, so the counts fit into one transaction with the batch record."""
-BATCHES_AT_ONCE = 4
-IMPORT_SHARD = 0
-"""One shard for all batches: for a few at a time it is enough, and there is less to settle."""
+GROUP = 50
+BATCH = 25
+"""With their pointers, 25 counts at most and the batch's record, three quarters of what fits into a transaction."""
+GROUPS_AT_ONCE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class ImportBatch:
-    """The new comments of a batch, and whether they have been counted. It expires only after that."""
+    """A batch that was imported. One of layout 1 that is not `counted` was interrupted; `new` lists its comments."""
 
     digest: str
-    new: tuple[str, ...]
+    new: tuple[str, ...] = ()
     counted: bool = False
     expires: datetime | None = None
 
@@ -60,52 +61,85 @@ class Imported:
 async def import_comments(
     table: Table, comments: Iterable[Comment], expires: datetime, on_progress: Callable[[], None] = lambda: None
 ) -> Imported:
-    """Write and count the comments that are missing, a few batches at a time.
+    """Write and count the comments that are missing, a few groups at a time.
 
-    Batch records are kept until `expires`, so that a repeated import does not count them again.
+    Batch records are kept until `expires`, so that a repeated import passes over them.
     """
     read = new = 0
     source = iter(comments)
-    while group := list(islice(source, BATCH * BATCHES_AT_ONCE)):
-        batches = [group[start : start + BATCH] for start in range(0, len(group), BATCH)]
-        new += sum(await asyncio.gather(*(import_batch(table, batch, expires) for batch in batches)))
-        read += len(group)
+    while some := list(islice(source, GROUP * GROUPS_AT_ONCE)):
+        groups = [some[start : start + GROUP] for start in range(0, len(some), GROUP)]
+        new += sum(await asyncio.gather(*(import_group(table, group, expires) for group in groups)))
+        read += len(some)
         on_progress()
     for product in await read_unsettled_products(table):
         await settle_product(table, product)
     return Imported(read, new)
 
 
-async def import_batch(table: Table, batch: Sequence[Comment], expires: datetime) -> int:
-    """Write and count the comments of a batch that are missing; return their number."""
-    distinct = {comment.node_key: comment for comment in batch}
-    digest = hashlib.sha256("\n".join(sorted(distinct)).encode()).hexdigest()[:32]
-    stored_batch = await table.get(IMPORT_BATCH.at(digest=digest), consistent=True)
-    if stored_batch is None:
-        stored_batch = ImportBatch(digest, await _missing(table, distinct))
-        try:
-            await table.write(IMPORT_BATCH.put(stored_batch, when=absent()))
-        except ConditionFailed:
-            stored_batch = await table.get(IMPORT_BATCH.at(digest=digest), consistent=True) or stored_batch
-    if stored_batch.counted:
+async def import_group(table: Table, group: Sequence[Comment], expires: datetime) -> int:
+    """Write and count the comments of a group that are missing; return their number.
+
+    A group is what layout 1 called a batch: one that it has counted is done, one that it has not is completed.
+    """
+    distinct = {comment.node_key: comment for comment in group}
+    keys = list(distinct)
+    batches = [keys[start : start + BATCH] for start in range(0, len(keys), BATCH)]
+    digests = [_digest(some) for some in (keys, *batches)]
+    whole, *done = await table.get_many([IMPORT_BATCH.at(digest=digest) for digest in digests], consistent=True)
+    if whole is not None and whole.counted:
         return 0
-    new = [distinct[key] for key in stored_batch.new]
-    await table.write_many(entity_for(comment).put(comment) for comment in new)
-    mark_counted = IMPORT_BATCH.put(
-        ImportBatch(digest, (), counted=True, expires=expires), when=present() & where(counted=False)
-    )
+    if whole is not None and whole.new:
+        return await _complete(table, whole, distinct, expires)
+    left = [batch for batch, record in zip(batches, done, strict=True) if record is None]
+    return sum([await _import_batch(table, [distinct[key] for key in batch], expires) for batch in left])
+
+
+def _digest(keys: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(sorted(keys)).encode()).hexdigest()[:32]
+
+
+async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetime) -> int:
+    digest = _digest(comment.node_key for comment in batch)
+    record = IMPORT_BATCH.put(ImportBatch(digest, counted=True, expires=expires), when=absent())
+    while True:
+        new = await _missing(table, batch)
+        puts = [entity_for(comment).put(comment, when=absent()) for comment in new]
+        pointers = [POINTER.put(pointer_to(comment)) for comment in new]
+        counts = count_updates(((1, comment) for comment in new), shard=int(digest, 16) % SHARDS)
+        try:
+            await table.transact(record, *puts, *counts, *pointers)
+        except ConditionFailed as failed:
+            if failed.at(0):
+                return len(new) if failed.doubtful else 0  # done by an attempt without an answer, or by another import
+            continue  # another import has written one of them
+        return len(new)
+
+
+async def _complete(table: Table, stored: ImportBatch, distinct: Mapping[str, Comment], expires: datetime) -> int:
+    """Count a group that layout 1 has begun. What it wrote may have been edited since, so only what is absent is put.
+
+    A comment that was deleted since cannot be told from one that was never written.
+    """
+    new = [distinct[key] for key in stored.new]
+    for comment in await _missing(table, new):
+        put = entity_for(comment).put(comment, when=absent())
+        with suppress(ConditionFailed):
+            await table.transact(put, POINTER.put(pointer_to(comment)))
+    counted = ImportBatch(stored.digest, counted=True, expires=expires)
+    mark_counted = IMPORT_BATCH.put(counted, when=present() & where(counted=False))
     try:
-        await table.transact(mark_counted, *count_updates(((1, comment) for comment in new), shard=IMPORT_SHARD))
+        await table.transact(mark_counted, *count_updates(((1, comment) for comment in new), shard=0))
     except ConditionFailed:
         return 0  # counted by another import, or by an earlier attempt whose answer was lost
     return len(new)
 
 
-async def _missing(table: Table, distinct: dict[str, Comment]) -> tuple[str, ...]:
-    keys = [entity.item_key(comment) for entity in (COMMENT, HELD) for comment in distinct.values()]
+async def _missing(table: Table, comments: Sequence[Comment]) -> list[Comment]:
+    keys = [entity.item_key(comment) for entity in (COMMENT, HELD) for comment in comments]
     stored = await table.get_many(keys, consistent=True)
     existing = {comment.node_key for comment in stored if comment is not None}
-    return tuple(key for key in distinct if key not in existing)
+    return [comment for comment in comments if comment.node_key not in existing]
 
 
 async def export_comments(

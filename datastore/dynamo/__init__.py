@@ -4,14 +4,16 @@ Entities, keys, conditions and writes are for the datastore alone, which imports
 """
 
 from datastore.dynamo.attributes import iso
-from datastore.dynamo.budgets import Spent, deadline, metered, shared_context
+from datastore.dynamo.budgets import RequestBudget, Spent, deadline, metered, shared_context
 from datastore.dynamo.entity import Slice
 from datastore.dynamo.errors import (
     ConditionFailed,
+    CredentialsRefused,
     DeadlineExceeded,
     DynamoError,
     EngineUnavailable,
     Rejected,
+    StorageFailed,
     Throttled,
     TransactionConflict,
 )
@@ -25,15 +27,18 @@ from datastore.dynamo.transport.single_flight import SingleFlight
 __all__ = [
     "BadKey",
     "ConditionFailed",
+    "CredentialsRefused",
     "DeadlineExceeded",
     "DynamoError",
     "EngineUnavailable",
     "Page",
     "PageRequest",
     "Rejected",
+    "RequestBudget",
     "SingleFlight",
     "Slice",
     "Spent",
+    "StorageFailed",
     "Table",
     "Throttled",
     "TransactionConflict",

@@ -127,14 +127,16 @@ def _enum(kind: type[Enum]) -> Codec:
 
 
 def _record(kind: type) -> Codec:
+    """A map. A stored value that is none was written before the record had more than its first field."""
     fields = record_fields(kind)
     arguments = fields_decoder(fields)
+    first = next(iter(fields.values()))
 
     def encode(record: Any) -> Attribute:
         return {"M": encoded(fields, record)}
 
     def decode(stored: Attribute) -> Any:
-        return kind(**arguments(stored["M"]))
+        return kind(**arguments(stored["M"])) if "M" in stored else kind(first.codec.decode(stored))
 
     return Codec(encode, decode)
 

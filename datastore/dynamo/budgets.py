@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 
 @dataclass(slots=True)
@@ -59,6 +59,31 @@ def metered() -> Iterator[Spent]:
         _current.reset(token)
         if outer.spent is not None:
             outer.spent.merge(spent)
+
+
+class RequestBudget:
+    """`deadline` and `metered` in one, for every request: a class costs half as much as two generators."""
+
+    __slots__ = ("_outer", "_seconds", "_token", "ends", "spent")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.ends = 0.0
+        """The deadline by the loop's clock."""
+        self.spent = Spent()
+
+    def __enter__(self) -> Self:
+        outer = self._outer = current()
+        self.ends = asyncio.get_running_loop().time() + self._seconds
+        if outer.ends is not None:
+            self.ends = min(self.ends, outer.ends)
+        self._token = _current.set(Budget(self.ends, self.spent))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self._token)
+        if self._outer.spent is not None:
+            self._outer.spent.merge(self.spent)
 
 
 def shared_context() -> Context:

@@ -72,6 +72,16 @@ def _joined(word: str, *conditions: Condition) -> Condition:
     return Condition(spell)
 
 
+def permitted(check: Callable[[], None]) -> Condition:
+    """No condition on the item: `check` may raise, at each attempt to write it."""
+
+    def spell(_: Expression) -> str:
+        check()
+        return ""
+
+    return Condition(spell)
+
+
 def absent(name: str = "pk") -> Condition:
     """The item does not exist, or has no such attribute."""
     return Condition(lambda into: f"attribute_not_exists({into.field(name)})")

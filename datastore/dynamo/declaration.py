@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from datastore.dynamo.entity import INDEXES
-from datastore.dynamo.errors import Rejected
+from datastore.dynamo.errors import Rejected, dynamo_error
 from datastore.dynamo.retries import retry
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from datastore.dynamo.table import Table
 
 TTL = "ttl"
+PROBE = "PROBE"
+"""The partition of the items with which an engine is tried."""
 _KEY_ATTRIBUTES = ("pk", "sk", *(f"{index}{part}" for index in INDEXES for part in ("pk", "sk")))
 
 
@@ -51,7 +53,7 @@ async def create(table: Table) -> bool:
         await table.client.create_table(**definition(table.name))
     except ClientError as error:
         if error.response.get("Error", {}).get("Code") != "ResourceInUseException":
-            raise
+            raise dynamo_error(error) or error from error
         created = False
     while (await table.describe())["TableStatus"] != "ACTIVE":  # noqa: ASYNC110 - DynamoDB can only be polled
         await asyncio.sleep(0.5)
@@ -89,6 +91,8 @@ def differences(described: Mapping[str, Any]) -> list[str]:
             different.append(f"its secondary index {name} has the keys {_keys(indexes[name]['KeySchema'])}")
         elif indexes[name].get("Projection", {}).get("ProjectionType") != "ALL":
             different.append(f"its secondary index {name} does not project all attributes")
+    if described.get("MultiRegionConsistency") == "STRONG":
+        different.append("it is a global table with multi-Region strong consistency, which has no transactions")
     return different
 
 
@@ -98,13 +102,20 @@ def _keys(schema: Any) -> str:
 
 async def refuses_transactions(table: Table) -> str | None:
     """The reason why an engine cannot be used: it has no transactions. None if it has them."""
-    probe = {"pk": {"S": "PROBE"}, "sk": {"S": "PROBE"}}
+    probe = {"pk": {"S": PROBE}, "sk": {"S": PROBE}}
     check = {"TableName": table.name, "Key": probe, "ConditionExpression": "attribute_not_exists(pk)"}
     try:
         await retry(lambda: table.client.transact_write_items(TransactItems=[{"ConditionCheck": check}]))
     except Rejected as refused:
         return str(refused)
     return None
+
+
+async def probe_write(table: Table) -> None:
+    """Writes and removes an item of 64 KB: a DynamoError if the engine cannot store it."""
+    key = {"pk": {"S": PROBE}, "sk": {"S": PROBE}}
+    await retry(table.client.put_item, TableName=table.name, Item={**key, "filling": {"S": "0" * 65_536}})
+    await retry(table.client.delete_item, TableName=table.name, Key=key)
 
 
 # ── templates for deployment ──

@@ -5,6 +5,8 @@ DynamoError
 ├── TransactionConflict     another transaction held an item; nothing was applied
 ├── ConditionFailed         a condition did not hold; has the items as they are
 ├── EngineUnavailable       no usable answer; a write may have been applied
+│   ├── CredentialsRefused  the credentials have expired or are being replaced
+│   ├── StorageFailed       the embedded engine cannot use its file: a full disk, a damaged file
 │   └── DeadlineExceeded    the request's own time was used up
 └── Rejected                the engine refuses the request itself: a mistake of ours
 
@@ -55,6 +57,14 @@ class EngineUnavailable(DynamoError):
     """The engine gave no usable answer. It is unknown whether a write was applied."""
 
 
+class CredentialsRefused(EngineUnavailable):
+    """The credentials have expired, or their replacements are not valid everywhere yet."""
+
+
+class StorageFailed(EngineUnavailable):
+    """The embedded engine cannot write or read its file. The message says why and what to do."""
+
+
 class DeadlineExceeded(EngineUnavailable):
     """The request's own time was used up."""
 
@@ -71,11 +81,24 @@ _BY_CODE: Mapping[str, type[DynamoError]] = {
     "ThrottlingError": Throttled,
     "TransactionConflictException": TransactionConflict,
     "TransactionInProgressException": TransactionConflict,
+    "ReplicatedWriteConflictException": TransactionConflict,
+    "ExpiredToken": CredentialsRefused,
+    "ExpiredTokenException": CredentialsRefused,
+    "InvalidClientTokenId": CredentialsRefused,
+    "RequestExpired": CredentialsRefused,
+    "UnrecognizedClientException": CredentialsRefused,
     "InternalServerError": EngineUnavailable,
     "InternalFailure": EngineUnavailable,
     "ServiceUnavailable": EngineUnavailable,
     "RequestTimeout": EngineUnavailable,
 }
+
+_STORAGE_FAILURES: Mapping[str, str] = {
+    "disk is full": "the disk of the embedded engine is full; free some space",
+    "disk image is malformed": "the embedded engine's file is damaged; restore a copy of it",
+    "disk I/O error": "the disk of the embedded engine fails; see the system's log",
+}
+"""SQLite's messages in the embedded engine's answers, and what they mean."""
 
 _FIRST_SERVER_FAULT = 500
 
@@ -96,11 +119,15 @@ def _from_answer(error: ClientError) -> DynamoError:
         return ConditionFailed({0: details.get("Item")})
     if code == "TransactionCanceledException":
         return _from_cancellation(details.get("CancellationReasons") or ())
-    if code in _BY_CODE:
-        return _BY_CODE[code](code)
+    message = str(details.get("Error", {}).get("Message", ""))
+    for failure, meaning in _STORAGE_FAILURES.items():
+        if failure in message:
+            return StorageFailed(meaning)
+    if (error_type := _BY_CODE.get(code)) is not None:
+        return error_type(f"the credentials are refused ({code})" if error_type is CredentialsRefused else code)
     if int(details.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) >= _FIRST_SERVER_FAULT:
         return EngineUnavailable(f"the engine answered {code or 'with a server fault'}")
-    return Rejected(f"{code}: {details.get('Error', {}).get('Message', '')}")
+    return Rejected(f"{code}: {message}")
 
 
 def _from_cancellation(reasons: Sequence[Mapping[str, Any]]) -> DynamoError:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from datastore.dynamo.errors import Throttled
 from datastore.dynamo.retries import retry
 
 if TYPE_CHECKING:
@@ -47,7 +48,16 @@ async def write_foreign(table: Table, items: Iterable[Mapping[str, Any]]) -> Non
     """Write the items of such a table."""
     remaining = iter(items)
     while batch := [{"PutRequest": {"Item": item}} for item in islice(remaining, 25)]:
-        unprocessed: Mapping[str, Any] = {table.name: batch}
-        while unprocessed:
-            answer = await retry(table.client.batch_write_item, RequestItems=unprocessed)
-            unprocessed = answer.get("UnprocessedItems") or {}
+        await _write_batch(table, batch)
+
+
+async def _write_batch(table: Table, batch: Sequence[Mapping[str, Any]]) -> None:
+    unprocessed: Mapping[str, Any] = {table.name: batch}
+
+    async def write() -> None:
+        nonlocal unprocessed
+        unprocessed = (await table.client.batch_write_item(RequestItems=unprocessed)).get("UnprocessedItems") or {}
+        if unprocessed:
+            raise Throttled("a part of a batch was not written")
+
+    await retry(write)

@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,9 +38,8 @@ def shard_limit(wanted: int, shards: int) -> int:
     return min(wanted, ceil(wanted * share + _DEVIATIONS * sqrt(wanted * share * (1 - share))))
 
 
-def last_read(records: Sequence[R]) -> R | None:
-    """Records with the same sort key are one record, found in several partitions while a write moves it."""
-    return records[-1]
+last_read: Final = itemgetter(-1)
+"""Records with the same sort key are one record, found in several partitions while a write moves it."""
 
 
 @dataclass(frozen=True, slots=True)

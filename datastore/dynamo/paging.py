@@ -143,3 +143,27 @@ class Page(Generic[R]):
 
     def counted(self, total: int) -> Page[R]:
         return replace(self, total_count=total)
+
+
+@dataclass(frozen=True, slots=True)
+class SparsePage(Page[R]):
+    """A page that leaves out some of what was read for it. Its cursors lie around all of that, so it may be empty."""
+
+    first: str | None = None
+    last: str | None = None
+
+    @classmethod
+    def around(cls, page: Page[Any], nodes: Iterable[R | None], **more: Any) -> Self:
+        """A page with other nodes, one for each; None leaves a position out."""
+        positions = [position for position, _ in page.items]
+        shown = tuple((place, node) for place, node in zip(positions, nodes, strict=True) if node is not None)
+        first, last = (positions[0], positions[-1]) if positions else (None, None)
+        return cls(shown, page.has_next_page, page.has_previous_page, page.request, first=first, last=last, **more)
+
+    @property
+    def start_cursor(self) -> str | None:
+        return None if self.first is None else self.request.cursor(self.first)
+
+    @property
+    def end_cursor(self) -> str | None:
+        return None if self.last is None else self.request.cursor(self.last)

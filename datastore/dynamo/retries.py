@@ -3,21 +3,26 @@
 The deadline is in a context variable, so no signature needs it and no call can forget it. Without a deadline, as in
 commands, each call has `DEFAULT_SECONDS`.
 
-Calls are repeated after Throttled, TransactionConflict and EngineUnavailable, with full jitter, until the deadline. No
-write depends on being sent only once: a change that must count once has a record of its own in its transaction.
+Calls are repeated after Throttled, TransactionConflict and EngineUnavailable, with full jitter, until the deadline;
+after StorageFailed they are not, since waiting does not help. No write depends on being sent only once: a change that
+must count once has a record of its own in its transaction. A call that is given up is logged, once in ten seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
-from typing import TYPE_CHECKING, Any, TypeVar
+import time
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from datastore.dynamo.budgets import current
 from datastore.dynamo.errors import (
     ConditionFailed,
     DeadlineExceeded,
+    DynamoError,
     EngineUnavailable,
+    StorageFailed,
     Throttled,
     TransactionConflict,
     dynamo_error,
@@ -31,6 +36,11 @@ T = TypeVar("T")
 DEFAULT_SECONDS = 30.0
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 1.0
+_LOG_SECONDS = 10.0
+
+_log = logging.getLogger(__name__)
+_logged: dict[str, float] = {}
+"""When each reason was last logged: few texts, since errors name no item."""
 
 
 def _deadline() -> float:
@@ -69,7 +79,9 @@ async def retry(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters
             failure = dynamo_error(error) or error
             if isinstance(failure, ConditionFailed):
                 raise ConditionFailed(failure.failures, doubtful=doubtful) from None
-            if not isinstance(failure, Throttled | TransactionConflict | EngineUnavailable):
+            if isinstance(failure, StorageFailed):
+                _log_failure(failure)
+            if not _can_pass(failure):
                 if failure is error:
                     raise
                 raise failure from error
@@ -80,9 +92,23 @@ async def retry(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters
         # Full jitter: repeats at the same moment would conflict again.
         wait = random.uniform(0, pause)  # noqa: S311 - spreads load, hides nothing
         if asyncio.get_running_loop().time() + wait >= ends:
+            _log_failure(last)
             raise _given_up(last) from last
         await asyncio.sleep(wait)
         pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def _can_pass(failure: Exception) -> TypeGuard[Throttled | TransactionConflict | EngineUnavailable]:
+    """Whether the same call may succeed later."""
+    passing = isinstance(failure, Throttled | TransactionConflict | EngineUnavailable)
+    return passing and not isinstance(failure, StorageFailed)
+
+
+def _log_failure(failure: DynamoError) -> None:
+    reason, now = f"{type(failure).__name__}: {failure}", time.monotonic()
+    if now - _logged.get(reason, -_LOG_SECONDS) >= _LOG_SECONDS:
+        _logged[reason] = now
+        _log.warning("the table cannot be used: %s", reason)
 
 
 def _given_up(

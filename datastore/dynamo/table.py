@@ -3,16 +3,16 @@
 | method         | DynamoDB                | what it adds                                          |
 |----------------|-------------------------|-------------------------------------------------------|
 | get            | GetItem                 |                                                       |
-| get_many       | BatchGetItem, by 100    | reads UnprocessedKeys again                           |
+| get_many       | BatchGetItem, by 100    | reads UnprocessedKeys again, after growing pauses     |
 | query          | Query                   | up to a limit, even if an answer is cut at 1 MB       |
 | iterate        | Query                   | a whole partition in constant memory                  |
-| sort_keys      | Query                   | the same without the records                          |
+| sort_keys_in   | Query                   | the same, only one sort key of each item              |
 | page           | Query                   | a page of one or several partitions, with cursors     |
 | scan           | Scan                    | the whole table, for audits and exports               |
 | write          | Put/Update/DeleteItem   | conditions                                            |
 | write_back     | UpdateItem              | answers with the record after the update              |
 | transact       | TransactWriteItems      | conflicts, even among failed conditions               |
-| write_many     | BatchWriteItem, by 25   | writes UnprocessedItems again                         |
+| write_many     | BatchWriteItem, by 25   | writes UnprocessedItems again, after growing pauses   |
 | describe       | DescribeTable           |                                                       |
 
 Every call is repeated until the request's deadline (see `retries`), and simultaneous eventually consistent reads are
@@ -40,7 +40,16 @@ from datastore.dynamo.transport.client import open_client
 from datastore.dynamo.writes import Check, Delete, Put, Update
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import (
+        AsyncGenerator,
+        AsyncIterator,
+        Awaitable,
+        Callable,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
 
     from datastore.dynamo.attributes import Attribute, Item
     from datastore.dynamo.entity import Entity, ItemKey, Partition
@@ -77,10 +86,15 @@ class _Answer:
 class Table:
     """One table, reached through a low-level client. Its only state is the reads under way."""
 
-    def __init__(self, client: Any, name: str) -> None:
+    def __init__(self, client: Any, name: str, *, consistent: bool = False) -> None:
         self.client = client
         self.name = name
+        self._consistent = consistent
         self._shared_reads = SharedReads()
+
+    def consistent(self) -> Table:
+        """The same table, with every read consistent that can be: all but those of an index."""
+        return Table(self.client, self.name, consistent=True)
 
     async def aclose(self) -> None:
         """End the reads that are under way."""
@@ -89,6 +103,7 @@ class Table:
     # ── reading ──
 
     async def get(self, key: ItemKey[R], *, consistent: bool = False) -> R | None:
+        consistent = consistent or self._consistent
         attempt = partial(self._get, key, consistent=consistent)
         if consistent:
             return await retry(attempt)
@@ -107,25 +122,28 @@ class Table:
         records: dict[tuple[str, str], R] = {}
         rest = iter(distinct.values())
         while batch := [key.attributes for key in islice(rest, BATCH_READ)]:
-            async for item in self._batch_read(batch, consistent=consistent):
+            for item in await self._batch_read(batch, consistent=consistent):
                 primary_key = (item["pk"]["S"], item["sk"]["S"])
                 records[primary_key] = distinct[primary_key].entity.read(item)
         return [records.get((key.pk, key.sk)) for key in keys]
 
-    async def _batch_read(self, wanted: Sequence[Mapping[str, Attribute]], *, consistent: bool) -> AsyncIterator[Item]:
-        request: Mapping[str, Any] = {self.name: {"Keys": wanted, "ConsistentRead": consistent}}
-        while request:
-            answer = await retry(self._batch_read_once, request=request)
-            for item in answer["Responses"].get(self.name, ()):
-                yield item
-            request = answer.get("UnprocessedKeys") or {}
+    async def _batch_read(self, wanted: Sequence[Mapping[str, Attribute]], *, consistent: bool) -> list[Item]:
+        """The items of up to 100 keys; pauses before it asks again for keys that were not read."""
+        consistent = consistent or self._consistent
+        unprocessed: Mapping[str, Any] = {self.name: {"Keys": wanted, "ConsistentRead": consistent}}
+        items: list[Item] = []
 
-    async def _batch_read_once(self, request: Mapping[str, Any]) -> Any:
-        answer = await self.client.batch_get_item(RequestItems=request, ReturnConsumedCapacity="TOTAL")
-        capacity.record_read(answer)
-        if not answer["Responses"].get(self.name) and answer.get("UnprocessedKeys"):
-            raise Throttled("no key of a batch was read")
-        return answer
+        async def read() -> None:
+            nonlocal unprocessed
+            answer = await self.client.batch_get_item(RequestItems=unprocessed, ReturnConsumedCapacity="TOTAL")
+            capacity.record_read(answer)
+            items.extend(answer["Responses"].get(self.name, ()))
+            unprocessed = answer.get("UnprocessedKeys") or {}
+            if unprocessed:
+                raise Throttled("a part of a batch was not read")
+
+        await retry(read)
+        return items
 
     async def query(
         self, partition: Partition[R], *entities: Entity[Any], limit: int, consistent: bool = False
@@ -150,9 +168,12 @@ class Table:
             for _, record in answer.items:
                 yield record
 
-    async def sort_keys(self, partition: Partition[Any]) -> AsyncIterator[str]:
-        """Every sort key of a partition without its record, which is a fifth of the work of reading the records."""
-        async for answer in self._pages(self._query(partition, (), consistent=False, keys_only=True)):
+    async def sort_keys_in(self, index: str, partition: Partition[Any]) -> AsyncIterator[str]:
+        """The sort key in an index of every item of the table's partition: consistent, as no index is.
+
+        Without the records, this is a fifth of the work.
+        """
+        async for answer in self._pages(self._query(partition, (), consistent=True, only=f"{index}sk")):
             for sort in answer.items:
                 yield sort
 
@@ -176,20 +197,27 @@ class Table:
         return Page.cut(merged.items, request)
 
     async def scan(
-        self, *entities: Entity[Any], at_once: int = 500, after: ItemKey[Any] | None = None
+        self,
+        *entities: Entity[Any],
+        at_once: int = 500,
+        after: ItemKey[Any] | None = None,
+        consistent: bool = False,
     ) -> AsyncIterator[Any]:
         """Every record of these entities in the table, in an arbitrary but constant order, for audits and exports.
 
         `after` continues an earlier scan after its last key; the item need not exist any more.
         """
-        async for item in self.scan_items(at_once=at_once, after=after):
+        async for item in self.scan_items(at_once=at_once, after=after, consistent=consistent):
             for record in _recognised(item, entities):
                 yield record
 
-    async def scan_items(self, *, at_once: int = 500, after: ItemKey[Any] | None = None) -> AsyncIterator[Item]:
+    async def scan_items(
+        self, *, at_once: int = 500, after: ItemKey[Any] | None = None, consistent: bool = False
+    ) -> AsyncGenerator[Item]:
         """Every item of the whole table as it is stored."""
         start = {"ExclusiveStartKey": after.attributes} if after is not None else {}
-        read = _Read(self.client.scan, {"TableName": self.name, **start}, list)
+        request = {"TableName": self.name, "ConsistentRead": consistent or self._consistent, **start}
+        read = _Read(self.client.scan, request, list)
         async for answer in self._pages(read, at_once):
             for item in answer.items:
                 yield item
@@ -216,11 +244,12 @@ class Table:
             request["ExclusiveStartKey"] = answer.start
 
     def _query(
-        self, partition: Partition[Any], entities: Sequence[Entity[Any]], *, consistent: bool, keys_only: bool = False
+        self, partition: Partition[Any], entities: Sequence[Entity[Any]], *, consistent: bool, only: str | None = None
     ) -> _Read | None:
-        """The Query of a partition; None if no key lies between its bounds."""
+        """The Query of a partition, or of `only` one attribute; None if no key lies between its bounds."""
         if partition.low is not None and partition.high is not None and partition.low > partition.high:
             return None
+        consistent = consistent or self._consistent
         condition, values = _key_condition(partition)
         request: dict[str, Any] = {
             "TableName": self.name,
@@ -236,15 +265,15 @@ class Table:
             into = Expression(partition.entity.fields, values=values)
             request["FilterExpression"] = partition.filter.spell(into)
             request["ExpressionAttributeNames"] = into.names
-        if keys_only:
-            request["ProjectionExpression"] = partition.sort_attribute
+        if only is not None:
+            request["ProjectionExpression"] = only
         shared = None
         if not consistent:
             bounds = (partition.index, partition.pk, partition.low, partition.high, partition.descending)
-            shared = (*bounds, partition.filter, keys_only, partition.entity, *entities)
+            shared = (*bounds, partition.filter, only, partition.entity, *entities)
         decode: Callable[[Sequence[Item]], Sequence[Any]]
-        if keys_only:
-            decode = partial(_sort_keys, partition.sort_attribute)
+        if only is not None:
+            decode = partial(_texts, only)
         else:
             decode = partial(_sorted_records, partition.sort_attribute, partition.entity, entities)
         return _Read(self.client.query, request, decode, partition.pk, shared)
@@ -277,17 +306,11 @@ class Table:
 
     async def write_many(self, writes: Iterable[Put | Delete]) -> None:
         """Many unconditional writes, in any order. A part of them may be repeated."""
-        batch: list[Mapping[str, Any]] = []
-        for write in writes:
-            batch.append(
-                {"PutRequest": {"Item": write.item}}
-                if isinstance(write, Put)
-                else {"DeleteRequest": {"Key": write.key}}
-            )
-            if len(batch) == BATCH_WRITE:
-                await self._batch_write(batch)
-                batch = []
-        if batch:
+        remaining = iter(
+            {"PutRequest": {"Item": write.item}} if isinstance(write, Put) else {"DeleteRequest": {"Key": write.key}}
+            for write in writes
+        )
+        while batch := list(islice(remaining, BATCH_WRITE)):
             await self._batch_write(batch)
 
     async def _batch_write(self, batch: Sequence[Mapping[str, Any]]) -> None:
@@ -350,7 +373,7 @@ def _key_condition(partition: Partition[Any]) -> tuple[str, dict[str, Attribute]
     return condition, values
 
 
-def _sort_keys(attribute: str, items: Sequence[Item]) -> list[str]:
+def _texts(attribute: str, items: Sequence[Item]) -> list[str]:
     return [item[attribute]["S"] for item in items]
 
 

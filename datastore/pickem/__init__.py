@@ -2,58 +2,74 @@
 
 | wanted                                 | read or write                                              | requests    |
 |----------------------------------------|------------------------------------------------------------|-------------|
-| events, newest first                   | gsi1 EVENTS                                                | 1 a page    |
-| events of one state                    | gsi2 EVENTS#<state>; for LOCKED also due UPCOMING ones     | 1-2 a page  |
+| events, newest first                   | gsi1 SCHEDULE                                              | 1 a page    |
+| events of one state                    | gsi2 SCHEDULE#<state>; for LOCKED also due UPCOMING ones   | 1-2 a page  |
 | one event, the events of a page        | BatchGetItem, consistent                                   | 1 a hundred |
 | an event's card                        | EVENT#<id> MATCH#…, consistent; cached for the version     | 1 a version |
-| picks per team                         | EVENT#<id> GATE#…, once it is locked; final, so cached     | 1 an event  |
-| a new event                            | transaction: event, 16 gates                               | 1           |
-| a change of the card                   | transaction: event (version, not begun), match; gates      | 1           |
-| another start, a lock, a cancellation  | transaction: event (version), 16 gates                     | 1           |
+| picks per team                         | BatchGetItem of the gates, once it is locked; then cached  | 1 an event  |
+| a new event                            | transaction: event, matches, 48 gates                      | 1           |
+| a larger or reordered card             | transaction: event (version, not begun), match             | 1           |
+| a smaller card, an earlier start,      | event (version): announced; 48 gates, each if older;       | 1 + 48 + 1  |
+| a lock, a cancellation                 | event (version): done                                      |             |
+| a later start, a cancellation undone   | event (version); 48 gates, each if older                   | 1 + 48      |
 | a result                               | Put of the event (version)                                 | 1           |
 | one prediction                         | GetItem EVENT#<id>#<shard> USER#<user>, consistent         | 1           |
-| a submission                           | transaction: gate (open, in time, card), prediction (version) | 1           |
+| a submission                           | transaction: gate (open, in time, card), prediction (version) | 1        |
 | predictions before scoring             | EVENT#<id>#<shard>, 16 shards merged                       | 16 a page   |
 | ranked predictions                     | gsi2 EVENT#<id>#RANKED#<shard>, 4 shards merged            | 4 a page    |
-| predictions to score                   | EVENT#<id>#<shard>, consistent                             | 1 a hundred |
-| a scored prediction                    | standing (version), then prediction (generation)           | 2           |
-| standings of a season                  | gsi2 STANDINGS#<season>#<shard>, 4 shards merged           | 4 a page    |
-| a rank among all                       | STANDINGS#<season> SEASON; its histogram, cached           | 1, then 1   |
+| predictions to score                   | EVENT#<id>#<shard>, consistent, in turns                   | 4 a hundred |
+| 25 scored or unscored predictions      | transaction: predictions and standings (version)           | 1           |
+| standings of a season                  | gsi2 RANKING#<season>#<shard>, 4 shards merged             | 4 a page    |
+| a count of a season's points           | STANDINGS#<season>#<shard>, 16 shards, consistent          | 1 a megabyte |
+| a rank among all                       | STANDINGS#<season> RANKS; its histogram, cached            | 1, then 1   |
 | a member's standings and predictions   | gsi1 USER#<user>                                           | 1 a page    |
 
-Items that many members write at the same time are spread over 16 shards (`people.shard`). Rankings are spread over 4,
-because every page reads each shard once.
+What many members write at the same time is spread over 16 shards (`people.shard`) or 48 gates. Rankings are spread over
+4, because every page reads each shard once.
 """
 
-from datastore.pickem.events import (
+from datastore.pickem.event_records import (
     EVENT,
     MATCH,
-    CardChange,
-    Clock,
+    THOUSAND,
     Event,
     EventState,
-    Locked,
+    GuessRange,
     Match,
     MatchOutcome,
     Result,
     Team,
+    TieBreak,
+    slugify,
+)
+from datastore.pickem.events import (
+    CardChange,
+    Clock,
+    Locked,
     VersionConflict,
     all_events,
     change_event,
     create_event,
+    finish_narrowing,
     gate_state,
+    name_of,
     put_match,
     put_match_with_fewer_teams,
     read_events,
     read_events_page,
-    read_gates,
     read_matches,
-    read_pick_counts,
     remove_match,
     reorder_card,
-    slugify,
 )
-from datastore.pickem.gates import GATE, Gate, GateState, PickCounts, pick_counter
+from datastore.pickem.gates import (
+    GATE,
+    Gate,
+    GateState,
+    PickCounts,
+    pick_counter,
+    read_gates,
+    read_pick_counts,
+)
 from datastore.pickem.histograms import (
     HISTOGRAM_PART,
     Histogram,
@@ -61,26 +77,59 @@ from datastore.pickem.histograms import (
     read_event_histogram,
     store_event_histogram,
 )
+from datastore.pickem.league_records import (
+    LEAGUE,
+    LEAGUE_CODE,
+    LEAGUE_MEMBER,
+    MEMBER_LEAGUES,
+    Entry,
+    League,
+    LeagueMember,
+    MemberLeagues,
+    Membership,
+)
+from datastore.pickem.leagues import (
+    MOST_LEAGUES,
+    StaleLeagues,
+    admit,
+    create_league,
+    delete_league,
+    drop_leagues,
+    join_league,
+    leave,
+    read_league,
+    read_league_of_code,
+    read_leagues,
+    read_member_leagues,
+    read_members,
+    read_place,
+    read_whole_league,
+    rotate_code,
+)
 from datastore.pickem.predictions import (
     PREDICTION,
     RANKING_SHARDS,
     Prediction,
+    Share,
+    Submission,
+    catch_up_gate,
     member_predictions_request,
+    prediction_position,
     predictions_to_score,
     read_event_predictions,
     read_member_predictions,
     read_prediction,
+    read_predictions,
     submit_prediction,
 )
 from datastore.pickem.standings import (
     SEASON,
     STANDING,
+    Credit,
     MemberPage,
     Season,
-    Share,
     Standing,
-    credit_standing,
-    finish_prediction,
+    credit,
     read_member_page,
     read_member_standings,
     read_season_histogram,
@@ -89,45 +138,71 @@ from datastore.pickem.standings import (
     read_standings,
     read_standings_page,
     recount_season,
+    standing_position,
 )
 
 __all__ = [
     "EVENT",
     "GATE",
     "HISTOGRAM_PART",
+    "LEAGUE",
+    "LEAGUE_CODE",
+    "LEAGUE_MEMBER",
     "MATCH",
+    "MEMBER_LEAGUES",
+    "MOST_LEAGUES",
     "PREDICTION",
     "RANKING_SHARDS",
     "SEASON",
     "STANDING",
+    "THOUSAND",
     "CardChange",
     "Clock",
+    "Credit",
+    "Entry",
     "Event",
     "EventState",
     "Gate",
     "GateState",
+    "GuessRange",
     "Histogram",
+    "League",
+    "LeagueMember",
     "Locked",
     "Match",
     "MatchOutcome",
+    "MemberLeagues",
     "MemberPage",
+    "Membership",
     "PickCounts",
     "Prediction",
     "Result",
     "Season",
     "Share",
+    "StaleLeagues",
     "Standing",
+    "Submission",
     "Team",
+    "TieBreak",
     "VersionConflict",
+    "admit",
     "all_events",
+    "catch_up_gate",
     "change_event",
     "create_event",
-    "credit_standing",
+    "create_league",
+    "credit",
+    "delete_league",
     "delete_older_event_histograms",
-    "finish_prediction",
+    "drop_leagues",
+    "finish_narrowing",
     "gate_state",
+    "join_league",
+    "leave",
     "member_predictions_request",
+    "name_of",
     "pick_counter",
+    "prediction_position",
     "predictions_to_score",
     "put_match",
     "put_match_with_fewer_teams",
@@ -136,21 +211,31 @@ __all__ = [
     "read_events",
     "read_events_page",
     "read_gates",
+    "read_league",
+    "read_league_of_code",
+    "read_leagues",
     "read_matches",
+    "read_member_leagues",
     "read_member_page",
     "read_member_predictions",
     "read_member_standings",
+    "read_members",
     "read_pick_counts",
+    "read_place",
     "read_prediction",
+    "read_predictions",
     "read_season_histogram",
     "read_seasons",
     "read_standing",
     "read_standings",
     "read_standings_page",
+    "read_whole_league",
     "recount_season",
     "remove_match",
     "reorder_card",
+    "rotate_code",
     "slugify",
+    "standing_position",
     "store_event_histogram",
     "submit_prediction",
 ]

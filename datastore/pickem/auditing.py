@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from datastore.dynamo import Table
 
 
-GATE_NUMBERS = range(SHARDS)
-"""The numbers of every event's gates."""
-
-
 async def all_predictions(table: Table, event: str) -> AsyncIterator[Prediction]:
     """The predictions for an event, shard by shard; consistent reads."""
     for shard in range(SHARDS):
@@ -25,8 +21,8 @@ async def all_predictions(table: Table, event: str) -> AsyncIterator[Prediction]
 
 
 def all_standings(table: Table) -> AsyncIterator[Standing]:
-    """Of all seasons, in the order of the table."""
-    return table.scan(STANDING)
+    """Of all seasons, in the order of the table; consistent reads."""
+    return table.scan(STANDING, consistent=True)
 
 
 async def listed_standings(table: Table, season: str) -> AsyncIterator[tuple[int, Standing]]:

@@ -1,49 +1,40 @@
-"""Events, the matches on their cards, and the gates that predictions pass.
+"""Reading and changing events, the matches on their cards, and the gates that predictions pass.
 
-An event's state, its card's order, its results and their generation are one item, so one read shows which results a
-generation has. Every change raises `version` and requires the version that the change was decided from.
+Every change of an event raises its `version` and requires the version that the change was decided from.
 
-Each shard of members has a gate item of its own. A prediction's transaction checks one gate, so submissions do not
-queue for one item. The transaction that locks the event closes all gates, and picks are shown only after it. So clocks
-need not agree: no prediction is accepted after any pick was shown.
+A prediction's transaction checks one of the event's gates. What the gates allow is never more than what the event says:
+
+- A change that allows less (a lock, a cancellation, an earlier start, a smaller card) is announced in the event as its
+  `narrowing`, then carried out at the gates one by one, then in the event. Anyone may finish it after a kill.
+- A change that allows more is written to the event first. A gate that is behind refuses until it has been changed too;
+  a submission that meets it does that.
+
+Picks are shown only after the last write of a lock. So clocks need not agree: no prediction is accepted after any pick
+was shown.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
-from enum import StrEnum
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from datastore.dynamo import ConditionFailed, Page, Table, Window, key_text
-from datastore.dynamo.conditions import Condition, absent, where
-from datastore.dynamo.entity import Entity, Partition
-from datastore.dynamo.keys import HIGHEST, Key
+from datastore.dynamo.conditions import ALWAYS, Condition, absent, present, where
+from datastore.dynamo.entity import Partition
+from datastore.dynamo.keys import HIGHEST
 from datastore.dynamo.writes import Write
-from datastore.people import SHARDS
-from datastore.pickem.gates import GATE, Gate, GateState, PickCounts, none_picked
-from datastore.receipts import Once
+from datastore.journal.kinds import Kind
+from datastore.pickem.event_records import EVENT, MATCH, Event, EventState, Match, Narrowing
+from datastore.pickem.gates import GateChange, GateState, change_gates, new_gates, none_picked
+from datastore.receipts import AlreadyAnswered, Once
 from datastore.refusals import Conflict, Refusal
 
 Clock = Callable[[], datetime]
 
-
-class EventState(StrEnum):
-    UPCOMING = "UPCOMING"
-    LOCKED = "LOCKED"
-    SCORED = "SCORED"
-    CANCELLED = "CANCELLED"
-
-
-class MatchOutcome(StrEnum):
-    WON = "WON"
-    DRAWN = "DRAWN"
-    NO_CONTEST = "NO_CONTEST"
-    CANCELLED = "CANCELLED"
+NARROWING_LASTS = timedelta(seconds=20)
+"""Longer than a request may carry a change out. After that, a process that finds a smaller card gives it up."""
 
 
 class Locked(Refusal):
@@ -57,108 +48,9 @@ class VersionConflict(Conflict):
     """The event has changed since the change was decided."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """How a match ended. Only a match that was won has a winner: the index of a team."""
-
-    outcome: MatchOutcome
-    winner: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One evening of matches. `card` is the order of its matches; `generation` counts the changes of its results."""
-
-    id: str
-    name: str
-    season: str
-    starts_at: datetime
-    created_at: datetime
-    state: EventState = EventState.UPCOMING
-    version: int = 1
-    card: tuple[str, ...] = ()
-    results: dict[str, Result] = field(default_factory=dict)
-    generation: int = 1
-    begun: int | None = None
-    """The generation whose scoring has begun. After that the event cannot be cancelled."""
-    scored: int | None = None
-    """The generation of the predictions' points."""
-    predictions: int | None = None
-    """How many predictions were scored."""
-    locked_at: datetime | None = None
-    """When the gates were closed. After that, picks are public."""
-
-    @property
-    def node_key(self) -> str:
-        return self.id
-
-    @property
-    def slug(self) -> str:
-        """Derived from the name and the day."""
-        return f"{self.starts_at:%Y-%m-%d}-{slugify(self.name)}"
-
-    @property
-    def revealed(self) -> bool:
-        return self.locked_at is not None
-
-    def is_due(self, now: datetime) -> bool:
-        """Whether its start has passed and it is not locked yet."""
-        return self.state is EventState.UPCOMING and self.starts_at <= now
-
-    def changed(self, **changes: Any) -> Event:
-        return replace(self, version=self.version + 1, **changes)
-
-    def locked(self, now: datetime) -> Event:
-        return self.changed(state=EventState.LOCKED, locked_at=now)
-
-
-@dataclass(frozen=True, slots=True)
-class Team:
-    """One side of a match."""
-
-    members: tuple[str, ...]
-    name: str | None = None
-    champion: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """Teams against each other, for points. The event has its place on the card and its result."""
-
-    event: str
-    id: str
-    name: str
-    points: int
-    teams: tuple[Team, ...]
-    championships: tuple[str, ...] = ()
-    preshow: bool = False
-
-    @property
-    def node_key(self) -> str:
-        return f"{self.event}:{self.id}"
-
-
-EVENT = Entity(
-    Event,
-    Key("EVENT#{id}", "EVENT"),
-    gsi1=Key("EVENTS", "{starts_at}#{id}"),
-    gsi2=Key("EVENTS#{state}", "{starts_at}#{id}"),
-)
-MATCH = Entity(Match, Key("EVENT#{event}", "MATCH#{id}"))
-
-
 def in_future(name: str, clock: Clock) -> Condition:
     """A moment is still ahead, by this process's clock at the time of each attempt."""
     return Condition(lambda into: f"{into.field(name)} > {into.value(name, clock())}")
-
-
-_ACCENTS = re.compile("[\u0300-\u036f]")
-
-
-def slugify(name: str) -> str:
-    """A name for URLs: letters and digits of any script, hyphens for the rest."""
-    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", name))
-    return re.sub(r"[\W_]+", "-", unicodedata.normalize("NFC", plain).casefold()).strip("-") or "event"
 
 
 # ── reading ──
@@ -196,52 +88,123 @@ async def read_matches(table: Table, event: str) -> Mapping[str, Match]:
     return {match.id: match async for match in table.iterate(MATCH.on(event=event), consistent=True)}
 
 
-async def read_gates(table: Table, event: str) -> Sequence[Gate]:
-    return [gate async for gate in table.iterate(GATE.on(event=event), consistent=True)]
-
-
-async def read_pick_counts(table: Table, event: str) -> PickCounts:
-    """The sums over all gates; final once the event is locked."""
-    gates = await read_gates(table, event)
-    picked: Counter[str] = Counter()
-    for gate in gates:
-        picked.update(gate.picked)
-    return PickCounts(sum(gate.predictions for gate in gates), picked)
-
-
 # ── writing ──
 
 
 @dataclass(frozen=True, slots=True)
 class CardChange:
-    """An event before and after a change of its card. The change fails once the event has begun."""
+    """An event before and after a change of its card, which fails once the event has begun; its kind in the journal."""
 
     before: Event
     after: Event
     once: Once
     answer: Any
     clock: Clock
+    kind: Kind
 
 
-async def create_event(table: Table, event: Event, matches: Sequence[Match], once: Once, *, new: bool = True) -> None:
-    """Create an event, its gates and the first matches of its card. VersionConflict if the event exists already."""
-    gates = (Gate(event.id, number, gate_state(event), event.starts_at) for number in range(SHARDS))
-    writes: list[Write] = [GATE.put(gate) for gate in gates]
-    writes += [MATCH.put(match) for match in matches]
-    when = absent() if new else where(version=event.version)
-    await _replace(table, event, once, event, *writes, when=when)
+async def create_event(table: Table, event: Event, matches: Sequence[Match], once: Once) -> None:
+    """Create an event, the first matches of its card and its gates. VersionConflict if the event exists already."""
+    event, numbered = number_matches(event, matches)
+    writes = [*map(MATCH.put, numbered), *new_gates(gates_of(event))]
+    occurrence = once.occurred(Kind.EVENT_CREATED, name_of(event))
+    await _replace(table, event, once, event, *writes, *occurrence, when=absent())
+
+
+def name_of(thing: Event | Match) -> str:
+    """The name of an event or a match in the journal."""
+    return f"{type(thing).__name__}:{thing.node_key}"
+
+
+def number_matches(event: Event, matches: Sequence[Match]) -> tuple[Event, list[Match]]:
+    """A new event and its matches with their numbers."""
+    numbered = [replace(match, number=number) for number, match in enumerate(matches, 1)]
+    return replace(event, numbered=len(numbered)), numbered
+
+
+def gates_of(event: Event) -> GateChange:
+    """What the event's gates are when no change is under way."""
+    return GateChange(event.id, event.version, gate_state(event), event.starts_at)
+
+
+def gate_state(event: Event) -> GateState:
+    return GateState.OPEN if event.state is EventState.UPCOMING else GateState.CLOSED
 
 
 async def change_event(
     table: Table, before: Event, after: Event, once: Once, answer: Any, *writes: Write, clock: Clock | None = None
 ) -> None:
     """Write an event and what changes with it; VersionConflict if it has changed. `clock`: only before its start."""
-    when = where(version=before.version)
-    if clock is not None:
-        when &= in_future("starts_at", clock)
-    if (before.state, before.starts_at) != (after.state, after.starts_at):
-        writes = (*_gate_updates(after), *writes)
+    if _allows_less(before, after):
+        narrowing = Narrowing(after.state, after.starts_at, once.now)
+        await _narrow(table, before, narrowing, gates_of(after), clock)
+        await _end_narrowing(table, after, once, answer, *writes, before=before, clock=clock)
+        return
+    when = where(version=before.version) & absent("narrowing") & _before_start(clock)
     await _replace(table, after, once, answer, *writes, when=when)
+    if _allows_more(before, after):
+        await change_gates(table, gates_of(after))
+
+
+def _allows_less(before: Event, after: Event) -> bool:
+    if before.state is not EventState.UPCOMING:
+        return False
+    return after.state is not EventState.UPCOMING or after.starts_at < before.starts_at
+
+
+def _allows_more(before: Event, after: Event) -> bool:
+    if after.state is not EventState.UPCOMING:
+        return False
+    return before.state is not EventState.UPCOMING or after.starts_at > before.starts_at
+
+
+def _before_start(clock: Clock | None) -> Condition:
+    return ALWAYS if clock is None else in_future("starts_at", clock)
+
+
+async def _narrow(
+    table: Table, before: Event, narrowing: Narrowing, gates: GateChange, clock: Clock | None = None
+) -> None:
+    """The first two steps of a change that allows less: it is announced, then carried out at the gates."""
+    announced, when = replace(before, narrowing=narrowing), where(version=before.version) & absent("narrowing")
+    await _replace(table, announced, Once.unkeyed(narrowing.begun_at), announced, when=when & _before_start(clock))
+    await change_gates(table, gates)
+
+
+async def _end_narrowing(
+    table: Table, after: Event, once: Once, answer: Any, *writes: Write, before: Event, clock: Clock | None = None
+) -> None:
+    """The last step. An event has one narrowing at most in each version."""
+    when = where(version=before.version) & present("narrowing") & _before_start(clock)
+    await _replace(table, after, once, answer, *writes, when=when)
+
+
+async def finish_narrowing(table: Table, event: Event, once: Once) -> Event:
+    """The event after a change that somebody else began: it is carried out, or given up if that takes too long.
+
+    VersionConflict if somebody else finished it, or is still at it.
+    """
+    if (narrowing := event.narrowing) is None:
+        return event
+    now = once.now
+    if narrowing.smaller_card:
+        if now < narrowing.begun_at + NARROWING_LASTS and event.starts_at > now:
+            raise VersionConflict
+        return await _give_up_narrowing(table, event, now)
+    locked_at = now if narrowing.state is EventState.LOCKED else event.locked_at
+    after = event.changed(narrowing=None, state=narrowing.state, starts_at=narrowing.starts_at, locked_at=locked_at)
+    await change_gates(table, gates_of(after))
+    kind = Kind.EVENT_LOCKED if after.state is EventState.LOCKED else Kind.EVENT_CHANGED
+    await _end_narrowing(table, after, once, after, *once.occurred(kind, name_of(after)), before=event)
+    return after
+
+
+async def _give_up_narrowing(table: Table, event: Event, now: datetime) -> Event:
+    """Back to what the event was. Two versions later: the gates may already be changed for the next one."""
+    restored = replace(event, version=event.version + 2, narrowing=None)
+    await _end_narrowing(table, restored, Once.unkeyed(now), restored, before=event)
+    await change_gates(table, gates_of(restored))
+    return restored
 
 
 async def _replace(table: Table, after: Event, once: Once, answer: Any, *writes: Write, when: Condition) -> None:
@@ -256,49 +219,45 @@ async def _replace(table: Table, after: Event, once: Once, answer: Any, *writes:
         raise VersionConflict from None
 
 
-def gate_state(event: Event) -> GateState:
-    return GateState.OPEN if event.state is EventState.UPCOMING else GateState.CLOSED
-
-
-def _gate_updates(event: Event) -> list[Write]:
-    """Updates of all gates to the event's state and start."""
-    values = {"state": gate_state(event), "lock_at": event.starts_at}
-    return [GATE.change(GATE.at(event=event.id, number=number), values=values) for number in range(SHARDS)]
-
-
 async def put_match(table: Table, change: CardChange, match: Match) -> None:
     """Write a match that is new on the card, or whose teams keep their places."""
-    await _change_card(table, change, MATCH.put(match))
+    await _change_card(table, change, match, MATCH.put(match))
 
 
 async def put_match_with_fewer_teams(table: Table, change: CardChange, match: Match, gone: Sequence[int]) -> None:
     """Write a match without some of its teams; Conflict if somebody picked one of them."""
+    await _reduce_card(table, change, match, MATCH.put(match), unpicked=none_picked(match.number, gone))
+
+
+async def remove_match(table: Table, change: CardChange, match: Match) -> None:
+    await _reduce_card(table, change, match, MATCH.delete(MATCH.item_key(match)))
+
+
+async def reorder_card(table: Table, change: CardChange) -> None:
+    await _change_card(table, change, change.after)
+
+
+async def _change_card(table: Table, change: CardChange, changed: Event | Match, *writes: Write) -> None:
+    writes = (*writes, *change.once.occurred(change.kind, name_of(changed)))
+    await change_event(table, change.before, change.after, change.once, change.answer, *writes, clock=change.clock)
+
+
+async def _reduce_card(
+    table: Table, change: CardChange, match: Match, *writes: Write, unpicked: Condition = ALWAYS
+) -> None:
+    """Until the last step no prediction is accepted, since each gate asks for the version that comes then."""
+    before, after, now = change.before, change.after, change.clock()
+    narrowing = Narrowing(before.state, before.starts_at, now, smaller_card=True)
+    gates = replace(gates_of(after), card=after.version, when=unpicked)
+    writes = (*writes, *change.once.occurred(change.kind, name_of(match)))
     try:
-        await _change_card(table, change, MATCH.put(match), *_gates_for_smaller_card(change.after, match.id, gone))
-    except ConditionFailed:
+        await _narrow(table, before, narrowing, gates, change.clock)
+        await _end_narrowing(table, after, change.once, change.answer, *writes, before=before, clock=change.clock)
+    except (ConditionFailed, AlreadyAnswered) as error:
+        await _give_up_narrowing(table, replace(before, narrowing=narrowing), now)
+        if isinstance(error, AlreadyAnswered):
+            raise
         raise Conflict(
             "Somebody has picked a team that would be gone. Keep its place, or remove the match.",
             path=("input", "teams"),
         ) from None
-
-
-async def remove_match(table: Table, change: CardChange, match: Match) -> None:
-    gates = _gates_for_smaller_card(change.after, match.id)
-    await _change_card(table, change, MATCH.delete(MATCH.item_key(match)), *gates)
-
-
-async def reorder_card(table: Table, change: CardChange) -> None:
-    await _change_card(table, change)
-
-
-async def _change_card(table: Table, change: CardChange, *writes: Write) -> None:
-    await change_event(table, change.before, change.after, change.once, change.answer, *writes, clock=change.clock)
-
-
-def _gates_for_smaller_card(event: Event, match: str, teams: Sequence[int] = ()) -> list[Write]:
-    """Gate updates that refuse predictions for the larger card. They fail if one of these teams was picked."""
-    unpicked = none_picked(match, teams)
-    return [
-        GATE.change(GATE.at(event=event.id, number=number), values={"card": event.version}, when=unpicked)
-        for number in range(SHARDS)
-    ]

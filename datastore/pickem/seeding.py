@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from datastore.dynamo.writes import Put
-from datastore.people import SHARDS
-from datastore.pickem.events import EVENT, MATCH, Event, Match, gate_state
-from datastore.pickem.gates import GATE, Gate, pick_counter
+from datastore.pickem.event_records import EVENT, MATCH, Event, Match
+from datastore.pickem.events import gate_state, number_matches
+from datastore.pickem.gates import GATE, GATES, Gate, gate_number, pick_counter
 from datastore.pickem.predictions import PREDICTION, Prediction
 
 if TYPE_CHECKING:
@@ -23,21 +23,26 @@ async def seed_event(table: Table, event: Event, matches: Sequence[Match], predi
 
 def event_items(event: Event, matches: Sequence[Match], predictions: Iterable[Prediction]) -> Iterator[Put]:
     """The event, its matches, its predictions, and its gates with what the predictions count."""
+    event, numbered = number_matches(event, matches)
     yield EVENT.put(event)
-    yield from map(MATCH.put, matches)
-    counts: list[Counter[str]] = [Counter() for _ in range(SHARDS)]
-    predicted = [0] * SHARDS
+    yield from map(MATCH.put, numbered)
+    numbers = {match.id: match.number for match in numbered}
+    counts: list[Counter[str]] = [Counter() for _ in range(GATES)]
+    predicted = [0] * GATES
     for prediction in predictions:
-        predicted[prediction.shard] += 1
-        counts[prediction.shard].update(pick_counter(match, team) for match, team in prediction.picks.items())
+        gate = gate_number(prediction.user)
+        predicted[gate] += 1
+        counts[gate].update(pick_counter(numbers[match], team) for match, team in prediction.picks.items())
         yield PREDICTION.put(prediction)
-    for shard, counted in enumerate(counts):
-        gate = Gate(
-            event=event.id,
-            number=shard,
-            state=gate_state(event),
-            lock_at=event.starts_at,
-            predictions=predicted[shard],
-            picked=dict(counted),
+    for number, counted in enumerate(counts):
+        yield GATE.put(
+            Gate(
+                event=event.id,
+                number=number,
+                state=gate_state(event),
+                lock_at=event.starts_at,
+                revision=event.version,
+                predictions=predicted[number],
+                picked=dict(counted),
+            )
         )
-        yield GATE.put(gate)

@@ -1,70 +1,96 @@
-"""Standings: the points of a member in a season, one item for each member with a share for each event.
+"""Standings: the points of a member in a season, one item for each member.
 
-A standing is always the sum of its shares. A share belongs to a generation of results, and a later generation replaces
-it. So crediting a prediction twice, by two scorers or after a kill, changes nothing.
+A standing is always the sum of the shares that the member's predictions hold. Both change in one transaction, on the
+condition that neither has changed since it was read, so crediting a prediction twice, by two scorers or after a kill,
+changes nothing. A share belongs to a generation of results, and a later generation replaces it.
 
-Ranks come from a histogram that is counted again at the end of each scoring. Each count takes a ticket first, and
-replaces a published histogram only if that has a lower ticket. So the published histogram is always of the count that
-began last, after every scoring that had ended by then.
+The standings of a season share 16 partitions of the table, so they can be counted by consistent reads. Ranks come from
+a histogram that is counted again at the end of each scoring. Each count takes a ticket first, and replaces a published
+histogram only if that has a lower ticket. So the published histogram is always of the count that began last, after
+every scoring that had ended by then.
 """
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from datastore.dynamo import ConditionFailed, Page, Table, Window
+from datastore.dynamo import ConditionFailed, Page, Table, Window, iso
 from datastore.dynamo.conditions import absent, less, where
-from datastore.dynamo.entity import Entity, Partition
+from datastore.dynamo.entity import Entity, ItemKey, Partition
 from datastore.dynamo.keys import HIGHEST, Key, from_best_first
 from datastore.dynamo.merge import shard_limit
-from datastore.people import member_shard
+from datastore.dynamo.writes import Write
+from datastore.people import SHARDS, member_shard
 from datastore.pickem.histograms import Histogram, delete_older_histograms, read_histogram, store_histogram
-from datastore.pickem.predictions import PREDICTION, RANKING_SHARDS, Prediction
+from datastore.pickem.predictions import (
+    PREDICTION,
+    RANKING_SHARDS,
+    Prediction,
+    Share,
+    closeness_key,
+    read_at_once,
+    read_prediction,
+)
 
+CREDITS_AT_ONCE = 25
+"""In one transaction, two items each; DynamoDB takes 100."""
 _USUAL_SEASONS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """The points of one event."""
-
-    generation: int
-    points: int
-    correct: int
+_VERSION_BYTES = 6
+_NO_SHARE = Share(0, 0, 0, counts=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A member's points in one season, and the shares by event that they are the sum of."""
+    """A member's points in one season. `version` counts the changes, from a hash of the credit that made the standing.
+
+    So one that was deleted and made again is not taken for the old one.
+    """
 
     user: str
     season: str
     joined_at: datetime
-    shares: dict[str, Share] = field(default_factory=dict)
     points: int = 0
     correct: int = 0
+    events_played: int = 0
     version: int = 0
+    closeness: int = 0
+    """The sum over the events. Ordering by it is ordering by the sum of distances, where a missing guess, or a missing
+    prediction, counts as the worst distance of its event."""
+
+    @property
+    def shard(self) -> int:
+        return member_shard(self.user)
 
     @property
     def ranking_shard(self) -> int:
-        return member_shard(self.user) % RANKING_SHARDS
+        return self.shard % RANKING_SHARDS
 
     @property
-    def events_played(self) -> int:
-        return len(self.shares)
+    def listed_from(self) -> str:
+        """After points and correct picks in the ranking: the smallest sum of distances, then the first to join."""
+        return f"{closeness_key(self.closeness)}{iso(self.joined_at)}"
 
-    def credited(self, event: str, share: Share) -> Standing:
-        shares = {**self.shares, event: share}
+    @classmethod
+    def new(cls, prediction: Prediction, season: str) -> Standing:
+        first = hashlib.sha256(f"{prediction.event}#{prediction.version}".encode()).digest()[:_VERSION_BYTES]
+        return cls(prediction.user, season, prediction.joined_at, version=int.from_bytes(first))
+
+    def credited(self, old: Share | None, new: Share) -> Standing:
+        """With a share in place of an older one."""
+        before = old or _NO_SHARE
         return replace(
             self,
-            shares=shares,
-            points=sum(part.points for part in shares.values()),
-            correct=sum(part.correct for part in shares.values()),
+            points=self.points + new.points - before.points,
+            correct=self.correct + new.correct - before.correct,
+            events_played=self.events_played + new.counts - before.counts,
             version=self.version + 1,
+            closeness=self.closeness + new.closeness - before.closeness,
         )
 
 
@@ -80,11 +106,11 @@ class Season:
 
 STANDING = Entity(
     Standing,
-    Key("USER#{user}", "STANDING#{season}"),
-    gsi1=Key("USER#{user}", "STANDING#{season}"),
-    gsi2=Key("STANDINGS#{season}#{ranking_shard}", "{points:best_first}#{correct:best_first}#{joined_at}#{user}"),
+    Key("STANDINGS#{season}#{shard:02d}", "USER#{user}"),
+    gsi1=Key("USER#{user}", "SEASON#{season}"),
+    gsi2=Key("RANKING#{season}#{ranking_shard}", "{points:best_first}#{correct:best_first}#{listed_from}#{user}"),
 )
-SEASON = Entity(Season, Key("STANDINGS#{season}", "SEASON"))
+SEASON = Entity(Season, Key("STANDINGS#{season}", "RANKS"))
 
 
 # ── reading ──
@@ -98,12 +124,21 @@ async def read_standings_page(table: Table, season: str, window: Window) -> Page
 
 
 async def read_standing(table: Table, user: str, season: str) -> Standing | None:
-    return await table.get(STANDING.at(user=user, season=season), consistent=True)
+    return await table.get(_key(user, season), consistent=True)
+
+
+def _key(user: str, season: str) -> ItemKey[Standing]:
+    return STANDING.at(season=season, shard=member_shard(user), user=user)
 
 
 async def read_standings(table: Table, season: str, users: Sequence[str]) -> Mapping[str, Standing]:
-    standings = await table.get_many([STANDING.at(user=user, season=season) for user in users], consistent=True)
-    return {standing.user: standing for standing in standings if standing is not None}
+    standings = await read_at_once(table, [_key(user, season) for user in users])
+    return {standing.user: standing for standing in standings}
+
+
+def standing_position(standing: Standing) -> str:
+    """Its place in the order of standings, and in every part of them."""
+    return STANDING.sort_key(standing, "gsi2")
 
 
 async def read_member_standings(table: Table, user: str) -> list[Standing]:
@@ -122,7 +157,7 @@ class MemberPage:
 async def read_member_page(table: Table, user: str, size: int) -> MemberPage:
     """A member's standings and newest predictions, up to `size`, in one read of their item collection."""
     rest: Partition[Any] = STANDING.on("gsi1", user=user).newest_first()
-    rest = replace(rest, low=PREDICTION.indexes["gsi1"].sort.fill({}, partly=True), high=f"STANDING#{HIGHEST}")
+    rest = replace(rest, low=PREDICTION.indexes["gsi1"].sort.fill({}, partly=True), high=f"SEASON#{HIGHEST}")
     standings: list[Standing] = []
     predictions: list[tuple[str, Prediction]] = []
     while True:
@@ -142,48 +177,105 @@ async def read_seasons(table: Table, names: Sequence[str]) -> Mapping[str, Seaso
 # ── crediting ──
 
 
-async def credit_standing(table: Table, current: Standing | None, scored: Prediction, season: str) -> None:
-    """The first step of scoring a prediction: its points are added to the standing."""
-    share = Share(scored.generation, scored.points or 0, scored.correct or 0)
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """A share for a prediction, which is as it was read."""
+
+    prediction: Prediction
+    share: Share
+    starts_at: datetime
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the prediction has this share, or one of a later generation."""
+        stored, share = self.prediction, self.share
+        if stored.share is not None and stored.share.generation > share.generation:
+            return True
+        return stored.share == share and _scores(stored) == _scores(self._scored())
+
+    def _scored(self) -> Prediction:
+        """The prediction with the share; without points if the share does not count."""
+        share = self.share
+        return replace(
+            self.prediction,
+            generation=share.generation if share.counts else 0,
+            points=share.points if share.counts else None,
+            correct=share.correct if share.counts else None,
+            share=share,
+            starts_at=self.starts_at,
+            version=self.prediction.version + 1,
+        )
+
+    def writes(self, season: str, standing: Standing | None) -> list[Write]:
+        stored = self.prediction
+        names = ("generation", "points", "correct", "share", "starts_at", "version")
+        change = PREDICTION.shift(self._scored(), *names, when=where(version=stored.version))
+        if standing is None and not self.share.counts:  # nothing of it was ever added
+            return [change]
+        before = standing or Standing.new(stored, season)
+        after, when = before.credited(stored.share, self.share), where(version=before.version) if standing else absent()
+        if after.events_played:
+            return [change, STANDING.put(after, when=when)]
+        return [change, STANDING.delete(STANDING.item_key(after), when=when)]
+
+
+def _scores(prediction: Prediction) -> tuple[int, int | None, int | None]:
+    return prediction.generation, prediction.points, prediction.correct
+
+
+async def credit(table: Table, season: str, credits_: Sequence[Credit]) -> None:
+    """Give predictions their shares and add these to the standings of their members.
+
+    Each `CREDITS_AT_ONCE` are one transaction. If one of their items has changed meanwhile, each is credited alone.
+    """
+    left = [one for one in credits_ if not one.is_done]
+    standings = await read_standings(table, season, [one.prediction.user for one in left])
+    groups = [left[start : start + CREDITS_AT_ONCE] for start in range(0, len(left), CREDITS_AT_ONCE)]
+    await asyncio.gather(*(_credit_together(table, season, group, standings) for group in groups))
+
+
+async def _credit_together(
+    table: Table, season: str, group: Sequence[Credit], standings: Mapping[str, Standing]
+) -> None:
+    try:
+        await table.transact(
+            *(write for one in group for write in one.writes(season, standings.get(one.prediction.user)))
+        )
+    except ConditionFailed:
+        for one in group:
+            await _credit_alone(table, season, one)
+
+
+async def _credit_alone(table: Table, season: str, wanted: Credit) -> None:
     while True:
-        before = current or Standing(scored.user, season, scored.joined_at)
-        credited = before.shares.get(scored.event)
-        if credited is not None and credited.generation >= share.generation:
+        event, user = wanted.prediction.event, wanted.prediction.user
+        prediction, standing = await asyncio.gather(
+            read_prediction(table, event, user), read_standing(table, user, season)
+        )
+        if prediction is None:
+            return
+        current = replace(wanted, prediction=prediction)
+        if current.is_done:
             return
         try:
-            unchanged = where(version=before.version) if current else absent()
-            await table.write(STANDING.put(before.credited(scored.event, share), when=unchanged))
+            await table.transact(*current.writes(season, standing))
         except ConditionFailed:
-            current = await read_standing(table, scored.user, season)
-        else:
-            return
-
-
-async def finish_prediction(table: Table, scored: Prediction) -> None:
-    """The second step, which shows that both are done: the prediction gets its points and its generation."""
-    names = ("points", "correct", "generation", "starts_at")
-    try:
-        await table.write(PREDICTION.shift(scored, *names, when=less("generation", scored.generation)))
-    except ConditionFailed:
-        return  # finished by another scorer, maybe with a later generation
+            continue
+        return
 
 
 # ── counting ──
 
 
 def _scope(season: str) -> str:
-    return f"SEASON:{season}"
+    return f"STANDINGS:{season}"
 
 
 async def recount_season(table: Table, season: str) -> Histogram:
     """Count a season's standings and publish the histogram, unless a count that began later is published already."""
     key = SEASON.at(season=season)
     ticket = (await table.write_back(SEASON.change(key, add={"tickets": 1}), SEASON)).tickets
-    counts: Counter[int] = Counter()
-    for shard in range(RANKING_SHARDS):
-        async for sort in table.sort_keys(STANDING.on("gsi2", season=season, ranking_shard=shard)):
-            counts[from_best_first(sort[:10])] += 1
-    histogram = Histogram.of(counts)
+    histogram = await count_season(table, season)
     await store_histogram(table, _scope(season), ticket, histogram)
     published = {"published": ticket, "members": histogram.total}
     older = less("published", ticket) | absent("published")
@@ -194,6 +286,19 @@ async def recount_season(table: Table, season: str) -> Histogram:
             return histogram
     await delete_older_histograms(table, _scope(season), ticket)
     return histogram
+
+
+async def count_season(table: Table, season: str) -> Histogram:
+    counts: Counter[int] = Counter()
+    for counted in await asyncio.gather(*(_count_shard(table, season, shard) for shard in range(SHARDS))):
+        counts.update(counted)
+    return Histogram.of(counts)
+
+
+async def _count_shard(table: Table, season: str, shard: int) -> Counter[int]:
+    """The points of the standings in the table, not in the index, which shows them later."""
+    standings = STANDING.on(season=season, shard=shard)
+    return Counter([from_best_first(sort[:10]) async for sort in table.sort_keys_in("gsi2", standings)])
 
 
 async def read_season_histogram(table: Table, season: str, revision: int) -> Histogram | None:

@@ -5,11 +5,13 @@
 | one list; the lists of a page           | GetItem LIST#<id>; BatchGetItem                         | 1; 1 a hundred  |
 | public and a member's own lists, by name| gsi1 LISTS#PUBLIC and LISTS#OF-<user>, merged           | 2 a page, mostly |
 | a list's words                          | LIST#<id>, WORD#                                        | 1 a page        |
-| a new list                              | transaction: list, the owner's count of private ones    | 1               |
+| a new or changed list                   | transaction: list, the owner's count of private ones    | 1; 2            |
+| a corrected or removed word             | GetItem or BatchGetItem, transaction: word, list        | 2               |
 | new words                               | transaction: words, the list's count; above 90 words:   | 1; 2 and 1 a 90 |
 |                                         | a claim, transactions of words, the count               |                 |
 | the daily word of a list and date       | GetItem LIST#<id> DAILY#<date>                          | 1               |
-| the same, drawn                         | BatchGetItem, GetItem, transaction: day, order          | 3, once a day   |
+| the same, drawn                         | BatchGetItem, GetItem, transaction: day, order, word;   | 3, once a day   |
+|                                         | of a list with removed words also LIST#<id>, REMOVED#   | 1 a page        |
 | all daily words of a date               | gsi1 DAILY#<date>#PUBLIC and #OF-<user>                 | 2               |
 | a list's past daily words               | LIST#<id>, DAILY# newest first                          | 1 a page        |
 | subscribe, unsubscribe                  | BatchGetItem, transaction: both character sets,         | 2               |
@@ -20,13 +22,31 @@
 | a quiz result, a sentence               | BatchGetItem (zone, days), transaction: it, days        | 2               |
 | an amended sentence                     | GetItem, UpdateItem                                     | 2               |
 | a day's leaderboard                     | gsi1 DAY#<date>#<shard>, 16 shards, cached              | 16 every 2 s    |
+| the cards that are due                  | USER#<id>, CARD#<due>, consistent                       | 1 a page        |
+| a reviewed word                         | GetItem, transaction: card, its old and new place       | 2               |
+| a quiz that is asked                    | BatchGetItem (list, words), Put QUIZ#<id>               | 2               |
+| a quiz that is answered                 | BatchGetItem, transaction: quiz, result, days, cards    | 2               |
+| what decides about a member's mail      | USER#<id>, PROFILE to SUBSCRIPTION#                     | 1               |
 | a member's mail of a date               | Put (claim), Update (sent)                              | 2               |
 """
 
+from datastore.vocabulary.cards import (
+    CARD,
+    MOST_COUNTED,
+    QUEUED_CARD,
+    Card,
+    card_writes,
+    count_due,
+    drop_cards,
+    read_cards,
+    read_due_page,
+    review_card,
+)
 from datastore.vocabulary.daily import (
     DAILY,
     DailyWord,
     ListBroken,
+    clear_deleted_list,
     daily_words_of_date,
     draw_daily_word,
     import_daily_word,
@@ -34,6 +54,7 @@ from datastore.vocabulary.daily import (
     read_daily_word,
     read_past_daily_words,
     read_same_daily_words,
+    show_daily_words_to_everyone,
 )
 from datastore.vocabulary.learning import (
     ACTIVE_DAYS,
@@ -45,6 +66,7 @@ from datastore.vocabulary.learning import (
     QuizResult,
     Sentence,
     amend_sentence,
+    delete_sentence,
     quiz_request,
     read_active_days,
     read_profile_and_days,
@@ -59,38 +81,47 @@ from datastore.vocabulary.learning import (
 )
 from datastore.vocabulary.lists import (
     LIST,
-    LONGEST_LIST,
     MOST_LISTS,
-    MOST_WORDS,
     QUOTA,
-    WORD,
-    AddedWords,
     TooManyLists,
-    TooManyWords,
-    Word,
-    WordBatch,
     WordList,
-    add_words,
-    all_words,
+    change_list,
     create_list,
+    delete_list,
+    deleted_lists,
     lists_by_name,
     owner_scope,
-    read_added_words,
     read_list,
     read_lists,
     read_lists_page,
-    read_word,
-    read_words,
-    read_words_page,
 )
 from datastore.vocabulary.mail import (
     MAIL,
+    Addressee,
     Mail,
     begin_mailing,
     claim_mail,
     mark_sent,
+    read_addressee,
     read_mails,
     release_claim,
+)
+from datastore.vocabulary.quizzes import (
+    OPEN_QUIZ,
+    AskedWord,
+    OpenQuiz,
+    QuizAnswered,
+    QuizExpired,
+    QuizReviews,
+    QuizSheet,
+    QuizUnknown,
+    ask_quiz,
+    read_list_and_words,
+    read_quiz_sheet,
+    record_answers,
+)
+from datastore.vocabulary.removal import (
+    remove_results,
 )
 from datastore.vocabulary.subscriptions import (
     SUBSCRIBER_COUNT,
@@ -112,15 +143,37 @@ from datastore.vocabulary.word_order import (
     WordOrder,
     next_word,
 )
+from datastore.vocabulary.words import (
+    LONGEST_LIST,
+    MOST_WORDS,
+    WORD,
+    AddedWords,
+    TooManyWords,
+    Word,
+    WordBatch,
+    add_words,
+    all_words,
+    change_word,
+    read_added_words,
+    read_some_words,
+    read_words,
+    read_words_page,
+    remove_word,
+    removed_words,
+)
 
 __all__ = [
     "ACTIVE_DAYS",
+    "CARD",
     "DAILY",
     "LIST",
     "LONGEST_LIST",
     "MAIL",
+    "MOST_COUNTED",
     "MOST_LISTS",
     "MOST_WORDS",
+    "OPEN_QUIZ",
+    "QUEUED_CARD",
     "QUIZ",
     "QUOTA",
     "SENTENCE",
@@ -129,14 +182,23 @@ __all__ = [
     "WORD",
     "ActiveDays",
     "AddedWords",
+    "Addressee",
+    "AskedWord",
+    "Card",
     "CharacterSet",
     "DailyWord",
     "DateRange",
     "DrawnWord",
     "ListBroken",
     "Mail",
+    "OpenQuiz",
     "ProfileScreen",
+    "QuizAnswered",
+    "QuizExpired",
     "QuizResult",
+    "QuizReviews",
+    "QuizSheet",
+    "QuizUnknown",
     "Sentence",
     "Subscriber",
     "SubscriberCount",
@@ -151,11 +213,21 @@ __all__ = [
     "all_subscribers",
     "all_words",
     "amend_sentence",
+    "ask_quiz",
     "begin_mailing",
+    "card_writes",
+    "change_list",
+    "change_word",
     "claim_mail",
+    "clear_deleted_list",
+    "count_due",
     "create_list",
     "daily_words_of_date",
+    "delete_list",
+    "delete_sentence",
+    "deleted_lists",
     "draw_daily_word",
+    "drop_cards",
     "import_daily_word",
     "import_subscription",
     "imported_daily_word",
@@ -166,8 +238,12 @@ __all__ = [
     "quiz_request",
     "read_active_days",
     "read_added_words",
+    "read_addressee",
+    "read_cards",
     "read_daily_word",
+    "read_due_page",
     "read_list",
+    "read_list_and_words",
     "read_lists",
     "read_lists_page",
     "read_mails",
@@ -176,19 +252,26 @@ __all__ = [
     "read_profile_screen",
     "read_quiz_page",
     "read_quiz_result",
+    "read_quiz_sheet",
     "read_results_of_day",
     "read_same_daily_words",
     "read_same_subscriptions",
     "read_sentence",
     "read_sentence_page",
+    "read_some_words",
     "read_subscriber_count",
     "read_subscriptions",
-    "read_word",
     "read_words",
     "read_words_page",
+    "record_answers",
     "record_result",
     "release_claim",
+    "remove_results",
+    "remove_word",
+    "removed_words",
+    "review_card",
     "sentence_request",
+    "show_daily_words_to_everyone",
     "subscribe",
     "unsubscribe",
 ]

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo.entity import Entity
+from datastore.vocabulary.cards import CARD, QUEUED_CARD, Card
 from datastore.vocabulary.daily import DAILY, DailyWord
 from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, SENTENCE, ActiveDays, QuizResult, Sentence
 from datastore.vocabulary.lists import LIST, QUOTA, Quota, WordList
@@ -13,6 +14,11 @@ from datastore.vocabulary.subscriptions import SUBSCRIBER_COUNT, SUBSCRIPTION, S
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
+
+
+def all_cards(table: Table) -> AsyncIterator[Card]:
+    """Every card twice: as it stands in the queue, and under its word. Those of a member follow one another."""
+    return table.scan(QUEUED_CARD, CARD)
 
 
 def all_lists(table: Table) -> AsyncIterator[WordList]:

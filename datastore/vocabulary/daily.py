@@ -1,24 +1,26 @@
 """Daily words: one for each list and date, drawn once and the same for all members.
 
 A draw is one transaction: it puts the date's item if there is none, and moves the list's word order on if no other draw
-has moved it. A process that loses this race reads the stored word. The item includes the word itself, since words never
-change. So a page of past daily words is one query.
+has moved it and the word was not removed. A process that loses this race reads the stored word. The item includes the
+word itself, so a page of past daily words is one query; only those of a list with corrected words are read again.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any
 
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.attributes import StoredAs
-from datastore.dynamo.conditions import absent, where
+from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.refusals import Conflict
-from datastore.vocabulary.lists import LIST, WORD, Word, WordList, owner_scope
-from datastore.vocabulary.word_order import next_word
+from datastore.vocabulary.lists import LIST, WordList, mark_cleared, owner_scope, read_list
+from datastore.vocabulary.word_order import DrawnWord, next_word
+from datastore.vocabulary.words import REMOVED_WORD, WORD, Word, removed_words
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -60,24 +62,34 @@ async def draw_daily_word(table: Table, list_id: str, on: date) -> DailyWord | N
             return stored
         if not isinstance(word_list, WordList) or not word_list.word_count:
             return None
-        if (drawn := await _draw_once(table, word_list, on)) is not None:
-            return drawn
+        drawn = await _next_word(table, word_list)
+        if drawn is None:
+            continue
+        if (daily_word := await _draw_once(table, word_list, drawn, on)) is not None:
+            return daily_word
     raise Conflict(retry_after=1.0)
 
 
-async def _draw_once(table: Table, word_list: WordList, on: date) -> DailyWord | None:
-    """One attempt at a draw; None if a draw for another date moved the list's order meanwhile."""
-    drawn = next_word(word_list.list, word_list.order, word_list.word_count)
+async def _next_word(table: Table, word_list: WordList) -> DrawnWord | None:
+    """The list's next word; None if words were removed since the list was read."""
+    removed = {word.ordinal async for word in removed_words(table, word_list.list)} if word_list.removed else set()
+    return next_word(word_list.list, word_list.order, word_list.next_ordinal, removed)
+
+
+async def _draw_once(table: Table, word_list: WordList, drawn: DrawnWord, on: date) -> DailyWord | None:
+    """One attempt at a draw; None if another draw, or a change of the list or its word, came first."""
     word = await table.get(WORD.at(list=word_list.list, ordinal=drawn.ordinal), consistent=True)
     if word is None:
+        if await read_list(table, word_list.list, consistent=True) != word_list:
+            return None
         name, words = f"{word_list.name} ({word_list.list})", word_list.word_count
         raise ListBroken(f"the list {name} has {words} words, but none at {drawn.ordinal}")
     daily_word = DailyWord(word_list.list, on, word, word_list.owner_scope, drawn.cycle)
-    move_on = LIST.change(
-        LIST.item_key(word_list), values={"order": drawn.after}, add={"drawn": 1}, when=where(drawn=word_list.drawn)
-    )
+    unchanged = where(drawn=word_list.drawn, public=word_list.public, deleted_at=None)
+    move_on = LIST.change(LIST.item_key(word_list), values={"order": drawn.after}, add={"drawn": 1}, when=unchanged)
+    not_removed = WORD.check(WORD.item_key(word), present())
     try:
-        await table.transact(DAILY.put(daily_word, when=absent()), move_on)
+        await table.transact(DAILY.put(daily_word, when=absent()), move_on, not_removed)
     except ConditionFailed as failed:
         item = failed.failures.get(0)
         return DAILY.read(item) if item else None
@@ -115,3 +127,30 @@ async def read_past_daily_words(
     bounds = [f"DAILY#{day}" if day else None for day in (since, until)]
     scope = f"review {list_id} {since or ''} {until or ''}"
     return await table.page([partition.between(*bounds).newest_first()], window.open(scope), consistent=True)
+
+
+# ── after a change of the list ──
+
+
+async def show_daily_words_to_everyone(table: Table, list_id: str) -> None:
+    """Move a list's daily words from their owner's part of the index to the public one. Safe to repeat."""
+    partition: Partition[DailyWord] = DAILY.on(None, list=list_id)
+    async for daily_word in table.iterate(partition, consistent=True):
+        if daily_word.owner_scope != owner_scope(None):
+            with suppress(ConditionFailed):
+                public = replace(daily_word, owner_scope=owner_scope(None))
+                await table.write(DAILY.shift(public, "owner_scope", when=present()))
+
+
+async def clear_deleted_list(table: Table, word_list: WordList, most: int) -> bool:
+    """Delete up to `most` words and daily words of a deleted list; return whether none is left. Safe to repeat."""
+    kinds: tuple[Entity[Any], ...] = (DAILY, REMOVED_WORD, WORD)
+    left = most
+    for kind in kinds:
+        found = await table.query(kind.on(None, list=word_list.list), limit=left + 1, consistent=True)
+        await table.write_many(kind.delete(kind.item_key(record)) for record in found.records[:left])
+        left -= len(found.records)
+        if left < 0:
+            return False
+    await mark_cleared(table, word_list)
+    return True

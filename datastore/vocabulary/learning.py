@@ -6,15 +6,17 @@ A record's day is the member's own when it is written. It is part of the key and
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from datastore.dynamo import ConditionFailed, Page
+from datastore.dynamo.attributes import StoredAs
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.keys import HIGHEST, Key
+from datastore.journal.kinds import Kind
 from datastore.people import PROFILE, SHARDS, Profile, member_shard
 from datastore.refusals import Conflict, NotFound
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from datastore.dynamo import PageRequest, Table, Window
-    from datastore.dynamo.writes import Put, Update
+    from datastore.dynamo.writes import Put, Update, Write
     from datastore.receipts import Once
 
 R = TypeVar("R", "QuizResult", "Sentence")
@@ -45,6 +47,12 @@ class QuizResult:
     total: int
     submitted_at: datetime
     private: bool = False
+    asked_here: Annotated[bool | None, StoredAs("proven")] = None
+
+    @property
+    def proven(self) -> bool:
+        """Whether the service asked and graded it."""
+        return bool(self.asked_here)
 
     @property
     def node_key(self) -> str:
@@ -89,6 +97,8 @@ class ActiveDays:
     since: date
     bits: bytes
     version: int = 0
+    freezes_from: date | None = None
+    """The first day that a freeze may bridge; None before the member's first result since there are freezes."""
 
     def __contains__(self, day: date) -> bool:
         index = (day - self.since).days
@@ -101,7 +111,13 @@ class ActiveDays:
             bits <<= (since - day).days
             since = day
         bits |= 1 << (day - since).days
-        return ActiveDays(self.user, since, bits.to_bytes((bits.bit_length() + 7) // 8, "big"), self.version + 1)
+        stored = bits.to_bytes((bits.bit_length() + 7) // 8, "big")
+        return replace(self, since=since, bits=stored, version=self.version + 1)
+
+    def without_day(self, day: date) -> ActiveDays:
+        """The same days and one less."""
+        bits = int.from_bytes(self.bits, "big") & ~(1 << (day - self.since).days)
+        return ActiveDays(self.user, self.since, bits.to_bytes((bits.bit_length() + 7) // 8, "big"), self.version + 1)
 
     def dates(self) -> list[date]:
         """Every active day, in order."""
@@ -151,15 +167,10 @@ async def record_result(
     entity: Entity[Any] = QUIZ if isinstance(result, QuizResult) else SENTENCE
     put_result = entity.put(result, when=absent())
     for _ in range(_ATTEMPTS):
-        # Active days are never removed, so only a member's first result of a day changes them.
-        if days is not None and result.date in days:
-            after, writes = days, [put_result]
-        else:
-            after = (days or ActiveDays(result.user, result.date, b"")).with_day(result.date)
-            writes = [put_result, _put_days(days, after)]
+        after, day_changes = day_writes(days, result, once.now)
         answered = answer(after)
         try:
-            await once.transact(table, answered, *writes)
+            await once.transact(table, answered, put_result, *day_changes, *occurrence_of(once, result))
         except ConditionFailed as failed:
             if failed.at(0):  # the id is new, so an earlier attempt whose answer was lost has written it
                 return answered
@@ -169,8 +180,20 @@ async def record_result(
     raise Conflict(retry_after=1.0)
 
 
-def _put_days(before: ActiveDays | None, after: ActiveDays) -> Put:
-    return ACTIVE_DAYS.put(after, when=absent() if before is None else where(version=before.version))
+def occurrence_of(once: Once, result: QuizResult | Sentence, kind: Kind | None = None) -> tuple[Write, ...]:
+    """The journal's writes for a result: by default that it was recorded or written."""
+    if isinstance(result, QuizResult):
+        return once.occurred(kind or Kind.QUIZ_RECORDED, f"QuizResult:{result.node_key}", about=result.user)
+    return once.occurred(kind or Kind.SENTENCE_WRITTEN, f"Sentence:{result.node_key}", about=result.user)
+
+
+def day_writes(days: ActiveDays | None, result: QuizResult | Sentence, now: datetime) -> tuple[ActiveDays, list[Put]]:
+    """The active days with that of a result, and the write if they change: with a member's first result of a day."""
+    if days is not None and result.date in days:
+        return days, []
+    before = days or ActiveDays(result.user, result.date, b"", freezes_from=date.min)
+    after = replace(before, freezes_from=before.freezes_from or now.date()).with_day(result.date)
+    return after, [ACTIVE_DAYS.put(after, when=absent() if days is None else where(version=days.version))]
 
 
 async def amend_sentence(table: Table, changed: Sentence, once: Once) -> None:
@@ -178,9 +201,15 @@ async def amend_sentence(table: Table, changed: Sentence, once: Once) -> None:
     values = {"text": changed.text, "list": changed.list, "ordinal": changed.ordinal}
     update: Update = SENTENCE.change(SENTENCE.item_key(changed), values=values, when=present())
     try:
-        await once.transact(table, changed, update)
+        await once.transact(table, changed, update, *occurrence_of(once, changed, Kind.SENTENCE_CHANGED))
     except ConditionFailed:
         raise NotFound from None
+
+
+async def delete_sentence(table: Table, sentence: Sentence, answer: str, once: Once) -> None:
+    """Delete a sentence; its day stays an active one. A sentence that is gone already stays gone."""
+    occurrence = occurrence_of(once, sentence, Kind.SENTENCE_REMOVED)
+    await once.transact(table, answer, SENTENCE.delete(SENTENCE.item_key(sentence)), *occurrence)
 
 
 # ── reading ──

@@ -1,61 +1,47 @@
-"""Word lists and their words.
+"""Word lists: created, changed, published and deleted.
 
-A list stores the count of its words, and readers see only words with a lower ordinal. So a batch of any size becomes
-visible at once: the words are written first, the count last.
+A deleted list leaves an empty record behind, because quizzes, sentences and subscriptions name it. The record keeps the
+list's name and is in no index that readers see. Its words and daily words are deleted after it, by the request as far
+as its time allows and by `ringside daily`, which finds what is left in the index under `LISTS#DELETED`.
 """
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.attributes import StoredAs
-from datastore.dynamo.conditions import absent, less, where
+from datastore.dynamo.conditions import absent, less, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.receipts import AlreadyAnswered
-from datastore.refusals import Conflict
+from datastore.journal.kinds import Kind
+from datastore.refusals import Conflict, NotFound
 from datastore.vocabulary.word_order import WordOrder
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from datastore.dynamo import Page, Table, Window
-    from datastore.dynamo.entity import ItemKey, Partition
+    from datastore.dynamo.conditions import Condition
+    from datastore.dynamo.writes import Write
     from datastore.receipts import Once
 
 MOST_LISTS = 10
 """Private lists of one member."""
-MOST_WORDS = 500
-"""Words of a private list, and of one call."""
-LONGEST_LIST = 100_000
-"""Words of a public list."""
 
-_AT_ONCE = 90
-"""Words per transaction, which may have at most 100 writes."""
-_CLAIM_LIFETIME = timedelta(seconds=15)
-_ATTEMPTS = 40
-_PAUSE = 0.05
+_ATTEMPTS = 20
+_DELETED = "DELETED"
 
 
 class TooManyLists(Conflict):
     explanation = f"You have {MOST_LISTS} private lists, which is all a member may have."
 
 
-class TooManyWords(Conflict):
-    explanation = "The list would become too long."
-
-
-class ListBusy(Conflict):
-    explanation = "Somebody else is adding words to this list. Try again in a moment."
-
-
 @dataclass(frozen=True, slots=True)
 class WordList:
-    """A list, the order of its daily words so far, and the claim of a batch that is being added."""
+    """A list, the order of its daily words so far, and the claim of a batch of words that is being added."""
 
     list: str
     name: str
@@ -63,26 +49,42 @@ class WordList:
     created_at: datetime
     owner: str | None = None
     level: int | None = None
-    word_count: int = 0
+    next_ordinal: Annotated[int, StoredAs("word_count")] = 0
+    """The ordinal of the next word that is added."""
     order: Annotated[WordOrder | None, StoredAs("walk")] = None
     drawn: int = 0
     claim: str | None = None
     claimed_at: datetime | None = None
+    removed: int = 0
+    """How many words were removed. Their ordinals are not used again."""
+    corrected: bool = False
+    """Whether a word was changed: then daily words from before may have its old texts."""
+    deleted_at: datetime | None = None
+    cleared: bool = False
+    """Whether a deleted list's words are deleted too."""
 
     @property
     def node_key(self) -> str:
         return self.list
 
     @property
+    def word_count(self) -> int:
+        return self.next_ordinal - self.removed
+
+    @property
     def owner_scope(self) -> str:
-        return owner_scope(None if self.public else self.owner)
+        return _DELETED if self.deleted_at else owner_scope(None if self.public else self.owner)
 
     @property
     def alphabetical(self) -> str:
         return self.name.casefold().replace("#", "＃")
 
     def visible_to(self, member: str | None) -> bool:
-        """Only the owner may read a private list; not even an admin may."""
+        """Only the owner may read a private list; not even an admin may. Nobody may read a deleted one."""
+        return self.deleted_at is None and self.was_visible_to(member)
+
+    def was_visible_to(self, member: str | None) -> bool:
+        """The same, also of a list that is deleted: its name stays visible where it is mentioned."""
         return self.public or (member is not None and member == self.owner)
 
 
@@ -91,31 +93,11 @@ def owner_scope(owner: str | None) -> str:
     return "PUBLIC" if owner is None else f"OF-{owner}"
 
 
-LIST = Entity(WordList, Key("LIST#{list}", "LIST"), gsi1=Key("LISTS#{owner_scope}", "{alphabetical}#{list}"))
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """One word, in one or both character sets."""
-
-    list: str
-    ordinal: int
-    simplified: str
-    definition: str
-    traditional: str | None = None
-    pinyin: str | None = None
-
-    @property
-    def node_key(self) -> str:
-        return f"{self.list}.{self.ordinal}"
-
-    @property
-    def content(self) -> tuple[str, str | None, str | None, str]:
-        """Two words with the same content are the same word."""
-        return (self.simplified, self.traditional, self.pinyin, self.definition)
-
-
-WORD = Entity(Word, Key("LIST#{list}", "WORD#{ordinal:06d}"))
+LIST = Entity(
+    WordList,
+    Key("LIST#{list}", "LIST"),
+    gsi1=Key("LISTS#{owner_scope}", "{alphabetical}#{list}", unless="cleared"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +111,7 @@ class Quota:
 QUOTA = Entity(Quota, Key("USER#{user}", "LISTS"))
 
 
-# ── lists ──
+# ── reading ──
 
 
 async def read_list(table: Table, list_id: str, *, consistent: bool = False) -> WordList | None:
@@ -153,6 +135,14 @@ async def read_lists_page(table: Table, member: str | None, window: Window) -> P
     return await table.page([LIST.on("gsi1", owner_scope=scope) for scope in scopes], window.open("word lists"))
 
 
+def deleted_lists(table: Table) -> AsyncIterator[WordList]:
+    """The deleted lists whose words are not all deleted yet."""
+    return table.iterate(LIST.on("gsi1", owner_scope=_DELETED))
+
+
+# ── writing ──
+
+
 async def create_list(table: Table, new: WordList, once: Once) -> None:
     """Create a list. A private one counts towards its owner's limit, in the same transaction."""
     writes = [LIST.put(new, when=absent())]
@@ -160,129 +150,89 @@ async def create_list(table: Table, new: WordList, once: Once) -> None:
         below_limit = absent("lists") | less("lists", MOST_LISTS)
         writes.append(QUOTA.change(QUOTA.at(user=new.owner), add={"lists": 1}, when=below_limit))  # type: ignore[arg-type]
     try:
-        await once.transact(table, new, *writes)
+        await once.transact(table, new, *writes, *_occurrence(once, Kind.WORD_LIST_CREATED, new))
     except ConditionFailed as failed:
         # The id is new, so an existing list was written by an earlier attempt whose answer was lost.
         if not failed.at(0):
             raise TooManyLists from None
 
 
-# ── words ──
+def _occurrence(once: Once, kind: Kind, word_list: WordList) -> tuple[Write, ...]:
+    return once.occurred(kind, f"WordList:{word_list.list}")
 
 
-def all_words(table: Table, word_list: WordList, *, consistent: bool = False) -> AsyncIterator[Word]:
-    """All words of a list, by ordinal."""
-    return table.iterate(_words(word_list), consistent=consistent, at_once=1000)
+async def change_list(table: Table, list_id: str, change: Callable[[WordList], WordList], once: Once) -> WordList:
+    """Change a list's name, level or visibility. NotFound if it does not exist or was deleted.
 
-
-def _words(word_list: WordList) -> Partition[Word]:
-    partition: Partition[Word] = WORD.on(None, list=word_list.list)
-    return partition.between(None, f"WORD#{word_list.word_count - 1:06d}" if word_list.word_count else "WORD")
-
-
-async def read_words_page(table: Table, word_list: WordList, window: Window) -> Page[Word]:
-    return await table.page([_words(word_list)], window.open(f"words {word_list.list}"), consistent=True)
-
-
-async def read_word(table: Table, list_id: str, ordinal: int) -> Word | None:
-    return await table.get(WORD.at(list=list_id, ordinal=ordinal))
-
-
-async def read_words(
-    table: Table, keys: Sequence[tuple[str, int]], *, consistent: bool = False
-) -> Mapping[tuple[str, int], Word]:
-    """The words that exist, by list and ordinal."""
-    item_keys = [WORD.at(list=list_id, ordinal=ordinal) for list_id, ordinal in keys]
-    words = await table.get_many(item_keys, consistent=consistent)
-    return {(word.list, word.ordinal): word for word in words if word is not None}
-
-
-@dataclass(frozen=True, slots=True)
-class AddedWords:
-    """The words that one call added: `count` of them, from the ordinal `first` on."""
-
-    list: WordList
-    first: int
-    count: int
-
-
-async def read_added_words(table: Table, added: AddedWords) -> tuple[Word, ...]:
-    partition = _words(added.list).between(f"WORD#{added.first:06d}", None)
-    return (await table.query(partition, limit=added.count, consistent=True)).records
-
-
-@dataclass(frozen=True, slots=True)
-class WordBatch:
-    """Words to add to a list, which may then have `max_words`. A repeated request gives its batch the same id."""
-
-    id: str
-    words: Sequence[Word]
-    max_words: int
-
-
-async def add_words(table: Table, list_id: str, batch: WordBatch, once: Once) -> AddedWords:
-    """Add all of the words or none, after the existing ones.
-
-    Up to 90 words are written with the count in one transaction. A larger batch claims the list first. Its words are
-    written above the count, where readers do not see them, on the condition that the claim still holds; the count makes
-    them visible. The claim of a process that ended lapses after 15 seconds, or at once for the same batch.
+    `change` is made again from the current list if another change comes first.
     """
-    for attempt in range(_ATTEMPTS):
-        current = await table.get(LIST.at(list=list_id), consistent=True)
-        if current is None:
-            break
-        if current.word_count + len(batch.words) > batch.max_words:
-            raise TooManyWords(
-                f"The list has {current.word_count} words and may have {batch.max_words}; "
-                f"these are {len(batch.words)} more."
-            )
+    for _ in range(_ATTEMPTS):
+        current = await read_list(table, list_id, consistent=True)
+        if current is None or current.deleted_at is not None:
+            raise NotFound("There is no list with this id.", path=("input", "list"))
+        after = change(current)
         try:
-            return await _add_once(table, current, batch, once)
+            occurrence = _occurrence(once, Kind.WORD_LIST_CHANGED, after)
+            await once.transact(table, after, *_change_writes(current, after), *occurrence)
         except ConditionFailed:
-            await asyncio.sleep(_PAUSE * min(attempt + 1, 5))
-    raise ListBusy(retry_after=1.0)
+            continue
+        return after
+    raise Conflict(retry_after=1.0)
 
 
-async def _add_once(table: Table, current: WordList, batch: WordBatch, once: Once) -> AddedWords:
-    new = batch.words
-    words = [replace(word, ordinal=current.word_count + index) for index, word in enumerate(new)]
-    key = LIST.item_key(current)
-    unclaimed = absent("claim") | less("claimed_at", once.now - _CLAIM_LIFETIME)
-    unchanged = where(word_count=current.word_count) & (unclaimed | where(claim=batch.id))
-    if len(words) > _AT_ONCE:
-        await table.write(LIST.change(key, values={"claim": batch.id, "claimed_at": once.now}, when=unchanged))
-        unchanged = where(claim=batch.id, word_count=current.word_count)
-        for start in range(0, len(words), _AT_ONCE):
-            puts = [WORD.put(word) for word in words[start : start + _AT_ONCE]]
-            await table.transact(*puts, LIST.check(key, unchanged))
-        words = []
-    after = replace(current, word_count=current.word_count + len(new), claim=None, claimed_at=None)
-    answer = AddedWords(after, current.word_count, len(new))
-    values = {"word_count": after.word_count, "claim": None, "claimed_at": None}
-    try:
-        await once.transact(table, answer, LIST.change(key, values=values, when=unchanged), *map(WORD.put, words))
-    except ConditionFailed as failed:
-        if failed.doubtful and await _were_added(table, answer, new):
-            return answer
-        raise
-    except AlreadyAnswered:
-        await _release_claim(table, key, batch)
-        raise
-    return answer
-
-
-async def _release_claim(table: Table, key: ItemKey[WordList], batch: WordBatch) -> None:
-    """End the claim of a repeated request that was answered before, so that others need not wait."""
-    try:
-        await table.write(LIST.change(key, values={"claim": None, "claimed_at": None}, when=where(claim=batch.id)))
-    except ConditionFailed:
+async def delete_list(table: Table, list_id: str, answer: str, once: Once) -> None:
+    """Delete a list; what remains of it is its empty record. A list that was deleted before stays deleted."""
+    for _ in range(_ATTEMPTS):
+        current = await read_list(table, list_id, consistent=True)
+        if current is None:
+            raise NotFound("There is no list with this id.", path=("input", "list"))
+        writes: list[Write] = []
+        if current.deleted_at is None:
+            occurrence = _occurrence(once, Kind.WORD_LIST_DELETED, current)
+            writes = [*_change_writes(current, _emptied(current, once.now)), *occurrence]
+        try:
+            if writes or once.key is not None:
+                await once.transact(table, answer, *writes)
+        except ConditionFailed:
+            continue
         return
+    raise Conflict(retry_after=1.0)
 
 
-async def _were_added(table: Table, answer: AddedWords, new: Sequence[Word]) -> bool:
-    """Whether an earlier attempt whose answer was lost added exactly these words."""
-    current = await table.get(LIST.at(list=answer.list.list), consistent=True)
-    if current is None or current.word_count < answer.list.word_count:
-        return False
-    stored = await read_added_words(table, answer)
-    return [word.content for word in stored] == [word.content for word in new]
+def _emptied(word_list: WordList, now: datetime) -> WordList:
+    return replace(word_list, deleted_at=now, next_ordinal=0, removed=0, order=None, claim=None, claimed_at=None)
+
+
+def _change_writes(current: WordList, after: WordList) -> list[Write]:
+    changed = [name for name in _CHANGEABLE if getattr(after, name) != getattr(current, name)]
+    writes: list[Write] = [LIST.shift(after, *changed, when=present() & _same_description(current))]
+    if _is_private(current) and not _is_private(after):
+        writes.append(QUOTA.change(QUOTA.at(user=current.owner), add={"lists": -1}))
+    return writes
+
+
+_CHANGEABLE = (
+    "name",
+    "level",
+    "public",
+    "owner",
+    "next_ordinal",
+    "removed",
+    "order",
+    "claim",
+    "claimed_at",
+    "deleted_at",
+)
+
+
+def _same_description(word_list: WordList) -> Condition:
+    return where(name=word_list.name, level=word_list.level, public=word_list.public, deleted_at=None)
+
+
+def _is_private(word_list: WordList) -> bool:
+    return not word_list.public and word_list.deleted_at is None
+
+
+async def mark_cleared(table: Table, word_list: WordList) -> None:
+    """Take a deleted list without words out of the index."""
+    await table.write(LIST.shift(replace(word_list, cleared=True), "cleared", when=present("deleted_at")))

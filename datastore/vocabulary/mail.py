@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent, less, where
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key
+from datastore.dynamo.entity import Entity, Partition
+from datastore.dynamo.keys import HIGHEST, Key
+from datastore.people import PROFILE, Profile
+from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,6 +73,30 @@ async def read_mails(table: Table, users: Sequence[str], on: date) -> Mapping[st
     """The emails of that date that are claimed or sent, by member."""
     mails = await table.get_many([MAIL.at(user=user, date=on) for user in users], consistent=True)
     return {mail.user: mail for mail in mails if mail is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Addressee:
+    """What decides about a member's email."""
+
+    profile: Profile | None
+    subscriptions: tuple[Subscription, ...]
+    """The active ones."""
+
+
+async def read_addressee(table: Table, user: str) -> Addressee:
+    """The table's own state, read consistently in one query: an index may show what ended seconds ago.
+
+    It reads the member's items from the profile to the last subscription; standings lie in between.
+    """
+    key = PROFILE.at(user=user)
+    collection: Partition[Any] = Partition(PROFILE, None, key.pk, low=key.sk, high=f"SUBSCRIPTION#{HIGHEST}")
+    found = table.iterate(collection, PROFILE, SUBSCRIPTION, consistent=True, at_once=1000)
+    records = [record async for record in found]
+    return Addressee(
+        profile=next((record for record in records if isinstance(record, Profile)), None),
+        subscriptions=tuple(record for record in records if isinstance(record, Subscription) and record.active),
+    )
 
 
 async def claim_mail(table: Table, wanted: Mail, claim_lifetime: timedelta = CLAIM_LIFETIME) -> Mail | None:

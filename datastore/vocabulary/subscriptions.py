@@ -16,7 +16,8 @@ from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.people import PROFILE, SHARDS, Profile, member_shard
+from datastore.journal.kinds import Kind
+from datastore.people import PROFILE, SHARDS, member_shard
 from datastore.refusals import Conflict, NotFound
 
 if TYPE_CHECKING:
@@ -90,11 +91,18 @@ async def subscribe(table: Table, wanted: Subscription, once: Once) -> Subscript
         current, other = await _read_both(table, wanted)
         answer = current if current is not None and current.active else wanted
         try:
-            await once.transact(table, answer, *_start_writes(wanted, current, other))
+            occurrence = () if answer is current else _occurrence(once, Kind.SUBSCRIPTION_STARTED, wanted)
+            await once.transact(table, answer, *_start_writes(wanted, current, other), *occurrence)
         except ConditionFailed:
             continue
         return answer
     raise Conflict(retry_after=1.0)
+
+
+def _occurrence(once: Once, kind: Kind, changed: Subscription) -> tuple[Write, ...]:
+    """Of the subscription itself: thousands may subscribe to one list at the same time."""
+    name = f"Subscription:{changed.list}.{changed.character_set.value}.{changed.user}"
+    return once.occurred(kind, name, about=changed.user)
 
 
 def _start_writes(
@@ -137,7 +145,8 @@ async def unsubscribe(table: Table, user: str, list_id: str, character_set: Char
             raise NotFound("There is no subscription to this list in this character set.")
         ended = replace(current, active=False)
         try:
-            await once.transact(table, ended, *_end_writes(current, ended, other))
+            occurrence = _occurrence(once, Kind.SUBSCRIPTION_ENDED, ended) if current.active else ()
+            await once.transact(table, ended, *_end_writes(current, ended, other), *occurrence)
         except ConditionFailed:
             continue
         return ended
@@ -172,10 +181,9 @@ def _count_writes(changed: Subscription, other: Subscription | None, by: int) ->
 
 @dataclass(slots=True)
 class Subscriber:
-    """A member with active subscriptions. `profile` is None if none lies before them in the index."""
+    """A member with active subscriptions, as the index shows them: it may be seconds behind."""
 
     user: str
-    profile: Profile | None
     subscriptions: list[Subscription]
     index_shard: int
     """The shard of the index that lists the member."""
@@ -186,30 +194,18 @@ class Subscriber:
 
 
 async def all_subscribers(table: Table, *, at_once: int = 500) -> AsyncIterator[Subscriber]:
-    """Every member with an active subscription, once each, in constant memory."""
-    for shard in range(SHARDS):
-        async for subscriber in _subscribers_in(table, shard, at_once):
-            yield subscriber
+    """Every member with an active subscription, once each, in constant memory.
 
-
-async def _subscribers_in(table: Table, shard: int, at_once: int) -> AsyncIterator[Subscriber]:
-    """The subscribers in one shard of the index.
-
-    A member's active subscriptions follow the profile in the index. Only profiles of ids with the same beginning may
-    lie in between, so few profiles are kept at any time.
+    Entries in flight: a subscription of the last seconds may be missing, and one that has just ended may be there.
     """
-    profiles: dict[str, Profile] = {}
-    current: Subscriber | None = None
-    partition: Partition[Any] = PROFILE.on("gsi1", shard=shard)
-    async for record in table.iterate(partition, PROFILE, SUBSCRIPTION, at_once=at_once):
-        if isinstance(record, Subscription):
-            if current is None or current.user != record.user:
+    for shard in range(SHARDS):
+        current: Subscriber | None = None
+        partition: Partition[Any] = PROFILE.on("gsi1", shard=shard)
+        async for subscription in table.iterate(partition, SUBSCRIPTION, at_once=at_once):
+            if current is None or current.user != subscription.user:
                 if current is not None:
                     yield current
-                current = Subscriber(record.user, profiles.pop(record.user, None), [], shard)
-            current.subscriptions.append(record)
-        else:
-            profiles = {user: profile for user, profile in profiles.items() if record.user.startswith(user)}
-            profiles[record.user] = record
-    if current is not None:
-        yield current
+                current = Subscriber(subscription.user, [], shard)
+            current.subscriptions.append(subscription)
+        if current is not None:
+            yield current

@@ -1,12 +1,13 @@
 """The order of a list's daily words, computed without storing it.
 
 Law: within a cycle no word appears twice, and a cycle does not end before every word present at its last draw has
-appeared. Words added during a cycle appear in that cycle, after the others. A cycle never starts with the last word of
-the previous cycle, unless the list has only one word.
+appeared. Words added during a cycle appear in that cycle, after the others; removed words are passed over. A cycle
+never starts with the last word of the previous cycle, unless the list has only one word.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from datastore.permutation import Permutation
@@ -31,19 +32,32 @@ class DrawnWord:
     after: WordOrder
 
 
-def next_word(list_id: str, order: WordOrder | None, words: int) -> DrawnWord:
-    """The next word of a list with at least one word."""
-    if order is None:
-        return _drawn(list_id, WordOrder(0, 0, words, 0))
-    if order.position < order.end - order.start:
-        return _drawn(list_id, order)
-    if words > order.end:
-        return _drawn(list_id, WordOrder(order.cycle, order.end, words, 0))
+def next_word(
+    list_id: str, order: WordOrder | None, words: int, removed: Collection[int] = frozenset()
+) -> DrawnWord | None:
+    """The next word of a list whose ordinals are 0 … `words` - 1; None if all of them are removed."""
+    if words <= len(removed):
+        return None
+    order = order or WordOrder(0, 0, words, 0)
+    parts = [order, WordOrder(order.cycle, order.end, words, 0)]
+    for part in parts:
+        if (drawn := _first_present(list_id, part, removed)) is not None:
+            return drawn
     last = _ordinal(list_id, WordOrder(order.cycle, order.start, order.end, order.position - 1))
-    new_cycle = WordOrder(order.cycle + 1, 0, words, 0)
-    while words > 1 and _ordinal(list_id, new_cycle) == last:
-        new_cycle = WordOrder(new_cycle.cycle + 1, 0, words, 0)
-    return _drawn(list_id, new_cycle)
+    cycle = order.cycle
+    while True:
+        cycle += 1
+        drawn = _first_present(list_id, WordOrder(cycle, 0, words, 0), removed)
+        if drawn is not None and (drawn.ordinal != last or words - len(removed) == 1):
+            return drawn
+
+
+def _first_present(list_id: str, order: WordOrder, removed: Collection[int]) -> DrawnWord | None:
+    for position in range(order.position, order.end - order.start):
+        drawn = _drawn(list_id, WordOrder(order.cycle, order.start, order.end, position))
+        if drawn.ordinal not in removed:
+            return drawn
+    return None
 
 
 def _drawn(list_id: str, order: WordOrder) -> DrawnWord:

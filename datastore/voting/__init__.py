@@ -2,23 +2,30 @@
 
 | wanted                             | read or write                                               | requests |
 |------------------------------------|-------------------------------------------------------------|----------|
-| a board and its dirty marks        | Query BOARD#<slug>, BOARD…                                  | 1        |
+| a board and its dirty marks        | Query BOARD#<slug>, BOARD…, 64 items                        | 1        |
 | all boards                         | gsi1 BOARDS, ascending                                      | 1 a page |
-| contenders                         | Get or BatchGet BOARD#<slug> CONTENDER#<ordinal>            | 1        |
-| all contenders in joining order    | Query BOARD#<slug>, CONTENDER#…                             | 1 a page |
-| a board's best contenders          | gsi1 LEADERBOARD#<slug>, ascending                          | 1 a page |
-| pictures                           | BatchGet BOARD#<slug> SVG#<ordinal>                         | 1        |
-| add, rename, retire a contender    | a transaction with the board, its name and its picture      | 2        |
+| contenders                         | Get or BatchGet RESULTS#<slug>#<block> CONTENDER#<ordinal>  | 1        |
+| all contenders in joining order    | Query RESULTS#<slug>#<block>, CONTENDER#…                   | 1 a page |
+| a board's best contenders          | gsi1 LEADERBOARD#<slug>#<block>, merged; 256 a block        | blocks   |
+| details; pictures                  | BatchGet BOARD#<slug> DETAILS#<ordinal>; SVG#<ordinal>      | 1        |
+| change a board                     | Query the board; update it if unchanged                     | 2        |
+| add, change, retire, restore a contender | a transaction: board, contender, result, name, details, picture | 2 |
 | one voter's latest vote            | VOTER#<voter>#<slug>, newest, consistent                    | 1        |
+| a voter's pairs in this cycle      | the same key, newest first, until the cycle before          | 1 a MB   |
 | cast a vote                        | a transaction: the vote if absent, both contenders, the pair | 1       |
 | a head-to-head record              | BatchGet TALLY#<slug>#<shard> PAIR#<low>#<high>             | 1        |
 | all head-to-head records           | Query TALLY#<slug>#<shard>, PAIR#…, merged                  | shards   |
-| settle a board                     | Query each shard's contenders; write the rows that changed  | shards + changed |
+| settle a board                     | claim; Query each shard; write changed results; complete    | many     |
 | void a voter's votes               | a transaction of 4 per vote                                 | votes    |
+| limits of an address; its voters   | see `addresses`                                             | 1; 16    |
+| void all votes from an address     | its voters, their origins and votes; a transaction per vote | 16, voters, votes |
 
 The leaderboard is ordered by score, then by name (ignoring case), then by joining order.
 """
 
+from datastore.voting.addresses import (
+    remember_origin,
+)
 from datastore.voting.ballots import (
     Ballot,
     TokenExpired,
@@ -33,10 +40,8 @@ from datastore.voting.boards import (
     Board,
     BoardWithMarks,
     all_boards,
-    clear_dirty,
     create_board,
     is_slug,
-    mark_dirty,
     read_board_with_marks,
     read_boards_page,
 )
@@ -44,31 +49,46 @@ from datastore.voting.contenders import (
     CONTENDER,
     NAME,
     PICTURE,
+    RESULT,
     Contender,
-    ContenderChange,
     ContenderKey,
+    Details,
     Name,
     Picture,
-    add_contender,
     all_contenders,
-    change_contender,
     contenders_request,
     folded,
     leaderboard_request,
     read_contender,
     read_contenders,
     read_contenders_page,
+    read_details,
+    read_known_names,
     read_leaderboard_slice,
     read_pictures,
+)
+from datastore.voting.editing import (
+    ContenderChange,
+    add_contender,
+    change_board,
+    change_contender,
+    restore_contender,
     retire_contender,
+)
+from datastore.voting.marks import (
+    DirtyMark,
+    clean_mark,
+    delete_marks,
+    write_mark,
 )
 from datastore.voting.resharding import (
     ensure_shards_are_read,
     reshard,
 )
 from datastore.voting.settling import (
-    BoardRows,
-    read_board_rows,
+    BoardResults,
+    claim_settling,
+    read_board_results,
     settle,
 )
 from datastore.voting.tallies import (
@@ -83,6 +103,11 @@ from datastore.voting.tallies import (
     read_pair_tallies,
     read_pairs_page,
 )
+from datastore.voting.voiding import (
+    Voided,
+    void_votes,
+    void_votes_of_addresses,
+)
 from datastore.voting.votes import (
     VOTE,
     PairVerdict,
@@ -90,7 +115,8 @@ from datastore.voting.votes import (
     all_votes,
     cast,
     read_latest_vote,
-    void_votes,
+    read_seen_pairs,
+    read_vote,
     vote_on,
 )
 
@@ -102,15 +128,18 @@ __all__ = [
     "NAME",
     "PAIR",
     "PICTURE",
+    "RESULT",
     "TALLY",
     "VOTE",
     "Ballot",
     "Board",
-    "BoardRows",
+    "BoardResults",
     "BoardWithMarks",
     "Contender",
     "ContenderChange",
     "ContenderKey",
+    "Details",
+    "DirtyMark",
     "Name",
     "PairTally",
     "PairVerdict",
@@ -120,39 +149,50 @@ __all__ = [
     "TokenSpent",
     "TokenUnknown",
     "Verdict",
+    "Voided",
     "Vote",
     "add_contender",
     "all_boards",
     "all_contenders",
     "all_votes",
     "cast",
+    "change_board",
     "change_contender",
-    "clear_dirty",
+    "claim_settling",
+    "clean_mark",
     "contender_pairs_request",
     "contenders_request",
     "create_board",
+    "delete_marks",
     "ensure_shards_are_read",
     "folded",
     "is_slug",
     "leaderboard_request",
-    "mark_dirty",
     "pairs_request",
-    "read_board_rows",
+    "read_board_results",
     "read_board_with_marks",
     "read_boards_page",
     "read_contender",
     "read_contender_pairs_page",
     "read_contenders",
     "read_contenders_page",
+    "read_details",
+    "read_known_names",
     "read_latest_vote",
     "read_leaderboard_slice",
     "read_pair_records",
     "read_pair_tallies",
     "read_pairs_page",
     "read_pictures",
+    "read_seen_pairs",
+    "read_vote",
+    "remember_origin",
     "reshard",
+    "restore_contender",
     "retire_contender",
     "settle",
     "void_votes",
+    "void_votes_of_addresses",
     "vote_on",
+    "write_mark",
 ]

@@ -1,8 +1,4 @@
-"""Boards, and the dirty marks of the processes that count votes on them.
-
-A process marks a board as dirty before it counts votes, and clears its mark once they are settled. Marks are stored
-next to their board, so one query reads both.
-"""
+"""Boards, read together with the dirty marks of the processes that count votes on them."""
 
 from __future__ import annotations
 
@@ -16,8 +12,10 @@ from datastore.dynamo.attributes import StoredAs
 from datastore.dynamo.conditions import absent
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.keys import HIGHEST, Key
+from datastore.journal.kinds import Kind
 from datastore.refusals import Conflict
-from datastore.voting.pair_walk import EligibleContenders, pair_count
+from datastore.voting.marks import DIRTY_MARK, DirtyMark
+from datastore.voting.pairs import EligibleContenders, pair_count
 from datastore.voting.shards import shard_count
 
 if TYPE_CHECKING:
@@ -32,6 +30,12 @@ MAIN = "main"
 DEFAULT_RATE = 600
 """Votes a second that a board has shards for, unless an operator chooses another rate."""
 
+BLOCK_SIZE = 256
+"""Contenders whose results share a partition key. One settling writes at most two units for each to the leaderboard."""
+
+_MOST_READ = 64
+"""A board and this many marks are read at once, one per process that voted in the last hour."""
+
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 
 
@@ -43,8 +47,15 @@ def is_slug(text: str) -> bool:
 class Board:
     """A board. Its contenders have the ordinals below `size`; `retired` is a hexadecimal bit set of the retired ones.
 
-    `revision` counts the changes to its contenders, `settled` the settlements of their votes; both together identify
-    one state of all its rows. Readers sum the tallies of `read_shards` shards; that number only grows.
+    `restorations` counts how often a contender came back from retirement; `latest_restored` has the latest ordinals.
+    Votes are taken from `opens_at` until just before `closes_at`; None is no limit.
+
+    `revision` counts the changes to its contenders. `claims` counts the settlings that were begun, and `completed` is
+    the number of the latest one that succeeded. `revision` and `completed` together identify one state of all results.
+    Readers sum the tallies of `read_shards` shards; that number only grows.
+
+    `settled` and `settled_at` belong to processes of the first round, which settle rows of their own. The `covered_…`
+    fields are the values of `revision` and `settled` that the latest completed settling has seen.
     """
 
     slug: str
@@ -58,6 +69,15 @@ class Board:
     settled_at: datetime | None = None
     read_shards: Annotated[int, StoredAs("spread")] = 1
     rate: int = DEFAULT_RATE
+    claims: int = 0
+    completed: int = 0
+    claimed_at: datetime | None = None
+    covered_revision: int = 0
+    covered_settled: int = 0
+    restorations: int = 0
+    latest_restored: tuple[int, ...] = ()
+    opens_at: datetime | None = None
+    closes_at: datetime | None = None
 
     @property
     def node_key(self) -> str:
@@ -65,7 +85,7 @@ class Board:
 
     @property
     def eligible(self) -> EligibleContenders:
-        return EligibleContenders(self.size, int(self.retired or "0", 16))
+        return EligibleContenders(self.size, int(self.retired or "0", 16), self.restorations, self.latest_restored)
 
     @property
     def contender_count(self) -> int:
@@ -81,21 +101,21 @@ class Board:
         return shard_count(self.contender_count, self.rate)
 
     @property
+    def blocks(self) -> int:
+        """The number of blocks that its contenders' results lie in (see `contenders`)."""
+        return max(1, -(-self.size // BLOCK_SIZE))
+
+    @property
     def stamp(self) -> tuple[int, int]:
-        return (self.revision, self.settled)
+        return (self.revision, self.completed)
 
-
-@dataclass(frozen=True, slots=True)
-class DirtyMark:
-    """A process may have votes on the board that it has counted before `until` and not settled yet."""
-
-    board: str
-    process: str
-    until: datetime
+    @property
+    def is_covered(self) -> bool:
+        """Whether the latest settling saw every change and every vote that a process of the first round has made."""
+        return (self.covered_revision, self.covered_settled) == (self.revision, self.settled)
 
 
 BOARD = Entity(Board, Key("BOARD#{slug}", "BOARD"), gsi1=Key("BOARDS", "{slug}"))
-DIRTY_MARK = Entity(DirtyMark, Key("BOARD#{board}", "BOARD#STIRRED#{process}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +123,13 @@ class BoardWithMarks:
     """A board and the marks of the processes that count votes on it."""
 
     board: Board
-    dirty_marks: tuple[DirtyMark, ...]
+    marks: tuple[DirtyMark, ...] = ()
+    has_more_marks: bool = False
 
-    def unsettled_by_others(self, process: str) -> bool:
-        """Whether a process other than this one may have left votes unsettled."""
-        return any(
-            mark.process != process and (self.board.settled_at is None or self.board.settled_at < mark.until)
-            for mark in self.dirty_marks
-        )
+    @property
+    def is_dirty(self) -> bool:
+        """Whether there may be something to settle."""
+        return self.has_more_marks or not self.board.is_covered or any(not mark.clean for mark in self.marks)
 
 
 async def read_board_with_marks(table: Table, slug: str, *, consistent: bool = False) -> BoardWithMarks | None:
@@ -118,21 +137,12 @@ async def read_board_with_marks(table: Table, slug: str, *, consistent: bool = F
         return None
     key = BOARD.at(slug=slug)
     board_and_marks: Partition[Any] = Partition(BOARD, None, key.pk, low=key.sk, high=f"{key.sk}#{HIGHEST}")
-    records = [record async for record in table.iterate(board_and_marks, BOARD, DIRTY_MARK, consistent=consistent)]
-    board = next((record for record in records if isinstance(record, Board)), None)
+    found = await table.query(board_and_marks, BOARD, DIRTY_MARK, limit=_MOST_READ, consistent=consistent)
+    board = next((record for record in found.records if isinstance(record, Board)), None)
     if board is None:
         return None
-    return BoardWithMarks(board, tuple(record for record in records if isinstance(record, DirtyMark)))
-
-
-async def mark_dirty(table: Table, board: str, process: str, until: datetime) -> None:
-    """Announce that this process may count votes until a moment."""
-    await table.write(DIRTY_MARK.put(DirtyMark(board, process, until)))
-
-
-async def clear_dirty(table: Table, board: str, process: str) -> None:
-    """Announce that every vote this process counted is settled."""
-    await table.write(DIRTY_MARK.delete(DIRTY_MARK.at(board=board, process=process)))
+    marks = tuple(record for record in found.records if isinstance(record, DirtyMark))
+    return BoardWithMarks(board, marks, has_more_marks=found.last is not None)
 
 
 async def read_boards_page(table: Table, window: Window) -> Page[Board]:
@@ -147,7 +157,8 @@ def all_boards(table: Table) -> AsyncIterator[Board]:
 
 async def create_board(table: Table, board: Board, once: Once) -> Board:
     try:
-        await once.transact(table, board, BOARD.put(board, when=absent()))
+        occurrence = once.occurred(Kind.BOARD_CREATED, f"Board:{board.slug}")
+        await once.transact(table, board, BOARD.put(board, when=absent()), *occurrence)
     except ConditionFailed as failed:
         stored_item = failed.failures.get(0)
         if failed.doubtful and stored_item is not None and BOARD.read(stored_item) == board:

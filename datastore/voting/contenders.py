@@ -1,34 +1,38 @@
-"""Contenders: their rows with the settled counts, their unique names, their pictures."""
+"""Contenders: as editors wrote them, their results, their unique names, their details and pictures.
+
+An editor's contender lies beside its board. Its result repeats it with the settled counts, in blocks of 256 contenders
+that each have a partition key of their own, for the results and for their part of the leaderboard's index. So one
+settling writes at most 512 units to any key, however large the board is, and none where draws read. Blocks fill in the
+order of joining, so a small board has one, and its leaderboard is one query.
+
+Details and pictures are items of their own, so a settling and a leaderboard cost the same with and without them.
+
+The counts and the index entry of an editor's contender are settled by processes of the first round alone.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import random
 import unicodedata
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from datastore.dynamo import ConditionFailed, Page, remaining
+from datastore.dynamo import Page, Slice
 from datastore.dynamo.attributes import StoredAs
-from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.refusals import Conflict, NotFound, Unavailable
-from datastore.voting.boards import BOARD, MAIN, Board, ensure_main, read_board_with_marks
+from datastore.dynamo.merge import merge, shard_limit
+from datastore.voting.boards import BLOCK_SIZE, Board
 
 if TYPE_CHECKING:
-    from datastore.dynamo import PageRequest, Slice, Table, Window
-    from datastore.dynamo.writes import Write
-    from datastore.receipts import Once
+    from datastore.dynamo import PageRequest, Table, Window
+    from datastore.dynamo.entity import ItemKey
 
 ContenderKey: TypeAlias = tuple[str, int]
 """A board's slug and a contender's ordinal."""
-
-_FIRST_PAUSE = 0.03
-_MAX_CONTENDERS = 10_000
-"""Per board, retired ones included. Settling reads as many tallies per shard, and there are 50 million pairs."""
 
 
 def folded(name: str) -> str:
@@ -53,6 +57,10 @@ class Contender:
     @property
     def node_key(self) -> str:
         return f"{self.board}/{self.ordinal}"
+
+    @property
+    def block(self) -> int:
+        return self.ordinal // BLOCK_SIZE
 
     @property
     def score(self) -> int:
@@ -83,193 +91,146 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
+class Details:
+    """What is shown about a contender beside its name."""
+
+    board: str
+    ordinal: int
+    description: str | None = None
+    link: str | None = None
+    image_url: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return self.description is None and self.link is None and self.image_url is None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedName:
+    """The name under which an import added a contender. It stays when the contender is renamed."""
+
+    board: str
+    folded: str
+    ordinal: int
+
+
+@dataclass(frozen=True, slots=True)
 class Picture:
     board: str
     ordinal: int
     svg: str
 
 
-@dataclass(frozen=True, slots=True)
-class ContenderChange:
-    """An editor's new or changed contender. A name of None leaves the name, an `svg` of None removes the picture."""
+_SPARE = 2
+"""Rows read beyond a slice of the leaderboard, in place of those that are found twice."""
 
-    request_id: str
-    name: str | None
-    svg: str | None
-    replaces_picture: bool = True
-
-
+_BEST_FIRST = "{score:best_first}#{sort_name}#{ordinal:06d}"
 CONTENDER = Entity(
     Contender,
     Key("BOARD#{board}", "CONTENDER#{ordinal:06d}"),
-    gsi1=Key("LEADERBOARD#{board}", "{score:best_first}#{sort_name}#{ordinal:06d}", unless="retired"),
+    gsi1=Key("LEADERBOARD#{board}", _BEST_FIRST, unless="retired"),
+)
+RESULT = Entity(
+    Contender,
+    Key("RESULTS#{board}#{block}", "CONTENDER#{ordinal:06d}"),
+    gsi1=Key("LEADERBOARD#{board}#{block}", _BEST_FIRST, unless="retired"),
 )
 NAME = Entity(Name, Key("BOARD#{board}", "NAME#{folded}"))
+IMPORTED_NAME = Entity(ImportedName, Key("BOARD#{board}", "IMPORTED#{folded}"))
+DETAILS = Entity(Details, Key("BOARD#{board}", "DETAILS#{ordinal:06d}"))
 PICTURE = Entity(Picture, Key("BOARD#{board}", "SVG#{ordinal:06d}"))
 
 
-# ── reading ──
-
-
 async def read_contender(table: Table, board: str, ordinal: int, *, consistent: bool = False) -> Contender | None:
-    return await table.get(CONTENDER.at(board=board, ordinal=ordinal), consistent=consistent)
+    """A contender with its settled counts. One that was just added by a process of the first round has none yet."""
+    result = await table.get(_result_key(board, ordinal), consistent=consistent)
+    return result or await table.get(CONTENDER.at(board=board, ordinal=ordinal), consistent=consistent)
 
 
 async def read_contenders(table: Table, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Contender]:
     """The contenders that exist, by board and ordinal."""
-    contenders = await table.get_many([CONTENDER.at(board=board, ordinal=ordinal) for board, ordinal in keys])
+    found = await _read_by_key(table, [_result_key(board, ordinal) for board, ordinal in keys])
+    missing = [CONTENDER.at(board=board, ordinal=ordinal) for board, ordinal in keys if (board, ordinal) not in found]
+    return {**found, **await _read_by_key(table, missing)} if missing else found
+
+
+async def _read_by_key(table: Table, keys: Sequence[ItemKey[Contender]]) -> Mapping[ContenderKey, Contender]:
+    contenders = await table.get_many(keys)
     return {(contender.board, contender.ordinal): contender for contender in contenders if contender is not None}
+
+
+def _result_key(board: str, ordinal: int) -> ItemKey[Contender]:
+    return RESULT.at(board=board, block=ordinal // BLOCK_SIZE, ordinal=ordinal)
+
+
+async def read_with_result(table: Table, key: ContenderKey) -> tuple[Contender | None, Contender | None]:
+    """A contender as editors wrote it, and its result; consistent reads."""
+    board, ordinal = key
+    return await asyncio.gather(
+        table.get(CONTENDER.at(board=board, ordinal=ordinal), consistent=True),
+        table.get(_result_key(board, ordinal), consistent=True),
+    )
 
 
 def contenders_request(board: str, window: Window) -> PageRequest:
     return window.open(f"contenders {board}")
 
 
-async def read_contenders_page(table: Table, board: str, request: PageRequest) -> Page[Contender]:
-    """In joining order, including retired ones."""
-    return await table.page([CONTENDER.on(board=board)], request)
+async def read_contenders_page(table: Table, board: Board, request: PageRequest) -> Page[Contender]:
+    """In joining order, including retired ones. Only the blocks that the page may lie in are read."""
+    first = 0 if request.position is None else int(request.position.rpartition("#")[2])
+    last = min(first + request.wanted, board.size)
+    blocks = range(first // BLOCK_SIZE, last // BLOCK_SIZE + 1)
+    return await table.page([RESULT.on(board=board.slug, block=block) for block in blocks], request)
 
 
 def leaderboard_request(board: str, window: Window) -> PageRequest:
     return window.open(f"leaderboard {board}")
 
 
-async def read_leaderboard_slice(table: Table, board: str, position: str | None, limit: int) -> Slice[Contender]:
+async def read_leaderboard_slice(
+    table: Table, board: str, blocks: int, position: str | None, limit: int
+) -> Slice[Contender]:
     """Best first, then by name, after a position in that order."""
-    return await table.query(CONTENDER.on("gsi1", board=board).past(position), limit=limit)
+    partitions = [RESULT.on("gsi1", board=board, block=block).past(position) for block in range(blocks)]
+    # While the index catches up, a contender may be at its old and its new place.
+    wanted = limit + _SPARE
+    merged = await merge(table, partitions, [shard_limit(wanted, blocks)] * blocks, wanted)
+    places = {contender.ordinal: (sort, contender) for sort, contender in reversed(merged.items)}
+    return Slice(tuple(sorted(places.values(), key=itemgetter(0)))[:limit], merged.frontier, merged.read)
 
 
 def all_contenders(table: Table, board: str) -> AsyncIterator[Contender]:
-    """The contenders of a board, including retired ones; a consistent read."""
+    """The contenders of a board as editors wrote them, including retired ones; a consistent read."""
     return table.iterate(CONTENDER.on(board=board), consistent=True, at_once=1000)
+
+
+async def read_results(table: Table, board: Board) -> Mapping[int, Contender]:
+    """All results of a board, by ordinal; consistent reads."""
+
+    async def read_block(block: int) -> list[Contender]:
+        results = RESULT.on(board=board.slug, block=block)
+        return [result async for result in table.iterate(results, consistent=True, at_once=BLOCK_SIZE)]
+
+    blocks = await asyncio.gather(*map(read_block, range(board.blocks)))
+    return {result.ordinal: result for block in blocks for result in block}
+
+
+async def read_known_names(table: Table, board: str) -> frozenset[str]:
+    """The folded names that contenders have, and those under which imports have added some; consistent reads."""
+    names = {name.folded async for name in table.iterate(NAME.on(board=board), consistent=True, at_once=1000)}
+    imported = table.iterate(IMPORTED_NAME.on(board=board), consistent=True, at_once=1000)
+    return frozenset(names | {name.folded async for name in imported})
+
+
+async def read_details(table: Table, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Details]:
+    """The details of contenders that have some, by board and ordinal; consistent reads of half a kilobyte."""
+    wanted = [DETAILS.at(board=board, ordinal=ordinal) for board, ordinal in keys]
+    found = await table.get_many(wanted, consistent=True)
+    return {(details.board, details.ordinal): details for details in found if details is not None}
 
 
 async def read_pictures(table: Table, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, str]:
     """The pictures that exist, by board and ordinal."""
     pictures = await table.get_many([PICTURE.at(board=board, ordinal=ordinal) for board, ordinal in keys])
     return {(picture.board, picture.ordinal): picture.svg for picture in pictures if picture is not None}
-
-
-# ── writing ──
-
-
-async def _attempts() -> AsyncIterator[None]:
-    """Attempts until the request's deadline: the records that were read may change before the write."""
-    pause = _FIRST_PAUSE
-    while True:
-        yield
-        if remaining() < pause:
-            raise Unavailable(retry_after=1.0)
-        await asyncio.sleep(random.uniform(0, pause))  # noqa: S311 - spreads load, hides nothing
-        pause = min(pause * 1.5, 1.0)
-
-
-def _conflicting_names(failed: ConditionFailed) -> list[Name]:
-    """The stored names that made a transaction fail."""
-    items = [item for item in failed.failures.values() if item]
-    return [NAME.read(item) for item in items if NAME.recognises(item["pk"]["S"], item["sk"]["S"])]
-
-
-def _name_taken(name: str) -> Conflict:
-    return Conflict(f"This board has a contender called {name} already. Choose another name.", path=("input", "name"))
-
-
-async def add_contender(table: Table, board: str, change: ContenderChange, now: datetime, once: Once) -> Contender:
-    """Take the next ordinal and write the name, the row and the picture, all or none. Conflict if the name is taken."""
-    async for _ in _attempts():
-        contender = replace(await _next_contender(table, board, now), name=change.name or "")
-        try:
-            await once.transact(table, contender, *_additions(contender, change))
-        except ConditionFailed as failed:
-            for name in _conflicting_names(failed):
-                if name.request_id != change.request_id:
-                    raise _name_taken(contender.name) from None
-                return replace(contender, ordinal=name.ordinal)  # added by an earlier attempt whose answer was lost
-            continue
-        return contender
-    raise Unavailable(retry_after=1.0)
-
-
-def _additions(contender: Contender, change: ContenderChange) -> Iterator[Write]:
-    board, ordinal = contender.board, contender.ordinal
-    yield BOARD.change(
-        BOARD.at(slug=board), values={"size": ordinal + 1}, add={"revision": 1}, when=where(size=ordinal)
-    )
-    yield NAME.put(Name(board, contender.sort_name, ordinal, change.request_id), when=absent())
-    yield CONTENDER.put(contender, when=absent())
-    if change.svg is not None:
-        yield PICTURE.put(Picture(board, ordinal, change.svg))
-
-
-async def _next_contender(table: Table, slug: str, now: datetime) -> Contender:
-    """A contender without a name at the board's next ordinal. The board `main` is created if it does not exist."""
-    current = await read_board_with_marks(table, slug, consistent=True)
-    if current is None and slug == MAIN:
-        await ensure_main(table, now)
-        current = await read_board_with_marks(table, slug, consistent=True)
-    if current is None:
-        raise NotFound(
-            f"There is no board called {slug}. Create it first, or look at `boards`.", path=("input", "board")
-        )
-    if current.board.size >= _MAX_CONTENDERS:
-        raise Conflict(
-            f"This board has had {_MAX_CONTENDERS} contenders, and that is all it takes. Begin another board.",
-            path=("input", "board"),
-        )
-    return Contender(slug, current.board.size, "", now)
-
-
-async def change_contender(table: Table, key: ContenderKey, change: ContenderChange, once: Once) -> Contender:
-    """Change a contender's name, picture or both. Conflict if the name is taken."""
-    async for _ in _attempts():
-        current = await read_contender(table, *key, consistent=True)
-        if current is None:
-            raise NotFound(path=("input", "contender"))
-        changed = replace(current, name=change.name or current.name, version=current.version + 1)
-        try:
-            await once.transact(table, changed, *_changes(current, changed, change))
-        except ConditionFailed as failed:
-            if any(name.ordinal != changed.ordinal for name in _conflicting_names(failed)):
-                raise _name_taken(changed.name) from None
-            continue
-        return changed
-    raise Unavailable(retry_after=1.0)
-
-
-def _changes(current: Contender, changed: Contender, change: ContenderChange) -> Iterator[Write]:
-    board, ordinal = current.board, current.ordinal
-    yield CONTENDER.shift(changed, "name", "version", when=where(version=current.version))
-    yield BOARD.change(BOARD.at(slug=board), add={"revision": 1}, when=present())
-    if change.replaces_picture and change.svg is None:
-        yield PICTURE.delete(PICTURE.at(board=board, ordinal=ordinal))
-    elif change.replaces_picture and change.svg is not None:
-        yield PICTURE.put(Picture(board, ordinal, change.svg))
-    if changed.sort_name != current.sort_name:
-        yield NAME.put(Name(board, changed.sort_name, ordinal, change.request_id), when=absent())
-        yield NAME.delete(NAME.at(board=board, folded=current.sort_name))
-
-
-async def retire_contender(table: Table, key: ContenderKey, *, once: Once) -> Contender:
-    """Remove a contender from the leaderboard and from every draw for good. Its row, name and records stay."""
-    async for _ in _attempts():
-        contender = await read_contender(table, *key, consistent=True)
-        current = await read_board_with_marks(table, key[0], consistent=True)
-        if contender is None or current is None:
-            raise NotFound(path=("input", "contender"))
-        if contender.retired:
-            return contender
-        retired = replace(contender, retired=True, version=contender.version + 1)
-        retire = CONTENDER.shift(retired, "retired", "version", when=where(version=contender.version))
-        try:
-            await once.transact(table, retired, retire, _retire_on_board(current.board, contender.ordinal))
-        except ConditionFailed:
-            continue
-        return retired
-    raise Unavailable(retry_after=1.0)
-
-
-def _retire_on_board(board: Board, ordinal: int) -> Write:
-    retired = f"{board.eligible.retired | 1 << ordinal:x}"
-    return BOARD.change(
-        BOARD.item_key(board), values={"retired": retired}, add={"revision": 1}, when=where(revision=board.revision)
-    )

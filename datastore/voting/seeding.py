@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent
 from datastore.dynamo.writes import Put
 from datastore.voting.boards import BOARD, Board
-from datastore.voting.contenders import CONTENDER, NAME, PICTURE, Contender, Name, Picture
+from datastore.voting.contenders import CONTENDER, DETAILS, NAME, PICTURE, RESULT, Contender, Details, Name, Picture
 from datastore.voting.shards import shard_count, voter_shard
 from datastore.voting.tallies import PAIR, TALLY, PairTally, Tally
 from datastore.voting.votes import COUNTERS, VOTE, Vote
@@ -23,10 +23,17 @@ if TYPE_CHECKING:
 _REQUEST_ID = "demo"
 
 
+class Shown(NamedTuple):
+    """What is shown about a seeded contender beside its name."""
+
+    svg: str
+    description: str
+
+
 async def seed_board(
-    table: Table, board: Board, contenders: Mapping[Contender, str], votes: Sequence[Vote], now: datetime
+    table: Table, board: Board, contenders: Mapping[Contender, Shown], votes: Sequence[Vote], now: datetime
 ) -> bool:
-    """Write a board with its contenders, their pictures and their votes. False if the board exists already.
+    """Write a board with its contenders, what is shown about them, and their votes. False if the board exists already.
 
     The board is written last. Nothing else is visible without it, so an interrupted seeding can be repeated.
     """
@@ -38,9 +45,11 @@ async def seed_board(
         size=len(contenders),
         revision=len(contenders),
         votes=sum(vote.counts for vote in votes),
-        settled=1,
-        settled_at=now,
         read_shards=shards,
+        claims=1,
+        completed=1,
+        claimed_at=now,
+        covered_revision=len(contenders),
     )
     try:
         await table.write(BOARD.put(counted, when=absent()))
@@ -67,12 +76,14 @@ def _pair_tallies(board: str, votes: Sequence[Vote]) -> Iterator[PairTally]:
     return (PairTally(board, shard, low, high, **numbers) for (shard, low, high), numbers in counts.items())
 
 
-def _items(board: str, contenders: Mapping[Contender, str], votes: Sequence[Vote]) -> Iterator[Put]:
+def _items(board: str, contenders: Mapping[Contender, Shown], votes: Sequence[Vote]) -> Iterator[Put]:
     tallies = list(_tallies(board, votes))
-    for contender, svg in contenders.items():
-        yield CONTENDER.put(_settled(contender, tallies))
+    for contender, shown in contenders.items():
+        yield CONTENDER.put(contender)
+        yield RESULT.put(_settled(contender, tallies))
         yield NAME.put(Name(board, contender.sort_name, contender.ordinal, _REQUEST_ID))
-        yield PICTURE.put(Picture(board, contender.ordinal, svg))
+        yield PICTURE.put(Picture(board, contender.ordinal, shown.svg))
+        yield DETAILS.put(Details(board, contender.ordinal, shown.description))
     yield from map(VOTE.put, votes)
     yield from map(TALLY.put, tallies)
     yield from map(PAIR.put, _pair_tallies(board, votes))

@@ -1,11 +1,18 @@
-"""Settling: the sums over a board's shards are written to its contenders' rows, and so to the leaderboard's index.
+"""Settling: the sums over a board's shards are written to its contenders' results, and so to the leaderboard's index.
 
-Settling is idempotent, and any number of processes may settle at the same time. Rows are read before the sums, and a
-row is written only if its version has not changed since, so a row's counts never go back in time.
+A process claims a settling before it begins one: it raises `Board.claims`, on condition that nobody else has meanwhile.
+So one process settles for all of them, without comparing clocks. A settling with a higher number than `claims` had when
+a vote was acknowledged includes that vote. `Board.completed` is the number of the latest settling that succeeded.
 
-A process that counts votes marks the board as dirty first, and clears its mark once its votes are settled. The mark of
-a killed process stays. Processes that read the board then settle it, until the moment up to which the killed process
-could have counted votes.
+A claim is no lock: if its process is slow or killed, another one claims the next settling. Any number may run at the
+same time. Results are read before the sums, and a result is written only if its version has not changed since, so its
+counts never go back in time.
+
+A process that counts votes marks the board as dirty, and cleans its mark once its votes are settled. The mark of a
+killed process stays. Processes that read the board then settle it.
+
+Processes of the first round settle the editors' contenders, and count in `Board.settled`. This release follows that
+number and `Board.revision`: if one has changed since the latest settling, the board is not covered and is settled.
 """
 
 from __future__ import annotations
@@ -13,115 +20,147 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent, less, present, where
-from datastore.voting.boards import BOARD, Board, DirtyMark, clear_dirty, read_board_with_marks
-from datastore.voting.contenders import CONTENDER, Contender, all_contenders
+from datastore.voting.boards import BOARD, Board
+from datastore.voting.contenders import RESULT, Contender, all_contenders, read_results
 from datastore.voting.tallies import read_contender_sums
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
+    from datastore.dynamo.writes import Put, Update
 
-_ROWS_AT_ONCE = 16
-_MARK_LIFETIME = timedelta(minutes=5)
+_RESULTS_AT_ONCE = 16
 _NO_VOTES = (0, 0, 0)
 _NO_STATE = -1
-"""A value of `Board.settled` that no board has: the rows belong to no state of the board and must be read again."""
+"""A value of `Board.completed` that no board has: the results belong to none of its states and must be read again."""
 
 
 @dataclass(frozen=True, slots=True)
-class BoardRows:
-    """All rows of a board in one of its states, by ordinal."""
+class BoardResults:
+    """All results of a board in one of its states, by ordinal."""
 
     board: Board
-    rows: Mapping[int, Contender]
+    results: Mapping[int, Contender]
     complete: bool = True
-    """Whether all rows could be written when the board was settled."""
+    """Whether all results could be written when the board was settled."""
     scores: Sequence[int] = field(init=False)
     """The scores of the active contenders, ascending."""
 
     def __post_init__(self) -> None:
-        scores = sorted(row.score for row in self.rows.values() if not row.retired)
+        scores = sorted(result.score for result in self.results.values() if not result.retired)
         object.__setattr__(self, "scores", scores)
 
 
-async def read_board_rows(table: Table, board: Board) -> BoardRows:
-    return BoardRows(board, {row.ordinal: row async for row in all_contenders(table, board.slug)})
+async def read_board_results(table: Table, board: Board) -> BoardResults:
+    return BoardResults(board, await read_results(table, board))
 
 
-async def settle(table: Table, slug: str, now: datetime, cached: BoardRows | None = None) -> BoardRows | None:
-    """Settle a board and return its rows, or None if there is no such board.
-
-    `cached` rows are used if the board has not changed since. If another process wrote a row meanwhile, the result is
-    not `complete`: settle again.
-    """
-    current = await read_board_with_marks(table, slug, consistent=True)
-    if current is None:
+async def claim_settling(table: Table, board: Board, now: datetime) -> Board | None:
+    """Begin the board's next settling. None if another process has begun one since the board was read."""
+    unclaimed = where(claims=board.claims) if board.claims else absent("claims") | where(claims=0)
+    claim = BOARD.change(
+        BOARD.item_key(board), values={"claimed_at": now}, add={"claims": 1}, when=present() & unclaimed
+    )
+    try:
+        return await table.write_back(claim, BOARD)
+    except ConditionFailed:
         return None
-    board = current.board
-    if cached is None or cached.board.stamp != board.stamp:
-        cached = await read_board_rows(table, board)
+
+
+async def settle(table: Table, board: Board, cached: BoardResults | None = None) -> BoardResults:
+    """Carry out the settling that was claimed with this state of the board, and return the results.
+
+    `cached` results are used if nobody has settled or changed the board since. If another process wrote a result
+    meanwhile, the results are not `complete`: claim another settling.
+    """
+    results, contenders = await _read_results(table, board, cached)
     sums = await read_contender_sums(table, board)
-    changed = list(_changed_rows(cached.rows.values(), sums))
-    written = await _write_rows(table, changed)
-    complete = all(written)
+    changed = list(_changed_results(results, contenders.values(), sums))
+    written = await _write_results(table, changed)
+    results = {**results, **{one.ordinal: one for one, done in zip(changed, written, strict=True) if done}}
+    if not all(written):
+        return BoardResults(replace(board, completed=_NO_STATE), results, complete=False)
     votes = sum(wins for wins, _, _ in sums.values()) + sum(ties for _, _, ties in sums.values()) // 2
-    if changed or votes != board.votes or current.dirty_marks:
-        board = await _record_settlement(table, replace(board, votes=votes), now, complete=complete)
-    await _delete_old_marks(table, current.dirty_marks, now)
-    written_rows = {row.ordinal: row for row, done in zip(changed, written, strict=True) if done}
-    return BoardRows(board, {**cached.rows, **written_rows}, complete)
+    return BoardResults(await _complete(table, replace(board, votes=votes)), results)
 
 
-def _changed_rows(rows: Iterable[Contender], sums: Mapping[int, tuple[int, int, int]]) -> Iterator[Contender]:
-    for row in rows:
-        wins, losses, ties = sums.get(row.ordinal, _NO_VOTES)
-        if row.counts != (wins, losses, ties):
-            yield replace(row, wins=wins, losses=losses, ties=ties, version=row.version + 1)
+async def _read_results(
+    table: Table, board: Board, cached: BoardResults | None
+) -> tuple[Mapping[int, Contender], Mapping[int, Contender]]:
+    """The results, and the contenders that they must repeat: themselves if no editor's change is missing."""
+    if board.is_covered:
+        if cached is not None and _is_current(cached.board, board):
+            return cached.results, cached.results
+        results = await read_results(table, board)
+        if len(results) == board.size:
+            return results, results
+    else:
+        results = await read_results(table, board)
+    return results, {contender.ordinal: contender async for contender in all_contenders(table, board.slug)}
 
 
-async def _write_rows(table: Table, rows: Sequence[Contender]) -> list[bool]:
-    """For each row, whether it was written; False if another process changed it first."""
-    slots = asyncio.Semaphore(_ROWS_AT_ONCE)
+def _is_current(cached: Board, claimed: Board) -> bool:
+    """Whether the claim at hand is the next one after the cached settling, and no editor has changed anything."""
+    return cached.completed == cached.claims == claimed.claims - 1 and cached.revision == claimed.revision
 
-    async def write(row: Contender) -> bool:
-        unchanged = where(version=row.version - 1)
+
+def _changed_results(
+    results: Mapping[int, Contender], contenders: Iterable[Contender], sums: Mapping[int, tuple[int, int, int]]
+) -> Iterator[Contender]:
+    for contender in contenders:
+        wins, losses, ties = sums.get(contender.ordinal, _NO_VOTES)
+        stored = results.get(contender.ordinal)
+        version = 0 if stored is None else stored.version
+        wanted = replace(contender, wins=wins, losses=losses, ties=ties, version=version)
+        if wanted != stored:
+            yield replace(wanted, version=version + 1)
+
+
+async def _write_results(table: Table, results: Sequence[Contender]) -> list[bool]:
+    """For each result, whether it was written; False if another process changed it first."""
+    slots = asyncio.Semaphore(_RESULTS_AT_ONCE)
+
+    async def write(result: Contender) -> bool:
         async with slots:
             try:
-                await table.write(CONTENDER.shift(row, "wins", "losses", "ties", "version", when=unchanged))
+                await table.write(_result_write(result))
             except ConditionFailed as failed:
                 stored_item = failed.failures.get(0)
-                return failed.doubtful and stored_item is not None and CONTENDER.read(stored_item) == row
+                return failed.doubtful and stored_item is not None and RESULT.read(stored_item) == result
             return True
 
-    return list(await asyncio.gather(*(write(row) for row in rows)))
+    return list(await asyncio.gather(*(write(result) for result in results)))
 
 
-async def _record_settlement(table: Table, board: Board, now: datetime, *, complete: bool) -> Board:
-    """Write the board's number of votes and the time of its settlement, and return the board.
+def _result_write(result: Contender) -> Put | Update:
+    if result.version == 1:  # the first one
+        return RESULT.put(result, when=absent() | where(version=0))
+    unchanged = where(version=result.version - 1)
+    return RESULT.shift(result, "name", "retired", "wins", "losses", "ties", "version", when=unchanged)
 
-    `settled` is raised even if some rows could not be written, since other rows were. If another process settled or
-    changed the board meanwhile, the rows at hand belong to no state of it.
+
+async def _complete(table: Table, board: Board) -> Board:
+    """Write the number of votes and of this settling, and return the board.
+
+    If a later settling has completed already, or an editor has changed a contender meanwhile, the results at hand
+    belong to no state of the board.
     """
     change = BOARD.change(
         BOARD.item_key(board),
-        values={"votes": board.votes, "settled_at": now if complete else board.settled_at},
-        add={"settled": 1},
-        when=present() & (absent("settled_at") | less("settled_at", now)),
+        values={
+            "votes": board.votes,
+            "completed": board.claims,
+            "covered_revision": board.revision,
+            "covered_settled": board.settled,
+        },
+        when=present() & (absent("completed") | less("completed", board.claims)),
     )
     try:
-        recorded = await table.write_back(change, BOARD)
+        completed = await table.write_back(change, BOARD)
     except ConditionFailed:
-        return replace(board, settled=_NO_STATE)
-    if not complete or recorded.stamp != (board.revision, board.settled + 1):
-        return replace(recorded, settled=_NO_STATE)
-    return recorded
-
-
-async def _delete_old_marks(table: Table, marks: Sequence[DirtyMark], now: datetime) -> None:
-    for mark in marks:
-        if mark.until < now - _MARK_LIFETIME:
-            await clear_dirty(table, mark.board, mark.process)
+        return replace(board, completed=_NO_STATE)
+    return completed if completed.revision == board.revision else replace(completed, completed=_NO_STATE)

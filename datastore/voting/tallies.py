@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from datastore.voting.boards import Board
 
 
+_BATCHES_AT_ONCE = 8
+"""Batch reads for one contender's records, so that many shards do not make many steps."""
+
+
 # The stored names are short because a large board has two million of these items.
 @dataclass(frozen=True, slots=True)
 class Tally:
@@ -108,18 +112,25 @@ async def read_contender_pairs_page(table: Table, board: Board, ordinal: int, re
     first = 0 if request.position is None else int(request.position) + 1
     opponents = [opponent for opponent in range(first, board.size) if opponent != ordinal]
     positions_and_records: list[tuple[str, PairTally]] = []
-    # As many as one batch read takes; the records of most opponents are in the first one or two.
+    # Each step is as many as one batch read takes; the records of most opponents are in the first one or two.
     step = max(1, BATCH_READ // board.read_shards)
-    for start in range(0, len(opponents), step):
-        batch = opponents[start : start + step]
-        pairs = [(min(opponent, ordinal), max(opponent, ordinal)) for opponent in batch]
-        records = await read_pair_records(table, board, pairs)
-        positions_and_records += [
-            (str(opponent), record) for opponent, record in zip(batch, records, strict=True) if record.votes
-        ]
+    for start in range(0, len(opponents), step * _BATCHES_AT_ONCE):
+        end = min(start + step * _BATCHES_AT_ONCE, len(opponents))
+        batches = [opponents[first : min(first + step, end)] for first in range(start, end, step)]
+        read = await asyncio.gather(*(_read_records_of(table, board, ordinal, batch) for batch in batches))
+        positions_and_records += [found for records in read for found in records]
         if len(positions_and_records) >= request.wanted:
             break
     return Page.cut(positions_and_records, request)
+
+
+async def _read_records_of(
+    table: Table, board: Board, ordinal: int, opponents: Sequence[int]
+) -> list[tuple[str, PairTally]]:
+    """The records of a contender's pairs with these opponents that were voted on, and their positions."""
+    pairs = [(min(opponent, ordinal), max(opponent, ordinal)) for opponent in opponents]
+    records = await read_pair_records(table, board, pairs)
+    return [(str(opponent), record) for opponent, record in zip(opponents, records, strict=True) if record.votes]
 
 
 async def read_pair_tallies(table: Table, board: Board) -> list[PairTally]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.conditions import absent, present, where
+from datastore.dynamo.conditions import absent, permitted
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
+from datastore.journal.kinds import Kind
 from datastore.voting.ballots import Verdict
 from datastore.voting.pair_walk import PairWalk
 from datastore.voting.shards import voter_shard
@@ -22,12 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from datastore.dynamo import Table
-    from datastore.dynamo.writes import Update
+    from datastore.dynamo.writes import Update, Write
+    from datastore.receipts import Once
     from datastore.voting.ballots import Ballot
     from datastore.voting.boards import Board
-
-_VOIDED_AT_ONCE = 4
-"""The votes of one voter share a shard, so more transactions at a time would only conflict with each other."""
 
 
 class PairVerdict(StrEnum):
@@ -56,7 +54,10 @@ COUNTERS: Mapping[PairVerdict, Counters] = {
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One verdict of one voter on one board, the `number`-th. `walk` is the voter's pair walk after this pair."""
+    """One verdict of one voter on one board, the `number`-th. `walk` is the voter's pair walk after this pair.
+
+    `origin` names the `Origin` item that knows the address it came from, until that item expires.
+    """
 
     voter: str
     board: str
@@ -68,6 +69,7 @@ class Vote:
     walk: bytes
     shard: int = 0
     void: bool = False
+    origin: str | None = None
 
     @property
     def counts(self) -> bool:
@@ -80,7 +82,7 @@ class Vote:
 VOTE = Entity(Vote, Key("VOTER#{voter}#{board}", "VOTE#{number:010d}"))
 
 
-def vote_on(ballot: Ballot, board: Board, verdict: Verdict, now: datetime) -> Vote:
+def vote_on(ballot: Ballot, board: Board, verdict: Verdict, now: datetime, origin: str | None = None) -> Vote:
     """The vote that a verdict on a ballot makes."""
     return Vote(
         voter=ballot.voter,
@@ -92,6 +94,7 @@ def vote_on(ballot: Ballot, board: Board, verdict: Verdict, now: datetime) -> Vo
         at=now,
         walk=ballot.walk,
         shard=voter_shard(ballot.voter, board.write_shards),
+        origin=origin,
     )
 
 
@@ -108,6 +111,17 @@ def _pair_verdict(verdict: Verdict, *, left_is_low: bool) -> PairVerdict:
 async def read_latest_vote(table: Table, voter: str, board: str) -> Vote | None:
     newest = await table.query(VOTE.on(voter=voter, board=board).newest_first(), limit=1, consistent=True)
     return newest.records[0] if newest.records else None
+
+
+async def read_seen_pairs(table: Table, voter: str, board: str, cycle: int) -> frozenset[tuple[int, int]]:
+    """The pairs that a voter has voted on or skipped in their present cycle, as lower and higher ordinal."""
+    pairs: set[tuple[int, int]] = set()
+    newest_first = VOTE.on(voter=voter, board=board).newest_first()
+    async for vote in table.iterate(newest_first, consistent=True, at_once=1000):
+        if vote.pair_walk().cycle != cycle:
+            break
+        pairs.add((vote.low, vote.high))
+    return frozenset(pairs)
 
 
 def all_votes(table: Table) -> AsyncIterator[Vote]:
@@ -128,38 +142,25 @@ def counter_updates(vote: Vote, by: int = 1) -> tuple[Update, ...]:
     )
 
 
-async def cast(table: Table, vote: Vote) -> Vote:
-    """Count a vote once. Return the stored vote of its number: this one, or an earlier one."""
+def vote_occurrence(once: Once, kind: Kind, vote: Vote) -> tuple[Write, ...]:
+    return once.occurred(kind, f"Vote:{vote.board}:{vote.number}:{vote.voter}", about=vote.voter)
+
+
+async def read_vote(table: Table, voter: str, board: str, number: int) -> Vote | None:
+    return await table.get(VOTE.at(voter=voter, board=board, number=number), consistent=True)
+
+
+async def cast(table: Table, vote: Vote, once: Once, check: Callable[[], None] | None = None) -> Vote:
+    """Count a vote once. Return the stored vote of its number: this one, or an earlier one.
+
+    `check` may refuse the vote, at each attempt to write it. An earlier attempt may have been applied then.
+    It is recorded in the journal only if a webhook wants votes.
+    """
+    when = absent() if check is None else absent() & permitted(check)
     try:
-        await table.transact(VOTE.put(vote, when=absent()), *counter_updates(vote))
+        occurrence = vote_occurrence(once, Kind.VOTE_CAST, vote)
+        await table.transact(VOTE.put(vote, when=when), *counter_updates(vote), *occurrence)
     except ConditionFailed as failed:
         stored_item = failed.failures.get(0)
         return VOTE.read(stored_item) if stored_item else vote
     return vote
-
-
-async def void_votes(table: Table, voter: str, board: str) -> int:
-    """Void every counted vote of a voter; return how many this call voided."""
-    voided, batch = 0, list[Vote]()
-    async for vote in table.iterate(VOTE.on(voter=voter, board=board), consistent=True):
-        if vote.counts:
-            batch.append(vote)
-        if len(batch) == _VOIDED_AT_ONCE:
-            voided, batch = voided + await _void_batch(table, batch), []
-    return voided + await _void_batch(table, batch)
-
-
-async def _void_batch(table: Table, votes: list[Vote]) -> int:
-    return sum(await asyncio.gather(*(_void(table, vote) for vote in votes)))
-
-
-async def _void(table: Table, vote: Vote) -> bool:
-    """Void one vote; return whether this call did it."""
-    not_void = present() & (absent("void") | where(void=False))
-    set_void = VOTE.change(VOTE.item_key(vote), values={"void": True}, when=not_void)
-    try:
-        await table.transact(set_void, *counter_updates(vote, by=-1))
-    except ConditionFailed as failed:
-        # After an attempt without an answer, that attempt may have voided the vote.
-        return failed.doubtful
-    return True

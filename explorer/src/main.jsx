@@ -6,6 +6,7 @@ import { GraphiQL } from 'graphiql';
 import { createRoot } from 'react-dom/client';
 
 import { examples, headersHint } from './examples.js';
+import { ViewerMenu, viewerHeaders } from './viewers.jsx';
 import './page.css';
 
 const endpoint = new URL('/graphql', window.location.href);
@@ -13,21 +14,33 @@ const socket = new URL(endpoint);
 socket.protocol = endpoint.protocol.replace('http', 'ws');
 
 // Each subscription opens its own socket, so that its first message carries the headers of its tab.
-const fetcher = createGraphiQLFetcher({
+const send = createGraphiQLFetcher({
   url: endpoint.href,
   subscriptionUrl: socket.href,
   enableIncrementalDelivery: false,
 });
+
+// The headers of the tab are more specific than the menu.
+const fetcher = (parameters, options = {}) =>
+  send(parameters, { ...options, headers: { ...viewerHeaders(), ...options.headers } });
 
 createRoot(document.getElementById('explorer')).render(
   <GraphiQL
     fetcher={fetcher}
     defaultTabs={examples}
     defaultHeaders={headersHint}
-    defaultEditorToolsVisibility="headers"
+    defaultEditorToolsVisibility={window.innerWidth >= 800 && 'headers'}
     inputValueDeprecation
     schemaDescription
   >
-    <GraphiQL.Logo>Ringside</GraphiQL.Logo>
+    <GraphiQL.Logo>
+      <span>Ringside</span>
+      <ViewerMenu />
+    </GraphiQL.Logo>
+    <GraphiQL.Footer>
+      <a className="licenses" href="/explorer/licenses.txt" target="_blank">
+        Licences
+      </a>
+    </GraphiQL.Footer>
   </GraphiQL>,
 );

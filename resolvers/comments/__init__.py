@@ -6,6 +6,7 @@
 | languages  | language tags                                                       |
 | access     | who may see and change a comment; loading one for a viewer          |
 | pages      | one comment, and pages of a product's comments                      |
+| latest     | a member's comments, and the latest ones of the whole site          |
 | arrivals   | the stream of comments as they become visible                       |
 | writing    | posting, editing and deleting                                       |
 | moderation | the moderators' queue, reports and decisions                        |

@@ -15,7 +15,7 @@ CommentId = Annotated[str, NodeOf("Comment")]
 
 
 def may_change(viewer: Viewer, comment: Comment) -> bool:
-    return viewer.is_member and (viewer.id == comment.author or viewer.may(Role.MODERATOR))
+    return (viewer.is_member and viewer.id == comment.author) or viewer.may(Role.MODERATOR)
 
 
 def may_see(viewer: Viewer, comment: Comment) -> bool:
@@ -41,4 +41,4 @@ async def load_visible_comment(ctx: Context, key: str) -> Comment:
 async def check_rate(ctx: Context, action: str) -> None:
     """RateLimited if the viewer did this too often."""
     if (limit := ctx.services.policy.comment_rate) is not None:
-        await ctx.services.rates.hit(limit, f"comments:{action}", ctx.viewer.id)
+        ctx.services.rates.hit(limit, f"comments:{action}", ctx.viewer.id)

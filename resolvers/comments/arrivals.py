@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from datetime import timedelta
 
 from datastore import comments as comments_store
 from datastore.comments import Comment
@@ -12,21 +13,22 @@ from datastore.refusals import InvalidInput
 from resolvers.comments.access import load_comment
 from resolvers.comments.rules import validate_product
 from resolvers.context import AnyId, Context
-from resolvers.live.feed import Arrival
+from resolvers.live.feed import Arrival, Source
 from resolvers.node_ids import parse_node_key
 
 
 async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None = None) -> AsyncGenerator[Comment]:
     """Comments as they become visible: from now on, or since the last event that the client received."""
     product = validate_product(product, ("product",))
-    start = await _load_position(ctx, after or ctx.last_event, product) or ctx.new_id()
-    table = ctx.services.table
+    known = await _load_position(ctx, after or ctx.last_event, product)
+    table, longest = ctx.services.table, timedelta(seconds=ctx.services.policy.request_seconds)
 
     async def read_arrivals(past: str, up_to: str) -> tuple[list[Arrival[Comment]], str]:
         comments, reached = await comments_store.read_arrivals(table, product, past, up_to)
         return [Arrival(position, comment) for position, comment in comments], reached
 
-    topic = ctx.services.live.arrivals(("comments", product), read_arrivals, start, ctx.services.clock)
+    source = Source(read_arrivals, ctx.services.clock, longest)
+    topic = ctx.services.live.arrivals(("comments", product), source, known or ctx.new_id(), resumed=known is not None)
     async with aclosing(topic) as arrivals:
         async for arrival in arrivals:
             ctx.event_id = arrival.resume_after

@@ -5,18 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from time import monotonic
+
+import structlog
 
 from datastore import comments as comments_store
-from datastore.comments import CommentChange, CommentPage
+from datastore.comments import CommentChange, CommentPage, MemberComments
 from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts, Filter
-from resolvers.comments.rules import parse_filter
+from datastore.dynamo import DynamoError, SingleFlight, shared_context
+from datastore.refusals import InvalidInput
+from resolvers.comments.languages import parse_language
+from resolvers.comments.rules import parse_filter, validate_product
 from resolvers.context import AnyId, Context, Services
 from resolvers.loading.loader import Loader, read_each
 
-CACHED_SECONDS = 45.0
-"""For how long the planner uses counts; they decide what a page costs, not which comments it shows."""
+RECENT_SECONDS = 45.0
+"""The age at which counts are read again for planning; they decide what a page costs, not which comments it shows."""
+MAX_PRODUCTS = 100
+"""Products whose statistics are asked at once."""
+MOST_PRODUCTS = 10_000
+"""Products whose counts are kept in memory."""
 FEW_COMMENTS = 200
 """Below this number one comment more can change the plan of a page."""
+_log = structlog.get_logger("ringside.comments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +80,10 @@ class Statistics:
         return sorted((row for row in rows if row.count), key=lambda row: (-row.count, row.language))
 
 
-async def total_count(ctx: Context, page: CommentPage, /) -> int:
-    """The current number of comments that match the page's filter."""
+async def total_count(ctx: Context, page: CommentPage | MemberComments, /) -> int:
+    """The current number of comments in the page's list."""
+    if isinstance(page, MemberComments):
+        return await comments_store.count_member_comments(ctx.table, page.author, with_held=page.with_held)
     exact = await ctx.services.get(CountsCache).exact(page.filter.product)
     return exact.count(page.filter.languages, page.filter.ratings)
 
@@ -81,41 +94,73 @@ async def comment_statistics(ctx: Context, /, *, product: AnyId, language: str |
     return Statistics(comment_filter.product, comment_filter.languages[0] if comment_filter.languages else None, exact)
 
 
+async def comment_statistics_of(
+    ctx: Context, /, *, products: list[AnyId], language: str | None = None
+) -> list[Statistics]:
+    """Statistics of many products, in the order asked; all are read at the same time."""
+    if len(products) > MAX_PRODUCTS:
+        raise InvalidInput(f"At most {MAX_PRODUCTS} products at once.", path=("products",))
+    tag = None if language is None else parse_language(language, ("language",))
+    names = [validate_product(product, ("products", str(index))) for index, product in enumerate(products)]
+    exact = await ctx.services.get(CountsCache).exact_of(names)
+    return [Statistics(product, tag, counts) for product, counts in zip(names, exact, strict=True)]
+
+
 class CountsCache:
     """The counts of products: recent ones from memory, exact ones from the table."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        recent: Loader[str, CommentCounts] = Loader(self._read_recent, ttl=CACHED_SECONDS)
+        self._recent: dict[str, tuple[float, CommentCounts]] = {}
+        """When they were read, and the counts."""
+        self._refreshes: SingleFlight[str, None] = SingleFlight(shared_context)
         exact: Loader[str, CommentCounts] = Loader(self._read_exact, fresh=True)
-        self._recent = services.loaders.add("comment_counts", recent)
         self._exact = services.loaders.add("comment_counts_now", exact)
-
-    async def _read_recent(self, products: Sequence[str]) -> Mapping[str, CommentCounts | Exception]:
-        return await read_each(products, partial(comments_store.read_counts, self._services.table, consistent=False))
 
     async def _read_exact(self, products: Sequence[str]) -> Mapping[str, CommentCounts | Exception]:
         answers = await read_each(products, partial(comments_store.read_counts, self._services.table))
         for product, exact in answers.items():
             if not isinstance(exact, Exception):
-                self._recent.put(product, exact)
+                self._keep(product, exact)
         return answers
 
-    async def recent(self, comment_filter: Filter) -> CommentCounts:
-        """Counts that are good enough for planning; none for a filter that leaves nothing to plan."""
+    def recent(self, comment_filter: Filter) -> CommentCounts:
+        """The last known counts, for planning; none for a filter that leaves nothing to plan.
+
+        No page waits for them: they are read beside it, for the next one.
+        """
         if comment_filter.languages is None and comment_filter.ratings is None:
             return NO_COUNTS
-        return await self._recent.load(comment_filter.product) or NO_COUNTS
+        read_at, counts = self._recent.get(comment_filter.product, (float("-inf"), NO_COUNTS))
+        if monotonic() >= read_at + RECENT_SECONDS:
+            self._refreshes.begin(comment_filter.product, partial(self._refresh, comment_filter.product))
+        return counts
+
+    async def _refresh(self, product: str) -> None:
+        try:
+            self._keep(product, await comments_store.read_counts(self._services.table, product, consistent=False))
+        except DynamoError as error:
+            _log.info("the counts for planning could not be read", product=product, reason=str(error))
+
+    def _keep(self, product: str, counts: CommentCounts) -> None:
+        self._recent.pop(product, None)
+        self._recent[product] = (monotonic(), counts)
+        if len(self._recent) > MOST_PRODUCTS:
+            del self._recent[next(iter(self._recent))]
 
     async def exact(self, product: str) -> CommentCounts:
         """The current counts."""
         return await self._exact.load(product) or NO_COUNTS
 
+    async def exact_of(self, products: Sequence[str]) -> list[CommentCounts]:
+        """The current counts of many products."""
+        return [counts or NO_COUNTS for counts in await self._exact.load_many(products)]
+
     def comment_changed(self, change: CommentChange) -> None:
         """Forget the counts of a product that has few comments, after a change that this process made."""
         comment = change.new or change.old
-        if comment is None:
-            return
-        cached = self._recent.cached(comment.product)
-        if cached is not None and cached.count() < FEW_COMMENTS:
-            self._recent.forget(comment.product)
+        if comment is not None and self._recent.get(comment.product, (0.0, NO_COUNTS))[1].count() < FEW_COMMENTS:
+            self._recent.pop(comment.product, None)
+
+    async def close(self) -> None:
+        await self._refreshes.close()

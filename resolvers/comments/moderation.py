@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 from datastore import comments as comments_store
-from datastore.comments import Comment, Reports, Status, VersionConflict
+from datastore.comments import Comment, Decision, Reports, Status, VersionConflict
 from datastore.dynamo import Page, Window
+from datastore.journal import Ground
 from datastore.refusals import Conflict
 from resolvers.comments.access import CommentId, check_rate, load_visible_comment, may_change
 from resolvers.comments.rules import LONGEST_REASON, validate_text
 from resolvers.comments.writing import ATTEMPTS, change_comment, revised
-from resolvers.context import Context, Services
+from resolvers.context import AddedLater, Context, Services
 from resolvers.loading.loader import Loader
 from resolvers.viewer import Role
 
@@ -68,7 +70,15 @@ async def report_comment(ctx: Context, /, *, comment: CommentId, reason: str) ->
     raise Conflict
 
 
-async def moderate_comment(ctx: Context, /, *, comment: CommentId, status: Status, note: str | None = None) -> Comment:
+async def moderate_comment(
+    ctx: Context,
+    /,
+    *,
+    comment: CommentId,
+    status: Status,
+    note: str | None = None,
+    ground: Annotated[Ground | None, AddedLater()] = None,
+) -> Comment:
     """A moderator's decision. It clears the comment's reports; a held comment that is published arrives now."""
     ctx.with_role(Role.MODERATOR)
     if note is not None:
@@ -79,4 +89,4 @@ async def moderate_comment(ctx: Context, /, *, comment: CommentId, status: Statu
         arrived = ctx.new_id() if old.held and not held else old.arrived
         return revised(old, held=held, arrived=arrived, note=old.note if note is None else note)
 
-    return await change_comment(ctx, comment, moderated, settled=True)
+    return await change_comment(ctx, comment, moderated, decision=Decision(ground, note))

@@ -21,7 +21,7 @@ from resolvers.loading.batched import batched
 
 async def comment(ctx: Context, /, *, id: CommentId) -> Comment | None:  # noqa: A002 - the argument's public name
     """A comment. Only its author and moderators can see one that is held."""
-    comment = await load_comment(ctx, id, held=ctx.viewer.is_member)
+    comment = await load_comment(ctx, id, held=ctx.viewer.is_signed_in)
     return comment if comment is not None and may_see(ctx.viewer, comment) else None
 
 
@@ -37,7 +37,7 @@ async def comments_page(
     """A page; on request the answer also tells how it was read. A cursor of another filter is refused unread."""
     comment_filter = parse_filter(product, languages, ratings)
     request = window.open(comment_filter.scope)
-    counts = await ctx.services.get(CountsCache).recent(comment_filter)
+    counts = ctx.services.get(CountsCache).recent(comment_filter)
     if not ctx.explain:
         return await comments_store.read_page(ctx.table, comment_filter, counts, request)
     began = time.perf_counter()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from datastore import comments as comments_store
-from datastore.comments import Comment, CommentChange, Status, VersionConflict
+from datastore.comments import Comment, CommentChange, Decision, Status, VersionConflict
 from datastore.refusals import Conflict, NotAllowed
 from resolvers.comments.access import CommentId, check_rate, load_comment, load_visible_comment, may_change, may_see
 from resolvers.comments.counts import CountsCache
@@ -27,6 +27,7 @@ async def post_comment(
 ) -> Comment:
     """A new comment. With premoderation it waits for a moderator, unless a moderator wrote it."""
     member = ctx.member()
+    ctx.services.profiles.prefetch(member.id)  # the answer shows the author
     posted = Comment(
         product=validate_product(product, ("input", "product")),
         ulid=ctx.new_id(),
@@ -53,7 +54,9 @@ async def edit_comment(
     body: str | None = None,
 ) -> Comment:
     """Change the given fields. A rejected comment waits for a moderator again."""
-    member = ctx.member()
+    viewer = ctx.signed_in()
+    if viewer.is_member:
+        ctx.services.profiles.prefetch(viewer.id)
     changes: dict[str, Any] = {}
     if language is not None:
         changes["language"] = parse_language(language, ("input", "language"))
@@ -66,27 +69,27 @@ async def edit_comment(
     await check_rate(ctx, "edit")
 
     def edited(old: Comment) -> Comment:
-        if not may_change(member, old):
+        if not may_change(viewer, old):
             raise NotAllowed("Only its author or a moderator may edit a comment.", path=("input", "comment"))
         new = replace(old, **changes)
         if new == old:
             return old
         held = Status.PENDING if _needs_moderation(ctx) or old.held else None
-        return revised(new, edited_at=ctx.now(), held=old.held if member.may(Role.MODERATOR) else held)
+        return revised(new, edited_at=ctx.now(), held=old.held if viewer.may(Role.MODERATOR) else held)
 
     return await change_comment(ctx, comment, edited)
 
 
 async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
     """The id of the deleted comment; also if it was deleted before."""
-    member = ctx.member()
+    viewer = ctx.signed_in()
     deleted_id = node_id("Comment", comment)
     for _ in range(ATTEMPTS):
         old = await load_comment(ctx, comment)
-        if old is None or not may_see(member, old):
+        if old is None or not may_see(viewer, old):
             await comments_store.store_receipt(ctx.table, ctx.once, deleted_id)
             return deleted_id
-        if not may_change(member, old):
+        if not may_change(viewer, old):
             raise NotAllowed("Only its author or a moderator may delete a comment.", path=("input", "comment"))
         try:
             await _store_change(ctx, deleted_id, CommentChange(old, None))
@@ -97,7 +100,7 @@ async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
 
 
 async def change_comment(
-    ctx: Context, key: str, change: Callable[[Comment], Comment], *, settled: bool = False
+    ctx: Context, key: str, change: Callable[[Comment], Comment], *, decision: Decision | None = None
 ) -> Comment:
     """The comment after a change, which is made again from the current comment when another change comes first."""
     for _ in range(ATTEMPTS):
@@ -107,7 +110,7 @@ async def change_comment(
             await comments_store.store_receipt(ctx.table, ctx.once, old)
             return old
         try:
-            await _store_change(ctx, new, CommentChange(old, new, settled))
+            await _store_change(ctx, new, CommentChange(old, new, decision))
         except VersionConflict:
             continue
         return new

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import structlog
 
@@ -27,6 +27,7 @@ class Poller:
         self._listeners = 0
         self._polls: SingleFlight[None, None] = SingleFlight(shared_context)
         self._news = asyncio.Condition()
+        self._wanted = asyncio.Event()
         self._closed = False
 
     @property
@@ -44,6 +45,10 @@ class Poller:
             self._listeners -= 1
             if self.idle:
                 await self._polls.close()
+
+    def hurry(self) -> None:
+        """Ends the present pause, so that the next look begins at once."""
+        self._wanted.set()
 
     async def until(self, condition: Callable[[], bool]) -> bool:
         """Waits until a look has made the condition true; False if the process ends before."""
@@ -68,7 +73,10 @@ class Poller:
             else:
                 if found_news:
                     await self._tell()
-            await asyncio.sleep(self._seconds)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._seconds):
+                    await self._wanted.wait()
+            self._wanted.clear()
 
     async def _tell(self) -> None:
         async with self._news:

@@ -4,27 +4,28 @@ While a topic has listeners, its `look` runs every `seconds`. Each listener gets
 every value that differs from the previous one, in order and without repeats. A slow listener gets the newest value and
 misses those in between. The poll ends when the last listener leaves.
 
-`changes` is for values that replace each other. `arrivals` is for records that follow each other, none of which may be
-missed; `feed` describes what it guarantees.
+`changes` is for values that replace each other; `rows` is for lists, of which each listener may want another number of
+rows: one read, of as many as any of them wants, serves all. `arrivals` is for records that follow each other, none of
+which may be missed; `feed` describes what it guarantees.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Iterator
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from datetime import datetime
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from datastore.refusals import Overloaded
-from resolvers.live.feed import Arrival, Feed, Look
+from resolvers.live.feed import Arrival, Feed, Source
 from resolvers.live.poller import Poller
 
 V = TypeVar("V")
 
 SECONDS = 2.0
-MAX_FEEDS = 500
-"""Feeds per process: each queries the table every second, and clients choose their names."""
+MAX_FEEDS = MAX_TOPICS = 500
+"""Feeds, and other topics, per process: each reads the table every second or two, and clients choose among them."""
 
 
 class _Polled(Protocol):
@@ -39,40 +40,50 @@ class Live:
 
     def __init__(self) -> None:
         self._topics: dict[Hashable, _Topic[Any]] = {}
+        self._lists: dict[Hashable, _List[Any]] = {}
         self._feeds: dict[Hashable, Feed[Any]] = {}
 
     async def changes(
         self, name: Hashable, look: Callable[[], Awaitable[V]], *, seconds: float = SECONDS
     ) -> AsyncIterator[V]:
         """The topic's current value, then every changed one. The first listener's `look` is used for all of them."""
-        with _joined(self._topics, name, lambda: _Topic(look, seconds)) as topic:
+        with _joined(self._topics, name, lambda: _Topic(look, seconds), MAX_TOPICS) as topic:
             async with aclosing(topic.listen()) as values:
                 async for value in values:
                     yield cast("V", value)
 
+    async def rows(
+        self, name: Hashable, look: Callable[[int], Awaitable[Sequence[V]]], size: int, *, seconds: float = SECONDS
+    ) -> AsyncIterator[Sequence[V]]:
+        """The topic's first `size` rows, then again whenever they have changed."""
+        with _joined(self._lists, name, lambda: _List(look, seconds), MAX_TOPICS) as topic:
+            async with aclosing(topic.listen(size)) as lists:
+                async for rows in lists:
+                    yield cast("Sequence[V]", rows)
+
     async def arrivals(
-        self, name: Hashable, look: Look, after: str, clock: Callable[[], datetime]
+        self, name: Hashable, source: Source, after: str, *, resumed: bool
     ) -> AsyncGenerator[Arrival[Any]]:
-        """Every record that becomes visible after a position. The first listener's `look` is used for all of them."""
-        if name not in self._feeds and len(self._feeds) >= MAX_FEEDS:
-            raise Overloaded
-        with _joined(self._feeds, name, lambda: Feed(look, clock)) as feed:
-            async with aclosing(feed.listen(after)) as arrivals:
+        """Every record that becomes visible after a position. The first listener's source is used for all of them."""
+        with _joined(self._feeds, name, lambda: Feed(source), MAX_FEEDS) as feed:
+            async with aclosing(feed.listen(after, resumed=resumed)) as arrivals:
                 async for arrival in arrivals:
                     yield arrival
 
     async def close(self) -> None:
         """Ends all topics, and with them their listeners' streams."""
-        topics: list[_Polled] = [*self._topics.values(), *self._feeds.values()]
+        topics: list[_Polled] = [*self._topics.values(), *self._lists.values(), *self._feeds.values()]
         for topic in topics:
             await topic.poller.close()
 
 
 @contextmanager
-def _joined(topics: dict[Hashable, T], name: Hashable, make: Callable[[], T]) -> Iterator[T]:
-    """The topic of this name, which is dropped when its last listener leaves."""
+def _joined(topics: dict[Hashable, T], name: Hashable, make: Callable[[], T], most: int) -> Iterator[T]:
+    """The topic of this name, which is dropped when its last listener leaves; Overloaded beyond `most` topics."""
     topic = topics.get(name)
     if topic is None:
+        if len(topics) >= most:
+            raise Overloaded(retry_after=1.0)
         topic = topics[name] = make()
     try:
         yield topic
@@ -105,5 +116,51 @@ class _Topic(Generic[V]):
         if self._version and value == self._value:
             return False
         self._value = value
+        self._version += 1
+        return True
+
+
+class _List(Generic[V]):
+    """The first rows of a list that is read repeatedly."""
+
+    def __init__(self, look: Callable[[int], Awaitable[Sequence[V]]], seconds: float) -> None:
+        self.poller = Poller(self._poll, seconds)
+        self._look = look
+        self._sizes: Counter[int] = Counter()
+        self._rows: Sequence[V] = ()
+        self._size = 0
+        """The number of rows that the last look asked for."""
+        self._version = 0
+
+    async def listen(self, size: int) -> AsyncGenerator[Sequence[V]]:
+        self._sizes[size] += 1
+        try:
+            if 0 < self._size < size:
+                self.poller.hurry()
+            async with aclosing(self._listen(size)) as lists:
+                async for rows in lists:
+                    yield rows
+        finally:
+            self._sizes -= Counter([size])
+
+    async def _listen(self, size: int) -> AsyncGenerator[Sequence[V]]:
+        seen, last = 0, None
+        async with self.poller.listening():
+            while await self.poller.until(partial(self._is_newer, seen, size)):
+                seen, rows = self._version, self._rows[:size]
+                if rows != last:
+                    last = rows
+                    yield rows
+
+    def _is_newer(self, seen: int, size: int) -> bool:
+        return self._version > seen and self._size >= size
+
+    async def _poll(self) -> bool:
+        size = max(self._sizes)
+        rows = await self._look(size)
+        if self._version and size <= self._size and rows == self._rows:
+            self._size = size
+            return False
+        self._rows, self._size = rows, size
         self._version += 1
         return True

@@ -136,6 +136,11 @@ class Loader(Generic[K, V]):
         entry = self._cached.get(key)
         return None if entry is None or entry[0] < monotonic() else entry[1]
 
+    def prefetch(self, key: K) -> None:
+        """Begins to read a record that the request will need, unless it is cached."""
+        if self.cached(key) is None:
+            self._waiters((key,))
+
     def put(self, key: K, value: V) -> None:
         """Caches a record that this process has just written, so that it is visible at once."""
         self._drop(key)

@@ -2,27 +2,55 @@
 
 Events, seasons and members are read for every request. The rest cannot change: a card belongs to a version of its
 event, pick counts are final once the event is locked, and a histogram belongs to a revision.
+
+An event whose start has passed is shown as locked at once, since its gates refuse predictions by the clock. The lock is
+stored beside the request, and the event's picks are shown only after that. So an event that cannot be locked at the
+moment neither fails nor delays anything else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Protocol, TypeVar
+
+import structlog
 
 from datastore import pickem as pickem_store
-from datastore.dynamo import SingleFlight, shared_context
+from datastore.dynamo import DynamoError, Page, SingleFlight, shared_context, within_deadline
 from datastore.ids import is_ulid
-from datastore.pickem import Event, Histogram, Match, MemberPage, PickCounts, Season, VersionConflict
+from datastore.journal import Kind
+from datastore.pickem import Event, EventState, Histogram, Match, MemberPage, PickCounts, Season, VersionConflict
 from datastore.receipts import Once
-from datastore.refusals import Unavailable
+from datastore.refusals import Refusal, Unavailable
 from resolvers.context import Context, Services
 from resolvers.loading.loader import Loader, read_each
 
 _HOUR = 3600.0
 _CARDS = 200
 _HISTOGRAMS = 200
+_LISTS = 200
+"""How many lists' first pages have their members remembered."""
+_PATIENCE = 0.25
+"""Seconds that a request waits for the lock of a due event before it shows the event without its picks."""
+_PAUSE = 0.05
+"""Seconds between two looks at a change that another process has under way."""
 _PUBLICATIONS = 5
 """How many histograms may be published between two reads before the request is refused as UNAVAILABLE."""
+
+_log = structlog.get_logger("ringside.pickem")
+
+
+class HasUser(Protocol):
+    """A record of a member."""
+
+    @property
+    def user(self) -> str: ...
+
+
+Listed = TypeVar("Listed", bound=HasUser)
 
 
 class PickemCache:
@@ -31,12 +59,13 @@ class PickemCache:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._locks: SingleFlight[str, Event | None] = SingleFlight(shared_context)
+        self._last_members: dict[str, tuple[str, ...]] = {}
         add = services.loaders.add
         events: Loader[str, Event] = Loader(self._read_events, fresh=True)
         seasons: Loader[str, Season] = Loader(self._read_seasons, fresh=True)
         members: Loader[tuple[str, int | None], MemberPage] = Loader(self._read_member_pages, fresh=True)
         cards: Loader[tuple[str, int], Mapping[str, Match]] = Loader(self._read_cards, ttl=_HOUR, size=_CARDS)
-        pick_counts: Loader[str, PickCounts] = Loader(self._read_pick_counts, ttl=_HOUR, size=_CARDS)
+        pick_counts: Loader[tuple[str, int], PickCounts] = Loader(self._read_pick_counts, ttl=_HOUR, size=_CARDS)
         event_ranks: Loader[tuple[str, int], Histogram] = Loader(
             self._read_event_histograms, ttl=_HOUR, size=_HISTOGRAMS
         )
@@ -53,33 +82,48 @@ class PickemCache:
 
     # ── events ──
 
-    async def _read_events(self, ids: Sequence[str]) -> Mapping[str, Event | Exception]:
+    async def _read_events(self, ids: Sequence[str]) -> Mapping[str, Event]:
         ulids = [event_id for event_id in ids if is_ulid(event_id)]
-        return await self.lock_due(await pickem_store.read_events(self._services.table, ulids))
+        return await pickem_store.read_events(self._services.table, ulids)
 
-    async def lock_due(self, events: Mapping[str, Event]) -> Mapping[str, Event | Exception]:
-        """The same events, with those that have begun locked: no event is shown as locked while a gate is open."""
-        now = self._services.clock()
-        due = [event_id for event_id, event in events.items() if event.is_due(now)]
-        if not due:
-            return events
+    async def shown(self, event: Event) -> Event:
+        """The event as fields show it: locked from its start on, even while the lock is still being stored."""
+        if not event.is_due(self._services.clock()) and not event.is_locking:
+            return event
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                return await self._locks.run(event.id, partial(self._settle, event)) or event
+        except TimeoutError:
+            pass
+        except (DynamoError, Refusal) as error:
+            _log.warning("a due event is not locked yet", pickem_event=event.id, reason=str(error))
+        return replace(event, state=EventState.LOCKED)
 
-        async def lock(event_id: str) -> Event | None:
-            return await self._locks.run(event_id, partial(self._lock, events[event_id]))
+    async def settled(self, event: Event) -> Event | None:
+        """The event after the changes that are due or under way; only then may it be changed."""
+        if event.narrowing is None and not event.is_due(self._services.clock()):
+            return event
+        return await within_deadline(self._locks.run(event.id, partial(self._settle, event)))
 
-        return {**events, **await read_each(due, lock)}
-
-    async def _lock(self, event: Event) -> Event | None:
+    async def _settle(self, event: Event) -> Event | None:
         table = self._services.table
         current: Event | None = event
-        while current is not None and current.is_due(now := self._services.clock()):
-            locked = current.locked(now)
+        while current is not None:
+            now = self._services.clock()
+            once = Once.unkeyed(now, self._services.journal)
             try:
-                await pickem_store.change_event(table, current, locked, Once.unkeyed(now), locked)
-            except VersionConflict:
+                if current.narrowing is not None:
+                    current = await pickem_store.finish_narrowing(table, current, once)
+                elif current.is_due(now):
+                    locked = current.locked(now)
+                    occurrence = once.occurred(Kind.EVENT_LOCKED, pickem_store.name_of(locked))
+                    await pickem_store.change_event(table, current, locked, once, locked, *occurrence)
+                    current = locked
+                else:
+                    break
+            except VersionConflict:  # changed, or being changed, by somebody else
+                await asyncio.sleep(_PAUSE)
                 current = (await pickem_store.read_events(table, [event.id])).get(event.id)
-            else:
-                return locked
         return current
 
     async def close(self) -> None:
@@ -96,8 +140,11 @@ class PickemCache:
     ) -> Mapping[tuple[str, int], Mapping[str, Match] | Exception]:
         return await read_each(keys, lambda key: pickem_store.read_matches(self._services.table, key[0]))
 
-    async def _read_pick_counts(self, events: Sequence[str]) -> Mapping[str, PickCounts | Exception]:
-        return await read_each(events, partial(pickem_store.read_pick_counts, self._services.table))
+    async def _read_pick_counts(
+        self, keys: Sequence[tuple[str, int]]
+    ) -> Mapping[tuple[str, int], PickCounts | Exception]:
+        """By event and version: whoever removes a prediction also gives the event another version."""
+        return await read_each(keys, lambda key: pickem_store.read_pick_counts(self._services.table, key[0]))
 
     # ── ranks ──
 
@@ -131,6 +178,15 @@ class PickemCache:
 
     # ── members ──
 
+    async def beside_profiles(self, list_name: str, reading: Awaitable[Page[Listed]]) -> Page[Listed]:
+        """A list's first page. The profiles of those who were on it last time are read beside it, not after it."""
+        last = self._last_members.pop(list_name, ())
+        page, _ = await asyncio.gather(reading, self._services.profiles.load_many(last))
+        self._last_members[list_name] = tuple(record.user for record in page.nodes)
+        if len(self._last_members) > _LISTS:
+            del self._last_members[next(iter(self._last_members))]
+        return page
+
     async def _read_member_pages(
         self, keys: Sequence[tuple[str, int | None]]
     ) -> Mapping[tuple[str, int | None], MemberPage | Exception]:
@@ -152,5 +208,14 @@ def pickem_cache(ctx: Context) -> PickemCache:
 
 
 async def load_event(ctx: Context, event_id: str) -> Event | None:
-    """The current event, locked if it has begun."""
-    return await pickem_cache(ctx).events.load(event_id)
+    """The current event, shown as locked if it has begun."""
+    cache = pickem_cache(ctx)
+    event = await cache.events.load(event_id)
+    return None if event is None else await cache.shown(event)
+
+
+async def load_settled_event(services: Services, event_id: str) -> Event | None:
+    """The current event for a change of it: stored as locked if it has begun, and no other change under way."""
+    cache = services.get(PickemCache)
+    event = await cache.events.load(event_id)
+    return None if event is None else await cache.settled(event)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from datastore import pickem as pickem_store
 from datastore.dynamo import Page
-from datastore.pickem import Event, EventState, Locked, Match, MatchOutcome, PickCounts, VersionConflict
+from datastore.journal import Kind
+from datastore.pickem import Event, EventState, Locked, Match, PickCounts, VersionConflict
 from datastore.refusals import Conflict, InvalidInput, NotFound
-from resolvers.context import BothWaysWindow, Context, NodeOf
+from resolvers.context import UNSET, AddedLater, BothWaysWindow, Context, NodeOf, Unset
 from resolvers.pickem import rules
-from resolvers.pickem.cache import load_event, pickem_cache
+from resolvers.pickem.cache import load_event, load_settled_event, pickem_cache
 from resolvers.pickem.rules import TeamInput
+from resolvers.pickem.tie_breaks import TieBreakInput, parse_tie_break
 from resolvers.pickem.views import MatchAndEvent, MatchView, match_view
 from resolvers.viewer import Role
+from resolvers.web_addresses import parse_image_address
 
 A = TypeVar("A")
 EventId = Annotated[str, NodeOf("Event")]
@@ -36,14 +40,7 @@ async def event(ctx: Context, /, *, id: EventId) -> Event | None:  # noqa: A002 
 async def events(ctx: Context, /, *, state: EventState | None = None, window: BothWaysWindow) -> Page[Event]:
     """Newest first."""
     page = await pickem_store.read_events_page(ctx.table, state, window, ctx.now())
-    locked = await pickem_cache(ctx).lock_due({event.id: event for event in page.nodes})
-    current: list[Event] = []
-    for event in page.nodes:
-        event_or_error = locked[event.id]
-        if isinstance(event_or_error, Exception):
-            raise event_or_error
-        current.append(event_or_error)
-    return page.map(current)
+    return page.map(await asyncio.gather(*map(pickem_cache(ctx).shown, page.nodes)))
 
 
 async def event_matches(ctx: Context, event: Event, /) -> list[MatchView]:
@@ -65,16 +62,22 @@ async def pick_counts(ctx: Context, match: MatchView, /) -> list[int] | None:
     """Picks per team; None until the lock."""
     if not match.revealed:
         return None
-    counts = await pickem_cache(ctx).pick_counts.load(match.event) or PickCounts()
-    return [counts.count(match.id, team) for team in range(len(match.teams))]
+    counts = await pickem_cache(ctx).pick_counts.load((match.event, match.event_version)) or PickCounts()
+    number = match.number or await _match_number(ctx, match)
+    return [counts.count(number, team) for team in range(len(match.teams))]
+
+
+async def _match_number(ctx: Context, match: MatchView) -> int:
+    """The number of a match in a first-round receipt."""
+    current = await match_by_key(ctx, match.node_key)
+    return current.number if current else 0
 
 
 async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncIterator[Event]:
     """The event immediately, then again after each change."""
-    events = pickem_cache(ctx).events
 
     async def load_current() -> Event:
-        current = await events.load(event)
+        current = await load_event(ctx, event)
         if current is None:
             raise InvalidInput("There is no event with this id.", path=("event",))
         return current
@@ -87,7 +90,18 @@ async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncIterator[Eve
 # ── events ──
 
 
-async def create_event(ctx: Context, /, *, name: str, season: str, starts_at: datetime) -> Event:
+async def create_event(
+    ctx: Context,
+    /,
+    *,
+    name: str,
+    season: str,
+    starts_at: datetime,
+    description: Annotated[str | None, AddedLater()] = None,
+    place: Annotated[str | None, AddedLater()] = None,
+    image_url: Annotated[str | None, AddedLater()] = None,
+    tie_break: Annotated[TieBreakInput | None, AddedLater()] = None,
+) -> Event:
     """A new event with an empty card. It is locked at once if its start has passed."""
     ctx.with_role(Role.EDITOR)
     now = ctx.now()
@@ -97,13 +111,30 @@ async def create_event(ctx: Context, /, *, name: str, season: str, starts_at: da
         season=rules.validate_season(season),
         starts_at=rules.validate_start(starts_at),
         created_at=now,
+        tie_break=None if tie_break is None else parse_tie_break(tie_break),
+        **_details(ctx, description, place, image_url),
     )
     event = created.locked(now) if created.is_due(now) else created
     await pickem_store.create_event(ctx.table, event, (), ctx.once)
     return event
 
 
-async def update_event(
+def _details(
+    ctx: Context, description: str | Unset | None, place: str | Unset | None, image_url: str | Unset | None
+) -> dict[str, Any]:
+    """The given ones, validated; None for none."""
+    validated: dict[str, str | None] = {}
+    if description is not UNSET:
+        validated["description"] = None if description is None else rules.validate_description(description)
+    if place is not UNSET:
+        validated["place"] = None if place is None else rules.validate_place(place)
+    if image_url is not UNSET:
+        hosts, path = ctx.services.policy.image_hosts, ("input", "imageUrl")
+        validated["image_url"] = None if image_url is None else parse_image_address(image_url, hosts, path)
+    return validated
+
+
+async def update_event(  # noqa: PLR0913 - the arguments of the mutation
     ctx: Context,
     /,
     *,
@@ -111,9 +142,16 @@ async def update_event(
     name: str | None = None,
     starts_at: datetime | None = None,
     cancelled: bool | None = None,
+    description: Annotated[str | Unset | None, AddedLater()] = UNSET,
+    place: Annotated[str | Unset | None, AddedLater()] = UNSET,
+    image_url: Annotated[str | Unset | None, AddedLater()] = UNSET,
+    tie_break: Annotated[TieBreakInput | Unset | None, AddedLater()] = UNSET,
 ) -> Event:
-    """The name can change at any time, the start until the lock; an event can be cancelled until scoring begins."""
+    """The start can change until the lock, an event can be cancelled until scoring begins; the rest at any time."""
     ctx.with_role(Role.EDITOR)
+    details = _details(ctx, description, place, image_url)
+    if not isinstance(tie_break, Unset):
+        details["tie_break"] = None if tie_break is None else parse_tie_break(tie_break)
 
     async def change(before: Event) -> Event:
         after = before.changed(
@@ -122,15 +160,19 @@ async def update_event(
             if starts_at is None
             else _validate_new_start(before, rules.validate_start(starts_at)),
             state=before.state if cancelled is None else _state_after_update(before, cancelled=cancelled),
+            **details,
         )
+        if after.tie_break != before.tie_break:
+            _validate_upcoming(before)
         if after.is_due(now := ctx.now()):
             after = replace(after, state=EventState.LOCKED, locked_at=now)
         moves = before.state is EventState.UPCOMING and after.starts_at != before.starts_at
         clock = ctx.services.clock if moves else None
-        await pickem_store.change_event(ctx.table, before, after, ctx.once, after, clock=clock)
+        occurrence = ctx.once.occurred(Kind.EVENT_CHANGED, pickem_store.name_of(after))
+        await pickem_store.change_event(ctx.table, before, after, ctx.once, after, *occurrence, clock=clock)
         return after
 
-    return await _retry_on_conflict(ctx, event, change)
+    return await retry_on_conflict(ctx, event, change)
 
 
 def _validate_new_start(event: Event, moment: datetime) -> datetime:
@@ -158,27 +200,28 @@ async def lock_event(ctx: Context, /, *, event: EventId) -> Event:
 
     async def change(before: Event) -> Event:
         if before.state in (EventState.LOCKED, EventState.SCORED):
-            return await _with_receipt(ctx, before)
+            return await with_receipt(ctx, before)
         if before.state is EventState.CANCELLED:
             raise Conflict("This event is cancelled.", path=("input", "event"))
         after = before.locked(ctx.now())
-        await pickem_store.change_event(ctx.table, before, after, ctx.once, after)
+        occurrence = ctx.once.occurred(Kind.EVENT_LOCKED, pickem_store.name_of(after))
+        await pickem_store.change_event(ctx.table, before, after, ctx.once, after, *occurrence)
         return after
 
-    return await _retry_on_conflict(ctx, event, change)
+    return await retry_on_conflict(ctx, event, change)
 
 
-async def _with_receipt(ctx: Context, answer: A) -> A:
+async def with_receipt(ctx: Context, answer: A) -> A:
     """Stores a receipt for an answer that changes nothing."""
     if ctx.once.key is not None:
         await ctx.once.transact(ctx.table, answer)
     return answer
 
 
-async def _retry_on_conflict(ctx: Context, event_id: str, change: Callable[[Event], Awaitable[A]], *path: str) -> A:
+async def retry_on_conflict(ctx: Context, event_id: str, change: Callable[[Event], Awaitable[A]], *path: str) -> A:
     """Make a change from the current event, again each time another change comes first."""
     for _ in range(ATTEMPTS):
-        event = await load_event(ctx, event_id)
+        event = await load_settled_event(ctx.services, event_id)
         if event is None:
             raise NotFound(path=("input", *(path or ("event",))))
         try:
@@ -220,13 +263,14 @@ async def add_match(
         _validate_upcoming(before)
         if len(before.card) >= rules.MOST_MATCHES:
             raise InvalidInput(f"A card has at most {rules.MOST_MATCHES} matches.", path=("input", "event"))
-        matches = {**await pickem_cache(ctx).card(before), match.id: match}
-        after = before.changed(card=_preshow_first((*before.card, match.id), matches))
-        answer = MatchAndEvent(match_view(after, match), after)
-        await pickem_store.put_match(ctx.table, _card_change(ctx, before, after, answer), match)
+        new = replace(match, number=before.numbered + 1)
+        matches = {**await pickem_cache(ctx).card(before), new.id: new}
+        after = before.changed(card=_preshow_first((*before.card, new.id), matches), numbered=new.number)
+        answer = MatchAndEvent(match_view(after, new), after)
+        await pickem_store.put_match(ctx.table, _card_change(ctx, before, after, answer, Kind.MATCH_ADDED), new)
         return answer
 
-    return await _retry_on_conflict(ctx, event, change)
+    return await retry_on_conflict(ctx, event, change)
 
 
 async def update_match(
@@ -246,7 +290,7 @@ async def update_match(
 
     async def change(before: Event) -> MatchView:
         matches = await pickem_cache(ctx).card(before)
-        old = _validate_match(before, matches, match_id)
+        old = validate_match(before, matches, match_id)
         _validate_upcoming(before)
         new = replace(
             old,
@@ -258,14 +302,14 @@ async def update_match(
         )
         after = before.changed(card=_preshow_first(before.card, {**matches, match_id: new}))
         answer = match_view(after, new)
-        card_change = _card_change(ctx, before, after, answer)
+        card_change = _card_change(ctx, before, after, answer, Kind.MATCH_CHANGED)
         if gone := range(len(new.teams), len(old.teams)):
             await pickem_store.put_match_with_fewer_teams(ctx.table, card_change, new, gone)
         else:
             await pickem_store.put_match(ctx.table, card_change, new)
         return answer
 
-    return await _retry_on_conflict(ctx, event_id, change, "match")
+    return await retry_on_conflict(ctx, event_id, change, "match")
 
 
 async def remove_match(ctx: Context, /, *, match: MatchId) -> Event:
@@ -275,13 +319,13 @@ async def remove_match(ctx: Context, /, *, match: MatchId) -> Event:
 
     async def change(before: Event) -> Event:
         matches = await pickem_cache(ctx).card(before)
-        old = _validate_match(before, matches, match_id)
+        old = validate_match(before, matches, match_id)
         _validate_upcoming(before)
         after = before.changed(card=tuple(other for other in before.card if other != match_id))
-        await pickem_store.remove_match(ctx.table, _card_change(ctx, before, after, after), old)
+        await pickem_store.remove_match(ctx.table, _card_change(ctx, before, after, after, Kind.MATCH_REMOVED), old)
         return after
 
-    return await _retry_on_conflict(ctx, event_id, change, "match")
+    return await retry_on_conflict(ctx, event_id, change, "match")
 
 
 async def reorder_matches(ctx: Context, /, *, event: EventId, matches: list[MatchId]) -> Event:
@@ -297,35 +341,10 @@ async def reorder_matches(ctx: Context, /, *, event: EventId, matches: list[Matc
                 f"Name each of the card's {len(before.card)} matches exactly once.", path=("input", "matches")
             )
         after = before.changed(card=_preshow_first(tuple(ids), await pickem_cache(ctx).card(before)))
-        await pickem_store.reorder_card(ctx.table, _card_change(ctx, before, after, after))
+        await pickem_store.reorder_card(ctx.table, _card_change(ctx, before, after, after, Kind.MATCHES_REORDERED))
         return after
 
-    return await _retry_on_conflict(ctx, event, change)
-
-
-async def record_result(
-    ctx: Context, /, *, match: MatchId, outcome: MatchOutcome, winner: int | None = None
-) -> MatchView:
-    """Record how a match ended. A later result corrects an earlier one; points follow when the event is scored."""
-    ctx.with_role(Role.EDITOR)
-    event_id, _, match_id = match.partition(":")
-
-    async def change(before: Event) -> MatchView:
-        ended = _validate_match(before, await pickem_cache(ctx).card(before), match_id)
-        if before.state not in (EventState.LOCKED, EventState.SCORED):
-            raise Conflict(
-                f"This event is {before.state.value}. Results are recorded once it is locked.", path=("input", "match")
-            )
-        result = rules.parse_result(ended, outcome, winner)
-        if before.results.get(match_id) == result:
-            return await _with_receipt(ctx, match_view(before, ended))
-        results = {**before.results, match_id: result}
-        after = before.changed(results=results, generation=before.generation + 1)
-        answer = match_view(after, ended)
-        await pickem_store.change_event(ctx.table, before, after, ctx.once, answer)
-        return answer
-
-    return await _retry_on_conflict(ctx, event_id, change, "match")
+    return await retry_on_conflict(ctx, event, change)
 
 
 def _validate_upcoming(event: Event) -> None:
@@ -335,7 +354,7 @@ def _validate_upcoming(event: Event) -> None:
         raise Locked
 
 
-def _validate_match(event: Event, matches: Mapping[str, Match], match: str) -> Match:
+def validate_match(event: Event, matches: Mapping[str, Match], match: str) -> Match:
     if match not in event.card or match not in matches:
         raise NotFound(path=("input", "match"))
     return matches[match]
@@ -345,5 +364,5 @@ def _preshow_first(card: tuple[str, ...], matches: Mapping[str, Match]) -> tuple
     return rules.preshow_first(card, (match.id for match in matches.values() if match.preshow))
 
 
-def _card_change(ctx: Context, before: Event, after: Event, answer: object) -> pickem_store.CardChange:
-    return pickem_store.CardChange(before, after, ctx.once, answer, ctx.services.clock)
+def _card_change(ctx: Context, before: Event, after: Event, answer: object, kind: Kind) -> pickem_store.CardChange:
+    return pickem_store.CardChange(before, after, ctx.once, answer, ctx.services.clock, kind)

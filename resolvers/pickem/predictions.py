@@ -5,6 +5,7 @@ Other members' picks are hidden until the event's gates are closed. The predicti
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,14 +15,15 @@ from datastore import people as people_store
 from datastore import pickem as pickem_store
 from datastore.dynamo import Page, Window
 from datastore.people import Profile
-from datastore.pickem import Event, EventState, Locked, Prediction
+from datastore.pickem import THOUSAND, Event, EventState, Locked, Prediction, Submission
 from datastore.refusals import Conflict, InvalidInput, NotFound
-from resolvers.context import AnyId, Context, NodeOf
+from resolvers.context import AddedLater, AnyId, Context, NodeOf
 from resolvers.loading.batched import batched
 from resolvers.node_ids import node_id, parse_node_key
 from resolvers.people import authors, new_profile
 from resolvers.pickem import rules
-from resolvers.pickem.cache import load_event, pickem_cache
+from resolvers.pickem.cache import load_event, load_settled_event, pickem_cache
+from resolvers.pickem.tie_breaks import parse_guess
 from resolvers.pickem.views import Pick, PredictionView
 
 EventId = Annotated[str, NodeOf("Event")]
@@ -50,7 +52,10 @@ async def viewer_prediction(ctx: Context, event: Event, /) -> PredictionView | N
 
 async def event_predictions(ctx: Context, event: Event, /, *, window: Window) -> Page[PredictionView]:
     """Best first once the event is scored; in the order of the members' ids until then."""
-    page = await pickem_store.read_event_predictions(ctx.table, event, window)
+    reading = pickem_store.read_event_predictions(ctx.table, event, window)
+    if window.cursor is None:
+        reading = pickem_cache(ctx).beside_profiles(f"predictions of {event.id}", reading)
+    page = await reading
     return page.map([PredictionView(prediction, event) for prediction in page.nodes])
 
 
@@ -74,8 +79,9 @@ async def user_predictions(ctx: Context, profile: Profile, /, *, window: Window)
 
 async def _with_events(ctx: Context, predictions: Sequence[Prediction]) -> list[PredictionView]:
     ids = list({prediction.event for prediction in predictions})
-    events = await pickem_cache(ctx).events.load_many(ids)
-    by_id = {event.id: event for event in events if event is not None}
+    cache = pickem_cache(ctx)
+    events = [event for event in await cache.events.load_many(ids) if event is not None]
+    by_id = {event.id: event for event in await asyncio.gather(*map(cache.shown, events))}
     return [PredictionView(prediction, by_id[prediction.event]) for prediction in predictions]
 
 
@@ -109,9 +115,16 @@ def picks(ctx: Context, view: PredictionView, /) -> list[Pick] | None:
     ]
 
 
+def prediction_guess(ctx: Context, view: PredictionView, /) -> float | None:
+    """As visible as the picks."""
+    shown = view.event.revealed or (ctx.viewer.is_member and ctx.viewer.id == view.prediction.user)
+    guess = view.prediction.guess
+    return guess / THOUSAND if shown and guess is not None else None
+
+
 async def prediction_rank(ctx: Context, view: PredictionView, /) -> int | None:
     """The rank among the event's predictions by points; equal points share a rank."""
-    points = view.prediction.points
+    points = view.points
     if points is None:
         return None
     histogram = await pickem_cache(ctx).event_ranks(view.event)
@@ -125,34 +138,70 @@ def pick_match(_: Context, pick: Pick, /) -> str:
 # ── submitting ──
 
 
-async def submit_prediction(ctx: Context, /, *, event: EventId, picks: list[PickInput]) -> PredictionView:
+async def submit_prediction(
+    ctx: Context,
+    /,
+    *,
+    event: EventId,
+    picks: list[PickInput],
+    guess: Annotated[float | None, AddedLater()] = None,
+) -> PredictionView:
     """Replace the viewer's earlier picks. The gate accepts the prediction in the transaction that stores it."""
     member = ctx.member()
     if len(picks) > rules.MOST_MATCHES:
         raise InvalidInput(f"A card has at most {rules.MOST_MATCHES} matches.", path=("input", "picks"))
     given = [(_parse_match(event, pick, index), pick.team) for index, pick in enumerate(picks)]
     token = ctx.new_id()
-    for _ in range(ATTEMPTS):
-        # The event is loaded first: if it has begun, this closes its gates, so no earlier attempt of ours passes later.
-        current = await _load_required_event(ctx, event)
-        before = await pickem_store.read_prediction(ctx.table, event, member.id)
+    for attempt in range(ATTEMPTS):
+        current, before, joined_at = await _load_for_submission(ctx, event, again=attempt > 0)
         if before is not None and before.token == token:
             return PredictionView(before, current)
-        _validate_open(current)
+        _validate_open(current, ctx.now())
+        if attempt:
+            await pickem_store.catch_up_gate(ctx.table, current, member.id)
+        card = await pickem_cache(ctx).card(current)
         new = Prediction(
             event=event,
             user=member.id,
-            picks=rules.parse_picks(given, current.card, await pickem_cache(ctx).card(current)),
+            picks=rules.parse_picks(given, current.card, card),
             submitted_at=ctx.now(),
-            joined_at=before.joined_at if before else await _load_joined_at(ctx),
+            joined_at=joined_at,
             starts_at=current.starts_at,
             token=token,
             version=before.version + 1 if before else 1,
+            guess=parse_guess(current, guess),
         )
-        answer = PredictionView(new, current)
-        if await pickem_store.submit_prediction(ctx.table, new, before, current, ctx.services.clock, ctx.once, answer):
+        submission, answer = Submission(new, before, current, card), PredictionView(new, current)
+        if await pickem_store.submit_prediction(ctx.table, submission, ctx.services.clock, ctx.once, answer):
             return answer
     raise Conflict
+
+
+async def _load_for_submission(
+    ctx: Context, event_id: str, *, again: bool
+) -> tuple[Event, Prediction | None, datetime]:
+    """The event, the member's earlier prediction, and when they joined.
+
+    After a failed attempt the event comes first: if it has begun, this closes its gates, so no attempt that may still
+    be in flight passes after the prediction was read.
+    """
+    member = ctx.viewer.id
+    if again:
+        event = await load_settled_event(ctx.services, event_id)
+        before, joined_at = await asyncio.gather(
+            pickem_store.read_prediction(ctx.table, event_id, member), _load_joined_at(ctx)
+        )
+    else:
+        event, before, joined_at = await asyncio.gather(
+            pickem_cache(ctx).events.load(event_id),
+            pickem_store.read_prediction(ctx.table, event_id, member),
+            _load_joined_at(ctx),
+        )
+        if event is not None and event.narrowing is not None:
+            event = await pickem_cache(ctx).settled(event)
+    if event is None:
+        raise NotFound(path=("input", "event"))
+    return event, before, before.joined_at if before else joined_at
 
 
 async def _load_joined_at(ctx: Context) -> datetime:
@@ -163,15 +212,8 @@ async def _load_joined_at(ctx: Context) -> datetime:
     return (profile or new_profile(ctx)).joined_at
 
 
-async def _load_required_event(ctx: Context, event_id: str) -> Event:
-    event = await load_event(ctx, event_id)
-    if event is None:
-        raise NotFound(path=("input", "event"))
-    return event
-
-
-def _validate_open(event: Event) -> None:
-    if event.state is EventState.UPCOMING:
+def _validate_open(event: Event, now: datetime) -> None:
+    if event.state is EventState.UPCOMING and not event.is_due(now):
         return
     how = "cancelled; it takes no predictions" if event.state is EventState.CANCELLED else "locked; it is too late"
     raise Locked(f"This event is {how}.", path=("input", "event"))

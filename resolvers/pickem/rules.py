@@ -8,9 +8,12 @@ from datetime import datetime
 
 from datastore.pickem import Event, Match, MatchOutcome, Result, Team
 from datastore.refusals import InvalidInput
+from resolvers.people import CONTROL_CHARACTERS
 
 LONGEST_NAME = 200
 LONGEST_SEASON = 40
+LONGEST_DESCRIPTION = 2000
+LONGEST_PLACE = 200
 MOST_MATCHES = 40
 MOST_TEAMS = 40
 MOST_MEMBERS = 40
@@ -75,6 +78,27 @@ def validate_name(text: str, *path: str, longest: int = LONGEST_NAME) -> str:
     if not name or len(name) > longest:
         raise InvalidInput(f"A name here has 1 to {longest} characters.", path=path)
     return name
+
+
+def validate_description(text: str) -> str:
+    """Lines of text. Line ends are the only control characters."""
+    description = "\n".join(line.rstrip() for line in text.splitlines()).strip()
+    if not 1 <= len(description) <= LONGEST_DESCRIPTION or CONTROL_CHARACTERS.search(description.replace("\n", "")):
+        raise InvalidInput(
+            f"A description has 1 to {LONGEST_DESCRIPTION} characters and no control characters; null for none.",
+            path=("input", "description"),
+        )
+    return description
+
+
+def validate_place(text: str) -> str:
+    place = " ".join(text.split())
+    if not 1 <= len(place) <= LONGEST_PLACE or CONTROL_CHARACTERS.search(place):
+        raise InvalidInput(
+            f"A place has 1 to {LONGEST_PLACE} characters and no control characters; null for none.",
+            path=("input", "place"),
+        )
+    return place
 
 
 def validate_season(text: str) -> str:

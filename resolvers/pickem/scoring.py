@@ -1,14 +1,15 @@
 """From results to points.
 
-Scoring reads the predictions of an event, shard by shard, and takes two steps for each one that does not have the
-current generation of results yet: it credits the member's standing, then it gives the prediction its points and its
-generation, which shows that both steps are done. Repeating a step changes nothing. So any number of scorers may work
-at once and any of them may be killed: the next scoring continues with the predictions that are left. Correcting a
-result begins another generation, and the scoring starts again with that.
+Scoring reads all predictions of an event, consistently and in turns between their shards, and gives each the points of
+the current generation of results. The points and the member's standing change in one transaction. Repeating it changes
+nothing. So any number of scorers may work at once and any of them may be killed: the next scoring continues with the
+predictions that are left. Correcting a result begins another generation, and the scoring starts again with that.
 
 No prediction is accepted after the lock, so one pass sees all of them. The same pass counts the points of all, for the
 ranks within the event. Then the season is counted, and last the event becomes SCORED: an interrupted scoring can be
-seen by its event.
+seen by its event. Scoring a scored event checks every prediction, and counts the season again.
+
+Points are taken back in the same way (`unscoring`). A scoring that is under way then ends with CONFLICT.
 """
 
 from __future__ import annotations
@@ -16,35 +17,53 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated
 
 from datastore import pickem as pickem_store
 from datastore.dynamo import SingleFlight, Table, remaining, shared_context
-from datastore.pickem import Event, EventState, Histogram, Prediction, VersionConflict, predictions_to_score
+from datastore.journal import Kind
+from datastore.pickem import (
+    Credit,
+    Event,
+    EventState,
+    Histogram,
+    Prediction,
+    Share,
+    VersionConflict,
+    predictions_to_score,
+)
 from datastore.receipts import Once
 from datastore.refusals import Conflict, NotFound, Unavailable
-from resolvers.context import Context, NodeOf, Services
+from resolvers.context import AddedLater, Context, NodeOf, Services
 from resolvers.pickem import rules
-from resolvers.pickem.cache import PickemCache
+from resolvers.pickem.cache import PickemCache, load_settled_event
+from resolvers.pickem.tie_breaks import closeness, with_guesses
 from resolvers.pickem.views import Scored
 from resolvers.viewer import Role
 
 EventId = Annotated[str, NodeOf("Event")]
-PREDICTIONS_AT_ONCE = 50
+PREDICTIONS_AT_ONCE = 100
 """Enough to keep an engine busy, few enough to use little memory."""
+_NAMED = 5
+"""How many matches without a result a refusal names."""
 
 
-async def score_event(ctx: Context, /, *, event: EventId) -> Scored:
+async def score_event(
+    ctx: Context, /, *, event: EventId, confirm_missing: Annotated[bool, AddedLater()] = False
+) -> Scored:
     """Score the predictions that are left. A scoring that takes longer than the request continues without it."""
     ctx.with_role(Role.EDITOR)
-    scoring = ctx.services.get(Scorings).begin(event)
+    if not confirm_missing:
+        await refuse_missing_results(ctx.services, event)
+    scoring = ctx.services.get(Scorings).begin(event, ctx.once.actor)
     try:
         # Ends a second before the request does, to leave time for the answer.
         async with asyncio.timeout(max(0.1, remaining() - 1.0)):
             answer = await scoring.result
     except TimeoutError:
+        scoring.keep_result()
         raise Unavailable(
             f"Scoring goes on: {scoring.progress.done} of {scoring.progress.total} predictions so far. "
             "Ask again for the result.",
@@ -55,12 +74,29 @@ async def score_event(ctx: Context, /, *, event: EventId) -> Scored:
     return answer
 
 
+async def refuse_missing_results(services: Services, event_id: str) -> None:
+    """Conflict if matches of a locked event have no result: scoring it would give nobody their points."""
+    event = await load_settled_event(services, event_id)
+    if event is None or event.state not in (EventState.LOCKED, EventState.SCORED) or not event.missing_results:
+        return  # `score` refuses what cannot be scored
+    card = await services.get(PickemCache).card(event)
+    missing = [(event.card.index(match) + 1, card[match].name) for match in event.missing_results if match in card]
+    named = ", ".join(f"{order}. {name}" for order, name in missing[:_NAMED])
+    raise Conflict(
+        f"{len(missing)} of {len(event.card)} matches have no result: {named}{', …' if len(missing) > _NAMED else ''}. "
+        "Record their results, or set confirmMissing to score without them.",
+        path=("input", "confirmMissing"),
+    )
+
+
 @dataclass(slots=True)
 class ScoringProgress:
     """How many predictions are scored. The scorer updates it while others read it."""
 
     done: int = 0
     total: int = 0
+    wanted_later: bool = False
+    """Whether a request will ask again for the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +106,10 @@ class Scoring:
     result: asyncio.Future[Scored]
     progress: ScoringProgress
 
+    def keep_result(self) -> None:
+        """Answer the next request with the result instead of scoring again."""
+        self.progress.wanted_later = True
+
 
 class Scorings:
     """The scorings under way in this process, at most one for each event."""
@@ -78,15 +118,25 @@ class Scorings:
         self._services = services
         self._scorings: SingleFlight[str, Scored] = SingleFlight(shared_context)
         self._progress: dict[str, ScoringProgress] = {}
+        self._kept: dict[str, Scored] = {}
+        """Results that were not ready in time for their request; one for each event at most."""
 
-    def begin(self, event: str) -> Scoring:
-        """The scoring under way, or a new one. It continues when no request waits for it any more."""
+    def begin(self, event: str, actor: str | None = None) -> Scoring:
+        """The scoring under way, or a new one of this actor. It continues when no request waits for it any more."""
         progress = self._progress.setdefault(event, ScoringProgress())
-        return Scoring(self._scorings.run(event, partial(self._score, event, progress)), progress)
+        return Scoring(self._scorings.run(event, partial(self._score, event, progress, actor)), progress)
 
-    async def _score(self, event: str, progress: ScoringProgress) -> Scored:
+    async def _score(self, event: str, progress: ScoringProgress, actor: str | None) -> Scored:
+        kept = self._kept.pop(event, None)
         try:
-            return await score(self._services, event, progress)
+            if kept is not None:
+                current = await load_settled_event(self._services, event)
+                if current is not None and current.version == kept.event.version:
+                    return kept
+            scored = await score(self._services, event, progress, actor)
+            if progress.wanted_later:
+                self._kept[event] = scored
+            return scored
         finally:
             del self._progress[event]
 
@@ -95,42 +145,46 @@ class Scorings:
         await self._scorings.close()
 
 
-async def score(services: Services, event_id: str, progress: ScoringProgress) -> Scored:
-    """Score an event until all of its predictions have its current generation."""
+async def score(services: Services, event_id: str, progress: ScoringProgress, actor: str | None = None) -> Scored:
+    """Score an event until all of its predictions have its current generation; repair what differs from that."""
+    first: Event | None = None
     while True:
-        event = await services.get(PickemCache).events.load(event_id)
+        event = await load_settled_event(services, event_id)
         if event is None:
             raise NotFound(path=("input", "event"))
         if event.state not in (EventState.LOCKED, EventState.SCORED):
             raise Conflict(
                 f"This event is {event.state.value}. Only a locked event can be scored.", path=("input", "event")
             )
-        if event.scored == event.generation:
-            return Scored(event, event.predictions or 0)
+        first = first or event
+        if event.unscored != first.unscored:
+            raise Conflict("The event was unscored meanwhile. Score it again if you want to.", path=("input", "event"))
         try:
-            return await _score_generation(services, event, progress)
+            return await _score_generation(services, event, progress, actor)
         except VersionConflict:
             continue
 
 
-async def _score_generation(services: Services, event: Event, progress: ScoringProgress) -> Scored:
+async def _score_generation(services: Services, event: Event, progress: ScoringProgress, actor: str | None) -> Scored:
     table = services.table
-    if event.begun is None:
-        begun = event.changed(begun=event.generation)
+    if event.begun is None or event.unscoring is not None:
+        begun = event.changed(begun=event.generation, unscoring=None)
         await pickem_store.change_event(table, event, begun, Once.unkeyed(services.clock()), begun)
         event = begun
+    event = await with_guesses(services, event, PREDICTIONS_AT_ONCE)
     progress.done, progress.total = 0, (await pickem_store.read_pick_counts(table, event.id)).predictions
     winners = rules.winners(event, await pickem_store.read_matches(table, event.id))
-    scorer = _Scorer(table, event, winners, progress)
+    scorer = _Scorer(table, event, winners)
     async for predictions in predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
         await scorer.score(predictions)
+        progress.done += len(predictions)
     histogram = Histogram.of(scorer.counts)
     await pickem_store.store_event_histogram(table, event.id, event.generation, histogram)
     await pickem_store.recount_season(table, event.season)
-    return await _finish(services, event, histogram.total)
+    return await _finish(services, event, histogram.total, actor)
 
 
-async def _finish(services: Services, scored: Event, predictions: int) -> Scored:
+async def _finish(services: Services, scored: Event, predictions: int, actor: str | None) -> Scored:
     """Make the event SCORED; VersionConflict if its results have changed."""
     event: Event | None = scored
     while event is not None and event.generation == scored.generation:
@@ -138,9 +192,11 @@ async def _finish(services: Services, scored: Event, predictions: int) -> Scored
             return Scored(event, predictions)
         after = event.changed(state=EventState.SCORED, scored=event.generation, predictions=predictions)
         try:
-            await pickem_store.change_event(services.table, event, after, Once.unkeyed(services.clock()), after)
+            once = Once.unkeyed(services.clock(), services.journal, actor)
+            occurrence = once.occurred(Kind.EVENT_SCORED, pickem_store.name_of(after))
+            await pickem_store.change_event(services.table, event, after, once, after, *occurrence)
         except VersionConflict:  # renamed, or finished by another scorer
-            event = await services.get(PickemCache).events.load(event.id)
+            event = await load_settled_event(services, event.id)
         else:
             await pickem_store.delete_older_event_histograms(services.table, event.id, after.generation)
             return Scored(after, predictions)
@@ -154,38 +210,15 @@ class _Scorer:
     table: Table
     event: Event
     winners: Mapping[str, tuple[int, int]]
-    progress: ScoringProgress
     counts: Counter[int] = field(default_factory=Counter)
 
     async def score(self, predictions: Sequence[Prediction]) -> None:
-        left = [prediction for prediction in predictions if prediction.generation < self.event.generation]
-        newly_scored = [self._scored(prediction) for prediction in left]
-        await self._store(newly_scored)
-        # Another scorer gave the others the same points, or points of a later generation: then these counts are unused.
-        already_scored = (prediction for prediction in predictions if prediction.generation >= self.event.generation)
-        self.counts.update(prediction.points or 0 for prediction in (*newly_scored, *already_scored))
-        self.progress.done += len(predictions)
+        credits_ = [Credit(prediction, self._share(prediction), self.event.starts_at) for prediction in predictions]
+        await pickem_store.credit(self.table, self.event.season, credits_)
+        # If another scorer gave points of a later generation, these counts are not used.
+        self.counts.update(credit.share.points for credit in credits_)
 
-    def _scored(self, prediction: Prediction) -> Prediction:
+    def _share(self, prediction: Prediction) -> Share:
         score = rules.score(prediction.picks, self.winners)
-        return replace(
-            prediction,
-            points=score.points,
-            correct=score.correct,
-            generation=self.event.generation,
-            starts_at=self.event.starts_at,
-        )
-
-    async def _store(self, predictions: Sequence[Prediction]) -> None:
-        if not predictions:
-            return
-        season = self.event.season
-        standings = await pickem_store.read_standings(
-            self.table, season, [prediction.user for prediction in predictions]
-        )
-
-        async def take_both_steps(prediction: Prediction) -> None:
-            await pickem_store.credit_standing(self.table, standings.get(prediction.user), prediction, season)
-            await pickem_store.finish_prediction(self.table, prediction)
-
-        await asyncio.gather(*map(take_both_steps, predictions))
+        near = closeness(self.event, prediction)
+        return Share(self.event.generation, score.points, score.correct, closeness=near)

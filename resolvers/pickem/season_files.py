@@ -1,6 +1,8 @@
 """A season's cards as a JSON file, in and out.
 
-    {"events": [{"name": "Revolution", "season": "2026", "startsAt": "2026-03-08T00:00:00Z", "matches": [
+    {"events": [{"name": "Revolution", "season": "2026", "startsAt": "2026-03-08T00:00:00Z",
+        "description": "The first evening of the year.", "place": "Crypto.com Arena, Los Angeles",
+        "imageUrl": "https://images.example.com/revolution.png", "matches": [
         {"name": "Singles", "points": 25, "preshow": false, "championships": ["World"],
          "teams": [{"members": ["A"], "champion": true}, {"name": "The Bs", "members": ["B", "C"]}],
          "result": {"outcome": "WON", "winner": 0}}]}]}
@@ -12,7 +14,7 @@ its index. So the same file can be imported again, after a crash or an addition,
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -24,6 +26,7 @@ from datastore.ids import is_ulid
 from datastore.pickem import Event, Match, MatchOutcome, Result
 from datastore.refusals import InvalidInput
 from resolvers.pickem import rules
+from resolvers.web_addresses import parse_image_address
 
 
 class InvalidSeasonFile(ValueError):
@@ -38,12 +41,12 @@ class Card:
     matches: tuple[Match, ...]
 
 
-def parse_season(document: Any, now: datetime) -> list[Card]:
-    """The cards of a file. Events that have begun are locked."""
+def parse_season(document: Any, now: datetime, image_hosts: Collection[str] = ()) -> list[Card]:
+    """The cards of a file, with pictures of these hosts. Events that have begun are locked."""
     events = document.get("events") if isinstance(document, Mapping) else None
     if not isinstance(events, list):
         raise InvalidSeasonFile('A season file is an object with a list of "events".')
-    return [_parse_at(f"events.{index}", _parse_card, event, now) for index, event in enumerate(events)]
+    return [_parse_at(f"events.{index}", _parse_card, event, now, image_hosts) for index, event in enumerate(events)]
 
 
 def season_document(cards: Iterable[Card]) -> dict[str, Any]:
@@ -63,7 +66,7 @@ def _parse_at(path: str, parse: Any, *arguments: Any) -> Any:
         raise InvalidSeasonFile(f"{path}: {type(error).__name__}: {error}") from None
 
 
-def _parse_card(given: Mapping[str, Any], now: datetime) -> Card:
+def _parse_card(given: Mapping[str, Any], now: datetime, image_hosts: Collection[str]) -> Card:
     starts_at = rules.validate_start(_parse_moment(given["startsAt"]))
     name, season = rules.validate_name(given["name"], "input", "name"), rules.validate_season(given["season"])
     event_id = _parse_id(given, starts_at, season, name, iso(starts_at))
@@ -86,8 +89,20 @@ def _parse_card(given: Mapping[str, Any], now: datetime) -> Card:
         created_at=now,
         card=rules.preshow_first([match.id for match in matches], (match.id for match in matches if match.preshow)),
         results=results,
+        **_parse_details(given, image_hosts),
     )
     return Card(event.locked(now) if event.is_due(now) else event, matches)
+
+
+def _parse_details(given: Mapping[str, Any], image_hosts: Collection[str]) -> dict[str, Any]:
+    """Description, place and picture: those that the file has."""
+    path = ("input", "imageUrl")
+    parsers: Mapping[str, tuple[str, Callable[[str], str]]] = {
+        "description": ("description", rules.validate_description),
+        "place": ("place", rules.validate_place),
+        "imageUrl": ("image_url", lambda text: parse_image_address(text, image_hosts, path)),
+    }
+    return {name: parse(given[key]) for key, (name, parse) in parsers.items() if given.get(key) is not None}
 
 
 def _parse_match(given: Mapping[str, Any], event: str, starts_at: datetime, index: int) -> tuple[Match, Result | None]:
@@ -141,8 +156,14 @@ def _event_document(card: Card) -> dict[str, Any]:
         "season": event.season,
         "startsAt": iso(event.starts_at),
         "state": event.state.value,
+        **_details(event),
         "matches": [_match_document(by_id[match], event.results.get(match)) for match in event.card if match in by_id],
     }
+
+
+def _details(event: Event) -> dict[str, str]:
+    details = {"description": event.description, "place": event.place, "imageUrl": event.image_url}
+    return {name: value for name, value in details.items() if value is not None}
 
 
 def _match_document(match: Match, result: Result | None) -> dict[str, Any]:

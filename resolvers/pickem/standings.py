@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 
 from datastore import pickem as pickem_store
 from datastore.dynamo import Page, Window
 from datastore.people import Profile
-from datastore.refusals import InvalidInput
+from datastore.refusals import InvalidInput, NotFound
 from resolvers.context import Context
 from resolvers.loading.batched import batched
 from resolvers.people import authors
 from resolvers.pickem import rules
 from resolvers.pickem.cache import PickemCache, pickem_cache
+from resolvers.pickem.league_pages import league_standings_changed
+from resolvers.pickem.leagues import LeagueId
 from resolvers.pickem.views import StandingView, standing_view
 
 PAGE_SIZE = 20
@@ -23,9 +26,10 @@ LARGEST_PAGE = 100
 async def standings(ctx: Context, /, *, season: str, window: Window) -> Page[StandingView]:
     """By points, then by correct picks, then by time of joining. Equal points share a rank."""
     name = _validate_season(season)
-    page, (season_record, histogram) = await asyncio.gather(
-        pickem_store.read_standings_page(ctx.table, name, window), pickem_cache(ctx).season_ranks(name)
-    )
+    cache, reading = pickem_cache(ctx), pickem_store.read_standings_page(ctx.table, name, window)
+    if window.cursor is None:
+        reading = cache.beside_profiles(f"standings of {name}", reading)
+    page, (season_record, histogram) = await asyncio.gather(reading, cache.season_ranks(name))
     return page.map([standing_view(standing, histogram) for standing in page.nodes]).counted(season_record.members)
 
 
@@ -52,23 +56,29 @@ async def standing_users(ctx: Context, standings: Sequence[StandingView], /) -> 
 
 
 async def standings_changed(
-    ctx: Context, /, *, season: str, first: int | None = None
+    ctx: Context, /, *, season: str, league: LeagueId | None = None, first: int | None = None
 ) -> AsyncIterator[list[StandingView]]:
-    """The first rows immediately, then again after each change."""
+    """The first rows, of the season or of a league, immediately; then again after each change."""
     name, size = _validate_season(season), PAGE_SIZE if first is None else first
     if not 1 <= size <= LARGEST_PAGE:
         raise InvalidInput(f"`first` is 1 to {LARGEST_PAGE}.", path=("first",))
+    if league is not None:
+        async with aclosing(league_standings_changed(ctx, season=name, league=league, size=size)) as changes:
+            async for rows_of_league in changes:
+                yield rows_of_league
+        return
     services = ctx.services
     cache = services.get(PickemCache)
-    window = Window(size, services.seal)
+    if await cache.seasons.load(name) is None:  # else anyone could have this process read invented seasons forever
+        raise NotFound("There are no standings of this season.", path=("season",))
 
-    async def read_rows() -> list[StandingView]:
-        page = await pickem_store.read_standings_page(services.table, name, window)
+    async def read_rows(number: int) -> list[StandingView]:
+        page = await pickem_store.read_standings_page(services.table, name, Window(number, services.seal))
         _, histogram = await cache.season_ranks(name)
         return [standing_view(standing, histogram) for standing in page.nodes]
 
-    async for rows in services.live.changes(("standings", name, size), read_rows):
-        yield rows
+    async for rows in services.live.rows(("standings", name), read_rows, size):
+        yield list(rows)
 
 
 def _validate_season(text: str) -> str:

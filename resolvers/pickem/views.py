@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from datetime import datetime
 
-from datastore.pickem import Event, Histogram, Match, Prediction, Result, Standing
+from datastore.pickem import (
+    Event,
+    Histogram,
+    League,
+    LeagueMember,
+    Match,
+    Membership,
+    Prediction,
+    Result,
+    Season,
+    Standing,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +26,7 @@ class MatchView(Match):
     order: int
     result: Result | None = None
     revealed: bool = False
+    event_version: int = 0
 
 
 def match_view(event: Event, match: Match) -> MatchView:
@@ -24,6 +36,7 @@ def match_view(event: Event, match: Match) -> MatchView:
         order=event.card.index(match.id) + 1,
         result=event.results.get(match.id),
         revealed=event.revealed,
+        event_version=event.version,
     )
 
 
@@ -52,11 +65,12 @@ class PredictionView:
 
     @property
     def points(self) -> int | None:
-        return self.prediction.points
+        """Not before all predictions of the event have their points, or after they lost them."""
+        return None if self.event.scored is None else self.prediction.points
 
     @property
     def correct(self) -> int | None:
-        return self.prediction.correct
+        return None if self.event.scored is None else self.prediction.correct
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +112,73 @@ class Scored:
 
     event: Event
     predictions_scored: int
+
+
+# ── leagues ──
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeagueView(League):
+    """A league as the viewer stands to it, with the season's revision that was read beside it."""
+
+    place: LeagueMember | None
+    season_record: Season
+
+    @classmethod
+    def of(cls, league: League, place: LeagueMember | None, season: Season) -> LeagueView:
+        values = {field.name: getattr(league, field.name) for field in fields(League)}
+        return cls(**values, place=place, season_record=season)
+
+    @property
+    def is_captain(self) -> bool:
+        return self.place is not None and self.place.membership is Membership.CAPTAIN
+
+    @property
+    def is_member(self) -> bool:
+        return self.place is not None and self.place.membership is not Membership.WAITING
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether the viewer may see more than its name."""
+        return self.is_member or not self.is_private
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The answer to joining a league."""
+
+    league: League
+    membership: Membership
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The answer to admitting a member."""
+
+    league: League
+    member: LeagueMember
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueEvent:
+    """An event for a league's members: how many of them have submitted, and who."""
+
+    league: LeagueView
+    event: Event
+    entries: Entries
+
+    @property
+    def submitted(self) -> int:
+        return len(self.entries.users)
+
+    @property
+    def missing(self) -> int:
+        return max(0, self.league.members - self.submitted)
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The members of a league who have a prediction for an event, best first once it is scored."""
+
+    positions: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()

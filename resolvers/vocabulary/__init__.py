@@ -3,6 +3,7 @@
 | module           | contents                                                    |
 |------------------|-------------------------------------------------------------|
 | lists            | word lists and their words; rules for their texts           |
+| corrections      | changing and removing words, lists and sentences            |
 | daily_words      | the word of a list and date                                 |
 | subscriptions    | daily words by email                                        |
 | learning         | quizzes and sentences, streaks, the leaderboard's fields    |

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from datastore import vocabulary as vocabulary_store
-from datastore.vocabulary import Word, WordList
+from datastore.vocabulary import DailyWord, Word, WordList
 from resolvers.loading.loader import Loader
 
 if TYPE_CHECKING:
@@ -18,22 +18,27 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 V = TypeVar("V")
 
-LIST_TTL = 2.0
-WORD_TTL = 600.0
+TTL = 2.0
 ALL_DRAWN_TTL = 2.0
-_MAX_ALL_DRAWN = 10_000
+_MAX_ALL_DRAWN = 1_000
 
 
 class VocabularyCache:
-    """Lists for two seconds; words, which never change, for ten minutes."""
+    """Lists, words and a day's words for two seconds.
+
+    Only lists and words that were read from the table or written by this process are remembered. An index may be behind
+    both.
+    """
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        lists: Loader[str, WordList] = Loader(self._read_lists, ttl=LIST_TTL)
-        words: Loader[tuple[str, int], Word] = Loader(self._read_words, ttl=WORD_TTL)
+        lists: Loader[str, WordList] = Loader(self._read_lists, ttl=TTL)
+        words: Loader[tuple[str, int], Word] = Loader(self._read_words, ttl=TTL)
         self.lists = services.loaders.add("word_lists", lists)
         self.words = services.loaders.add("words", words)
-        self._all_drawn_until: dict[tuple[str | None, date], float] = {}
+        self.lists_written = 0
+        """How many lists this process has written: a day's words read before the last one may lack it."""
+        self._all_drawn: dict[tuple[str | None, date], tuple[float, Sequence[DailyWord]]] = {}
 
     async def _read_lists(self, ids: Sequence[str]) -> Mapping[str, WordList]:
         return await _reread_missing(ids, partial(vocabulary_store.read_lists, self._services.table))
@@ -44,16 +49,22 @@ class VocabularyCache:
     def put_written_list(self, word_list: WordList) -> None:
         """Remembers a list that this process has just written. It may be one without a daily word."""
         self.lists.put(word_list.list, word_list)
-        self._all_drawn_until.clear()
+        self.lists_written += 1
+        self._all_drawn.clear()
 
-    def all_drawn(self, owner: str | None, on: date) -> bool:
-        """Whether all public lists, or all private ones of a member, had their word of a date a moment ago."""
-        return self._all_drawn_until.get((owner, on), 0.0) > asyncio.get_running_loop().time()
+    def put_written_word(self, word: Word) -> None:
+        self.words.put((word.list, word.ordinal), word)
+        self._all_drawn.clear()
 
-    def note_all_drawn(self, owner: str | None, on: date) -> None:
-        if len(self._all_drawn_until) >= _MAX_ALL_DRAWN:
-            self._all_drawn_until.clear()
-        self._all_drawn_until[owner, on] = asyncio.get_running_loop().time() + ALL_DRAWN_TTL
+    def all_drawn(self, owner: str | None, on: date) -> Sequence[DailyWord] | None:
+        """A day's words of all public lists, or of a member's private ones, if all had one a moment ago."""
+        until, words = self._all_drawn.get((owner, on), (0.0, ()))
+        return words if until > asyncio.get_running_loop().time() else None
+
+    def put_all_drawn(self, owner: str | None, on: date, words: Sequence[DailyWord]) -> None:
+        if len(self._all_drawn) >= _MAX_ALL_DRAWN:
+            self._all_drawn.clear()
+        self._all_drawn[owner, on] = (asyncio.get_running_loop().time() + ALL_DRAWN_TTL, words)
 
 
 async def _reread_missing(keys: Sequence[K], read: Callable[..., Awaitable[Mapping[K, V]]]) -> Mapping[K, V]:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, date
+from typing import TypeVar
 
 import structlog
 
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Page, Window
 from datastore.refusals import Conflict, InvalidInput
-from datastore.vocabulary import DailyWord, ListBroken, WordList
+from datastore.vocabulary import DailyWord, ListBroken, Word, WordList
 from resolvers import people
 from resolvers.context import Context
+from resolvers.loading.batched import batched
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.streaks import local_day, time_zone
 from resolvers.vocabulary.visibility import member_id, require_list
+
+R = TypeVar("R")
 
 _CONCURRENT_DRAWS = 16
 _log = structlog.get_logger("ringside.vocabulary")
@@ -25,12 +30,13 @@ async def daily_words(ctx: Context, /, *, on: date | None = None) -> list[DailyW
     """The words of all lists that the viewer may see, by the lists' names."""
     day = await _validated_day(ctx, on)
     owners = [None, member] if (member := member_id(ctx)) is not None else [None]
-    drawn = [daily for owner in owners for daily in await _load_daily_words(ctx, owner, day)]
+    by_owner = await asyncio.gather(*(_load_daily_words(ctx, owner, day) for owner in owners))
+    drawn = [daily for daily_words in by_owner for daily in daily_words]
     lists = await ctx.services.get(VocabularyCache).lists.load_many([daily.list for daily in drawn])
     named = [
         (word_list.alphabetical, word_list.list, daily)
         for word_list, daily in zip(lists, drawn, strict=True)
-        if word_list is not None
+        if word_list is not None and word_list.visible_to(member_id(ctx))
     ]
     return [daily for _, _, daily in sorted(named, key=lambda row: row[:2])]
 
@@ -47,6 +53,20 @@ async def review(
     ctx: Context, word_list: WordList, /, *, from_: date | None = None, to: date | None = None, window: Window
 ) -> Page[DailyWord]:
     return await vocabulary_store.read_past_daily_words(ctx.table, word_list.list, from_, to, window)
+
+
+@batched
+async def daily_word_words(ctx: Context, dailies: Sequence[DailyWord], /) -> list[Word]:
+    """The words as they are now: those of lists with corrected words are read again."""
+    cache = ctx.services.get(VocabularyCache)
+    lists = await cache.lists.load_many([daily.list for daily in dailies])
+    corrected = [
+        (daily.list, daily.word.ordinal)
+        for daily, word_list in zip(dailies, lists, strict=True)
+        if word_list is not None and word_list.corrected
+    ]
+    words = dict(zip(corrected, await cache.words.load_many(corrected), strict=True))
+    return [words.get((daily.list, daily.word.ordinal)) or daily.word for daily in dailies]
 
 
 async def daily_word_list(ctx: Context, daily: DailyWord, /) -> WordList:
@@ -70,19 +90,33 @@ async def _validated_day(ctx: Context, on: date | None) -> date:
     return on
 
 
-async def _load_daily_words(ctx: Context, owner: str | None, day: date) -> list[DailyWord]:
-    """A day's words of all public lists, or of a member's private ones. Today's missing words are drawn."""
-    drawn = {daily.list: daily async for daily in vocabulary_store.daily_words_of_date(ctx.table, day, owner)}
+async def _load_daily_words(ctx: Context, owner: str | None, day: date) -> Sequence[DailyWord]:
+    """A day's words of all public lists, or of a member's private ones. Today's missing words are drawn.
+
+    Both indexes may be seconds behind. A word that is drawn but not in its index yet is found in the table by the draw;
+    a list that is not in its index yet is missing until it is.
+    """
+    listed_words = vocabulary_store.daily_words_of_date(ctx.table, day, owner)
+    if day < _utc_today(ctx):
+        return await _collect(listed_words)
     cache = ctx.services.get(VocabularyCache)
-    if day >= _utc_today(ctx) and not cache.all_drawn(owner, day):
-        lists = vocabulary_store.lists_by_name(ctx.table, owner)
-        missing = [each async for each in lists if each.word_count and each.list not in drawn]
-        semaphore = asyncio.Semaphore(_CONCURRENT_DRAWS)
-        new = await asyncio.gather(*(_draw(ctx, word_list, day, semaphore) for word_list in missing))
-        drawn |= {daily.list: daily for daily in new if daily is not None}
-        if not missing:  # words drawn just now may not be in the index yet
-            cache.note_all_drawn(owner, day)
-    return list(drawn.values())
+    if (all_drawn := cache.all_drawn(owner, day)) is not None:
+        return all_drawn
+    lists_written = cache.lists_written
+    listed, lists = await asyncio.gather(
+        _collect(listed_words), _collect(vocabulary_store.lists_by_name(ctx.table, owner))
+    )
+    drawn = {daily.list for daily in listed}
+    missing = [each for each in lists if each.word_count and each.list not in drawn]
+    semaphore = asyncio.Semaphore(_CONCURRENT_DRAWS)
+    new = await asyncio.gather(*(_draw(ctx, word_list, day, semaphore) for word_list in missing))
+    if not missing and cache.lists_written == lists_written:
+        cache.put_all_drawn(owner, day, listed)
+    return [*listed, *(daily for daily in new if daily is not None)]
+
+
+async def _collect(records: AsyncIterator[R]) -> list[R]:
+    return [record async for record in records]
 
 
 async def _draw(ctx: Context, word_list: WordList, day: date, semaphore: asyncio.Semaphore) -> DailyWord | None:

@@ -6,6 +6,7 @@ to its owner only, and others see such a sentence without its word.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -22,7 +23,7 @@ from resolvers.context import UNSET, Context, NodeOf, Unset
 from resolvers.loading.batched import batched
 from resolvers.vocabulary.lists import ListId, split_word_key
 from resolvers.vocabulary.profile_screen import profile_screens
-from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, QuizStanding
+from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, QuizStanding, Selection
 from resolvers.vocabulary.streaks import Streak, compute_streak, local_day, time_zone
 from resolvers.vocabulary.visibility import load_list, load_word, member_id, require_input_list, require_list
 
@@ -56,13 +57,14 @@ async def record_quiz(
     on: date | None = None,
 ) -> QuizRecorded:
     member = ctx.member()
-    word_list = await require_input_list(ctx, list)
     if not 1 <= total <= LONGEST_QUIZ:
         raise InvalidInput(f"A quiz has 1 to {LONGEST_QUIZ} questions.", path=("input", "total"))
     if not 0 <= correct <= total:
         raise InvalidInput(f"Of {total} questions, 0 to {total} can be answered correctly.", path=("input", "correct"))
-    await ctx.services.rates.hit(WRITE_RATE, "quizzes", member.id)
-    profile, days = await vocabulary_store.read_profile_and_days(ctx.table, member.id)
+    ctx.services.rates.hit(WRITE_RATE, "quizzes", member.id)
+    word_list, (profile, days) = await asyncio.gather(
+        require_input_list(ctx, list), vocabulary_store.read_profile_and_days(ctx.table, member.id)
+    )
     result = QuizResult(
         user=member.id,
         date=_validated_day(ctx, profile, on),
@@ -73,9 +75,13 @@ async def record_quiz(
         submitted_at=ctx.now(),
         private=not word_list.public,
     )
-    today = _member_today(ctx, profile)
+    today = member_today(ctx, profile)
     answer: QuizRecorded = await vocabulary_store.record_result(
-        ctx.table, result, days, lambda after: QuizRecorded(result, compute_streak(after.dates(), today)), ctx.once
+        ctx.table,
+        result,
+        days,
+        lambda after: QuizRecorded(result, compute_streak(after.dates(), today, after.freezes_from)),
+        ctx.once,
     )
     ctx.services.get(QuizLeaderboards).add_written(result)
     return answer
@@ -92,12 +98,14 @@ async def write_sentence(
 ) -> Sentence:
     """A new sentence, or a change of the member's own one, which keeps its day whatever `on` says."""
     member = ctx.member()
-    practised = await _load_practised(ctx, word)
     parsed_text = _parse_sentence(text)
-    await ctx.services.rates.hit(WRITE_RATE, "sentences", member.id)
+    ctx.services.rates.hit(WRITE_RATE, "sentences", member.id)
     if sentence is not None:
+        practised = await _load_practised(ctx, word)
         return await _amend(ctx, sentence, practised if word is not UNSET else UNSET, parsed_text)
-    profile, days = await vocabulary_store.read_profile_and_days(ctx.table, member.id)
+    practised, (profile, days) = await asyncio.gather(
+        _load_practised(ctx, word), vocabulary_store.read_profile_and_days(ctx.table, member.id)
+    )
     new = Sentence(
         user=member.id,
         date=_validated_day(ctx, profile, on),
@@ -148,7 +156,7 @@ def _parse_sentence(text: str) -> str:
     return sentence
 
 
-def _member_today(ctx: Context, profile: Profile | None) -> date:
+def member_today(ctx: Context, profile: Profile | None) -> date:
     """Today by the member's time zone and the hour at which days begin."""
     zone = time_zone(profile.time_zone if profile else None)
     return local_day(ctx.now(), zone, ctx.services.policy.day_begins_at)
@@ -157,7 +165,7 @@ def _member_today(ctx: Context, profile: Profile | None) -> date:
 def _validated_day(ctx: Context, profile: Profile | None, on: date | None) -> date:
     """The day of a result, by default the member's today. It must have begun for them, at most `MAX_AGE` ago."""
     if on is None:
-        return _member_today(ctx, profile)
+        return member_today(ctx, profile)
     zone = time_zone(profile.time_zone if profile else None)
     today = local_day(ctx.now(), zone)
     if not today - MAX_AGE <= on <= today:
@@ -204,7 +212,8 @@ async def _load_screen(ctx: Context, profile: Profile, span: DateRange, request:
 async def streak(ctx: Context, profile: Profile, /) -> Streak:
     screen = await ctx.services.get(profile_screens).load((profile.user, date.max))
     days = screen.days if screen else await vocabulary_store.read_active_days(ctx.table, profile.user)
-    return compute_streak(days.dates() if days else (), _member_today(ctx, profile))
+    today = member_today(ctx, profile)
+    return compute_streak(days.dates(), today, days.freezes_from) if days else compute_streak((), today)
 
 
 @batched
@@ -237,14 +246,15 @@ async def quiz_leaderboard(
     *,
     on: date,
     list: ListId | None = None,  # noqa: A002 - the argument's public name
+    proven: bool | None = None,
     window: Window,
 ) -> Page[QuizStanding]:
     """A day's members, best first. A list that is hidden from the viewer looks like one without quizzes."""
-    request = window.open(f"quiz leaderboard {on} {list or ''}")
+    request = window.open(f"quiz leaderboard {on} {list or ''}" + ("" if proven is None else f" {proven}"))
     if list is not None and await load_list(ctx, list) is None:
         return Page.cut((), request)
     leaderboard = await ctx.services.get(QuizLeaderboards).load(on)
-    return leaderboard.page(list, request)
+    return leaderboard.page(Selection(list, proven), request)
 
 
 @batched

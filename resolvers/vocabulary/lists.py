@@ -1,9 +1,8 @@
-"""Word lists and their words: one function per field, and the rules for their texts."""
+"""Word lists and their words: one function per field."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from datastore import vocabulary as vocabulary_store
@@ -15,27 +14,13 @@ from resolvers import people
 from resolvers.context import Context, NodeOf
 from resolvers.viewer import Role
 from resolvers.vocabulary.cache import VocabularyCache
-from resolvers.vocabulary.visibility import load_word, member_id, require_input_list
+from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word, validate_level
+from resolvers.vocabulary.visibility import load_word, member_id, require_editable, require_input_list
 
 ListId = Annotated[str, NodeOf("WordList")]
 
-LONGEST_NAME = 100
-LONGEST_CHARACTERS = 100
-LONGEST_PINYIN = 200
-LONGEST_DEFINITION = 1000
-HIGHEST_LEVEL = 100
 CHANGE_RATE = "600/minute"
 _ORDINAL_DIGITS = 6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewWord:
-    """A word whose texts are not validated yet."""
-
-    simplified: str
-    traditional: str | None = None
-    pinyin: str | None = None
-    definition: str
 
 
 # ── reading ──
@@ -51,10 +36,7 @@ async def word_list(ctx: Context, /, *, id: ListId) -> WordList | None:  # noqa:
 
 async def word_lists(ctx: Context, /, *, window: Window) -> Page[WordList]:
     """Public lists and the viewer's own private ones, merged by name."""
-    page = await vocabulary_store.read_lists_page(ctx.table, member_id(ctx), window)
-    for word_list in page.nodes:
-        ctx.services.get(VocabularyCache).lists.put(word_list.list, word_list)
-    return page
+    return await vocabulary_store.read_lists_page(ctx.table, member_id(ctx), window)
 
 
 async def owner(ctx: Context, word_list: WordList, /) -> Profile | None:
@@ -75,18 +57,17 @@ async def words(ctx: Context, word_list: WordList, /, *, window: Window) -> Page
 
 async def create_word_list(ctx: Context, /, *, name: str, level: int | None = None, public: bool = False) -> WordList:
     """Editors create public lists; every member creates private ones, up to ten."""
-    member = ctx.with_role(Role.EDITOR) if public else ctx.member()
-    if level is not None and not 0 <= level <= HIGHEST_LEVEL:
-        raise InvalidInput(f"A level is 0 to {HIGHEST_LEVEL}.", path=("input", "level"))
+    creator = ctx.with_role(Role.EDITOR) if public else ctx.member()
+    validate_level(level)
     new = WordList(
         list=ctx.new_id(),
         name=parse_list_name(name, ("input", "name")),
         public=public,
         created_at=ctx.now(),
-        owner=None if public else member.id,
+        owner=None if public else creator.id,
         level=level,
     )
-    await ctx.services.rates.hit(CHANGE_RATE, "lists", member.id)
+    ctx.services.rates.hit(CHANGE_RATE, "lists", creator.id)
     await vocabulary_store.create_list(ctx.table, new, ctx.once)
     ctx.services.get(VocabularyCache).put_written_list(new)
     return new
@@ -94,14 +75,13 @@ async def create_word_list(ctx: Context, /, *, name: str, level: int | None = No
 
 async def add_words(ctx: Context, /, *, list: ListId, words: Sequence[NewWord]) -> AddedWords:  # noqa: A002
     """Editors add to public lists, owners to their own; all of the words or none."""
-    ctx.member()
+    ctx.signed_in()
     word_list = await require_input_list(ctx, list)
-    if word_list.public:
-        ctx.with_role(Role.EDITOR)
+    require_editable(ctx, word_list)
     if not 1 <= len(words) <= MOST_WORDS:
         raise InvalidInput(f"Add 1 to {MOST_WORDS} words at a time; these are {len(words)}.", path=("input", "words"))
     parsed = tuple(parse_word(list, word, ("input", "words", str(index))) for index, word in enumerate(words))
-    await ctx.services.rates.hit(CHANGE_RATE, "words", ctx.viewer.id)
+    ctx.services.rates.hit(CHANGE_RATE, "words", ctx.viewer.id)
     # A repeated request gets the id of its first attempt, so that it continues with the claim it finds.
     batch_id = f"{ctx.viewer.id} {ctx.once.key}" if ctx.once.key else ctx.new_id()
     batch = WordBatch(batch_id, parsed, LONGEST_LIST if word_list.public else MOST_WORDS)
@@ -132,39 +112,3 @@ def split_word_key(key: str) -> tuple[str, int] | None:
     if not list_id or not digits.isascii() or not digits.isdecimal() or len(digits) > _ORDINAL_DIGITS:
         return None
     return (list_id, int(digits)) if digits == str(int(digits)) else None
-
-
-# ── rules for texts ──
-
-
-def parse_list_name(text: str, path: tuple[str, ...]) -> str:
-    return _parse_line(text, LONGEST_NAME, "A list's name", path)
-
-
-def parse_word(list_id: str, new: NewWord, path: tuple[str, ...]) -> Word:
-    """A word with valid texts. Its ordinal is assigned when it is added."""
-    return Word(
-        list=list_id,
-        ordinal=0,
-        simplified=_parse_line(
-            new.simplified, LONGEST_CHARACTERS, "A word in simplified characters", (*path, "simplified")
-        ),
-        traditional=_parse_optional_line(
-            new.traditional, LONGEST_CHARACTERS, "A word in traditional characters", (*path, "traditional")
-        ),
-        pinyin=_parse_optional_line(new.pinyin, LONGEST_PINYIN, "Pinyin", (*path, "pinyin")),
-        definition=_parse_line(new.definition, LONGEST_DEFINITION, "A definition", (*path, "definition")),
-    )
-
-
-def _parse_line(text: str, longest: int, subject: str, path: tuple[str, ...]) -> str:
-    """One line, with single spaces. `subject` begins the refusal's message."""
-    line = " ".join(text.split())
-    if not 1 <= len(line) <= longest or not line.isprintable():
-        raise InvalidInput(f"{subject} has 1 to {longest} characters, none of them a control character.", path=path)
-    return line
-
-
-def _parse_optional_line(text: object, longest: int, subject: str, path: tuple[str, ...]) -> str | None:
-    """The same for a text that may be missing or empty."""
-    return _parse_line(text, longest, subject, path) if isinstance(text, str) and text.strip() else None

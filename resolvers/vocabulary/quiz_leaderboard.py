@@ -12,11 +12,11 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Page, PageRequest, SingleFlight, best_first, shared_context, within_deadline
@@ -25,6 +25,9 @@ from datastore.vocabulary import QuizResult, Sentence
 if TYPE_CHECKING:
     from resolvers.context import Services
 
+_OVERLAY_SECONDS = 60.0
+"""For so long a result is shown that this process wrote, even if the index does not list it: it may be behind. After
+that, a result that the index does not list was removed, maybe by another process."""
 SECONDS = 2.0
 _BUILD_TIMES = 20
 _MAX_DAYS = 8
@@ -41,6 +44,13 @@ class QuizStanding:
     total: int
     quizzes: int
     sentences: int
+
+
+class Selection(NamedTuple):
+    """The quizzes that a leaderboard counts; None is any."""
+
+    list: str | None = None
+    proven: bool | None = None
 
 
 @dataclass(slots=True)
@@ -61,38 +71,54 @@ class QuizLeaderboard:
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
-        self._sums: dict[tuple[str, str | None], _Sum] = {}
-        self._ranked: dict[str | None, tuple[list[str], list[QuizStanding]]] = {}
+        self._sums: dict[tuple[str, Selection], _Sum] = {}
+        self._ranked: dict[Selection, tuple[list[str], list[QuizStanding]]] = {}
 
     def add(self, result: QuizResult | Sentence) -> None:
         """Counts a result. A result that was counted before changes nothing."""
         if result.id in self._seen:
             return
         self._seen.add(result.id)
-        # Every result counts for the leaderboard of all lists, and for that of its own list.
-        for list_id in {None, result.list}:
-            total = self._sums.setdefault((result.user, list_id), _Sum())
-            if isinstance(result, QuizResult):
-                total.correct += result.correct
-                total.total += result.total
-                total.quizzes += 1
-            else:
-                total.sentences += 1
-            self._ranked.pop(list_id, None)
+        self._count(result, 1)
 
-    def page(self, list_id: str | None, request: PageRequest) -> Page[QuizStanding]:
+    def discard(self, deleted: QuizResult | Sentence) -> None:
+        """Counts a result no more, even if a read that is behind adds it again."""
+        if deleted.id in self._seen:
+            self._count(deleted, -1)
+        self._seen.add(deleted.id)
+
+    def _count(self, result: QuizResult | Sentence, by: int) -> None:
+        for selection in _selections(result):
+            total = self._sums.setdefault((result.user, selection), _Sum())
+            if isinstance(result, QuizResult):
+                total.correct += by * result.correct
+                total.total += by * result.total
+                total.quizzes += by
+            else:
+                total.sentences += by
+            self._ranked.pop(selection, None)
+
+    def page(self, selection: Selection, request: PageRequest) -> Page[QuizStanding]:
         """The rows after a cursor's position. There need not be a row at that position any more."""
-        positions, rows = self._rows(list_id)
+        positions, rows = self._rows(selection)
         start = bisect_right(positions, request.position) if request.position is not None else 0
         requested = slice(start, start + request.wanted)
         return Page.cut(list(zip(positions[requested], rows[requested], strict=True)), request)
 
-    def _rows(self, list_id: str | None) -> tuple[list[str], list[QuizStanding]]:
-        if list_id not in self._ranked:
-            self._ranked[list_id] = _ranked(
-                (user, total) for (user, of), total in self._sums.items() if of == list_id and total.quizzes
+    def _rows(self, selection: Selection) -> tuple[list[str], list[QuizStanding]]:
+        if selection not in self._ranked:
+            self._ranked[selection] = _ranked(
+                (user, total) for (user, of), total in self._sums.items() if of == selection and total.quizzes
             )
-        return self._ranked[list_id]
+        return self._ranked[selection]
+
+
+def _selections(result: QuizResult | Sentence) -> Iterator[Selection]:
+    """The selections that a result counts for: all lists and its own; a quiz for its kind, a sentence for both."""
+    kinds = (None, result.proven) if isinstance(result, QuizResult) else (None, True, False)
+    for list_id in {None, result.list}:
+        for proven in kinds:
+            yield Selection(list_id, proven)
 
 
 def _ranked(sums: Iterable[tuple[str, _Sum]]) -> tuple[list[str], list[QuizStanding]]:
@@ -115,7 +141,8 @@ class QuizLeaderboards:
         self._services = services
         self._cached: OrderedDict[date, tuple[float, QuizLeaderboard]] = OrderedDict()
         self._builds: SingleFlight[date, QuizLeaderboard] = SingleFlight(shared_context)
-        self._written: OrderedDict[str, QuizResult | Sentence] = OrderedDict()
+        self._written: OrderedDict[str, tuple[float, QuizResult | Sentence]] = OrderedDict()
+        self._deleted: OrderedDict[str, QuizResult | Sentence] = OrderedDict()
 
     async def load(self, on: date) -> QuizLeaderboard:
         """The day's leaderboard: complete as to this process's writes, some seconds late as to those of others."""
@@ -129,20 +156,32 @@ class QuizLeaderboards:
 
     def add_written(self, result: QuizResult | Sentence) -> None:
         """Counts a result that this process has just written, also in leaderboards that are being built."""
-        self._written[result.id] = result
+        self._written[result.id] = (time.monotonic(), result)
         if len(self._written) > _MAX_WRITTEN:
             self._written.popitem(last=False)
         cached = self._cached.get(result.date)
         if cached is not None:
             cached[1].add(result)
 
+    def discard(self, deleted: QuizResult | Sentence) -> None:
+        """Counts a result no more that this process has just deleted; the index may still show it for a moment."""
+        self._written.pop(deleted.id, None)
+        self._deleted[deleted.id] = deleted
+        if len(self._deleted) > _MAX_WRITTEN:
+            self._deleted.popitem(last=False)
+        if (cached := self._cached.get(deleted.date)) is not None:
+            cached[1].discard(deleted)
+
     async def _build(self, on: date) -> QuizLeaderboard:
         began = time.monotonic()
         leaderboard = QuizLeaderboard()
         await vocabulary_store.read_results_of_day(self._services.table, on, leaderboard.add)
-        for result in self._written.values():
-            if result.date == on:
+        for written_at, result in self._written.values():
+            if result.date == on and began < written_at + _OVERLAY_SECONDS:
                 leaderboard.add(result)
+        for deleted in self._deleted.values():
+            if deleted.date == on:
+                leaderboard.discard(deleted)
         ended = time.monotonic()
         self._cached.pop(on, None)
         self._cached[on] = (ended + max(SECONDS, _BUILD_TIMES * (ended - began)), leaderboard)

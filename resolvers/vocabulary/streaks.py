@@ -3,6 +3,9 @@
 A day begins at the operator's hour in the member's time zone, so that a quiz after midnight can still belong to the
 previous day. A streak is a run of days, each with a quiz or a sentence. It is current while its last day is today or
 yesterday: a day without a quiz breaks it only when that day is over.
+
+Each seventh active day in a row earns a freeze, of which a member has two at most. A missed day spends one in place of
+breaking the streak, and does not lengthen it. When a streak breaks, its freezes are spent.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 ONE_DAY = timedelta(days=1)
+DAYS_PER_FREEZE = 7
+MOST_FREEZES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,7 @@ class Streak:
     current: int
     longest: int
     last_active_on: date | None
+    freezes: int = 0
 
 
 def time_zone(name: str | None) -> tzinfo:
@@ -40,13 +46,27 @@ def local_day(now: datetime, zone: tzinfo, begins_at: int = 0) -> date:
     return local.date() - ONE_DAY if local.hour < begins_at else local.date()
 
 
-def compute_streak(days: Sequence[date], today: date) -> Streak:
-    """The streaks of active days, given in order and without repeats."""
-    longest = length = 0
+def compute_streak(days: Sequence[date], today: date, freezes_from: date | None = None) -> Streak:
+    """The streaks of active days, given in order and without repeats; no freeze bridges a day before `freezes_from`."""
+    longest = length = freezes = 0
     previous: date | None = None
     for day in days:
-        length = length + 1 if previous is not None and day - previous == ONE_DAY else 1
+        left = _freezes_after(previous, day, freezes, freezes_from)
+        length, freezes = (1, 0) if left is None else (length + 1, left)
+        if length % DAYS_PER_FREEZE == 0 and freezes_from is not None and day >= freezes_from:
+            freezes = min(freezes + 1, MOST_FREEZES)
         longest = max(longest, length)
         previous = day
-    current = length if previous is not None and previous >= today - ONE_DAY else 0
-    return Streak(current, longest, previous)
+    left = _freezes_after(previous, today, freezes, freezes_from)
+    return Streak(0, longest, previous) if left is None else Streak(length, longest, previous, left)
+
+
+def _freezes_after(previous: date | None, day: date, freezes: int, freezes_from: date | None) -> int | None:
+    """The freezes that are left if a streak reaches from one day to another; None if it does not."""
+    if previous is None:
+        return None
+    missed = max(0, (day - previous).days - 1)
+    if missed == 0:
+        return freezes
+    may_bridge = freezes_from is not None and previous + ONE_DAY >= freezes_from
+    return freezes - missed if may_bridge and missed <= freezes else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from datetime import date
 
 from datastore import vocabulary as vocabulary_store
@@ -18,16 +20,16 @@ MOST_SUBSCRIPTIONS = 200
 
 
 async def subscriptions(ctx: Context, profile: Profile, /) -> list[Subscription]:
-    """The member's subscriptions, shown to the member only."""
+    """The member's subscriptions, shown to the member only. Those of a deleted list have ended."""
     if member_id(ctx) != profile.user:
         return []
     screen = await ctx.services.get(profile_screens).load((profile.user, date.max))
     subscribed = screen.subscriptions if screen else await vocabulary_store.read_subscriptions(ctx.table, profile.user)
     lists = await ctx.services.get(VocabularyCache).lists.load_many([each.list for each in subscribed])
     return [
-        subscription
+        replace(subscription, active=subscription.active and word_list.deleted_at is None)
         for subscription, word_list in zip(subscribed, lists, strict=True)
-        if word_list is not None and word_list.visible_to(profile.user)
+        if word_list is not None and word_list.was_visible_to(profile.user)
     ]
 
 
@@ -43,9 +45,10 @@ async def subscribe(
     character_set: CharacterSet = CharacterSet.SIMPLIFIED,
 ) -> Subscription:
     member = ctx.member()
-    word_list = await require_input_list(ctx, list)
-    await ctx.services.rates.hit(CHANGE_RATE, "subscriptions", member.id)
-    existing = await vocabulary_store.read_subscriptions(ctx.table, member.id)
+    ctx.services.rates.hit(CHANGE_RATE, "subscriptions", member.id)
+    word_list, existing = await asyncio.gather(
+        require_input_list(ctx, list), vocabulary_store.read_subscriptions(ctx.table, member.id)
+    )
     if len(existing) >= MOST_SUBSCRIPTIONS and not any(subscription.list == list for subscription in existing):
         raise Conflict(f"You have {len(existing)} subscriptions, which is all a member may have.")
     wanted = Subscription(member.id, word_list.list, character_set, active=True, since=ctx.now())

@@ -1,4 +1,8 @@
-"""Who may see which lists and words: everyone sees public lists, and their owner alone sees private ones."""
+"""Who may see and change which lists and words.
+
+Everyone sees public lists, which editors change; a private one is its owner's alone. A deleted list is seen by nobody,
+except that quizzes and subscriptions go on naming it: they show its empty record.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import key_text
 from datastore.refusals import NotFound
 from datastore.vocabulary import Word, WordList
+from resolvers.viewer import Role
 from resolvers.vocabulary.cache import VocabularyCache
 
 if TYPE_CHECKING:
@@ -26,9 +31,9 @@ async def load_list(ctx: Context, list_id: str) -> WordList | None:
 
 
 async def require_list(ctx: Context, list_id: str) -> WordList:
-    """The list of a record that the viewer may see."""
-    word_list = await load_list(ctx, list_id)
-    if word_list is None:
+    """The list that a record names, which may be the empty record of a deleted one."""
+    word_list = await ctx.services.get(VocabularyCache).lists.load(list_id)
+    if word_list is None or not word_list.was_visible_to(member_id(ctx)):
         raise NotFound
     return word_list
 
@@ -41,13 +46,21 @@ async def require_input_list(ctx: Context, list_id: str) -> WordList:
     return word_list
 
 
+def require_editable(ctx: Context, word_list: WordList) -> None:
+    """Refuses a viewer who may see the list and not change it."""
+    if word_list.public:
+        ctx.with_role(Role.EDITOR)
+    else:
+        ctx.member()
+
+
 async def load_word(ctx: Context, list_id: str, ordinal: int) -> Word | None:
-    """A word of a list that the viewer may see."""
+    """A word of a list that the viewer may see, also one that was removed from it."""
     word_list = await load_list(ctx, list_id)
     if word_list is None:
         return None
-    if ordinal >= word_list.word_count:  # the cached list may be older than the word
+    if ordinal >= word_list.next_ordinal:  # the cached list may be older than the word
         word_list = await vocabulary_store.read_list(ctx.table, list_id, consistent=True)
-        if word_list is None or ordinal >= word_list.word_count:
+        if word_list is None or ordinal >= word_list.next_ordinal:
             return None
     return await ctx.services.get(VocabularyCache).words.load((list_id, ordinal))

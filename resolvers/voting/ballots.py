@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from hashlib import blake2b
 
 from datastore import voting as voting_store
-from datastore.dynamo import BadKey, key_text
-from datastore.refusals import InvalidInput, NotFound, Refusal
-from datastore.voting import MAIN, Ballot, Board, Contender, TokenExpired, TokenSpent, TokenUnknown, Verdict, Vote
-from datastore.voting.pair_walk import DrawnPair, EligibleContenders, PairWalk
+from datastore.refusals import Refusal, Unavailable
+from datastore.voting import (
+    MAIN,
+    Ballot,
+    Board,
+    Contender,
+    TokenExpired,
+    TokenSpent,
+    TokenUnknown,
+    Verdict,
+    Vote,
+)
+from datastore.voting.pair_walk import DrawnPair, PairWalk
+from datastore.voting.pairs import EligibleContenders
 from resolvers.context import AnyId, Context, Services
-from resolvers.node_ids import parse_node_id
-from resolvers.viewer import Role
-from resolvers.voting.boards import Matchup, board_cache, contender_at, load_matchup
+from resolvers.rate_limits import OFF, network
+from resolvers.voting.address_limits import AddressLimits
+from resolvers.voting.board_cache import KNOWN_SECONDS
+from resolvers.voting.boards import Matchup, board_cache, board_not_found, contender_at, load_matchup
+from resolvers.voting.hours import LEAD, VotingClosed, require_open
+from resolvers.voting.origins import Origins
+from resolvers.voting.walk_counts import WalkCounts, voter_seed
 
 
 class Exhausted(Refusal):
@@ -71,32 +84,32 @@ class FirstDrawSizes:
         return size
 
 
-def voter_seed(voter: str, board: str) -> bytes:
-    """The seed of a voter's order of pairs on a board."""
-    return blake2b(f"{board}#{voter}".encode(), digest_size=32).digest()
-
-
 async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     """The viewer's next pair. Nothing is written: the same pair is drawn again until the viewer votes on it."""
-    await _limit_rate(ctx, "draw")
+    _limit_draws(ctx)
     if not voting_store.is_slug(board):
-        raise _board_not_found(board)
+        raise board_not_found(board)
     voter = ctx.viewer.id
-    current, latest = await asyncio.gather(
-        voting_store.read_board_with_marks(ctx.table, board, consistent=True),
-        voting_store.read_latest_vote(ctx.table, voter, board),
+    cached, latest = await asyncio.gather(
+        board_cache(ctx).boards.load(board), voting_store.read_latest_vote(ctx.table, voter, board)
     )
-    if current is None:
-        raise _board_not_found(board)
     number = latest.number + 1 if latest else 1
-    walk = latest.pair_walk() if latest else PairWalk()
-    drawn_pair, eligible = _draw(ctx, walk, current.board.eligible, (voter, board, number))
+    contenders = _open_contenders(ctx, cached.board) if cached else None
+    drawn = await _draw(ctx, latest, contenders, (voter, board, number)) if contenders else None
+    if contenders is None or drawn is None:
+        contenders = _open_contenders(ctx, await _load_board_now(ctx, board))
+        drawn = await _draw(ctx, latest, contenders, (voter, board, number), is_current=True)
+    if drawn is None:
+        raise Exhausted
+    drawn_pair, eligible = drawn
+    if latest is None:
+        await ctx.services.get(AddressLimits).admit_visitor(ctx)
     expires_at = ctx.now() + timedelta(seconds=ctx.services.policy.ballot_seconds)
     ballot = Ballot(
         voter, board, number, drawn_pair.left, drawn_pair.right, expires_at=expires_at, walk=drawn_pair.after.packed()
     )
     # Contenders that joined after a remembered first draw are still to come.
-    remaining = drawn_pair.remaining + current.board.eligible.pairs(eligible.size, current.board.size)
+    remaining = drawn_pair.remaining + contenders.pairs(eligible.size, contenders.size)
     return DrawnBallot(
         token=ballot.sealed(ctx.services.seal),
         board=board,
@@ -108,50 +121,113 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     )
 
 
-def _draw(
-    ctx: Context, walk: PairWalk, eligible: EligibleContenders, vote_key: tuple[str, str, int]
-) -> tuple[DrawnPair, EligibleContenders]:
-    """The next pair, and the contenders it was drawn from."""
+def _open_contenders(ctx: Context, board: Board) -> EligibleContenders:
+    require_open(board, ctx.now(), ("input", "board"))
+    return board.eligible
+
+
+async def _load_board_now(ctx: Context, slug: str) -> Board:
+    current = await board_cache(ctx).current_boards.load(slug)
+    if current is None:
+        raise board_not_found(slug)
+    return current.board
+
+
+async def _draw(
+    ctx: Context,
+    latest: Vote | None,
+    eligible: EligibleContenders,
+    vote_key: tuple[str, str, int],
+    *,
+    is_current: bool = False,
+) -> tuple[DrawnPair, EligibleContenders] | None:
+    """The next pair, and the contenders it was drawn from; None with fewer than two contenders.
+
+    None also if the contenders are not `is_current` and may lack some: the vote was cast on a newer state of the board,
+    or its cycle would end without a newcomer.
+    """
     voter, board, number = vote_key
+    if latest is not None and not is_current and _is_older(eligible, latest.pair_walk()):
+        return None
+    walk = await _recounted(ctx, latest, eligible) if latest else PairWalk()
     seed = voter_seed(voter, board)
     drawn_pair = walk.draw(seed, eligible)
-    if drawn_pair is None:
-        raise Exhausted
+    if drawn_pair is None or (drawn_pair.cycle != walk.cycle and not is_current):
+        return None
     if walk.covered == 0 or drawn_pair.cycle != walk.cycle:
         size = ctx.services.get(FirstDrawSizes).size(voter, board, number, eligible.size)
-        at_first_draw = EligibleContenders(size, eligible.retired & ((1 << size) - 1))
-        first_pair = walk.draw(seed, at_first_draw) if size < eligible.size else None
+        at_first_draw = replace(eligible, size=size, retired=eligible.retired & ((1 << size) - 1))
+        new_cycle = PairWalk(cycle=drawn_pair.cycle)
+        first_pair = new_cycle.draw(seed, at_first_draw) if size < eligible.size else None
         if first_pair is not None:
             return first_pair, at_first_draw
     return drawn_pair, eligible
 
 
+def _is_older(eligible: EligibleContenders, walk: PairWalk) -> bool:
+    """Whether the contenders are from before those that the walk was made for."""
+    return walk.covered > eligible.size or walk.version > eligible.version
+
+
 async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteCast:
     """Counts a verdict once, however often the request arrives."""
-    await _limit_rate(ctx, "vote")
+    await ctx.services.get(AddressLimits).admit_vote(ctx)
+    ctx.services.rates.hit(ctx.services.policy.votes_per_visitor, "vote", "visitor", ctx.viewer.id)
     ballot = Ballot.opened(ctx.services.seal, token)
     if ballot.voter != ctx.viewer.id:
         raise TokenUnknown(path=("input", "token"))
     if ballot.expires_at <= ctx.now():
         raise TokenExpired(path=("input", "token"))
-    board = await _load_board_to_vote_on(ctx, ballot)
-    vote = voting_store.vote_on(ballot, board, verdict, ctx.now())
+    refreshing = board_cache(ctx).refresh(ballot.board)
     if verdict is Verdict.SKIP:
-        counted = await voting_store.cast(ctx.table, vote)
+        board = await _board_to_vote_on(ctx, ballot)
+        vote = voting_store.vote_on(ballot, board, verdict, ctx.now())
+        counted = await _count(ctx, vote, board)
     else:
+        board, origin = await asyncio.gather(
+            _board_to_vote_on(ctx, ballot), ctx.services.get(Origins).tag(ctx, ballot.board)
+        )
+        vote = voting_store.vote_on(ballot, board, verdict, ctx.now(), origin)
         async with board_cache(ctx).settler(board.slug).voting():
-            counted = await voting_store.cast(ctx.table, vote)
+            counted = await _count(ctx, vote, board)
+    board = await refreshing or board
     if (counted.low, counted.high, counted.verdict) != (vote.low, vote.high, vote.verdict):
         raise TokenSpent(path=("input", "token"))
-    return VoteCast(ballot, verdict, _progress(counted, board.eligible))
+    return VoteCast(ballot, verdict, await _progress(ctx, counted, board.eligible))
 
 
-async def _load_board_to_vote_on(ctx: Context, ballot: Ballot) -> Board:
-    """The ballot's board, after making sure that its readers sum the shard of this vote."""
+async def _count(ctx: Context, vote: Vote, board: Board) -> Vote:
+    """The stored vote of this number. VotingClosed if there is none and the board does not take votes now.
+
+    `board` was read at most `KNOWN_SECONDS` ago. An attempt that begins later needs a newer state.
+    """
+    time = asyncio.get_running_loop().time
+    usable_until = time() + LEAD.total_seconds() - KNOWN_SECONDS
+
+    def check() -> None:
+        current = board_cache(ctx).known(vote.board) or board
+        if current is board and time() > usable_until:
+            raise Unavailable(retry_after=1.0)
+        require_open(current, ctx.now(), ("input", "token"))
+
+    try:
+        return await voting_store.cast(ctx.table, vote, ctx.once, check)
+    except VotingClosed:
+        # A vote that was counted in time is answered as before, however late it is repeated.
+        stored = await voting_store.read_vote(ctx.table, vote.voter, vote.board, vote.number)
+        if stored is None:
+            raise
+        return stored
+
+
+async def _board_to_vote_on(ctx: Context, ballot: Ballot) -> Board:
+    """The ballot's board in a recent state whose shards are read. Since shards only grow, that is as good as now's."""
     cache = board_cache(ctx)
-    current = await cache.boards.load(ballot.board)
-    if current is None:  # another process may have created it a moment ago
-        current = await voting_store.read_board_with_marks(ctx.table, ballot.board, consistent=True)
+    known = cache.known(ballot.board)
+    if known is not None and known.write_shards <= known.read_shards:
+        return known
+    # Another process may have created it a moment ago, while a read was under way.
+    current = await cache.boards.load(ballot.board) or await cache.current_boards.load(ballot.board)
     if current is None:
         raise TokenUnknown(path=("input", "token"))
     if await voting_store.ensure_shards_are_read(ctx.table, current.board):
@@ -159,15 +235,11 @@ async def _load_board_to_vote_on(ctx: Context, ballot: Ballot) -> Board:
     return current.board
 
 
-async def _limit_rate(ctx: Context, what: str) -> None:
+def _limit_draws(ctx: Context) -> None:
     policy, rates = ctx.services.policy, ctx.services.rates
-    if ctx.address:
-        await rates.hit(policy.votes_per_address, what, "address", ctx.address)
-    await rates.hit(policy.votes_per_visitor, what, "visitor", ctx.viewer.id)
-
-
-def _board_not_found(slug: str) -> NotFound:
-    return NotFound(f"There is no board called {slug[:64]}. Look at `boards`.", path=("input", "board"))
+    if ctx.address and policy.votes_per_address != OFF:
+        rates.hit(policy.votes_per_address, "draw", "address", network(ctx.address))
+    rates.hit(policy.votes_per_visitor, "draw", "visitor", ctx.viewer.id)
 
 
 # ── fields ──
@@ -194,46 +266,19 @@ async def cast_matchup(ctx: Context, cast: VoteCast, /) -> Matchup:
 async def progress(ctx: Context, board: Board, /) -> Progress:
     """The viewer's progress through this board's pairs."""
     latest = await voting_store.read_latest_vote(ctx.table, ctx.viewer.id, board.slug)
-    return _progress(latest, board.eligible) if latest else Progress(0, board.pair_count)
+    return await _progress(ctx, latest, board.eligible) if latest else Progress(0, board.pair_count)
 
 
-def _progress(vote: Vote, eligible: EligibleContenders) -> Progress:
-    walk = vote.pair_walk()
+async def _progress(ctx: Context, vote: Vote, eligible: EligibleContenders) -> Progress:
     # The walk may include a contender that has just joined, which the cached board does not have yet.
-    eligible = EligibleContenders(max(eligible.size, walk.covered), eligible.retired)
-    walk = walk.recounted(voter_seed(vote.voter, vote.board), eligible)
+    eligible = replace(eligible, size=max(eligible.size, vote.pair_walk().covered))
+    walk = await _recounted(ctx, vote, eligible)
     return Progress(walk.seen, walk.remaining(eligible))
 
 
+async def _recounted(ctx: Context, vote: Vote, eligible: EligibleContenders) -> PairWalk:
+    """The voter's walk after a vote, counted for these contenders."""
+    return await ctx.services.get(WalkCounts).counted(vote.voter, vote.board, vote.pair_walk(), eligible)
+
+
 # ── editors ──
-
-
-async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId) -> int:
-    """Voids all votes of one voter on one board and settles it. A repeat finds nothing to void."""
-    ctx.with_role(Role.EDITOR)
-    if not voting_store.is_slug(board) or await board_cache(ctx).boards.load(board) is None:
-        raise _board_not_found(board)
-    settler = board_cache(ctx).settler(board)
-    async with settler.voting():
-        removed = await voting_store.void_votes(ctx.table, _parse_voter(voter), board)
-    await settler.settle_anew()
-    if ctx.once.key is not None:
-        await ctx.once.transact(ctx.table, removed)
-    return removed
-
-
-def _parse_voter(text: str) -> str:
-    """A voter's own id, or the id of the member who voted."""
-    try:
-        kind, key = parse_node_id(text)
-    except InvalidInput:
-        kind, key = "User", text
-    try:
-        if kind == "User":
-            return key_text(key)
-    except BadKey:
-        pass
-    raise InvalidInput(
-        "A voter is identified by a User's id, or by the `voter` of a ballot or of an exported vote.",
-        path=("input", "voter"),
-    )

@@ -1,36 +1,41 @@
-"""The boards of one process: their state and rows, cached for moments, and the settling of their votes.
+"""The boards of one process: their state and results, cached for moments, and the settling of their votes.
 
 Law: a vote acknowledged two seconds ago is included in what `board`, and every later read, shows, even if the process
-that counted it was killed.
+that counted it was killed. The leaderboard's index may be behind by its own delay. A reader waits for a settling only
+if one is overdue, and only for a while.
 """
 
 from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
-from functools import partial
+from collections import OrderedDict
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 from datastore import voting as voting_store
-from datastore.voting import Board, BoardRows, BoardWithMarks, Contender
+from datastore.dynamo import DynamoError
+from datastore.voting import Board, BoardResults, BoardWithMarks, Contender, ContenderChange, Details
 from resolvers.loading.loader import Loader, read_each
-from resolvers.voting.board_settler import SETTLING_INTERVAL, BoardSettler
+from resolvers.voting.board_settler import BoardSettler
 
 if TYPE_CHECKING:
     from datastore.dynamo import Slice
     from resolvers.context import Services
 
-OWN_PATIENCE = 0.5
-"""How long a reader waits for this process's settling; a small board's takes a few milliseconds."""
+PATIENCE = 1.5
+"""How long a reader waits for an overdue settling; a small board's takes a few milliseconds."""
 
-OTHERS_PATIENCE = 1.5
-"""The same for votes that another process left unsettled, which may be older."""
+KNOWN_SECONDS = 5.0
+"""The age at which votes are no longer judged by the last state of a board, so that all know a change of its hours."""
+
+_MOST_KNOWN = 1000
+"""Boards of which the last state is remembered."""
 
 ContenderKey: TypeAlias = tuple[str, int]
-SliceKey: TypeAlias = tuple[str, tuple[int, int], str | None, int]
-RowsKey: TypeAlias = tuple[str, tuple[int, int]]
+SliceKey: TypeAlias = tuple[str, tuple[int, int], int, str | None, int]
+ResultsKey: TypeAlias = tuple[str, tuple[int, int]]
 
 
 class BoardCache:
@@ -39,26 +44,48 @@ class BoardCache:
     def __init__(self, services: Services) -> None:
         self._services = services
         boards: Loader[str, BoardWithMarks] = Loader(self._read_boards, ttl=0.25)
-        contenders: Loader[ContenderKey, Contender] = Loader(self._read_contenders, ttl=0.25)
+        current_boards: Loader[str, BoardWithMarks] = Loader(self._read_boards, fresh=True)
+        contenders: Loader[ContenderKey, Contender] = Loader(self._read_contenders, ttl=0.5)
+        details: Loader[ContenderKey, Details] = Loader(self._read_details, ttl=5.0, size=10_000)
         pictures: Loader[ContenderKey, str] = Loader(self._read_pictures, ttl=5.0, size=1000)
         slices: Loader[SliceKey, Slice[Contender]] = Loader(self._read_slices, ttl=0.25, size=200)
-        board_rows: Loader[RowsKey, BoardRows] = Loader(self._read_rows, ttl=60.0, size=16)
+        board_results: Loader[ResultsKey, BoardResults] = Loader(self._read_results, ttl=60.0, size=16)
         self.boards = services.loaders.add("boards", boards)
+        self.current_boards = services.loaders.add("current_boards", current_boards)
         self.contenders = services.loaders.add("contenders", contenders)
+        self.details = services.loaders.add("contender_details", details)
         self.pictures = services.loaders.add("pictures", pictures)
         self._slices = services.loaders.add("leaderboard_slices", slices)
-        self._rows = services.loaders.add("board_rows", board_rows)
+        self._results = services.loaders.add("board_results", board_results)
         self._settlers: dict[str, BoardSettler] = {}
+        self._known: OrderedDict[str, tuple[Board, float]] = OrderedDict()
+        """The boards as they were last read, and when by the loop's clock."""
 
     # ── batch reads ──
 
     async def _read_boards(self, slugs: Sequence[str]) -> Mapping[str, BoardWithMarks | Exception]:
-        return await read_each(
-            slugs, partial(voting_store.read_board_with_marks, self._services.table, consistent=True)
-        )
+        return await read_each(slugs, self._read_board)
+
+    async def _read_board(self, slug: str) -> BoardWithMarks | None:
+        began = asyncio.get_running_loop().time()
+        current = await voting_store.read_board_with_marks(self._services.table, slug, consistent=True)
+        if current is None:
+            return None
+        if current.is_dirty or slug in self._settlers:
+            self.settler(slug).pace.observe(current, began)
+        self._known[slug] = (current.board, began)
+        self._known.move_to_end(slug)
+        if len(self._known) > _MOST_KNOWN:
+            self._known.popitem(last=False)
+        return current
 
     async def _read_contenders(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Contender]:
         return await voting_store.read_contenders(self._services.table, keys)
+
+    async def _read_details(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Details]:
+        """Maps a contender without details to empty ones, since absence is not cached."""
+        empty = {key: Details(*key) for key in keys}
+        return {**empty, **await voting_store.read_details(self._services.table, keys)}
 
     async def _read_pictures(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, str]:
         """Maps a contender without a picture to an empty text, since absence is not cached."""
@@ -68,75 +95,94 @@ class BoardCache:
         return await read_each(wanted, self._read_slice)
 
     async def _read_slice(self, wanted: SliceKey) -> Slice[Contender]:
-        slug, _, position, limit = wanted
-        return await voting_store.read_leaderboard_slice(self._services.table, slug, position, limit)
+        slug, _, blocks, position, limit = wanted
+        return await voting_store.read_leaderboard_slice(self._services.table, slug, blocks, position, limit)
 
-    async def _read_rows(self, wanted: Sequence[RowsKey]) -> Mapping[RowsKey, BoardRows | Exception]:
-        return await read_each(wanted, self._read_board_rows)
+    async def _read_results(self, wanted: Sequence[ResultsKey]) -> Mapping[ResultsKey, BoardResults | Exception]:
+        return await read_each(wanted, self._read_board_results)
 
-    async def _read_board_rows(self, wanted: RowsKey) -> BoardRows | None:
+    async def _read_board_results(self, wanted: ResultsKey) -> BoardResults | None:
         cached = await self.boards.load(wanted[0])
-        return await voting_store.read_board_rows(self._services.table, cached.board) if cached else None
+        return await voting_store.read_board_results(self._services.table, cached.board) if cached else None
 
     # ── reads ──
 
     async def board(self, slug: str) -> Board | None:
-        """A board whose rows are at most two seconds older than its votes."""
+        """A board whose results are at most two seconds older than its votes."""
         cached = await self.boards.load(slug)
         if cached is None:
             return None
-        settler = self._settlers.get(slug)
-        others_are_late = cached.unsettled_by_others(settler.name if settler else "") and self._overdue(cached.board)
-        if others_are_late or (settler is not None and settler.is_settling):
-            await self._wait_for_settling(self.settler(slug), OTHERS_PATIENCE if others_are_late else OWN_PATIENCE)
+        settler = self.settler(slug)
+        if settler.pace.is_forgotten(cached, self._services.clock()):
+            settler.begin()
+        if cached.is_dirty and settler.pace.is_overdue(cached, self._services.clock()):
+            await self._wait_for_settling(settler)
             cached = await self.boards.load(slug)
         return cached.board if cached else None
 
-    def _overdue(self, board: Board) -> bool:
-        latest = self._services.clock() - timedelta(seconds=SETTLING_INTERVAL)
-        return board.settled_at is None or board.settled_at < latest
+    def known(self, slug: str) -> Board | None:
+        """A board as this process last read it, at most some seconds ago."""
+        board, read_at = self._known.get(slug, (None, 0.0))
+        return board if asyncio.get_running_loop().time() - read_at <= KNOWN_SECONDS else None
 
-    async def _wait_for_settling(self, settler: BoardSettler, patience: float) -> None:
-        try:
-            async with asyncio.timeout(patience):
-                await settler.settle()
-        except TimeoutError:
-            return
+    def refresh(self, slug: str) -> Awaitable[Board | None]:
+        """Begins to read a board that a request shows later; None if it could not be read."""
+        return asyncio.ensure_future(self._refreshed(slug))
+
+    async def _refreshed(self, slug: str) -> Board | None:
+        with suppress(DynamoError):
+            cached = await self.boards.load(slug)
+            return cached.board if cached else None
+        return None
+
+    async def _wait_for_settling(self, settler: BoardSettler) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                await settler.settle_overdue(settler.pace.completed)
+
+    async def contender(self, board: str, ordinal: int) -> Contender | None:
+        """A contender from the results that this process has settled, unless somebody has since, or from a read."""
+        cached = self.boards.cached(board)
+        settled = self._results.cached((board, cached.board.stamp)) if cached else None
+        known = settled.results.get(ordinal) if settled else None
+        return known or await self.contenders.load((board, ordinal))
 
     async def leaders(self, board: Board, position: str | None, limit: int) -> Slice[Contender]:
-        leaders = await self._slices.load((board.slug, board.stamp, position, limit))
+        leaders = await self._slices.load((board.slug, board.stamp, board.blocks, position, limit))
         assert leaders is not None  # noqa: S101 - a slice may be empty, but is always there
         return leaders
 
     async def rank(self, board: Board, score: int) -> int:
         """One more than the number of contenders with a higher score."""
-        rows = await self._rows.load((board.slug, board.stamp))
-        scores = rows.scores if rows else ()
+        results = await self._results.load((board.slug, board.stamp))
+        scores = results.scores if results else ()
         return 1 + len(scores) - bisect_right(scores, score)
 
     # ── changes ──
 
-    def changed(self, board: str, contender: Contender | None = None) -> None:
+    def changed(self, board: str, contender: Contender | None = None, change: ContenderChange | None = None) -> None:
         """Takes over this process's own change of a board or a contender."""
         self.boards.forget(board)
         if contender is not None:
             self.contenders.put((board, contender.ordinal), contender)
-            self.pictures.forget((board, contender.ordinal))
+            self.details.forget((board, contender.ordinal))
+            if change is not None and change.replaces_picture:
+                self.pictures.put((board, contender.ordinal), change.svg or "")
 
     def settler(self, slug: str) -> BoardSettler:
         return self._settlers.setdefault(slug, BoardSettler(slug, self._services, self._publish))
 
-    def _publish(self, rows: BoardRows, before: BoardRows | None) -> None:
-        """Takes over the result of a settling, so that this process shows it at once."""
-        board = rows.board
+    def _publish(self, results: BoardResults, before: BoardResults | None) -> None:
+        """Takes over the outcome of a settling, so that this process shows it at once."""
+        board = results.board
         self.boards.forget(board.slug)
-        self._rows.put((board.slug, board.stamp), rows)
-        for ordinal, row in rows.rows.items():
-            if before is None or before.rows.get(ordinal) is not row:
+        self._results.put((board.slug, board.stamp), results)
+        for ordinal, result in results.results.items():
+            if before is None or before.results.get(ordinal) is not result:
                 cached = self.contenders.cached((board.slug, ordinal))
                 # An editor may have changed the contender since the settling read it.
-                if cached is None or cached.version <= row.version:
-                    self.contenders.put((board.slug, ordinal), row)
+                if cached is None or cached.version <= result.version:
+                    self.contenders.put((board.slug, ordinal), result)
 
     async def close(self) -> None:
         """Settles the votes that this process has counted."""

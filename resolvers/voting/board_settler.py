@@ -1,157 +1,217 @@
-"""Settling: moving a board's tallies to its contenders every two seconds while votes come in.
+"""Settling: moving a board's tallies to its contenders' results within two seconds while votes come in.
 
-A process that may have counted votes leaves a dirty mark on the board first, so that another process settles them if
-this one is killed. A board is settled by one task at a time per process, and not at all while nobody votes.
+One process at a time settles for all of them (see `datastore.voting.settling`); the others look whether it does. A
+process that may have counted votes leaves a dirty mark on the board, so that another one settles them if it is killed.
+Nobody settles while nobody votes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import structlog
 
 from datastore import voting as voting_store
-from datastore.dynamo import DynamoError, SingleFlight, remaining, shared_context
-from datastore.voting import BoardRows
+from datastore.dynamo import DynamoError, SingleFlight, shared_context
+from datastore.voting import BoardResults
+from resolvers.voting.process_mark import ProcessMark
+from resolvers.voting.settling_pace import SettlingPace
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
+    from datastore.voting import BoardWithMarks
     from resolvers.context import Services
-
-SETTLING_INTERVAL = 2.0
 
 BURST_SECONDS = 0.2
 """The delay from the first vote on a quiet board to its settling, so that a burst is settled at once."""
 
+LOOK_SECONDS = 0.25
+"""How often a process with unsettled votes looks whether another one settles the board."""
+
+DOUBTFUL_SECONDS = 5.0
+"""How long the engine may still apply a vote that failed or was cancelled."""
+
 SHUTDOWN_SECONDS = 5.0
 """How long a stopping process waits for its votes to be settled. Their next reader settles the rest."""
 
-_CLOCK_SKEW = timedelta(seconds=2)
-"""The largest difference between the clocks of two servers."""
-
-_MARK_AHEAD = timedelta(seconds=3)
+_MOST_ATTEMPTS = 20
 _log = structlog.get_logger("ringside.standings")
 
 
 class BoardSettler:
-    """Settles the votes that this process counts on one board. `publish` takes the new rows and the previous ones."""
+    """Settles the votes that this process counts on one board. `publish` takes the new results and those before."""
 
-    def __init__(self, slug: str, services: Services, publish: Callable[[BoardRows, BoardRows | None], None]) -> None:
-        self.name = secrets.token_hex(6)
-        """Identifies this process in its dirty marks."""
+    def __init__(
+        self, slug: str, services: Services, publish: Callable[[BoardResults, BoardResults | None], None]
+    ) -> None:
         self._slug = slug
         self._services = services
         self._publish = publish
+        self.mark = ProcessMark(slug, services)
+        self.pace = SettlingPace(self.mark.process)
         self._in_flight = 0
+        self._doubtful_until = float("-inf")
         self._changed = False
-        self._marked_until: datetime | None = None
-        self._marking = asyncio.Lock()
-        self._last_settling = float("-inf")
-        self._rows: BoardRows | None = None
+        """Whether votes may have been counted since this process last looked."""
+        self._needed: int | None = None
+        """The number of the first settling that includes all votes counted before that look; None once it completed."""
+        self._was_incomplete = False
+        self._results: BoardResults | None = None
         self._loop: SingleFlight[str, None] = SingleFlight(shared_context)
         self._settlings: SingleFlight[str, bool] = SingleFlight(shared_context)
 
     @asynccontextmanager
     async def voting(self) -> AsyncIterator[None]:
-        """Settles the votes cast inside in time, even if this process is killed."""
+        """Settles the votes cast inside in time, even if this process is killed after it has acknowledged them."""
         self._in_flight += 1
+        marking = self.mark.cover()
         try:
-            await self._mark_dirty()
             yield
+            if marking is not None:
+                await asyncio.shield(marking)
         except BaseException:
-            # The engine may still apply a vote that got no answer. Its mark stays as if its process were gone, so
-            # readers of the board settle it until the mark expires.
-            self.name = secrets.token_hex(6)
-            self._marked_until = None
+            self._doubtful_until = asyncio.get_running_loop().time() + DOUBTFUL_SECONDS
             raise
         finally:
             self._in_flight -= 1
-            self._changed = True
-            self._loop.begin(self._slug, self._settle_until_quiet)
+            self.begin()
 
-    async def _mark_dirty(self) -> None:
-        """Marks the board for longer than this request and all its attempts can last."""
-        needed = self._services.clock() + timedelta(seconds=remaining()) + _CLOCK_SKEW
-        if self._marked_until is not None and self._marked_until >= needed:
-            return
-        async with self._marking:
-            if self._marked_until is None or self._marked_until < needed:
-                until = needed + _MARK_AHEAD
-                await voting_store.mark_dirty(self._services.table, self._slug, self.name, until)
-                self._marked_until = until
+    def begin(self) -> None:
+        """Settles the board beside the request."""
+        self._changed = True
+        self._loop.begin(self._slug, self._settle_until_quiet)
 
     async def _settle_until_quiet(self) -> None:
-        loop = asyncio.get_running_loop()
+        await asyncio.sleep(BURST_SECONDS)
         try:
-            while self._changed or self._in_flight:
-                await asyncio.sleep(max(BURST_SECONDS, self._last_settling + SETTLING_INTERVAL - loop.time()))
-                if await self.settle() and not (self._changed or self._in_flight):
-                    await self._clear_dirty()
+            while not self._is_quiet():
+                await self._settlings.run(self._slug, self._settle_if_due)
+                if self._is_quiet():
+                    await self.mark.clean(self._is_quiet)
+                else:
+                    await self._show_life()
+                    await asyncio.sleep(LOOK_SECONDS)
         finally:
-            self._rows = None  # most boards are quiet most of the time
+            self._results = None  # most boards are quiet most of the time
 
-    async def _clear_dirty(self) -> None:
-        async with self._marking:
-            if self._changed or self._in_flight or self._marked_until is None:
+    def _is_quiet(self) -> bool:
+        return not (self._changed or self._is_busy() or self._needed is not None)
+
+    def _is_busy(self) -> bool:
+        """Whether the engine may be applying a vote right now."""
+        return self._in_flight > 0 or asyncio.get_running_loop().time() < self._doubtful_until
+
+    async def _show_life(self) -> None:
+        try:
+            await self.mark.renew()
+        except DynamoError as error:
+            _log.warning("a dirty mark was not renewed", board=self._slug, reason=str(error))
+
+    # ── settling ──
+
+    async def settle_overdue(self, completed: int) -> None:
+        """Settles the board for a reader, or waits for another process, until a later settling has completed."""
+        while not await self._settlings.run(self._slug, self._settle_if_due):
+            if self.pace.completed != completed:
                 return
-            # Forgotten before the mark is deleted: the next vote waits for the lock and marks the board again.
-            self._marked_until = None
-            try:
-                await voting_store.clear_dirty(self._services.table, self._slug, self.name)
-            except DynamoError as error:
-                _log.warning("a dirty mark was not deleted; readers settle this board for a while", reason=str(error))
+            await asyncio.sleep(LOOK_SECONDS / 2)
 
-    async def settle(self) -> bool:
-        """Settles the board or waits for the settling under way. Returns whether all earlier votes are settled."""
-        return await self._settlings.run(self._slug, self._settle)
+    async def settle_anew(self) -> None:
+        """A settling that starts after this call, so that it includes what was just written."""
+        if self.is_settling:
+            await self._settlings.run(self._slug, self._settle_now)
+        for _ in range(_MOST_ATTEMPTS):
+            if await self._settlings.run(self._slug, self._settle_now):
+                return
+            await asyncio.sleep(LOOK_SECONDS / 5)
 
     @property
     def is_settling(self) -> bool:
         return self._slug in self._settlings
 
-    async def settle_anew(self) -> None:
-        """A settling that starts after this call, so that it includes what was just written."""
-        if self.is_settling:
-            await self.settle()
-        await self.settle()
+    async def _settle_if_due(self) -> bool:
+        return await self._attempt(only_if_due=True)
 
-    async def _settle(self) -> bool:
-        self._last_settling = asyncio.get_running_loop().time()
-        self._changed = False
+    async def _settle_now(self) -> bool:
+        return await self._attempt(only_if_due=False)
+
+    async def _attempt(self, *, only_if_due: bool) -> bool:
+        """Look, and settle. Return whether all votes counted before are settled now."""
         try:
-            rows = await voting_store.settle(self._services.table, self._slug, self._services.clock(), self._rows)
+            current = await self._look()
+            if current is None:
+                return True
+            if only_if_due and self._needed is None and not current.is_dirty:
+                return True
+            if only_if_due and not self._is_due(current):
+                return False
+            return await self._settle(current)
         except DynamoError as error:
             _log.warning("a board could not be settled; trying again", board=self._slug, reason=str(error))
-            self._changed = True
-            return False
         except Exception:  # noqa: BLE001 - a fault must not end the settling of later votes
             _log.exception("a board could not be settled; trying again", board=self._slug)
-            self._changed = True
+        return False
+
+    def _is_due(self, current: BoardWithMarks) -> bool:
+        return self._was_incomplete or self.pace.is_due(current, self._services.clock())
+
+    async def _look(self) -> BoardWithMarks | None:
+        """The board as it is, and which settling includes the votes counted before this look."""
+        began = asyncio.get_running_loop().time()
+        busy, changed = self._is_busy(), self._changed
+        self._changed = busy
+        try:
+            current = await voting_store.read_board_with_marks(self._services.table, self._slug, consistent=True)
+        except BaseException:
+            self._changed = self._changed or changed
+            raise
+        if current is None:
+            self._needed = None
+            return None
+        self.pace.observe(current, began)
+        if changed or busy:
+            self._needed = current.board.claims + 1
+        self._note_completed(current.board.completed)
+        return current
+
+    def _note_completed(self, completed: int) -> None:
+        if self._needed is not None and completed >= self._needed:
+            self._needed = None
+
+    async def _settle(self, current: BoardWithMarks) -> bool:
+        began = asyncio.get_running_loop().time()
+        claimed = await voting_store.claim_settling(self._services.table, current.board, self._services.clock())
+        if claimed is None:
             return False
-        if rows is None:
-            return True
-        self._publish(rows, self._rows)
-        self._rows = rows
-        if not rows.complete:
-            self._changed = True
-            self._loop.begin(self._slug, self._settle_until_quiet)
-        return rows.complete
+        self.pace.observe_claim(claimed.claims, began)
+        results = await voting_store.settle(self._services.table, claimed, self._results)
+        self._publish(results, self._results)
+        self._results = results
+        self._was_incomplete = not results.complete
+        if self._was_incomplete:
+            return False
+        self.pace.observe_completion(claimed.claims, began)
+        self._note_completed(claimed.claims)
+        await self._clear_marks(current)
+        return True
+
+    async def _clear_marks(self, current: BoardWithMarks) -> None:
+        """Cleans the marks of processes that have gone, now that their votes are settled, and deletes old ones."""
+        table, now = self._services.table, self._services.clock()
+        for mark in self.pace.dead_marks(current):
+            await voting_store.clean_mark(table, mark, mark.until)
+        await voting_store.delete_marks(table, self.pace.spent_marks(current, now))
 
     async def close(self) -> None:
-        if self._slug not in self._loop:
-            return
-        await self._loop.close()
-        try:
-            async with asyncio.timeout(SHUTDOWN_SECONDS):
-                await self.settle_anew()
-                if not self._changed:
-                    await self._clear_dirty()
-        except TimeoutError:
-            _log.warning("a board was left unsettled; its next reader settles it", board=self._slug)
+        if self._slug in self._loop:
+            await self._loop.close()
+            try:
+                async with asyncio.timeout(SHUTDOWN_SECONDS):
+                    await self.settle_anew()
+                    await self.mark.clean(self._is_quiet)
+            except TimeoutError:
+                _log.warning("a board was left unsettled; its next reader settles it", board=self._slug)
         await self._settlings.close()
+        await self.mark.close()

@@ -10,19 +10,13 @@ from typing import Annotated
 from datastore import voting as voting_store
 from datastore.dynamo import Page, PageRequest, Window
 from datastore.refusals import InvalidInput, NotFound
-from datastore.voting import MAIN, Board, Contender, ContenderChange, PairTally
-from resolvers.context import UNSET, Context, NodeOf, Unset
-from resolvers.viewer import Role
+from datastore.voting import MAIN, Board, Contender, Details, PairTally
+from resolvers.context import Context, NodeOf
 from resolvers.voting.board_cache import BoardCache
-from resolvers.voting.svg import sanitize
+from resolvers.voting.hours import is_open
 
 ContenderId = Annotated[str, NodeOf("Contender")]
 
-LONGEST_NAME = 80
-LONGEST_FOLDED = 800
-"""Bytes of a normalised name, which is part of a key of at most 1,024: one Arabic ligature becomes 18 letters."""
-LONGEST_TITLE = 120
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u2069\ufeff]")
 _CONTENDER_KEY = re.compile(r"([a-z0-9-]{1,64})/(0|[1-9][0-9]{0,5})")
 _LARGEST_PAGE = 100
 _USUAL_PAGE = 20
@@ -78,6 +72,10 @@ def board_cache(ctx: Context) -> BoardCache:
     return ctx.services.get(BoardCache)
 
 
+def board_not_found(slug: str) -> NotFound:
+    return NotFound(f"There is no board called {slug[:64]}. Look at `boards`.", path=("input", "board"))
+
+
 def parse_contender_key(key: str) -> tuple[str, int] | None:
     """The board and ordinal in the key of a contender's id."""
     match = _CONTENDER_KEY.fullmatch(key)
@@ -99,17 +97,8 @@ async def boards(ctx: Context, /, *, window: Window) -> Page[Board]:
     return await voting_store.read_boards_page(ctx.table, window)
 
 
-async def create_board(ctx: Context, /, *, slug: str, title: str) -> Board:
-    ctx.with_role(Role.EDITOR)
-    if not voting_store.is_slug(slug):
-        raise InvalidInput(
-            "A slug has 1 to 64 small letters, digits and dashes, and neither begins nor ends with a dash.",
-            path=("input", "slug"),
-        )
-    new = Board(slug, validate_line(title, "title", LONGEST_TITLE), ctx.now())
-    created = await voting_store.create_board(ctx.table, new, ctx.once)
-    board_cache(ctx).changed(slug)
-    return created
+def closed(ctx: Context, board: Board, /) -> bool:
+    return not is_open(board, ctx.now())
 
 
 async def contender_board(ctx: Context, contender: Contender, /) -> Board:
@@ -140,7 +129,7 @@ async def board_contenders(ctx: Context, board: Board, /, *, window: Window) -> 
 
 
 async def _contenders(ctx: Context, board: Board, request: PageRequest) -> Page[Contender]:
-    page = await voting_store.read_contenders_page(ctx.table, board.slug, request)
+    page = await voting_store.read_contenders_page(ctx.table, board, request)
     return page.counted(board.size)
 
 
@@ -148,72 +137,27 @@ async def svg(ctx: Context, contender: Contender, /) -> str | None:
     return await board_cache(ctx).pictures.load((contender.board, contender.ordinal)) or None
 
 
+async def description(ctx: Context, contender: Contender, /) -> str | None:
+    return (await _details(ctx, contender)).description
+
+
+async def link(ctx: Context, contender: Contender, /) -> str | None:
+    return (await _details(ctx, contender)).link
+
+
+async def image_url(ctx: Context, contender: Contender, /) -> str | None:
+    return (await _details(ctx, contender)).image_url
+
+
+async def _details(ctx: Context, contender: Contender) -> Details:
+    key = (contender.board, contender.ordinal)
+    return await board_cache(ctx).details.load(key) or Details(*key)
+
+
 async def rank(ctx: Context, contender: Contender, /) -> int | None:
     if contender.retired:
         return None
     return await board_cache(ctx).rank(await contender_board(ctx, contender), contender.score)
-
-
-async def add_contender(ctx: Context, /, *, board: str = MAIN, name: str, svg: str | None = None) -> Contender:
-    ctx.with_role(Role.EDITOR)
-    if not voting_store.is_slug(board):
-        raise NotFound("There is no board of this name.", path=("input", "board"))
-    added = await voting_store.add_contender(
-        ctx.table,
-        board,
-        ContenderChange(ctx.new_id(), _validate_name(name), None if svg is None else sanitize(svg)),
-        ctx.now(),
-        ctx.once,
-    )
-    board_cache(ctx).changed(board, added)
-    return added
-
-
-async def update_contender(
-    ctx: Context, /, *, contender: ContenderId, name: str | None = None, svg: str | Unset | None = UNSET
-) -> Contender:
-    """Changes the given fields. A null picture removes the picture."""
-    ctx.with_role(Role.EDITOR)
-    change = ContenderChange(
-        ctx.new_id(),
-        None if name is None else _validate_name(name),
-        sanitize(svg) if isinstance(svg, str) else None,
-        replaces_picture=svg is not UNSET,
-    )
-    changed = await voting_store.change_contender(ctx.table, _parse_contender(contender), change, ctx.once)
-    board_cache(ctx).changed(changed.board, changed)
-    return changed
-
-
-async def retire_contender(ctx: Context, /, *, contender: ContenderId) -> Contender:
-    ctx.with_role(Role.EDITOR)
-    retired = await voting_store.retire_contender(ctx.table, _parse_contender(contender), once=ctx.once)
-    board_cache(ctx).changed(retired.board, retired)
-    return retired
-
-
-def _parse_contender(key: str) -> tuple[str, int]:
-    contender_key = parse_contender_key(key)
-    if contender_key is None:
-        raise NotFound(path=("input", "contender"))
-    return contender_key
-
-
-def _validate_name(text: str) -> str:
-    name = validate_line(text, "name", LONGEST_NAME)
-    if len(voting_store.folded(name).encode()) > LONGEST_FOLDED:
-        raise InvalidInput(
-            "This name is too long once its ligatures are spelled out. Choose a shorter one.", path=("input", "name")
-        )
-    return name
-
-
-def validate_line(text: str, name: str, longest: int) -> str:
-    """One line of visible text, its white space folded."""
-    folded = " ".join(text.split())
-    if not 1 <= len(folded) <= longest or _UNPRINTABLE.search(folded):
-        raise InvalidInput(f"A {name} has 1 to {longest} characters, and no invisible ones.", path=("input", name))
-    return folded
 
 
 # ── the leaderboard ──
@@ -263,12 +207,12 @@ async def leaderboard_changed(
     if not voting_store.is_slug(board) or await cache.board(board) is None:
         raise InvalidInput(f"There is no board called {board}.", path=("board",))
 
-    async def look() -> list[LeaderboardRow]:
+    async def look(number: int) -> list[LeaderboardRow]:
         current = await cache.board(board)
-        return rank_from_top((await cache.leaders(current, None, size)).records) if current else []
+        return rank_from_top((await cache.leaders(current, None, number)).records) if current else []
 
-    async for rows in ctx.services.live.changes(("leaderboard", board, size), look):
-        yield rows
+    async for rows in ctx.services.live.rows(("leaderboard", board), look, size):
+        yield list(rows)
 
 
 # ── head to head ──
@@ -336,7 +280,7 @@ async def matchup_right(ctx: Context, matchup: Matchup, /) -> Contender:
 
 async def contender_at(ctx: Context, board: str, ordinal: int) -> Contender:
     """A contender that a record names. One that has just joined through another process is read consistently."""
-    contender = await board_cache(ctx).contenders.load((board, ordinal))
+    contender = await board_cache(ctx).contender(board, ordinal)
     if contender is None:
         contender = await voting_store.read_contender(ctx.table, board, ordinal, consistent=True)
     if contender is None:

@@ -1,35 +1,61 @@
-"""Sanitising SVG from untrusted users: no scripts, no event handlers, no references to anything outside.
+"""Sanitising SVG from untrusted users: pictures that cannot act, load anything, or touch the page that inlines them.
 
 py-svg-hush filters elements and attributes by an allow-list. A check before it refuses expensive input (depth,
-entities). A check after it removes outside references that no list of names can cover: style sheets can name files
-through `image-set`, escapes and unclosed quotes.
+entities). What it leaves is rebuilt from a shorter list: no scripts, links, images, animations or style sheets
+(`svg_styles`), and no references to anything outside. At last the elements are counted as often as they are drawn,
+because a few kilobytes of `<use>` can stand for millions.
+
+`parse_picture` also refuses what would be stored and never be seen: a picture of which nothing is left to draw.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
 from py_svg_hush import filter_svg
 
 from datastore.refusals import InvalidInput
+from resolvers.voting.svg_styles import inline_styles, refers_outside
 
 LARGEST = 48 * 1024
 DEEPEST = 64
+MOST_DRAWN = 50_000
+"""Elements, each counted as often as others refer to it. A picture of 48 KB has 4,000 of its own at most."""
+
+_ELEMENTS = """svg g defs symbol use path rect circle ellipse line polyline polygon text tspan textPath title desc
+linearGradient radialGradient stop clipPath mask pattern marker filter
+feBlend feColorMatrix feComponentTransfer feComposite feConvolveMatrix feDiffuseLighting feDisplacementMap
+feDistantLight feDropShadow feFlood feFuncA feFuncB feFuncG feFuncR feGaussianBlur feMerge feMergeNode feMorphology
+feOffset fePointLight feSpecularLighting feSpotLight feTile feTurbulence
+"""
+ELEMENTS = frozenset(_ELEMENTS.split())
+_SHAPES = frozenset(["path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text"])
+_CONTAINERS = frozenset(["svg", "g", "symbol", *_SHAPES])
+"""Elements whose children are drawn where they stand, or where they are used."""
+_GROUPS = frozenset(["a", "switch"])
+"""They become groups: what they contain is drawn."""
+_NOT_ON_THE_ROOT = frozenset(["transform", "filter", "overflow", "style", "display", "position"])
+"""On the root they would move or draw the picture over the page around it."""
 _SVG = "http://www.w3.org/2000/svg"
 _XLINK = "http://www.w3.org/1999/xlink"
-_OUTSIDE = re.compile(
-    r"//|\\|javascript:|vbscript:|data:|@|image-set|expression|url\((?!\s*['\"]?#[\w.-]+['\"]?\s*\))", re.IGNORECASE
-)
+_LENGTH = re.compile(r"\s*\d{1,5}(\.\d*)?(px|pt|mm|cm|in|em|%)?\s*")
+_REFERENCE = re.compile(r"url\(\s*['\"]?#([\w.-]+)")
+_NUMBER = re.compile(r"\d+")
 _ROOT = re.compile(r"<svg(?=[\s/>])")
+_DECLARATION = re.compile(r"\s*<\?xml\s[^>]*\?>")
+"""The encoding it names is that of a file; the text has none any more."""
+_TAG = re.compile(r"<([A-Za-z][\w.:-]*)")
 _PATH = ("input", "svg")
 
 ET.register_namespace("", _SVG)
+ET.register_namespace("xlink", _XLINK)
 
 
 class _TooComplex(Exception):
-    """The SVG is nested too deeply or declares entities."""
+    """The SVG is nested too deeply, declares entities, or draws too much."""
 
 
 def sanitize(text: str) -> str:
@@ -38,22 +64,58 @@ def sanitize(text: str) -> str:
         raise InvalidInput(
             f"A picture has at most {LARGEST // 1024} KB. Simplify it, or round its numbers.", path=_PATH
         )
-    complete = _with_namespaces(text)
+    complete = _with_namespaces(_DECLARATION.sub("", text.removeprefix("\ufeff"), count=1))
     try:
         _check_complexity(complete)
         filtered = filter_svg(complete.encode(), keep_data_url_mime_types={})
         # The filter's output has no document type, so it cannot expand entities.
         root = ET.fromstring(filtered)  # noqa: S314
+        if root.tag != f"{{{_SVG}}}svg":
+            raise InvalidInput("An SVG begins with <svg>.", path=_PATH)
+        sheets: list[str] = []
+        _rebuild(root, sheets)
+        inline_styles(root, sheets)
+        _restrict_root(root)
+        _count_drawn(root)
     except (_TooComplex, ValueError, expat.ExpatError, ET.ParseError):
         raise InvalidInput(
-            "This SVG cannot be accepted: it must be well-formed, begin with <svg>, declare no entities "
-            f"and nest at most {DEEPEST} levels deep.",
+            "This SVG cannot be accepted: it must be well-formed, begin with <svg>, declare no entities, "
+            f"nest at most {DEEPEST} levels deep, and draw at most {MOST_DRAWN} elements, repeated ones included.",
             path=_PATH,
         ) from None
-    if root.tag != f"{{{_SVG}}}svg":
-        raise InvalidInput("An SVG begins with <svg>.", path=_PATH)
-    _remove_outside_references(root)
     return ET.tostring(root, encoding="unicode")
+
+
+def parse_picture(text: str) -> str:
+    """The sanitised SVG, or InvalidInput, also if none of it can be seen."""
+    picture = sanitize(text)
+    root = ET.fromstring(picture)  # noqa: S314 - without a document type
+    by_id = {element.get("id"): element for element in root.iter() if element.get("id")}
+    if not _draws(root, by_id):
+        raise InvalidInput(f"This picture would be invisible: {_reason(text)}", path=_PATH)
+    return picture
+
+
+def _draws(element: ET.Element, by_id: Mapping[str | None, ET.Element], *, used: bool = False) -> bool:
+    """Whether an element draws a shape, itself or by what it uses. Nothing contains itself: `sanitize` refuses that."""
+    local = element.tag.rpartition("}")[2]
+    if local == "use":
+        target = by_id.get(next((value[1:] for name, value in element.items() if name.endswith("href")), None))
+        return target is not None and _draws(target, by_id, used=True)
+    if local == "text":
+        return bool("".join(element.itertext()).strip())
+    if local in _SHAPES:
+        return True
+    return local in _CONTAINERS and (local != "symbol" or used) and any(_draws(child, by_id) for child in element)
+
+
+def _reason(text: str) -> str:
+    """Why nothing of a picture is left."""
+    removed = sorted({tag for tag in _TAG.findall(text) if tag.rpartition(":")[2] not in ELEMENTS | _GROUPS})
+    if not removed:
+        return "it draws nothing. Draw shapes, paths or text."
+    names = ", ".join(f"<{name}>" for name in removed[:5])
+    return f"{names} {'are' if len(removed) > 1 else 'is'} removed, and nothing else draws. Use shapes, paths or text."
 
 
 def _with_namespaces(text: str) -> str:
@@ -90,14 +152,73 @@ def _check_complexity(text: str) -> None:
     parser.Parse(text.encode(), True)
 
 
-def _remove_outside_references(element: ET.Element) -> None:
+def _rebuild(element: ET.Element, sheets: list[str]) -> None:
+    """Leaves drawing elements and their own references; collects the texts of the style sheets."""
     for name, value in list(element.attrib.items()):
-        reference = name.rpartition("}")[2] == "href"
-        if (reference and not value.startswith("#")) or _OUTSIDE.search(value):
+        local = name.rpartition("}")[2]
+        is_outside = not value.startswith("#") if local == "href" else name != "style" and refers_outside(value)
+        if is_outside or local == "base" or local.startswith("on"):
             del element.attrib[name]
     for child in list(element):
-        style = child.tag == f"{{{_SVG}}}style"
-        if style and (len(child) or _OUTSIDE.search(child.text or "")):
-            element.remove(child)
-        else:
-            _remove_outside_references(child)
+        namespace, _, local = child.tag.rpartition("}")
+        if namespace == f"{{{_SVG}" and local in _GROUPS:
+            child.tag, child.attrib = f"{{{_SVG}}}g", {k: v for k, v in child.attrib.items() if "href" not in k}
+            local = "g"
+        if namespace == f"{{{_SVG}" and local in ELEMENTS:
+            _rebuild(child, sheets)
+            continue
+        if local == "style":
+            sheets.append(child.text or "")
+        element.remove(child)
+
+
+def _restrict_root(root: ET.Element) -> None:
+    """Keeps the picture within its own box."""
+    declarations = [declaration.partition(":") for declaration in root.get("style", "").split(";")]
+    style = ";".join(f"{name}:{value}" for name, _, value in declarations if name and name not in _NOT_ON_THE_ROOT)
+    for name in _NOT_ON_THE_ROOT:
+        root.attrib.pop(name, None)
+    for name in ("width", "height"):
+        if not _LENGTH.fullmatch(root.get(name, "1")):
+            del root.attrib[name]
+    if style:
+        root.set("style", style)
+
+
+def _count_drawn(root: ET.Element) -> None:
+    """Refuses pictures that are drawn many times larger than they are, or contain themselves."""
+    by_id = {element.get("id"): element for element in root.iter() if element.get("id")}
+    counts: dict[ET.Element, int] = {}
+    unfinished: set[ET.Element] = set()
+
+    def drawn(element: ET.Element) -> int:
+        if element in unfinished:
+            raise _TooComplex
+        if element not in counts:
+            unfinished.add(element)
+            count = 1 + sum(map(drawn, element))
+            for reference, times in _references(element):
+                if reference in by_id:
+                    count += times * drawn(by_id[reference])
+            unfinished.discard(element)
+            counts[element] = count
+        return counts[element]
+
+    try:
+        if drawn(root) > MOST_DRAWN:
+            raise _TooComplex
+    except RecursionError:
+        raise _TooComplex from None
+
+
+def _references(element: ET.Element) -> list[tuple[str, int]]:
+    """The ids that an element refers to, and how often it draws each: markers once for every point of a line."""
+    points = len(_NUMBER.findall(f"{element.get('d', '')} {element.get('points', '')}")) or 1
+    references = []
+    for name, value in element.attrib.items():
+        if name.rpartition("}")[2] == "href":
+            references.append((value[1:], 1))
+        elif "url" in value:
+            times = points if "marker" in name or "marker" in value else 1
+            references += [(reference, times) for reference in _REFERENCE.findall(value)]
+    return references

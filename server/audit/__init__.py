@@ -1,25 +1,64 @@
 """`ringside audit`: checks the invariants of the stored data, record by record.
 
-Each part has a function that yields a sentence for every breach it finds.
+Each part has a function that yields a sentence for every suspected breach. Its reads see different moments, so writers
+beside the audit, and indexes that are behind, raise suspicions too. Only what all of `LOOKS` looks find in the same
+words is a breach: where a count is being written, its numbers change from look to look. After the first look, reads are
+consistent and begin without a cache. The pauses are longer than an index of DynamoDB is usually behind.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 
+import structlog
+
 from resolvers.context import Services
-from server.audit import comments, people, pickem, vocabulary, voting
+from server.audit import comments, leagues, people, pickem, vocabulary, voting
 
 PARTS: Mapping[str, Callable[[Services], AsyncIterator[str]]] = {
     "people": people.breaches,
     "voting": voting.breaches,
     "pickem": pickem.breaches,
+    "leagues": leagues.breaches,
     "comments": comments.breaches,
     "vocabulary": vocabulary.breaches,
 }
+LOOKS = 4
+PAUSE_SECONDS = 1.0
+"""Before the second look; each further pause is a second longer, six seconds in all."""
+
+_log = structlog.get_logger("ringside.audit")
 
 
 async def breaches(services: Services) -> AsyncIterator[str]:
-    for check_part in PARTS.values():
-        async for breach in check_part(services):
+    for part in PARTS:
+        for breach in await _confirmed(services, part):
             yield breach
+
+
+async def _confirmed(services: Services, part: str) -> list[str]:
+    suspects = first = await find_suspects(services, part)
+    for look in range(1, LOOKS):
+        if not suspects:
+            break
+        await asyncio.sleep(PAUSE_SECONDS * look)
+        again = set(await _look_again(services, part))
+        suspects = [suspect for suspect in suspects if suspect in again]
+    if len(suspects) < len(first):
+        changed = [suspect for suspect in first if suspect not in suspects]
+        _log.info("suspected breaches changed while they were checked", part=part, count=len(changed), first=changed[0])
+    return suspects
+
+
+async def find_suspects(services: Services, part: str) -> list[str]:
+    """What one look at a part finds: its breaches, and false suspicions if others write meanwhile."""
+    return [suspect async for suspect in PARTS[part](services)]
+
+
+async def _look_again(services: Services, part: str) -> list[str]:
+    fresh = Services(services.table.consistent(), services.seal, services.policy, clock=services.clock)
+    try:
+        return await find_suspects(fresh, part)
+    finally:
+        await fresh.close()

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from datastore.comments import Comment, Leader, Status, Tally
-from datastore.comments.auditing import all_records, listed_comments, listed_held
+from datastore.comments.auditing import all_records, listed_comments, listed_held, listed_latest
 from datastore.comments.planner import RATINGS
+from datastore.comments.pointers import Pointer, pointer_to
 from datastore.comments.transfer import ImportBatch
 from resolvers.context import Services
 
@@ -28,6 +29,8 @@ async def breaches(services: Services) -> AsyncIterator[str]:
             yield breach
     async for breach in _queue_breaches(services, records.held):
         yield breach
+    async for breach in _pointer_breaches(services, records):
+        yield breach
     if records.uncounted:
         yield f"comments: an interrupted import left {records.uncounted} comments uncounted; run it again"
 
@@ -42,8 +45,17 @@ class _Records:
     unsettled: set[str] = field(default_factory=set)
     held: Counter[Status] = field(default_factory=Counter)
     uncounted: int = 0
+    unmatched: Counter[str] = field(default_factory=Counter)
+    """By member: the sum of the hashes of their comments' pointers, as they are less as they should be."""
+    pointers: int = 0
 
-    def add(self, record: Comment | Tally | Leader | ImportBatch) -> None:
+    def add(self, record: Comment | Tally | Leader | ImportBatch | Pointer) -> None:
+        match record:
+            case Comment():
+                self.unmatched[record.author] -= hash(pointer_to(record))
+            case Pointer():
+                self.pointers += 1
+                self.unmatched[record.author] += hash(record)
         match record:
             case Comment(held=None):
                 self.recount[record.product][record.language, f"r{record.rating}"] += 1
@@ -95,6 +107,17 @@ async def _index_breaches(services: Services, product: str, recount: Counts) -> 
         if listed != expected:
             chosen = " and ".join([*([language] if language else []), *([f"rating {rating}"] if rating else [])])
             yield f"comments: product {product}: the index of {chosen} lists {listed} comments instead of {expected}"
+
+
+async def _pointer_breaches(services: Services, records: _Records) -> AsyncIterator[str]:
+    """Hashes take a few bytes a member, where the pointers themselves would take some hundred a comment."""
+    for author, difference in sorted(records.unmatched.items()):
+        if difference:
+            # The number changes from look to look while the member writes.
+            yield f"comments: the pointers of member {author} differ from their comments by {difference:x}"
+    listed = await listed_latest(services.table)
+    if listed != records.pointers:
+        yield f"comments: the index of the latest comments lists {listed} comments instead of {records.pointers}"
 
 
 async def _queue_breaches(services: Services, held: Counter[Status]) -> AsyncIterator[str]:

@@ -6,13 +6,15 @@ While an event is being scored its points are incomplete, so run the audit when 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import timedelta
+from typing import TypeAlias
 
 from datastore import pickem as pickem_store
 from datastore.pickem import (
     Event,
     Gate,
+    GateState,
     Histogram,
     Match,
     Prediction,
@@ -24,108 +26,115 @@ from datastore.pickem import (
     read_gates,
     read_matches,
 )
-from datastore.pickem.auditing import GATE_NUMBERS, all_predictions, all_standings, listed_standings
+from datastore.pickem.auditing import all_predictions, all_standings, listed_standings
 from resolvers.context import Services
 from resolvers.pickem import rules
+from resolvers.pickem.tie_breaks import closeness
+
+Sums: TypeAlias = dict[tuple[str, str], Counter[str]]
+"""By season and member: points, correct picks and events."""
 
 CLOCK_SKEW = timedelta(seconds=5)
 """How far the clocks of two servers may differ before a submission after the lock counts as a breach."""
 
 
 async def breaches(services: Services) -> AsyncIterator[str]:
-    shares: Counter[str] = Counter()
+    sums: Sums = {}
     async for event in all_events(services.table):
-        async for breach in _event_breaches(services, event, shares):
+        async for breach in _event_breaches(services, event, sums):
             yield f"pickem: {event.name} ({event.id}): {breach}"
-    async for breach in _standing_breaches(services, shares):
+    async for breach in _standing_breaches(services, sums):
         yield f"pickem: {breach}"
 
 
-async def _event_breaches(services: Services, event: Event, shares: Counter[str]) -> AsyncIterator[str]:
-    """Also counts the scored predictions of each season in `shares`."""
-    gates = {gate.number: gate for gate in await read_gates(services.table, event.id)}
+async def _event_breaches(services: Services, event: Event, sums: Sums) -> AsyncIterator[str]:
+    """Also adds up the shares of each member in `sums`."""
+    gates = await read_gates(services.table, event.id)
     matches = await read_matches(services.table, event.id)
     for breach in _gate_breaches(event, gates):
         yield breach
     if missing := set(event.card) ^ set(matches):
         yield f"the card and its matches differ: {', '.join(sorted(missing))}"
-    counted: dict[int, Counter[str]] = {shard: Counter() for shard in gates}
+    counted: Counter[str] = Counter()
     async for prediction in all_predictions(services.table, event.id):
-        shares[event.season] += prediction.is_scored
-        counted.setdefault(prediction.shard, Counter()).update(_counts(prediction))
+        counted.update(_counts(prediction, matches))
+        _add_share(sums.setdefault((event.season, prediction.user), Counter()), prediction.share)
         for breach in _prediction_breaches(event, prediction, matches):
             yield f"{prediction.user}: {breach}"
-        if share_breach := await _share_breach(services, event, prediction):
-            yield f"{prediction.user}: {share_breach}"
-    for shard, gate in gates.items():
-        if difference := _difference(gate, counted[shard]):
-            yield f"gate {shard} and its predictions differ: {difference}"
+    if difference := _difference(gates, counted, matches):
+        yield f"the gates and the predictions differ: {difference}"
 
 
-def _gate_breaches(event: Event, gates: Mapping[int, Gate]) -> Iterator[str]:
-    if set(gates) != set(GATE_NUMBERS):
-        yield f"{len(gates)} gates instead of {len(GATE_NUMBERS)}"
-    for gate in gates.values():
-        if gate.state is not gate_state(event) or gate.lock_at != event.starts_at:
-            yield f"gate {gate.number} is {gate.state.value} until {gate.lock_at}; the event is {event.state.value}"
+def _gate_breaches(event: Event, gates: Sequence[Gate]) -> Iterator[str]:
+    """A gate may be behind and refuse too much, until a submission meets it. It never accepts too much."""
+    for gate in gates:
+        if gate.state is GateState.OPEN and (gate_state(event) is GateState.CLOSED or gate.lock_at > event.starts_at):
+            yield f"gate {gate.number} is open until {gate.lock_at}; the event is {event.state.value}"
 
 
-def _counts(prediction: Prediction) -> Iterator[str]:
+def _counts(prediction: Prediction, matches: Mapping[str, Match]) -> Iterator[str]:
     yield "predictions"
     for match, team in prediction.picks.items():
-        yield pick_counter(match, team)
+        if match in matches:
+            yield pick_counter(matches[match].number, team)
 
 
-def _difference(gate: Gate, counted: Counter[str]) -> str:
-    stored = Counter({**gate.picked, "predictions": gate.predictions})
+def _difference(gates: Sequence[Gate], counted: Counter[str], matches: Mapping[str, Match]) -> str:
+    """All gates together: those of a first-round event began with the counts of other gates."""
+    stored: Counter[str] = Counter()
+    for gate in gates:
+        stored.update({**gate.picked, "predictions": gate.predictions})
+    current = {pick_counter(match.number, team) for match in matches.values() for team in range(len(match.teams))}
     return ", ".join(
         f"{name} {stored[name]} instead of {counted[name]}"
-        for name in sorted({*stored, *counted})
+        for name in sorted({"predictions", *current, *counted})
         if stored[name] != counted[name]
     )
+
+
+def _add_share(sums: Counter[str], share: Share | None) -> None:
+    if share is not None and share.counts:
+        sums.update(points=share.points, correct=share.correct, events=1, closeness=share.closeness)
 
 
 def _prediction_breaches(event: Event, prediction: Prediction, matches: Mapping[str, Match]) -> Iterator[str]:
     if event.locked_at is not None and prediction.submitted_at > event.locked_at + CLOCK_SKEW:
         yield f"submitted at {prediction.submitted_at}, after the lock at {event.locked_at}"
+    near = prediction.share.closeness if prediction.share else 0
+    share = Share(prediction.generation, prediction.points or 0, prediction.correct or 0, closeness=near)
+    if prediction.is_scored and prediction.share != share:
+        yield f"{share} and the standing's {prediction.share} differ"
+    if event.begun is None and event.scored is None and prediction.share is not None and prediction.share.counts:
+        yield f"{prediction.share.points} points; the event is not scored"
     if event.scored == event.generation:
         fresh = rules.score(prediction.picks, rules.winners(event, matches))
         expected = (event.generation, fresh.points, fresh.correct)
         if (prediction.generation, prediction.points, prediction.correct) != expected:
             points, generation = prediction.points, prediction.generation
             yield f"{points} points of generation {generation}; a fresh scoring gives {fresh.points}"
+        if near != (expected_closeness := closeness(event, prediction)):
+            yield f"the guess is {near} thousandths nearer than the worst; a fresh scoring gives {expected_closeness}"
 
 
-async def _share_breach(services: Services, event: Event, prediction: Prediction) -> str | None:
-    if not prediction.is_scored:
-        return None
-    standing = await pickem_store.read_standing(services.table, prediction.user, event.season)
-    share = standing.shares.get(event.id) if standing else None
-    if share != Share(prediction.generation, prediction.points or 0, prediction.correct or 0):
-        return f"the standing has {share} for {prediction.points} points of generation {prediction.generation}"
-    return None
-
-
-async def _standing_breaches(services: Services, shares: Counter[str]) -> AsyncIterator[str]:
+async def _standing_breaches(services: Services, sums: Sums) -> AsyncIterator[str]:
     points: dict[str, Counter[int]] = {}
-    shares_in_standings: Counter[str] = Counter()
     async for standing in all_standings(services.table):
-        shares_in_standings[standing.season] += len(standing.shares)
         points.setdefault(standing.season, Counter())[standing.points] += 1
-        if breach := _sum_breach(standing):
+        if breach := _sum_breach(standing, sums.pop((standing.season, standing.user), Counter())):
             yield f"{standing.user} in {standing.season}: {breach}"
+    for (season, user), left in sums.items():
+        if left["events"]:
+            yield f"{user} in {season}: {left['points']} points and no standing"
     for season, counts in points.items():
-        if shares_in_standings[season] != shares[season]:
-            yield f"{season}: {shares_in_standings[season]} shares in standings, {shares[season]} scored predictions"
         async for breach in _season_breaches(services, season, counts):
             yield f"{season}: {breach}"
 
 
-def _sum_breach(standing: Standing) -> str | None:
-    points = sum(share.points for share in standing.shares.values())
-    correct = sum(share.correct for share in standing.shares.values())
-    if (standing.points, standing.correct) != (points, correct):
-        return f"{standing.points} points, {standing.correct} correct; its events add up to {points} and {correct}"
+def _sum_breach(standing: Standing, sums: Counter[str]) -> str | None:
+    stored = (standing.points, standing.correct, standing.events_played, standing.closeness)
+    expected = (sums["points"], sums["correct"], sums["events"], sums["closeness"])
+    if stored != expected:
+        return f"points, correct picks, events and closeness are {stored}; the predictions add up to {expected}"
     return None
 
 
@@ -141,6 +150,8 @@ async def _season_breaches(services: Services, season: str, counts: Counter[int]
     if histogram is None:
         yield "no histogram was published"
         return
+    if histogram.total != counts.total():
+        yield f"{counts.total()} standings, {histogram.total} counted"
     for score in counts:
         rank = 1 + sum(number for other, number in counts.items() if other > score)
         if histogram.rank(score) != rank:

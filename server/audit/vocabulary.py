@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
 from datastore import vocabulary as vocabulary_store
-from datastore.vocabulary import ActiveDays, QuizResult, Sentence, WordList, auditing
+from datastore.vocabulary import ActiveDays, Card, QuizResult, Sentence, WordList, auditing
 from resolvers.context import Services
 
 
 async def breaches(services: Services) -> AsyncIterator[str]:
-    for check in (_list_breaches, _subscription_breaches, _result_breaches):
+    for check in (_list_breaches, _subscription_breaches, _result_breaches, _card_breaches):
         async for breach in check(services):
             yield f"vocabulary: {breach}"
 
@@ -20,10 +20,13 @@ async def _list_breaches(services: Services) -> AsyncIterator[str]:
     """Words without gaps, daily words of the list, and the number of each member's private lists."""
     private: Counter[str | None] = Counter()
     async for word_list in auditing.all_lists(services.table):
+        if word_list.deleted_at is not None:
+            continue
         if not word_list.public:
             private[word_list.owner] += 1
         ordinals = [word.ordinal async for word in vocabulary_store.all_words(services.table, word_list)]
-        if ordinals != list(range(word_list.word_count)):
+        removed = [word.ordinal async for word in vocabulary_store.removed_words(services.table, word_list.list)]
+        if sorted(ordinals + removed) != list(range(word_list.next_ordinal)) or len(removed) != word_list.removed:
             yield f"the list {word_list.list} counts {word_list.word_count} words and has {len(ordinals)}"
         async for breach in _daily_word_breaches(services, word_list):
             yield breach
@@ -38,7 +41,7 @@ async def _daily_word_breaches(services: Services, word_list: WordList) -> Async
     used: set[tuple[int, int]] = set()
     drawn = 0
     async for daily in auditing.all_daily_words(services.table, word_list.list):
-        if daily.word.ordinal >= word_list.word_count or daily.word.list != word_list.list:
+        if daily.word.ordinal >= word_list.next_ordinal or daily.word.list != word_list.list:
             yield f"the word of {daily.date} is not a word of the list {word_list.list}"
         if daily.cycle is None:  # imported, not drawn
             continue
@@ -88,6 +91,26 @@ async def _result_breaches(services: Services) -> AsyncIterator[str]:
         results = []
     if results:
         yield f"{results[0].user} has results and no active days"
+
+
+async def _card_breaches(services: Services) -> AsyncIterator[str]:
+    """Each card stands in its member's queue, and under its word as the same."""
+    unmatched: set[Card] = set()
+    user = None
+    async for card in auditing.all_cards(services.table):
+        if card.user != user:
+            for breach in _unmatched(unmatched):
+                yield breach
+            unmatched, user = set(), card.user
+        unmatched ^= {card}
+    for breach in _unmatched(unmatched):
+        yield breach
+
+
+def _unmatched(cards: Iterable[Card]) -> Iterator[str]:
+    words = sorted({(card.user, card.list, card.ordinal) for card in cards})
+    for user, list_id, ordinal in words:
+        yield f"the card of {user} for the word {ordinal} of the list {list_id} stands elsewhere in the queue"
 
 
 def _day_breaches(results: Sequence[QuizResult | Sentence], days: ActiveDays) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Identifies the viewer of a request: a member by a bearer token, or a visitor by a signed cookie.
+"""Identifies the viewer of a request: a member by a token, a machine by an API key, a visitor by a cookie or a visit.
 
 Invalid credentials are refused, never ignored: a client whose token has expired must learn of it, and not be served as
 a visitor. A request without credentials gets a new visitor, whose cookie comes with the response and lasts a year.
@@ -10,10 +10,14 @@ from base64 import b32encode
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from datastore.seal import Forged, Seal
+from datastore.seal import Forged
+from resolvers.context import Services
 from resolvers.viewer import Kind, Viewer
+from resolvers.voting.visits import open_visit
+from server.auth.api_keys import KeyBearers, is_api_key
+from server.auth.claims import VISITOR
 from server.auth.errors import Unauthenticated
-from server.auth.tokens import VISITOR, Tokens
+from server.auth.tokens import Tokens
 from server.settings import Settings
 
 RawHeaders: TypeAlias = Iterable[tuple[bytes, bytes]]
@@ -26,49 +30,92 @@ MAX_CACHED_VISITORS = 4_000
 MAX_CACHED_HEADER = 1_000
 """Bytes of a Cookie header that is cached, so that the cache takes some megabytes at most."""
 _PURPOSE = "visitor"
+_FORMS = "Bearer, a space and the token, or Visitor, a space and the token of a visit."
 
 
 class Identified(NamedTuple):
-    """The viewer, and for a new visitor the Set-Cookie of the response."""
+    """The viewer; for a new visitor the Set-Cookie of the response; when the token or key expires, which may be never.
+
+    Only a cookie has no `expires_at`: everything else may be withdrawn and is checked again.
+    """
 
     viewer: Viewer
     set_cookie: str | None = None
+    expires_at: float | None = None
 
 
 class Identification:
     """Identifies the viewers of one deployment."""
 
-    def __init__(self, settings: Settings, seal: Seal, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, settings: Settings, services: Services, *, clock: Callable[[], float] = time.time) -> None:
         self._tokens = Tokens(settings, clock=clock)
-        self._seal = seal
+        self._keys = KeyBearers(services, settings.request_timeout)
+        self._seal = services.seal
+        self._clock = clock
         self._visitors: dict[bytes, Identified] = {}
 
     async def identify(
-        self, headers: RawHeaders, *, secure: bool, params: Mapping[str, object] | None = None
+        self,
+        headers: RawHeaders,
+        *,
+        secure: bool,
+        address: str = "",
+        params: Mapping[str, object] | None = None,
     ) -> Identified:
-        """The viewer of a request, or Unauthenticated, or KeysUnavailable when the identity provider does not answer.
+        """The viewer of a request, or Unauthenticated, or Unverifiable when who knows the keys does not answer.
 
-        `secure` says whether the scheme is https or wss. `params` is the payload of a WebSocket's connection_init,
-        whose `Authorization` takes precedence over that of the headers.
+        `secure` says whether the scheme is https or wss. `address` is the client's. `params` is the payload of a
+        WebSocket's connection_init, whose `Authorization` takes precedence over that of the headers.
         """
-        cookies, authorizations = [], []
+        cookies, authorizations, origin = [], [], None
         for name, value in headers:
             if name == b"cookie":
                 cookies.append(value)
             elif name == b"authorization":
                 authorizations.append(value.decode("latin-1"))
+            elif name == b"origin":
+                origin = value.decode("latin-1")
         if params:
             authorizations = _authorizations(params) or authorizations
         if len(authorizations) > 1:
             raise Unauthenticated("There is more than one Authorization: send one.")
         if authorizations:
-            return Identified(await self._tokens.viewer(_bearer_token(authorizations[0])))
+            return await self._open_authorization(authorizations[0], address, origin)
         for header in cookies:
             visitor = self._visitors.get(header) or self._open_cookie(header, secure=secure)
             if visitor is not None:
                 return visitor
         id_ = os.urandom(ID_SIZE)
         return Identified(_visitor(id_), _set_cookie(self._seal.sign_text(_PURPOSE, id_), A_YEAR, secure=secure))
+
+    async def _open_authorization(self, authorization: str, address: str, origin: str | None) -> Identified:
+        scheme, token = _parse_authorization(authorization)
+        if scheme == "visitor":
+            return self._open_visit(token, origin)
+        if is_api_key(token):
+            viewer, expires_at = await self._keys.machine(token, address)
+        else:
+            viewer, expires_at = await self._tokens.member(token)
+        return Identified(viewer, expires_at=expires_at)
+
+    def _open_visit(self, token: str, origin: str | None) -> Identified:
+        """The visitor of a page on another site, where the token must come from."""
+        try:
+            visit = open_visit(self._seal, token)
+        except Forged:
+            raise Unauthenticated(
+                "The visit's token was altered, or signed with a secret no longer used: start a new visit.",
+                scheme="Visitor",
+            ) from None
+        if origin is None or not visit.is_of(origin):
+            raise Unauthenticated(
+                "A visit's token counts only on pages of the origin that it was issued to, and this request "
+                + ("names none." if origin is None else "comes from another."),
+                scheme="Visitor",
+            )
+        if visit.expires_at <= self._clock():
+            raise Unauthenticated("The visit has expired: start a new one.", scheme="Visitor")
+        return Identified(Viewer(id=visit.visitor, kind=Kind.VISITOR), expires_at=visit.expires_at)
 
     async def close(self) -> None:
         """Closes the connection to the identity provider."""
@@ -114,14 +161,18 @@ def _cookie(header: bytes) -> str | None:
 
 
 def _authorizations(params: Mapping[str, object]) -> list[str]:
-    values = [value for name, value in params.items() if name.lower() == "authorization" and value is not None]
+    """Those of a payload, or of its `headers`, which some clients send as they would over HTTP."""
+    headers = next((value for name, value in params.items() if name.lower() == "headers"), None)
+    fields = [*params.items(), *(headers.items() if isinstance(headers, dict) else ())]
+    values = [value for name, value in fields if name.lower() == "authorization" and value is not None]
     if not all(isinstance(value, str) for value in values):
-        raise Unauthenticated("Authorization must be text: Bearer, a space and the token.")
+        raise Unauthenticated(f"Authorization must be text: {_FORMS}")
     return [str(value) for value in values]
 
 
-def _bearer_token(authorization: str) -> str:
+def _parse_authorization(authorization: str) -> tuple[str, str]:
+    """The scheme in lower case, and the token."""
     scheme, _, token = authorization.strip().partition(" ")
-    if scheme.lower() != "bearer" or not token.strip():
-        raise Unauthenticated("Authorization must be Bearer, a space and the token.")
-    return token.strip()
+    if scheme.lower() not in ("bearer", "visitor") or not token.strip():
+        raise Unauthenticated(f"Authorization must be {_FORMS}")
+    return scheme.lower(), token.strip()

@@ -23,8 +23,9 @@ class JWTVerifier:
 
     def __init__(self, settings: Settings) -> None:
         self._secrets = [secret.get_secret_value().encode() for secret in settings.secrets]
-        self._jwks = JWKS(settings.jwks_url) if settings.jwks_url else None
-        self._audience, self._issuer = settings.jwt_audience, settings.jwt_issuer
+        self._jwks = JWKS(settings.jwks_url, issuer=settings.oidc_issuer) if settings.has_provider else None
+        self._audience, self._issuer = settings.jwt_audience, settings.token_issuer
+        self._client_ids = settings.jwt_client_ids
 
     async def close(self) -> None:
         """Closes the connection to the identity provider."""
@@ -32,7 +33,7 @@ class JWTVerifier:
             await self._jwks.close()
 
     async def claims(self, token: str) -> dict[str, Any]:
-        """The verified claims, or Unauthenticated, or KeysUnavailable when the provider does not answer."""
+        """The verified claims, or Unauthenticated, or Unverifiable when the provider does not answer."""
         try:
             return await self._verify_by_provider(token, self._jwks) if self._jwks else self._verify_by_secret(token)
         except jwt.MissingRequiredClaimError as error:
@@ -60,15 +61,14 @@ class JWTVerifier:
         return self._decode(token, key, ALGORITHMS)
 
     def _decode(self, token: str, key: bytes | jwt.PyJWK, algorithms: tuple[str, ...]) -> dict[str, Any]:
-        return jwt.decode(
+        claims: dict[str, Any] = jwt.decode(
             token,
             key,
             algorithms=algorithms,
-            audience=self._audience,
             issuer=self._issuer,
             options={
                 "require": ["sub", "exp"],
-                "verify_aud": self._audience is not None,
+                "verify_aud": False,  # see _validate_audience
                 "verify_iss": self._issuer is not None,
                 # tokens.py checks times, against a clock that tests can move. An iat in the future is accepted.
                 "verify_exp": False,
@@ -77,3 +77,22 @@ class JWTVerifier:
                 "enforce_minimum_key_length": True,
             },
         )
+        self._validate_audience(claims)
+        return claims
+
+    def _validate_audience(self, claims: dict[str, Any]) -> None:
+        """Once an audience or clients are set, a token without `aud` counts only as an access token of such a client.
+
+        Cognito's access tokens have no `aud`. Any `aud`, also null, must be right.
+        """
+        if self._audience is None and not self._client_ids:
+            return
+        if "aud" not in claims:
+            if not self._client_ids or claims.get("token_use") != "access":
+                raise jwt.MissingRequiredClaimError("aud")
+            if claims.get("client_id") not in self._client_ids:
+                raise Unauthenticated("The token was issued to another client.")
+            return
+        audiences = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
+        if self._audience is None or self._audience not in audiences:
+            raise jwt.InvalidAudienceError

@@ -43,15 +43,18 @@ def engine_for(settings: Settings, *, share: bool = True) -> Iterator[Settings]:
         yield settings.model_copy(update={"dynamodb_url": in_use.url})
 
 
-def run_with_services(work: Callable[[Services], Awaitable[T]]) -> T:
-    """Runs `work` on the table of the environment's settings. An embedded engine's table is created first."""
+def run_with_services(work: Callable[[Services], Awaitable[T]], *, older: bool = False) -> T:
+    """Runs `work` on the table of the environment's settings. An embedded engine's table is created first.
+
+    A table of an older layout is refused unless `older` is set.
+    """
     settings = Settings.load()
 
     async def run(reachable: Settings) -> T:
         async with open_engine(reachable) as table:
             if settings.embedded:
                 await declaration.create(table)
-            await validate_table(table)
+            await validate_table(table, older=older)
             services = Services(table, settings.seal(), policy(settings))
             try:
                 return await work(services)

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -29,6 +30,7 @@ from resolvers.comments import rules
 from resolvers.comments.languages import parse_language
 from resolvers.context import Services
 from server.commands import Failed, err, out, run_with_services
+from server.commands.files import STANDARD, open_input
 
 BATCH_LIFETIME = timedelta(days=30)
 LONGEST_LINE = 200_000
@@ -38,38 +40,27 @@ _YEARS = range(1971, 9001)
 
 
 def import_comments(
-    file: Annotated[Path, typer.Argument(help="JSON Lines; - reads from standard input.", allow_dash=True)],
+    file: Annotated[Path, typer.Argument(help="JSON Lines; - reads standard input.", allow_dash=True)],
 ) -> None:
     """Imports comments. Safe to run again after an interruption: no comment is counted twice."""
-    with _open(file) as (source, size):
+    with open_input(file) as (source, size):
         imported = run_with_services(lambda services: import_lines(services, source, size))
     existing = imported.read - imported.new
     out.print(f"{imported.read:,} comments read: {imported.new:,} are new, {existing:,} existed already.")
 
 
 def export_comments(
-    file: Annotated[Path, typer.Argument(help="The file to write, JSON Lines. An existing export is continued.")],
+    file: Annotated[
+        Path, typer.Argument(help="The file to write, JSON Lines, or an export to continue; - prints.", allow_dash=True)
+    ] = STANDARD,
     product: Annotated[str | None, typer.Option(help="Only the comments on this product, oldest first.")] = None,
 ) -> None:
     """Exports comments to a file. Run again after an interruption, it continues after the last complete line."""
     number = run_with_services(lambda services: export_lines(services, file, product))
-    out.print(f"{number:,} comments written to {file}.")
+    err.print(f"{number:,} comments written.")
 
 
 # ── import ──
-
-
-@contextmanager
-def _open(file: Path) -> Iterator[tuple[BinaryIO, int | None]]:
-    if str(file) == "-":
-        with typer.get_binary_stream("stdin") as source:
-            yield source, None
-        return
-    try:
-        with file.open("rb") as source:
-            yield source, file.stat().st_size
-    except OSError as error:
-        raise Failed(f"{file} cannot be read: {error.strerror}.") from None
 
 
 async def import_lines(services: Services, source: BinaryIO, size: int | None) -> transfer.Imported:
@@ -199,6 +190,8 @@ async def export_lines(services: Services, file: Path, product: str | None) -> i
     """Appends the comments that the file does not have yet; returns their number."""
     if product is not None:
         product = rules.validate_product(product, ("product",))
+    if file == STANDARD:
+        return await _write_lines(transfer.export_comments(services.table, product, None), sys.stdout.buffer)
     try:
         last, size = _read_last_comment(file)
         with file.open("ab") as target:

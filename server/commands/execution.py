@@ -11,12 +11,15 @@ from graphql import ExecutionResult
 
 from schema import schema
 from server.commands import Failed
+from server.commands.files import read_text
 from server.compiler import Fallback
 from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
 
 
 def explain(
-    file: Annotated[Path, typer.Argument(help="A document with operations and their fragments.")],
+    file: Annotated[
+        Path, typer.Argument(help="A document with operations and their fragments; - reads standard input.")
+    ],
     operation: Annotated[str | None, typer.Option(help="The operation's name, if the document has several.")] = None,
     variables: Annotated[
         str, typer.Option(help="A JSON object. Variables of @skip and @include change what is compiled.")
@@ -25,16 +28,16 @@ def explain(
     """Prints the Python code that an operation is compiled to, or why graphql-core executes it."""
     try:
         values = orjson.loads(variables)
-        text = file.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise Failed(f"{error}. Name a file with a document, and give --variables as a JSON object.") from None
+    except ValueError as error:
+        raise Failed(f"--variables is not JSON: {error}.") from None
     if not isinstance(values, dict):
         raise Failed("--variables is not a JSON object.")
     documents = Documents(schema._schema)  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
     try:
-        chosen = documents.operation(GraphQLRequest(text, operation, values), introspection=True)
+        chosen = documents.operation(GraphQLRequest(read_text(file), operation, values), introspection=True)
     except InvalidOperation as invalid:
         raise Failed(str(invalid)) from None
+    chosen.compiled.is_postponed = False
     prepared = chosen.compiled.prepare(values, suggestions=True)
     if isinstance(prepared, Fallback):
         raise Failed(f"graphql-core executes this operation: {prepared.reason}.")

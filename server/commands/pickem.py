@@ -21,21 +21,33 @@ from resolvers.pickem import scoring
 from resolvers.pickem.season_files import Card, InvalidSeasonFile, parse_season, season_document
 from resolvers.pickem.views import Scored
 from server.commands import Failed, err, out, run_with_services
+from server.commands.files import STANDARD, read_text, write_text
 
 _REFRESH_SECONDS = 0.2
 
 
-def score(event: Annotated[str, typer.Argument(help="The event's id, as the API or an export shows it.")]) -> None:
-    """Scores the predictions of an event. Safe to interrupt, to repeat and to run several times at once."""
+def score(
+    event: Annotated[str, typer.Argument(help="The event's id, as the API or an export shows it.")],
+    *,
+    confirm_missing: Annotated[
+        bool, typer.Option("--confirm-missing", help="Score although matches have no result: they give no points.")
+    ] = False,
+) -> None:
+    """Scores the predictions of an event. Safe to interrupt, to repeat and to run several times at once.
+
+    An event that is scored already is checked: wrong points and ranks are repaired.
+    """
     event_id = _parse_event_id(event)
     try:
-        scored = run_with_services(lambda services: _score(services, event_id))
+        scored = run_with_services(lambda services: _score(services, event_id, confirm_missing))
     except Refusal as refused:
         raise Failed(refused.message) from None
     out.print(f"{scored.event.name}: {scored.predictions_scored} predictions are scored.")
 
 
-async def _score(services: Services, event_id: str) -> Scored:
+async def _score(services: Services, event_id: str, confirm_missing: bool) -> Scored:  # noqa: FBT001 - as the option
+    if not confirm_missing:
+        await scoring.refuse_missing_results(services, event_id)
     with _progress_bar() as bar:
         task = bar.add_task("predictions", total=None)
         under_way = services.get(scoring.Scorings).begin(event_id)
@@ -56,12 +68,15 @@ def _parse_event_id(text: str) -> str:
 
 def import_events(
     file: Annotated[
-        Path, typer.Argument(exists=True, dir_okay=False, help="A season file; see `ringside export events`.")
+        Path,
+        typer.Argument(
+            allow_dash=True, help="A season file, as `ringside export events` writes it; - reads standard input."
+        ),
     ],
 ) -> None:
     """Imports a season's cards. Existing events are left alone, so the same file can be imported again."""
     try:
-        document = orjson.loads(file.read_bytes())
+        document = orjson.loads(read_text(file))
     except orjson.JSONDecodeError as error:
         raise Failed(f"{file} is not JSON: {error}.") from None
     created, existing = run_with_services(lambda services: _import_cards(services, document, file))
@@ -71,7 +86,7 @@ def import_events(
 async def _import_cards(services: Services, document: Any, file: Path) -> tuple[int, int]:
     """How many events were created, and how many existed."""
     try:
-        cards = parse_season(document, services.clock())
+        cards = parse_season(document, services.clock(), services.policy.image_hosts)
     except InvalidSeasonFile as error:
         raise Failed(f"{file}: {error}. Nothing was imported.") from None
     created = 0
@@ -91,7 +106,7 @@ async def _create(services: Services, card: Card) -> bool:
 
 
 def export_events(
-    file: Annotated[Path | None, typer.Option("--out", help="Write to this file instead of printing.")] = None,
+    file: Annotated[Path, typer.Argument(help="The file to write; - prints.", allow_dash=True)] = STANDARD,
     season: Annotated[str | None, typer.Option(help="Only the events of this season.")] = None,
 ) -> None:
     """Exports cards and results as a season file, oldest event first."""
@@ -99,11 +114,8 @@ def export_events(
     async def export(services: Services) -> dict[str, Any]:
         return season_document([card async for card in _cards(services, season)])
 
-    text = orjson.dumps(run_with_services(export), option=orjson.OPT_INDENT_2).decode()
-    if file is None:
-        print(text)  # noqa: T201 - a command's output
-    else:
-        file.write_text(text + "\n", encoding="utf-8")
+    indented = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    write_text(file, orjson.dumps(run_with_services(export), option=indented).decode())
 
 
 async def _cards(services: Services, season: str | None) -> AsyncIterator[Card]:

@@ -12,11 +12,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from datastore.vocabulary.mail import CLAIM_LIFETIME
 from resolvers.context import Services
 from server.commands import Failed, err, out, run_with_services
+from server.commands.files import STANDARD
 from server.commands.word_csv import ImportSummary, import_words
-from server.mail.daily_run import DailyRun, MailingExpired, RunLimits, RunSummary
+from server.mail.daily_run import INDEX_LAG, DailyRun, MailingExpired, RunLimits, RunSummary
 from server.mail.message import EmailTemplate
 from server.mail.smtp import AT_ONCE, ServerUnreachable, open_transport, sender_address
-from server.settings import Settings
+from server.settings import AWS, Settings
 from server.telemetry import configure_logging
 
 _BAD_ROWS_SHOWN = 20
@@ -36,7 +37,8 @@ def daily(
     day = _parse_day(on)
     settings = Settings.load()
     configure_logging(settings.log)
-    limits = RunLimits(at_once, timedelta(seconds=held_for))
+    index_lag = INDEX_LAG if settings.dynamodb_url == AWS else timedelta()  # local engines' indexes are never behind
+    limits = RunLimits(at_once, timedelta(seconds=held_for), index_lag)
     summary = run_with_services(lambda services: _run(services, settings, day, limits))
     if not summary.complete:
         raise Failed("Not everything was sent. Run it again: nobody gets a second email.")
@@ -88,7 +90,11 @@ def _parse_day(text: str | None) -> date:
 
 def words(
     file: Annotated[
-        Path, typer.Argument(help="CSV with the columns simplified, definition and, optionally, traditional, pinyin.")
+        Path,
+        typer.Argument(
+            allow_dash=True,
+            help="CSV with the columns definition and term or simplified; - reads stdin.",
+        ),
     ],
     name: Annotated[str | None, typer.Option("--list", help="The public list; by default the file's name.")] = None,
     level: Annotated[int | None, typer.Option(min=0, max=100, help="The level of a list that is created.")] = None,
@@ -96,10 +102,14 @@ def words(
 ) -> None:
     """Adds the words of a CSV file to a public list, which is created if it does not exist.
 
-    Words that the list has already are not added again. Exit code 1 if invalid rows were skipped.
+    A word of any language has the column term and may have reading, example, audioUrl; a Chinese one may have
+    simplified, traditional, pinyin in their place. The first line names the columns.
+
+    Words that the list has already, or that were removed from it, are not added again. Exit code 1 if invalid rows were
+    skipped.
     """
-    if not file.is_file():
-        raise Failed(f"There is no file {file}.")
+    if file == STANDARD and name is None:
+        raise Failed("Name the list with --list: standard input has no name.")
     summary = run_with_services(lambda services: _import(services, file, name or file.stem, level))
     out.print(f"{summary.added:,} words added to {summary.name}, {summary.existing:,} existed already.", markup=False)
     if not summary.bad:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 import orjson
 import typer
@@ -16,6 +15,7 @@ from datastore import voting as voting_store
 from datastore.dynamo import Table, iso
 from datastore.voting import MAIN, PairVerdict, Vote
 from server.commands import Failed, err, out, run_with_services
+from server.commands.files import STANDARD, open_output
 
 boards = typer.Typer(help="Boards: how their votes are counted.", no_args_is_help=True)
 
@@ -40,27 +40,24 @@ async def _reshard(table: Table, slug: str, rate: int) -> int:
 
 
 def export_votes(
+    file: Annotated[Path, typer.Argument(help="The file to write; - prints.", allow_dash=True)] = STANDARD,
     board: Annotated[str | None, typer.Option(help="Only the votes on this board.")] = None,
-    to: Annotated[Path | None, typer.Option(help="Write to this file instead of printing.")] = None,
 ) -> None:
     """Exports every vote as a line of JSON: voter, board, pair, verdict, time, and whether it was voided."""
-    try:
-        count = run_with_services(lambda services: _export(services.table, board, to))
-    except OSError as error:
-        raise Failed(f"{to} cannot be written: {error.strerror}.") from None
+    count = run_with_services(lambda services: _export(services.table, board, file))
     err.print(f"{count} votes.")
 
 
-async def _export(table: Table, board: str | None, to: Path | None) -> int:
+async def _export(table: Table, board: str | None, file: Path) -> int:
     """The number of votes written."""
     with ExitStack() as stack:
-        file: BinaryIO = stack.enter_context(to.open("wb")) if to else sys.stdout.buffer
+        target = stack.enter_context(open_output(file))
         columns = (SpinnerColumn(), TextColumn("votes"), MofNCompleteColumn())
         bar = stack.enter_context(Progress(*columns, console=err, transient=True))
         task = bar.add_task("votes", total=None)
         count = 0
         async for line in _lines(table, board):
-            file.write(orjson.dumps(line) + b"\n")
+            target.write(orjson.dumps(line) + b"\n")
             count += 1
             bar.update(task, completed=count)
         return count

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from io import StringIO
+from itertools import chain, count
 from pathlib import Path
+
+from ulid import ULID
 
 from datastore import vocabulary as vocabulary_store
 from datastore.receipts import Once
 from datastore.refusals import Refusal
 from datastore.vocabulary import LONGEST_LIST, Word, WordBatch, WordList
 from resolvers.context import Services
-from resolvers.vocabulary.lists import NewWord, parse_list_name, parse_word
+from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word
 from server.commands import Failed
+from server.commands.files import read_text
 
 BATCH = 90
 """Words added at once: they fit into one transaction."""
-COLUMNS = ("simplified", "traditional", "pinyin", "definition")
-REQUIRED = {"simplified", "definition"}
+COLUMNS = ("term", "reading", "example", "audioUrl", "simplified", "traditional", "pinyin", "definition")
+_WRITTEN = {"term", "simplified"}
+"""A word of any language, and a Chinese one: a file has one of these columns, or both for different rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +51,22 @@ class ImportSummary:
             writer = csv.writer(file)
             writer.writerow(["line", "reason", *COLUMNS])
             for bad in self.bad:
-                writer.writerow([bad.line, bad.reason, *(bad.row.get(column, "") for column in COLUMNS)])
+                writer.writerow([bad.line, bad.reason, *(bad.row.get(column.lower(), "") for column in COLUMNS)])
 
 
 async def import_words(
     services: Services, path: Path, name: str, level: int | None, progress: Callable[[int, int], None]
 ) -> ImportSummary:
     """Adds a file's words to the public list of this name; reports rows done and rows in all to `progress`."""
-    total = sum(1 for _ in _read_rows(path))
+    rows = list(_read_rows(path))
+    total = len(rows)
     word_list = await _ensure_list(services, name, level)
-    contents = {word.content async for word in vocabulary_store.all_words(services.table, word_list)}
+    words = vocabulary_store.all_words(services.table, word_list, consistent=True)
+    removed = vocabulary_store.removed_words(services.table, word_list.list)
+    contents = {word.content for group in (words, removed) async for word in group}
     summary = ImportSummary(word_list.name)
     batch: list[Word] = []
-    for completed, (number, row) in enumerate(_read_rows(path), 1):
+    for completed, (number, row) in enumerate(rows, 1):
         try:
             word = _parse_word(word_list.list, row)
         except Refusal as refused:
@@ -79,26 +89,29 @@ async def import_words(
 def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Line number and texts of each row. The first row names the columns, in any order and case."""
     try:
-        # Spreadsheets write a byte order mark before UTF-8.
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            names = {name: (name or "").strip().lower() for name in reader.fieldnames or ()}
-            if missing := REQUIRED - set(names.values()):
-                columns = " or ".join(sorted(missing))
-                raise Failed(f"{path} has no column {columns}: the first line must name the columns.")
-            for row in reader:
-                yield reader.line_num, {names[name]: text or "" for name, text in row.items() if name in names}
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise Failed(f"{path} cannot be read as CSV in UTF-8: {error}.") from None
+        reader = csv.DictReader(StringIO(read_text(path), newline=""))
+        names = {name: (name or "").strip().lower().replace("_", "") for name in reader.fieldnames or ()}
+        missing = ["definition"] if "definition" not in names.values() else []
+        missing += [] if _WRITTEN & set(names.values()) else ["term"]
+        if missing:
+            raise Failed(f"{path} has no column {' and '.join(missing)}: the first line must name the columns.")
+        for row in reader:
+            yield reader.line_num, {names[name]: text or "" for name, text in row.items() if name in names}
+    except csv.Error as error:
+        raise Failed(f"{path} cannot be read as CSV: {error}.") from None
 
 
 def _parse_word(list_id: str, row: dict[str, str]) -> Word:
     """InvalidInput if the row is not a word."""
     new = NewWord(
-        simplified=row.get("simplified", ""),
+        simplified=row.get("simplified", "").strip() or None,
         traditional=row.get("traditional"),
         pinyin=row.get("pinyin"),
         definition=row.get("definition", ""),
+        term=row.get("term", "").strip() or None,
+        reading=row.get("reading"),
+        example=row.get("example"),
+        audio_url=row.get("audiourl", "").strip() or None,
     )
     return parse_word(list_id, new, ("row",))
 
@@ -112,14 +125,29 @@ async def _add(services: Services, list_id: str, words: list[Word]) -> int:
 
 
 async def _ensure_list(services: Services, name: str, level: int | None) -> WordList:
-    """The public list of this name, created if there is none."""
+    """The public list of this name, created if there is none.
+
+    The index of names may lack a list that was created a moment ago. So the id of a created list is derived from its
+    name: an import that is run again, or twice at once, finds it in the table.
+    """
     name = parse_list_name(name, ("list",))
-    lists = [each async for each in vocabulary_store.lists_by_name(services.table, None) if each.name == name]
-    if len(lists) > 1:
-        raise Failed(f"{len(lists)} public lists are called {name}. Choose a name that no list has.")
-    if lists:
-        return lists[0]
+    ids = {each.list async for each in vocabulary_store.lists_by_name(services.table, None) if each.name == name}
+    if len(ids) > 1:
+        raise Failed(f"{len(ids)} public lists are called {name}. Choose a name that no list has.")
+    for list_id in chain(ids, _derived_ids(name)):
+        existing = await vocabulary_store.read_list(services.table, list_id, consistent=True)
+        if existing is None:
+            break
+        if existing.deleted_at is None and existing.name == name:
+            return existing
     now = services.clock()
-    new = WordList(services.ids.next(now), name, public=True, created_at=now, level=level)
+    new = WordList(list_id, name, public=True, created_at=now, level=level)
     await vocabulary_store.create_list(services.table, new, Once("import", None, "", now))
-    return new
+    return await vocabulary_store.read_list(services.table, list_id, consistent=True) or new
+
+
+def _derived_ids(name: str) -> Iterator[str]:
+    """The ids for a list of this name: the first, and others in case that list was deleted or has another name now."""
+    for number in count():
+        text = f"imported list\x00{name}" + (f"\x00{number}" if number else "")
+        yield str(ULID(hashlib.sha256(text.encode()).digest()[:16]))

@@ -6,6 +6,7 @@ without any; an async field is left to the runtime, which calls a function gener
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from graphql import GraphQLSchema
@@ -37,7 +38,10 @@ def compile_plan(schema: GraphQLSchema, selections: list[SelectionPlan]) -> Comp
     for field, name in context.field_names.items():
         complete, assign = namespace.get(guarded.completions.get(field, "")), namespace.get(assignments.get(field, ""))
         namespace[name] = _compiled_field(schema, field, complete, assign)
-    return CompiledPlan([(namespace[name], selection) for name, selection in roots], context.writer.source)
+    plan = CompiledPlan([(namespace[name], selection) for name, selection in roots], context.writer.source)
+    # The functions and their namespace refer to each other: a dropped plan would wait for the garbage collector.
+    weakref.finalize(plan, namespace.clear).atexit = False
+    return plan
 
 
 def _compiled_field(schema: Any, field: FieldPlan, complete: Any, assign: Any) -> CompiledField:

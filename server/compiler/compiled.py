@@ -28,7 +28,7 @@ class CompiledField:
     """`assign(execution, entries, values)`: completes the values of an async field by pure code, and stores them."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class CompiledPlan:
     """One operation, compiled for one choice of its @skip and @include."""
 
@@ -36,3 +36,8 @@ class CompiledPlan:
     """Functions `fields(execution, record, path)`, called one after the other: each field of a mutation is one."""
     source: str
     """The generated code."""
+
+    @property
+    def size(self) -> int:
+        """The bytes that the plan occupies, as measured in docs/decisions/compiled-execution.md."""
+        return 5_000 + 5 * len(self.source)

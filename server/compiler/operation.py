@@ -1,21 +1,23 @@
-"""Compiled operations: compiled when first executed, and kept with the document they belong to.
+"""Compiled operations: compiled when they are executed, and kept with the document they belong to.
 
 Law: a compiled operation answers what graphql-core would. It has one plan for each choice of the variables in its @skip
 and @include, MAX_PLANS of them at most, and nothing of any request. An operation that cannot be compiled is left to
-graphql-core, each time for the same reason.
+graphql-core, each time for the same reason. Its owner may postpone compiling, and is told the size of each plan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 import structlog
 from graphql import (
     DocumentNode,
     ExecutionResult,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
     GraphQLError,
     GraphQLSchema,
     OperationDefinitionNode,
@@ -32,7 +34,7 @@ from server.compiler.planning import NotCompilable, plan_operation
 from server.compiler.runtime import Execution
 from server.compiler.variables import VariableReader
 
-MAX_PLANS = 16
+MAX_PLANS = 2
 _CHOICES = ("skip", "include")
 _log = structlog.get_logger("ringside.compiler")
 
@@ -52,7 +54,12 @@ class CompiledOperation:
         self._schema = schema
         self._document = document
         self._definition = definition
-        self._plans: dict[tuple[Any, ...], CompiledPlan] = {}
+        self.is_postponed = False
+        """Whether graphql-core executes it for now."""
+        self.on_compiled: Callable[[int], None] = lambda _: None
+        """Called with the bytes that a new plan occupies, by the thread that compiled it."""
+        self.plans: dict[tuple[Any, ...], CompiledPlan] = {}
+        """By the values of the variables in @skip and @include."""
         self._fallback: Fallback | None = None
 
     @cached_property
@@ -61,26 +68,37 @@ class CompiledOperation:
 
     @cached_property
     def _choice_variables(self) -> tuple[str, ...]:
-        return _choice_variables(self._document)
+        return _choice_variables(self._document, self._definition)
 
+    @overload
     def prepare(
         self, variables: Mapping[str, Any], *, suggestions: bool
-    ) -> PreparedOperation | ExecutionResult | Fallback:
-        """The operation with the variables of one request; a result holds the errors in them."""
+    ) -> PreparedOperation | ExecutionResult | Fallback: ...
+    @overload
+    def prepare(
+        self, variables: Mapping[str, Any], *, suggestions: bool, may_compile: bool
+    ) -> PreparedOperation | ExecutionResult | Fallback | None: ...
+    def prepare(
+        self, variables: Mapping[str, Any], *, suggestions: bool, may_compile: bool = True
+    ) -> PreparedOperation | ExecutionResult | Fallback | None:
+        """The operation with the variables of one request; a result holds the errors in them.
+
+        None if it has to be compiled for them and may not. Compiling may happen in any thread, but in one at a time.
+        """
         if self._fallback is not None:
             return self._fallback
+        if self.is_postponed:
+            return Fallback("first use")
         coerced = self._variables.read(variables, suggestions=suggestions)
         if isinstance(coerced, list):
             return ExecutionResult(None, coerced)
         choice = tuple([coerced.get(name) for name in self._choice_variables])
-        plan = self._plans.get(choice) or self._compile_choice(choice, variables)
+        if choice not in self.plans and not may_compile and len(self.plans) < MAX_PLANS:
+            return None
+        plan = self.plans.get(choice) or self._compile_choice(choice, variables)
         if isinstance(plan, Fallback):
             return plan
         return PreparedOperation(self, plan, variables, coerced, suggestions)
-
-    @property
-    def plan_count(self) -> int:
-        return len(self._plans)
 
     def compile_ahead(self) -> None:
         """Compile before the first request, if no variable decides what is in the operation."""
@@ -106,7 +124,7 @@ class CompiledOperation:
         return executor
 
     def _compile_choice(self, choice: tuple[Any, ...], variables: Mapping[str, Any]) -> CompiledPlan | Fallback:
-        if len(self._plans) >= MAX_PLANS:
+        if len(self.plans) >= MAX_PLANS:
             return Fallback("too many choices")
         values = self._variables.coerce(variables, suggestions=False)
         return Fallback("variables") if isinstance(values, list) else self._compile(choice, values)
@@ -124,7 +142,8 @@ class CompiledOperation:
             _log.error("an operation could not be compiled", exc_info=error)
             self._fallback = Fallback("compiler")
             return self._fallback
-        self._plans[choice] = plan
+        self.plans[choice] = plan
+        self.on_compiled(plan.size)
         return plan
 
     def _roots(self, root: SelectionPlan) -> list[SelectionPlan]:
@@ -164,14 +183,19 @@ class PreparedOperation:
         return execution.run(executor.root_value)
 
 
-def _choice_variables(document: DocumentNode) -> tuple[str, ...]:
-    """The variables in @skip and @include, in any operation of the document."""
+def _choice_variables(document: DocumentNode, operation: OperationDefinitionNode) -> tuple[str, ...]:
+    """The variables in @skip and @include of an operation and of the fragments that it reaches.
+
+    Another operation of the document may have a variable of the same name, and of any type.
+    """
+    fragments = {node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)}
     names: dict[str, None] = {}
-    parents: list[Any] = list(document.definitions)
+    parents: list[Any] = [operation]
     while parents:
         selection_set = getattr(parents.pop(), "selection_set", None)
         for selection in selection_set.selections if selection_set else ():
-            parents.append(selection)
+            is_spread = isinstance(selection, FragmentSpreadNode)
+            parents.append(fragments.pop(selection.name.value, None) if is_spread else selection)
             for directive in selection.directives or ():
                 names |= {
                     argument.value.name.value: None

@@ -33,8 +33,8 @@ from server.compiler.fields import (
 )
 from server.compiler.plan import FieldPlan, SelectionPlan
 
-MAX_FIELDS = 1_000
-"""Fields of one plan, counted in each type they may belong to."""
+MAX_FIELDS = 500
+"""Fields of one plan, counted in each type they may belong to: compiling takes 0.09 ms for each."""
 
 
 class NotCompilable(Exception):

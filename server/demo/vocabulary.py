@@ -1,4 +1,4 @@
-"""Three public lists with two weeks of daily words, and members who have been learning them."""
+"""Five public lists, three of them Chinese, with two weeks of daily words, and members who have been learning them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ LISTS = (
     ("First words", 1, "words/first_words.tsv"),
     ("At the table", 2, "words/at_the_table.tsv"),
     ("At the match", 3, "words/at_the_match.tsv"),
+    ("Primeras palabras", 1, "words/primeras_palabras.tsv"),
+    ("كلمات أولى", 1, "words/kalimat_ula.tsv"),
 )
 """Name, level and file of each."""
 LEARNERS = 40
@@ -28,13 +30,13 @@ _QUIZ_CHANCE = 0.7
 
 async def seed(services: Services) -> str:
     count = 0
-    for name, level, file in LISTS:
+    for number, (name, level, file) in enumerate(LISTS, 1):
         word_list = await _ensure_list(services, name, level, file)
         count += word_list.word_count
         today = services.clock().astimezone(UTC).date()
         for days_ago in reversed(range(DAYS)):
             await vocabulary_store.draw_daily_word(services.table, word_list.list, today - timedelta(days=days_ago))
-        await _add_learners(services, word_list, level)
+        await _add_learners(services, word_list, number)
     return f"{len(LISTS)} word lists of {count} words, learned by {LEARNERS} members"
 
 
@@ -55,13 +57,23 @@ async def _ensure_list(services: Services, name: str, level: int, file: str) -> 
 
 def _words(list_id: str, file: str) -> list[Word]:
     return [
-        Word(list_id, 0, row["simplified"], row["definition"], row["traditional"] or None, row["pinyin"])
+        Word(
+            list_id,
+            0,
+            row.get("term") or row["simplified"],
+            row["definition"],
+            row.get("traditional") or None,
+            row.get("pinyin"),
+            any_language=True if "term" in row else None,
+            own_reading=row.get("reading") or None,
+            example=row.get("example"),
+        )
         for row in read_rows(file)
     ]
 
 
-async def _add_learners(services: Services, word_list: WordList, level: int) -> None:
-    random = Random(level)
+async def _add_learners(services: Services, word_list: WordList, seed: int) -> None:
+    random = Random(seed)
     now = services.clock()
     once = Once("demo", None, "", now)
     for user, _ in MEMBERS[:LEARNERS]:
@@ -74,7 +86,7 @@ async def _add_learners(services: Services, word_list: WordList, level: int) -> 
             correct = random.randint(total // 2, total)
             if random.random() < _QUIZ_CHANCE:
                 at = now - timedelta(days=days_ago)
-                quiz = _id(user, level, days_ago)
+                quiz = _id(user, seed, days_ago)
                 result = QuizResult(user, at.date(), quiz, word_list.list, correct, total, at)
                 days = await vocabulary_store.read_active_days(services.table, user)
                 await vocabulary_store.record_result(services.table, result, days, lambda _: None, once)

@@ -10,11 +10,12 @@ from random import Random
 
 from datastore import voting as voting_store
 from datastore.voting import MAIN, Board, Contender, PairVerdict, Vote
-from datastore.voting.pair_walk import EligibleContenders, PairWalk
-from datastore.voting.seeding import seed_board
+from datastore.voting.pair_walk import PairWalk
+from datastore.voting.pairs import EligibleContenders
+from datastore.voting.seeding import Shown, seed_board
 from resolvers.context import Services
-from resolvers.voting.ballots import voter_seed
-from server.demo.files import read_texts
+from resolvers.voting.walk_counts import voter_seed
+from server.demo.files import read_rows, read_texts
 from server.demo.people import MEMBERS
 
 VOTERS = 40
@@ -31,16 +32,17 @@ async def seed(services: Services) -> str:
     masks = read_texts("masks")
     votes = list(_votes(len(masks), now))
     board = Board(MAIN, "Which mask wins?", now - timedelta(days=30))
-    if not await seed_board(services.table, board, dict(zip(_contenders(masks, now), masks, strict=True)), votes, now):
+    if not await seed_board(services.table, board, dict(_contenders(masks, now)), votes, now):
         return "no masks: a board main was created meanwhile"
     return f"{len(masks)} masks and {len(votes)} verdicts on them"
 
 
-def _contenders(masks: Sequence[str], now: datetime) -> Iterator[Contender]:
+def _contenders(masks: Sequence[str], now: datetime) -> Iterator[tuple[Contender, Shown]]:
     """A contender for each mask, named as the title of its SVG."""
+    descriptions = {row["name"]: row["description"] for row in read_rows("masks.tsv")}
     for ordinal, svg in enumerate(masks):
         name = re.findall(r"<title>(.*)</title>", svg)[0]
-        yield Contender(MAIN, ordinal, name, now - timedelta(days=30 - ordinal))
+        yield Contender(MAIN, ordinal, name, now - timedelta(days=30 - ordinal)), Shown(svg, descriptions[name])
 
 
 def _votes(masks: int, now: datetime) -> Iterator[Vote]:

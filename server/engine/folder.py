@@ -8,7 +8,7 @@ import fcntl
 import os
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +17,11 @@ from server.engine.programs import EngineRefused
 POLL_SECONDS: Final = 0.01
 # Longer than an engine may take to stop after its service.
 LOCK_TIMEOUT: Final = 6.0
+
+OWN_FILES: Final = (
+    "lock", "secret", ".secret-", "table.db", "engine.log", "node_modules", "package", "backups", "replaced",
+    "restoring", "copy-",
+)  # fmt: skip
 
 
 class EngineInUse(EngineRefused):
@@ -42,11 +47,19 @@ async def locked_folder(data: Path) -> AsyncIterator[int]:
 def _lock_file(data: Path) -> int:
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_private(data)
         return os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as failure:
         raise EngineRefused(
             f"The data folder {data} cannot be used: {failure.strerror}. Set RINGSIDE_DATA to a writable folder."
         ) from failure
+
+
+def _make_private(data: Path) -> None:
+    """Make a folder private that an earlier release created readable by others, unless it also holds other files."""
+    if all(file.name.startswith(OWN_FILES) for file in data.iterdir()):
+        with suppress(PermissionError):  # it belongs to another user
+            data.chmod(0o700)
 
 
 async def _acquire(lock: int, data: Path) -> None:
@@ -57,7 +70,7 @@ async def _acquire(lock: int, data: Path) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             pid, url = _holder(lock)
-            if _is_alive(pid):
+            if is_alive(pid):
                 raise EngineInUse(
                     f"The data folder {data} is in use by process {pid}. Stop that process, set RINGSIDE_DATA to "
                     f"another folder, or set RINGSIDE_DYNAMODB_URL={url} to share its engine.",
@@ -84,7 +97,8 @@ def _holder(lock: int) -> tuple[int, str]:
     return int(pid) if pid.isdecimal() else 0, url
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Whether there is a process of this number."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -1,6 +1,7 @@
 """moto's DynamoDB as a server on loopback, one request at a time: the fallback engine where dynoxide is not available.
 
-Run as a script with a port. It imports nothing of Ringside, only `moto[server]`. Its tables are lost when it stops.
+Run as a script with a host and a port. It imports nothing of Ringside, only `moto[server]`. Its tables are lost when it
+stops.
 """
 
 import sys
@@ -50,7 +51,7 @@ def main() -> None:
     """Serve until the process gets a signal."""
     application = SerializedApplication(DomainDispatcherApplication(create_backend_app))
     make_server(
-        "127.0.0.1", int(sys.argv[1]), application, threaded=True, request_handler=QuietRequestHandler
+        sys.argv[1], int(sys.argv[2]), application, threaded=True, request_handler=QuietRequestHandler
     ).serve_forever()
 
 

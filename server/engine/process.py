@@ -6,7 +6,7 @@ import signal
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import structlog
 
@@ -52,11 +52,11 @@ PROBE: Final = b"\r\n".join((
 class Engine:
     """An engine in its own process. Its address stays the same when the process is restarted."""
 
-    def __init__(self, program: Program, data: Path, lock: int, port: int) -> None:
+    def __init__(self, program: Program, data: Path, lock: int, address: tuple[str, int]) -> None:
         self.name = program.name
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = "http://{}:{}".format(*address)
         self._program = program
-        self._port = port
+        self._address = address
         self._lock = lock
         self._log = data / "engine.log"
         self._lifeline = -1
@@ -103,9 +103,9 @@ class Engine:
     async def _spawn(self) -> None:
         child_stdin, self._lifeline = os.pipe()
         try:
-            with self._log.open("wb") as output:
+            with _private_file(self._log) as output:
                 self._process = await asyncio.create_subprocess_exec(
-                    "/bin/sh", "-c", LIFELINE, "engine", *self._program.command(self._port),
+                    "/bin/sh", "-c", LIFELINE, "engine", *self._program.command(*self._address),
                     stdin=child_stdin,
                     stdout=self._lock,
                     stderr=output,
@@ -123,7 +123,7 @@ class Engine:
 
     async def _wait_until_ready(self, process: asyncio.subprocess.Process) -> None:
         deadline = time.monotonic() + self._program.startup_timeout
-        while not await _is_ready(self._port):
+        while not await _is_ready(self._address):
             if process.returncode is not None:
                 raise EngineRefused(f"{self.name} exited at startup ({process.returncode}): {self._last_output()}")
             if time.monotonic() > deadline:
@@ -151,11 +151,18 @@ class Engine:
         return " / ".join(lines[-5:]) or "it printed nothing"
 
 
-async def _is_ready(port: int) -> bool:
-    """Whether a DynamoDB server answers on the port."""
+def _private_file(path: Path) -> BinaryIO:
+    """Return an emptied file that only its owner can read, even if an earlier release created it."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.fchmod(descriptor, 0o600)
+    return os.fdopen(descriptor, "wb")
+
+
+async def _is_ready(address: tuple[str, int]) -> bool:
+    """Whether a DynamoDB server answers at the address."""
     try:
         async with asyncio.timeout(PROBE_TIMEOUT):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            reader, writer = await asyncio.open_connection(*address)
             try:
                 writer.write(PROBE)
                 answer = await reader.read()

@@ -25,10 +25,10 @@ class EngineRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How to start an engine on a port, and how many seconds it may take to answer."""
+    """How to start an engine on a host's port, and how many seconds it may take to answer."""
 
     name: str
-    command: Callable[[int], Sequence[str]]
+    command: Callable[[str, int], Sequence[str]]
     startup_timeout: float = 10.0
 
 
@@ -44,7 +44,7 @@ def choose_program(data: Path, binary: Path | None = None) -> Program:
         raise EngineRefused(f"{table_file(data)} was written by dynoxide, which was not found. {remedy}")
     if not all(map(importlib.util.find_spec, ("moto", "flask", "flask_cors"))):
         raise EngineRefused(
-            f"The engine dynoxide was not found. {remedy} Or run `pip install 'ringside[moto]'` for an engine that is "
+            f"The engine dynoxide was not found. {remedy} Or run `pip install 'moto[server]'` for an engine that is "
             "slow and keeps no data, or set RINGSIDE_DYNAMODB_URL to the address of another engine."
         )
     log.warning("dynoxide not found, using moto: slow, and all data is lost when it stops", remedy=remedy)
@@ -77,8 +77,8 @@ def table_file(data: Path) -> Path:
 def dynoxide(binary: Path, file: Path) -> Program:
     """Return DynamoDB on SQLite. It answers some 20 ms after its start; kill -9 loses no acknowledged write."""
 
-    def command(port: int) -> Sequence[str]:
-        return str(binary), "serve", "--host", "127.0.0.1", "--port", str(port), "--db-path", str(file)
+    def command(host: str, port: int) -> Sequence[str]:
+        return str(binary), "serve", "--host", host, "--port", str(port), "--db-path", str(file)
 
     return Program("dynoxide", command)
 
@@ -86,4 +86,6 @@ def dynoxide(binary: Path, file: Path) -> Program:
 def moto() -> Program:
     """Return the fallback engine."""
     # Without -P its folder would come first on sys.path, where its modules could shadow packages of the same name.
-    return Program("moto", lambda port: (sys.executable, "-P", str(MOTO_SERVER), str(port)), startup_timeout=60.0)
+    return Program(
+        "moto", lambda host, port: (sys.executable, "-P", str(MOTO_SERVER), host, str(port)), startup_timeout=60.0
+    )

@@ -7,10 +7,11 @@ such as a call that the table rejects, is a fault of the service: it is logged i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import isawaitable
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import structlog
 from graphql import (
@@ -18,18 +19,21 @@ from graphql import (
     GraphQLError,
     create_source_event_stream,
     execute,
+    execute_subscription_event,
     map_source_to_response_event,
 )
 from graphql.execution import Executor
 
-from datastore.dynamo import BadKey, DynamoError, Rejected
+from datastore.dynamo import BadKey, DynamoError, Rejected, StorageFailed, deadline
 from datastore.refusals import Refusal
 from resolvers.context import Context
 from server.compiler import Fallback, PreparedOperation
 from server.execution.documents import Operation
+from server.execution.turns import Turns
 
 _log = structlog.get_logger("ringside.graphql")
 
+_ExecuteEvent: TypeAlias = Callable[[Executor[Any]], Awaitable[ExecutionResult] | ExecutionResult]
 _QUERY_CODES = {"INVALID_INPUT": "BAD_USER_INPUT"}
 
 
@@ -52,6 +56,7 @@ class Answer:
         errors = [format_error(error) for error in result.errors]
         # If coercing the variables failed, no error has a path, and data is absent rather than null.
         executed = result.data is not None or any("path" in error for error in errors)
+        executed = executed or any(isinstance(error, OutOfTime) for error in result.errors)
         return cls(result.data, errors, ctx.notes, executed, ctx.event_id)
 
     @classmethod
@@ -73,12 +78,15 @@ async def run(
     operation: Operation,
     variables: Mapping[str, Any],
     ctx: Context,
+    turns: Turns,
     *,
     suggestions: bool,
     fell_back: Callable[[str], None] = lambda _: None,
 ) -> Answer:
     """The answer of a query or mutation, by its compiled code, or by graphql-core if it cannot be compiled."""
-    prepared = operation.compiled.prepare(variables, suggestions=suggestions)
+    prepared = operation.compiled.prepare(variables, suggestions=suggestions, may_compile=False)
+    if prepared is None:
+        prepared = await _compile(operation, variables, turns, suggestions=suggestions)
     if isinstance(prepared, PreparedOperation):
         return Answer.from_result(await prepared.execute(ctx), ctx)
     if isinstance(prepared, ExecutionResult):
@@ -97,16 +105,33 @@ async def run(
     return Answer.from_result(result, ctx)
 
 
+async def _compile(
+    operation: Operation, variables: Mapping[str, Any], turns: Turns, *, suggestions: bool
+) -> PreparedOperation | ExecutionResult | Fallback:
+    """The operation with its variables, compiled in a turn.
+
+    There is no plan then if this request's directives are wrong, or if it shared a turn with other variables.
+    """
+    compiled = operation.compiled
+    await turns.take(compiled, partial(compiled.prepare, variables, suggestions=suggestions))
+    prepared = compiled.prepare(variables, suggestions=suggestions, may_compile=False)
+    return prepared or Fallback("not compiled")
+
+
 async def subscribe(
     operation: Operation,
     variables: Mapping[str, Any],
     ctx: Context,
+    seconds: float,
+    turns: Turns,
     *,
     suggestions: bool,
     fell_back: Callable[[str], None] = lambda _: None,
 ) -> Answer | AsyncGenerator[Answer, None]:
-    """The events of a subscription, or the answer that says why there are none."""
-    prepared = operation.compiled.prepare(variables, suggestions=suggestions)
+    """The events of a subscription, each made within so many seconds, or the answer that says why there are none."""
+    prepared = operation.compiled.prepare(variables, suggestions=suggestions, may_compile=False)
+    if prepared is None:
+        prepared = await _compile(operation, variables, turns, suggestions=suggestions)
     executor = Executor.build(
         operation.schema,
         operation.document,
@@ -125,9 +150,31 @@ async def subscribe(
         return Answer.from_result(source, ctx)
     if isinstance(prepared, Fallback):
         fell_back(prepared.reason)
-    if isinstance(prepared, PreparedOperation):
-        return _answers(map_source_to_response_event(executor, source, prepared.execute_event), ctx)
-    return _answers(map_source_to_response_event(executor, source), ctx)
+    execute_event = prepared.execute_event if isinstance(prepared, PreparedOperation) else execute_subscription_event
+    return _answers(map_source_to_response_event(executor, source, _within(seconds, execute_event)), ctx)
+
+
+def _within(seconds: float, execute_event: _ExecuteEvent) -> _ExecuteEvent:
+    """Executes an event within a deadline, like a request. The next event has a new one."""
+
+    async def execute_in_time(executor: Executor[Any]) -> ExecutionResult:
+        with deadline(seconds) as ends:
+            try:
+                async with asyncio.timeout_at(ends + 0.5):
+                    result = execute_event(executor)
+                    return await result if isawaitable(result) else result
+            except TimeoutError:
+                return ExecutionResult(None, [OutOfTime()])
+
+    return execute_in_time
+
+
+class OutOfTime(GraphQLError):
+    """An error of a whole answer: its execution took longer than its deadline."""
+
+    def __init__(self) -> None:
+        extensions = {"code": "UNAVAILABLE", "retryAfterSeconds": 1.0}
+        super().__init__("The time for this request is used up.", extensions=extensions)
 
 
 async def _answers(results: Any, ctx: Context) -> AsyncGenerator[Answer, None]:
@@ -165,6 +212,8 @@ def _describe(cause: BaseException) -> tuple[str, dict[str, Any]]:
         return cause.message, extensions
     if isinstance(cause, BadKey):
         return str(cause), {"code": "BAD_USER_INPUT"}
+    if isinstance(cause, StorageFailed):
+        return f"The table cannot be used: {cause}.", {"code": "UNAVAILABLE", "retryAfterSeconds": 1.0}
     if isinstance(cause, DynamoError | asyncio.TimeoutError) and not isinstance(cause, Rejected):
         return "The table did not answer in time; try again shortly.", {"code": "UNAVAILABLE", "retryAfterSeconds": 1.0}
     _log.error("a resolver failed", exc_info=cause)

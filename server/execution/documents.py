@@ -1,15 +1,17 @@
 """Turns a request's text into an operation that may run: parsed, limited, validated, and cached for the next request.
 
-Only documents that passed every check are cached, so invalid ones cannot fill the cache. It is bounded by their number
-and size. With a manifest of trusted documents, no other document is ever parsed.
+Only documents that passed every check are cached, so invalid ones cannot fill the cache. It is bounded in bytes, those
+of compiled operations included. An operation is compiled when its document is used again: graphql-core executes the
+first use, unless that would take longer than compiling. With a manifest of trusted documents, no other document is ever
+parsed.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +21,27 @@ from graphql import (
     FragmentDefinitionNode,
     GraphQLError,
     GraphQLSchema,
+    Location,
     NoSchemaIntrospectionCustomRule,
     OperationDefinitionNode,
     OperationType,
-    parse,
+    Token,
     specified_rules,
     validate,
 )
+from graphql.language.parser import Parser
 
 from server.compiler import CompiledOperation
-from server.execution.limits import Cost, Limits, check_counts, check_depth, check_nesting
+from server.execution.cost import Cost
+from server.execution.document_cache import DocumentCache
+from server.execution.limits import Limits, check_counts, check_depth, check_text
 
-MAX_DOCUMENTS = 500
-"""A cached document of a page takes about 46 KB and its compiled operation 25 KB, so all of them stay below 40 MB."""
-MAX_CHARACTERS = 8_000_000
+CACHE_BYTES = 64 * 2**20
+DOCUMENT_BYTES = 10_000
+TOKEN_BYTES = 400
+"""A checked document occupies 10 KB and 400 bytes a token (measured in docs/decisions/compiled-execution.md)."""
+WORTH_COMPILING = 1_000
+"""An operation of this cost is compiled at its first use: graphql-core would take some 10 ms for it."""
 MAX_ERRORS = 10
 
 
@@ -44,8 +53,14 @@ class GraphQLRequest:
     operation_name: str | None = None
     variables: Mapping[str, Any] = field(default_factory=dict)
     document_id: str | None = None
+    persisted_hash: str | None = None
+    """The hash in `extensions.persistedQuery`, with or without the query's text."""
     wants_plan: bool = False
     """Whether the client asks how the answer was made: `"extensions": {"plan": true}`."""
+
+
+class UnknownDocument(Exception):
+    """The document has to be checked, for which the caller wants to wait its turn."""
 
 
 class InvalidOperation(Exception):
@@ -66,30 +81,37 @@ class Operation:
     name: str | None
     kind: OperationType
     cost: Cost = field(compare=False, repr=False)
+    fixed_cost: int | None
+    """The complexity if no variable changes it."""
     compiled: CompiledOperation = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class _Document:
+class CheckedDocument:
     operations: Mapping[str | None, Operation]
     default: Operation | None
     """The only operation of the document, which a request need not name."""
     size: int
+    """The bytes that it occupies, without those of compiled operations."""
 
 
 class Documents:
     """The documents that this process may run, and its cache of those that it has checked."""
 
     def __init__(
-        self, schema: GraphQLSchema, limits: Limits | None = None, *, manifest: Mapping[str, str] | None = None
+        self,
+        schema: GraphQLSchema,
+        limits: Limits | None = None,
+        *,
+        manifest: Mapping[str, str] | None = None,
+        cache_bytes: int = CACHE_BYTES,
     ) -> None:
         self._schema = schema
         self._limits = limits or Limits()
-        self._cached: OrderedDict[tuple[str | None, bool], _Document] = OrderedDict()
-        self._cached_characters = 0
-        self._trusted: dict[str, _Document] | None = None
+        self._cache: DocumentCache[tuple[str, bool], CheckedDocument] = DocumentCache(cache_bytes)
+        self._trusted: dict[str, CheckedDocument] | None = None
         if manifest is not None:
-            self._trusted = {key: self._check(text, key, introspection=True) for key, text in manifest.items()}
+            self._trusted = {key: self._check(text, introspection=True) for key, text in manifest.items()}
             for document in self._trusted.values():
                 for operation in document.operations.values():
                     operation.compiled.compile_ahead()
@@ -100,46 +122,62 @@ class Documents:
         documents = (self._trusted or {}).values()
         return {name for document in documents for name in document.operations if name is not None}
 
-    def operation(self, request: GraphQLRequest, *, introspection: bool) -> Operation:
-        """The operation that a request asks for, within the limits with its variables; otherwise InvalidOperation."""
-        key = (request.query, introspection)
-        document = self._cached.get(key)
+    def operation(
+        self,
+        request: GraphQLRequest,
+        *,
+        introspection: bool,
+        is_turn: bool = True,
+        checked: CheckedDocument | None = None,
+    ) -> Operation:
+        """The operation that a request asks for, within the limits with its variables; otherwise InvalidOperation.
+
+        UnknownDocument if the document has to be checked but it is not the request's turn. `checked`: by this request.
+        """
+        document = checked or self._cache.get((request.query or "", introspection))
+        is_known = document is not None and document is not checked
         if document is None:
+            if not is_turn and self._trusted is None:
+                raise UnknownDocument
             document = self._find(request, introspection=introspection)
-        else:
-            self._cached.move_to_end(key)
         name = request.operation_name
         operation = document.default if name is None else document.operations.get(name)
         if operation is None:
             raise _bad_input(_unknown_operation(document, name))
-        cost = operation.cost(request.variables)
+        cost = operation.cost(request.variables) if operation.fixed_cost is None else operation.fixed_cost
         if cost > self._limits.complexity:
             raise _bad_input(
                 f"This operation asks for up to {cost} fields; at most {self._limits.complexity} are answered at once. "
                 "Ask for smaller pages (`first`), or for less inside of them."
             )
+        if operation.compiled.is_postponed:
+            is_subscription = operation.kind is OperationType.SUBSCRIPTION  # executed for each event
+            operation.compiled.is_postponed = not (is_known or is_subscription or cost >= WORTH_COMPILING)
         return operation
 
-    def _find(self, request: GraphQLRequest, *, introspection: bool) -> _Document:
+    def check(self, request: GraphQLRequest, *, introspection: bool) -> CheckedDocument:
+        """Check the document of a request and cache it; InvalidOperation if it is refused."""
+        return self._find(request, introspection=introspection)
+
+    def _find(self, request: GraphQLRequest, *, introspection: bool) -> CheckedDocument:
         """A document of the manifest, or one that is checked now and cached."""
         if self._trusted is not None:
-            trusted = self._trusted.get(request.document_id or hash_of(request.query or ""))
-            if trusted is None:
-                raise _bad_input("Only the documents of this deployment's manifest are run, and this is none of them.")
-            return trusted
+            return _find_trusted(self._trusted, request)
         text = request.query
+        if not text and request.persisted_hash:
+            raise _refused("PersistedQueryNotSupported", "PERSISTED_QUERY_NOT_SUPPORTED")
         if text is None:
             raise _bad_input("There is no `query` in the request.")
-        document = self._check(text, hash_of(text), introspection=introspection)
-        self._cached[text, introspection] = document
-        self._cached_characters += document.size
-        while len(self._cached) > MAX_DOCUMENTS or self._cached_characters > MAX_CHARACTERS:
-            _, oldest = self._cached.popitem(last=False)
-            self._cached_characters -= oldest.size
+        key = (text, introspection)
+        document = self._check(text, introspection=introspection)
+        self._cache.put(key, document, document.size)
+        for operation in document.operations.values():
+            operation.compiled.is_postponed = True
+            operation.compiled.on_compiled = partial(self._cache.grow, key)
         return document
 
-    def _check(self, text: str, key: str, *, introspection: bool) -> _Document:
-        document = self._parse(text)
+    def _check(self, text: str, *, introspection: bool) -> CheckedDocument:
+        document, key = self._parse(text), hash_of(text)
         self._validate(document, introspection=introspection)
         fragments = {
             definition.name.value: definition
@@ -155,15 +193,19 @@ class Documents:
                 except GraphQLError as error:
                     raise InvalidOperation(error) from None
                 compiled = CompiledOperation(self._schema, document, definition)
-                cost = Cost(definition, fragments)
-                operations[name] = Operation(self._schema, document, key, name, definition.operation, cost, compiled)
+                cost = Cost(self._schema, definition, fragments)
+                operations[name] = Operation(
+                    self._schema, document, key, name, definition.operation, cost, cost.fixed, compiled
+                )
         default = next(iter(operations.values())) if len(operations) == 1 else None
-        return _Document(operations, default, len(text))
+        return CheckedDocument(
+            operations, default, len(text) + DOCUMENT_BYTES + TOKEN_BYTES * (document.token_count or 0)
+        )
 
     def _parse(self, text: str) -> DocumentNode:
         try:
-            check_nesting(text, self._limits)
-            return parse(text, max_tokens=self._limits.tokens, no_location=False)
+            check_text(text, self._limits)
+            return _Parser(text, max_tokens=self._limits.tokens).parse_document()
         except GraphQLError as error:
             raise InvalidOperation(_with_code(error, "GRAPHQL_PARSE_FAILED")) from None
 
@@ -178,7 +220,34 @@ class Documents:
             raise InvalidOperation(*(_with_code(error, "GRAPHQL_VALIDATION_FAILED") for error in errors))
 
 
-def _unknown_operation(document: _Document, name: str | None) -> str:
+class _Parser(Parser):
+    """graphql-core's parser. Its nodes do not keep the tokens they were read from, a third of a document's memory."""
+
+    def loc(self, start_token: Token) -> Location | None:
+        location = super().loc(start_token)
+        if location is not None:
+            del location.start_token, location.end_token
+        return location
+
+
+def _find_trusted(trusted: Mapping[str, CheckedDocument], request: GraphQLRequest) -> CheckedDocument:
+    """The document of the manifest by the id, by the persisted query's hash, or by the text.
+
+    The messages of persisted queries are what clients look for. After PersistedQueryNotFound they send the text, whose
+    refusal then says that it is not registered.
+    """
+    keys = [key for key in (request.document_id, request.persisted_hash) if key]
+    if request.query and not request.document_id:
+        keys.append(hash_of(request.query))
+    for key in keys:
+        if document := trusted.get(key):
+            return document
+    if request.persisted_hash and not request.query and not request.document_id:
+        raise _refused("PersistedQueryNotFound", "PERSISTED_QUERY_NOT_FOUND")
+    raise _bad_input("Only the documents of this deployment's manifest are run, and this is none of them.")
+
+
+def _unknown_operation(document: CheckedDocument, name: str | None) -> str:
     if name is not None:
         return f"There is no operation called {name!r} in the document."
     if document.operations:
@@ -187,7 +256,11 @@ def _unknown_operation(document: _Document, name: str | None) -> str:
 
 
 def _bad_input(message: str) -> InvalidOperation:
-    return InvalidOperation(GraphQLError(message, extensions={"code": "BAD_USER_INPUT"}))
+    return _refused(message, "BAD_USER_INPUT")
+
+
+def _refused(message: str, code: str) -> InvalidOperation:
+    return InvalidOperation(GraphQLError(message, extensions={"code": code}))
 
 
 def _with_code(error: GraphQLError, code: str) -> GraphQLError:

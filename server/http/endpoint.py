@@ -13,14 +13,17 @@ from starlette.types import Receive, Scope, Send
 
 from datastore.refusals import Overloaded
 from resolvers.context import Context
+from server.auth.credentials import Credentials
 from server.auth.identification import Identified
 from server.execution.answers import Answer
-from server.execution.documents import GraphQLRequest, InvalidOperation, Operation
+from server.execution.documents import GraphQLRequest, InvalidOperation, Operation, UnknownDocument
+from server.http.compression import compress
+from server.http.demo_viewers import demo_viewers
 from server.http.explorer import Explorer, wants_page
 from server.http.pipeline import Pipeline
 from server.http.request import DEFAULT_FORMAT, STREAM, Headers, ResponseFormat, negotiate, read_request
-from server.http.response import answer_response, error_response
-from server.http.sse import stream_response
+from server.http.response import answer_response, error_response, overloaded
+from server.http.sse import EventStream
 from server.telemetry import Outcome
 
 _OUTCOMES = {401: Outcome.UNAUTHENTICATED, 503: Outcome.OVERLOADED}
@@ -33,10 +36,12 @@ class GraphQLEndpoint:
         self._explorer = explorer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] != "POST" and wants_page(Request(scope)):
-            response = self._explorer.page()
+        pipeline: Pipeline = scope["state"]["pipeline"]
+        if scope["method"] != "POST" and pipeline.has_explorer and wants_page(Request(scope)):
+            response = self._explorer.page(demo_viewers(pipeline.settings, scope))
         else:
-            response = await _respond(scope["state"]["pipeline"], scope, receive)
+            response = await _respond(pipeline, scope, receive)
+        await compress(response, scope["headers"])
         await response(scope, receive, send)
 
 
@@ -46,31 +51,33 @@ async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Respon
     try:
         # Before anything is read: under ten times the load, refusing is most of the work.
         if pipeline.metrics.in_flight >= pipeline.settings.max_in_flight:
-            raise _overloaded()
+            raise overloaded()
         headers = dict(reversed(scope["headers"]))  # of several with one name, the first
         response_format = negotiate(headers.get(b"accept", b""))
         request = await read_request(scope, headers, receive, pipeline.settings.max_body_bytes)
-        identified = await pipeline.identification.identify(scope["headers"], secure=scope["scheme"] == "https")
+        client = scope.get("client")
+        address = client[0] if client else ""
+        identified = await pipeline.identification.identify(
+            scope["headers"], secure=scope["scheme"] == "https", address=address
+        )
         # Again after reading: a request that arrives slowly takes up no capacity meanwhile.
         if pipeline.metrics.in_flight >= pipeline.settings.max_in_flight:
-            raise _overloaded()
+            raise overloaded()
         pipeline.metrics.count_in_flight(1)
         try:
-            return await _execute(pipeline, scope, headers, request, identified, response_format)
+            return await _execute(pipeline, scope, headers, request, identified, address, response_format)
         finally:
             pipeline.metrics.count_in_flight(-1)
     except HTTPException as error:
-        outcome, response = _OUTCOMES.get(error.status_code, Outcome.INVALID), error_response(error)
+        outcome = _OUTCOMES.get(error.status_code, Outcome.INVALID)
+        response = error_response(error, response_format.media_type)
+    except Overloaded:
+        outcome, response = Outcome.OVERLOADED, error_response(overloaded(), response_format.media_type)
     except InvalidOperation as invalid:
         answer = Answer.not_executed(*invalid.errors)
         outcome, response = Outcome.INVALID, answer_response(answer, response_format, identified.set_cookie)
     pipeline.metrics.finished(None, outcome, time.perf_counter() - began)
     return response
-
-
-def _overloaded() -> HTTPException:
-    """At the limit: a server that accepts more requests than it can work on answers none of them in time."""
-    return HTTPException(503, Overloaded.explanation, {"retry-after": "1"})
 
 
 async def _execute(
@@ -79,29 +86,43 @@ async def _execute(
     headers: Headers,
     request: GraphQLRequest,
     identified: Identified,
+    address: str,
     response_format: ResponseFormat,
 ) -> Response:
-    viewer, set_cookie = identified
+    viewer, set_cookie = identified.viewer, identified.set_cookie
     introspection = pipeline.may_introspect(viewer)
-    operation = pipeline.documents.operation(request, introspection=introspection)
+    try:
+        operation = pipeline.documents.operation(request, introspection=introspection, is_turn=False)
+    except UnknownDocument:
+        operation = await pipeline.check(request, introspection=introspection)
     if operation.kind is not OperationType.QUERY:
         _check_kind(operation, scope["method"], response_format)
-    client, last_event = scope.get("client"), headers.get(b"last-event-id")
+    last_event, secure = headers.get(b"last-event-id"), scope["scheme"] == "https"
     ctx = Context(
         pipeline.services,
         viewer,
-        client[0] if client else "",
+        address,
+        page_origin=headers.get(b"origin", b"").decode("latin-1"),
+        own_origin=f"{scope['scheme']}://{headers.get(b'host', b'').decode('latin-1').lower()}",
         explain=request.wants_plan and pipeline.may_see_plans(viewer),
         last_event=last_event.decode("latin-1") if last_event is not None else None,
     )
     if operation.kind is OperationType.SUBSCRIPTION:
         events = await pipeline.subscribe(operation, request.variables, ctx, suggestions=introspection)
-        return stream_response(_single(events) if isinstance(events, Answer) else events, pipeline.closing, set_cookie)
+        answers = _single(events) if isinstance(events, Answer) else events
+        credentials = Credentials(
+            pipeline.identification,
+            identified,
+            scope["headers"],
+            secure=secure,
+            address=address,
+        )
+        return EventStream(answers, pipeline, ctx.address, set_cookie, credentials)
     answer = await pipeline.execute(
         operation, request.variables, ctx, suggestions=introspection, headers=scope["headers"]
     )
     if response_format.media_type == STREAM:
-        return stream_response(_single(answer), pipeline.closing, set_cookie)
+        return EventStream(_single(answer), pipeline, ctx.address, set_cookie)
     return answer_response(answer, response_format, set_cookie)
 
 

@@ -7,23 +7,32 @@ docs/decisions/explorer-csp.md explains EXPLORER_POLICY, which says what the pag
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from starlette.responses import HTMLResponse, Response
-from starlette.routing import Mount
+import orjson
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
+
+from server.http.compression import accepts_gzip
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping, Sequence
 
     from starlette.requests import Request
     from starlette.types import Scope
 
 BUILT: Final = Path(__file__).with_name("pages") / "explorer"
 
-# The build's placeholder for the nonce of a page.
+# The build's placeholders, filled for each visit: the page's nonce, and whom a demo's visitor may sign in as.
 NONCE: Final = "{nonce}"
+VIEWERS: Final = "{viewers}"
 
 # Monaco writes style elements (hence the nonce, which explorer/src/nonce.js hands to them) and places its lines
 # with style attributes (hence the one 'unsafe-inline', which covers attributes alone). Everything else is files of
@@ -94,8 +103,8 @@ class Explorer:
     def built(self) -> bool:
         return (self._folder / "index.html").is_file()
 
-    def page(self) -> Response:
-        """The page with a nonce of its own, or a page that says how to build it."""
+    def page(self, viewers: Sequence[Mapping[str, str]] = ()) -> Response:
+        """The page with a nonce of its own and the members of a demo, or a page that says how to build it."""
         nonce = secrets.token_urlsafe(16)
         headers = {
             **SECURITY_HEADERS,
@@ -107,15 +116,33 @@ class Explorer:
         if not self.built:
             return HTMLResponse(NOT_BUILT, status_code=503, headers=headers)
         html = (self._folder / "index.html").read_text(encoding="utf-8")
-        return HTMLResponse(html.replace(NONCE, nonce), headers=headers)
+        listed = escape(orjson.dumps(viewers).decode()) if viewers else ""
+        return HTMLResponse(html.replace(NONCE, nonce).replace(VIEWERS, listed), headers=headers)
 
-    def mount(self) -> Mount:
-        """The page's files, at the path that the build wrote into the page."""
-        return Mount("/explorer/assets", _Files(directory=self._folder / "assets", check_dir=False), name="explorer")
+    def routes(self) -> list[BaseRoute]:
+        """The page's files, at the path that the build wrote into the page, and the licences of what is shipped."""
+        files = _Files(directory=self._folder / "assets", check_dir=False)
+        return [Mount("/explorer/assets", files, name="explorer"), Route("/explorer/licenses.txt", self._licenses)]
+
+    async def _licenses(self, _: Request) -> Response:
+        """Those of the page's packages; in the container also those of the service's (deploy/notices.py)."""
+        if not self.built:
+            raise HTTPException(404)
+        headers = {**SECURITY_HEADERS, "Content-Security-Policy": FILES_POLICY}
+        return FileResponse(self._folder / "licenses.md", media_type="text/plain; charset=utf-8", headers=headers)
 
 
 class _Files(StaticFiles):
-    """Static files that are cached for a year and have the right content type."""
+    """Static files that are cached for a year and have the right content type. The build made a .gz file of each."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        if accepts_gzip(Headers(scope=scope).get("accept-encoding", "").encode("latin-1")):
+            with suppress(HTTPException):  # there is none
+                response = await super().get_response(f"{path}.gz", scope)
+                response.headers["Content-Encoding"] = "gzip"
+                response.headers.add_vary_header("Accept-Encoding")
+                return response
+        return await super().get_response(path, scope)
 
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
@@ -123,7 +150,7 @@ class _Files(StaticFiles):
         response = super().file_response(full_path, stat_result, scope, status_code)
         response.headers.update(SECURITY_HEADERS)
         response.headers.update({"Content-Security-Policy": FILES_POLICY, "Cache-Control": IMMUTABLE})
-        content_type = CONTENT_TYPES.get(Path(full_path).suffix)
+        content_type = CONTENT_TYPES.get(Path(str(full_path).removesuffix(".gz")).suffix)
         if content_type is not None and "content-type" in response.headers:
             response.headers["Content-Type"] = content_type
         return response

@@ -9,23 +9,27 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass
+from contextlib import ExitStack, aclosing, nullcontext
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
 from graphql import GraphQLError
 
-from datastore.dynamo import Spent, deadline, metered
+from datastore.dynamo import RequestBudget
+from datastore.refusals import Overloaded
 from resolvers.context import Context, Services
-from resolvers.viewer import Role, Viewer
+from resolvers.viewer import Kind, Role, Viewer
 from server.auth.identification import Identification, RawHeaders
-from server.execution.answers import Answer, format_error, run, subscribe
-from server.execution.documents import Documents, Operation
+from server.execution.answers import Answer, OutOfTime, format_error, run, subscribe
+from server.execution.documents import CheckedDocument, Documents, GraphQLRequest, Operation
+from server.execution.turns import Turns
+from server.http.quotas import Quota
 from server.settings import Introspection, Settings
 from server.telemetry import Metrics, Outcome, Traces
 
-_log = structlog.get_logger("ringside.graphql")
+MIN_WAITING = 16
+"""So many new documents may wait to be checked, however few requests may be in flight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +42,20 @@ class Pipeline:
     settings: Settings
     metrics: Metrics
     traces: Traces | None
+    streams: Quota
+    """Connections that stay open: WebSockets and event streams."""
+    subscriptions: Quota
     closing: asyncio.Event
     """Set when the service shuts down: streams and sockets end then."""
+    turns: Turns = field(default_factory=Turns)
+    """Of checking and compiling documents."""
+    log: Any = field(default_factory=lambda: structlog.get_logger("ringside.graphql").bind(), init=False, repr=False)
+    """Bound once: `structlog.get_logger` configures a new logger for each line."""
+
+    @property
+    def has_explorer(self) -> bool:
+        """Whether a browser is shown the explorer: it can do nothing where no one may introspect."""
+        return self.settings.introspection != Introspection.OFF
 
     def may_introspect(self, viewer: Viewer) -> bool:
         setting = self.settings.introspection
@@ -48,6 +64,15 @@ class Pipeline:
     def may_see_plans(self, viewer: Viewer) -> bool:
         """Whether answers may tell how they were made: to editors, and to everyone where introspection is `on`."""
         return self.settings.introspection == Introspection.ON or viewer.may(Role.EDITOR)
+
+    async def check(self, request: GraphQLRequest, *, introspection: bool) -> Operation:
+        """The operation of a document that is not known yet; Overloaded if too many other documents wait."""
+        key = (request.query, introspection)
+        if key not in self.turns and self.turns.waiting >= max(MIN_WAITING, self.settings.max_in_flight // 2):
+            raise Overloaded
+        checked: list[CheckedDocument] = []  # by this request; others for the same document find it in the cache
+        await self.turns.take(key, lambda: checked.append(self.documents.check(request, introspection=introspection)))
+        return self.documents.operation(request, introspection=introspection, checked=checked[0] if checked else None)
 
     async def execute(
         self,
@@ -61,48 +86,24 @@ class Pipeline:
         """The answer of a query or mutation, within its deadline, traced, counted and logged."""
         began = time.perf_counter()
         span = self.traces and self.traces.operation(operation.kind, operation.name, operation.hash, headers)
-        limit = deadline(self.settings.request_timeout)
-        with span or nullcontext() as set_outcome, limit as ends, metered() as spent:
+        with span or nullcontext() as set_outcome, RequestBudget(self.settings.request_timeout) as budget:
             try:
                 # A little later than the deadline of engine calls, whose own error says more.
-                async with asyncio.timeout_at(ends + 0.5):
+                async with asyncio.timeout_at(budget.ends + 0.5):
                     fell_back = self.metrics.fell_back
-                    answer = await run(operation, variables, ctx, suggestions=suggestions, fell_back=fell_back)
+                    answer = await run(
+                        operation, variables, ctx, self.turns, suggestions=suggestions, fell_back=fell_back
+                    )
             except TimeoutError:
-                answer = Answer(errors=[format_error(GraphQLError(_OUT_OF_TIME, extensions=_UNAVAILABLE))])
+                answer = Answer(errors=[format_error(OutOfTime())])
             outcome = _outcome(answer) if answer.errors else Outcome.OK
             if set_outcome:
                 set_outcome(outcome)
-        self._record(operation, outcome, time.perf_counter() - began, spent)
-        return answer
-
-    async def subscribe(
-        self, operation: Operation, variables: Mapping[str, Any], ctx: Context, *, suggestions: bool
-    ) -> Answer | AsyncIterator[Answer]:
-        """The events of a subscription, counted while it is open, or the answer that says why there are none."""
-        fell_back = self.metrics.fell_back
-        answers = await subscribe(operation, variables, ctx, suggestions=suggestions, fell_back=fell_back)
-        return answers if isinstance(answers, Answer) else self._counted(answers)
-
-    async def _counted(self, answers: AsyncGenerator[Answer, None]) -> AsyncIterator[Answer]:
-        self.metrics.subscriptions.inc()
-        try:
-            async for answer in answers:
-                yield answer
-        finally:
-            self.metrics.subscriptions.dec()
-            await answers.aclose()
-
-    def _record(self, operation: Operation, outcome: Outcome, seconds: float, spent: Spent) -> None:
-        self.metrics.finished(
-            operation.name,
-            outcome,
-            seconds,
-            read_units=spent.read_units,
-            write_units=spent.write_units,
-            engine_calls=spent.calls,
-        )
-        _log.info(
+        seconds, spent = time.perf_counter() - began, budget.spent
+        units = {"read_units": spent.read_units, "write_units": spent.write_units}
+        by_member = ctx.viewer.kind is not Kind.VISITOR
+        self.metrics.finished(operation.name, outcome, seconds, engine_calls=spent.calls, by_member=by_member, **units)
+        self.log.info(
             "answered",
             operation=operation.name,
             kind=operation.kind.value,
@@ -110,13 +111,33 @@ class Pipeline:
             outcome=outcome.value,
             milliseconds=round(seconds * 1000, 2),
             calls=spent.calls,
-            read_units=spent.read_units,
-            write_units=spent.write_units,
+            **units,
         )
+        return answer
 
+    async def subscribe(
+        self, operation: Operation, variables: Mapping[str, Any], ctx: Context, *, suggestions: bool
+    ) -> Answer | AsyncIterator[Answer]:
+        """The events of a subscription, counted while it is open, or the answer that says why there are none."""
+        fell_back = self.metrics.fell_back
+        seconds = self.settings.request_timeout
+        answers = await subscribe(
+            operation, variables, ctx, seconds, self.turns, suggestions=suggestions, fell_back=fell_back
+        )
+        return answers if isinstance(answers, Answer) else self._counted(answers, ctx.address)
 
-_OUT_OF_TIME = "The time for this request is used up."
-_UNAVAILABLE = {"code": "UNAVAILABLE", "retryAfterSeconds": 1.0}
+    async def _counted(self, answers: AsyncGenerator[Answer, None], address: str) -> AsyncIterator[Answer]:
+        async with aclosing(answers):
+            with ExitStack() as stack:
+                try:
+                    stack.enter_context(self.subscriptions.held(address))
+                except Overloaded as full:
+                    yield Answer.not_executed(GraphQLError(full.message, original_error=full))
+                    return
+                self.metrics.subscriptions.inc()
+                stack.callback(self.metrics.subscriptions.dec)
+                async for answer in answers:
+                    yield answer
 
 
 def _outcome(answer: Answer) -> Outcome:

@@ -93,15 +93,27 @@ def parse_request(parameters: Any) -> GraphQLRequest:
     if not all(map(isinstance, values, _TYPES)):
         raise _wrong_type(values)
     query, name, variables, document_id, extensions = values
-    if not query and not document_id:
+    extensions = extensions or {}
+    persisted_query = extensions.get("persistedQuery")
+    persisted_hash = None if persisted_query is None else _parse_persisted_hash(persisted_query)
+    if not (query or document_id or persisted_hash):
         raise HTTPException(400, "There is no `query` in the request.")
     return GraphQLRequest(
         query,
         name or None,
         variables or {},
         document_id.removeprefix("sha256:") if document_id else None,
-        extensions is not None and extensions.get("plan") is True,
+        persisted_hash,
+        extensions.get("plan") is True,
     )
+
+
+def _parse_persisted_hash(persisted_query: Any) -> str:
+    """The hash of Apollo's automatic persisted queries: `{"version": 1, "sha256Hash": "…"}`."""
+    match persisted_query:
+        case {"version": 1, "sha256Hash": str(sha256)}:
+            return sha256.removeprefix("sha256:").lower()
+    raise HTTPException(400, '`extensions.persistedQuery` must be {"version": 1, "sha256Hash": "…"}.')
 
 
 def _wrong_type(values: tuple[Any, ...]) -> HTTPException:

@@ -8,6 +8,7 @@ import orjson
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from datastore.refusals import Overloaded
 from server.compiler import encode_json
 from server.execution.answers import Answer
 from server.http.explorer import SECURITY_HEADERS
@@ -18,20 +19,30 @@ _HEADERS = {
     media_type: {"content-type": f"{media_type}; charset=utf-8", **_COMMON_HEADERS} for media_type in (LEGACY, MODERN)
 }
 _HEADERS[STREAM] = _HEADERS[LEGACY]  # an answer that comes before the stream begins is JSON
+_RAW_HEADERS = {
+    media_type: [(name.encode(), value.encode()) for name, value in headers.items()]
+    for media_type, headers in _HEADERS.items()
+}
 _CODES = {503: "OVERLOADED", 401: "UNAUTHENTICATED"}
 
 
 def answer_response(answer: Answer, response_format: ResponseFormat, set_cookie: str | None) -> Response:
     """An answer as JSON."""
     status = 200 if answer.executed else response_format.not_executed
-    headers = _HEADERS[response_format.media_type]
+    response = Response(encode_json(answer.body()), status)
+    response.raw_headers += _RAW_HEADERS[response_format.media_type]
     if set_cookie:
-        headers = {**headers, "set-cookie": set_cookie}
-    return Response(encode_json(answer.body()), status, headers)
+        response.raw_headers.append((b"set-cookie", set_cookie.encode("latin-1")))
+    return response
 
 
-def error_response(error: HTTPException) -> Response:
+def overloaded() -> HTTPException:
+    """At a limit: a server that accepts more than it can work on answers nobody in time."""
+    return HTTPException(503, Overloaded.explanation, {"retry-after": "1"})
+
+
+def error_response(error: HTTPException, media_type: str = LEGACY) -> Response:
     """The response to a request that was not executed, with the error in the format of GraphQL."""
     extensions = {"code": _CODES.get(error.status_code, "BAD_REQUEST")}
     body: dict[str, Any] = {"errors": [{"message": error.detail, "extensions": extensions}]}
-    return Response(orjson.dumps(body), error.status_code, {**_HEADERS[LEGACY], **(error.headers or {})})
+    return Response(orjson.dumps(body), error.status_code, {**_HEADERS[media_type], **(error.headers or {})})

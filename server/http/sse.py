@@ -1,38 +1,77 @@
 """Server-Sent Events: the "distinct connections mode" of the GraphQL over SSE protocol.
 
 Each answer is an event `next`, the end of the stream an event `complete`. A comment every fifteen seconds keeps proxies
-from closing a stream without events.
+from closing a stream without events. When the token of the request ends, the stream ends with an error NOT_SIGNED_IN.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from typing import Any
 
-from starlette.responses import Response, StreamingResponse
+from graphql import GraphQLError
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
+from datastore.refusals import NotSignedIn, Overloaded
+from server.auth.credentials import Credentials
 from server.compiler import encode_json
 from server.execution.answers import Answer
+from server.http.pipeline import Pipeline
 from server.http.request import STREAM
+from server.http.response import error_response, overloaded
 
 QUIET_SECONDS = 15.0
 _COMPLETE = b"event: complete\ndata:\n\n"
 
 
-def stream_response(answers: AsyncIterator[Answer], closing: asyncio.Event, set_cookie: str | None) -> Response:
-    """The answers as a stream that ends when they do, when the client leaves, or when the service closes."""
-    headers = {"cache-control": "no-store", "x-accel-buffering": "no", "content-type": STREAM}
-    if set_cookie:
-        headers["set-cookie"] = set_cookie
-    return StreamingResponse(_events(answers, closing), headers=headers)
+class EventStream(StreamingResponse):
+    """The answers as a stream that ends with them, with the client, the credentials or the service."""
+
+    def __init__(
+        self,
+        answers: AsyncIterator[Answer],
+        pipeline: Pipeline,
+        address: str,
+        set_cookie: str | None,
+        credentials: Credentials | None = None,
+    ) -> None:
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no", "content-type": STREAM}
+        if set_cookie:
+            headers["set-cookie"] = set_cookie
+        super().__init__(_events(answers, pipeline.closing, credentials), headers=headers)
+        self._quota = pipeline.streams.held(address)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._quota)
+            except Overloaded:
+                await error_response(overloaded())(scope, receive, send)
+            else:
+                await super().__call__(scope, receive, send)
 
 
-async def _events(answers: AsyncIterator[Answer], closing: asyncio.Event) -> AsyncIterator[bytes]:
+async def _events(
+    answers: AsyncIterator[Answer], closing: asyncio.Event, credentials: Credentials | None
+) -> AsyncIterator[bytes]:
     yield b":\n\n"
-    async for answer in until_closing(closing, answers, QUIET_SECONDS):
-        yield b":\n\n" if answer is None else _event(answer)
+    lapse = asyncio.ensure_future(credentials.lapse() if credentials else asyncio.Future())
+    try:
+        async for answer in until_closing(closing, answers, QUIET_SECONDS, lapse):
+            yield b":\n\n" if answer is None else _event(answer)
+        if lapse.done():
+            yield _event(_signed_out(lapse.result()))
+    finally:
+        lapse.cancel()
     yield _COMPLETE
+
+
+def _signed_out(reason: str) -> Answer:
+    refused = NotSignedIn(f"The stream ended: {reason}. Ask again with a new token.")
+    return Answer.not_executed(GraphQLError(refused.message, original_error=refused))
 
 
 def _event(answer: Answer) -> bytes:
@@ -42,16 +81,19 @@ def _event(answer: Answer) -> bytes:
 
 
 async def until_closing(
-    closing: asyncio.Event, answers: AsyncIterator[Answer], quiet_seconds: float | None = None
+    closing: asyncio.Event,
+    answers: AsyncIterator[Answer],
+    quiet_seconds: float | None = None,
+    lapse: asyncio.Future[str] | None = None,
 ) -> AsyncIterator[Answer | None]:
-    """The answers until they end or the service closes; None after each `quiet_seconds` without one."""
+    """The answers until they or the credentials end or the service closes; None after `quiet_seconds` without one."""
     closed: asyncio.Future[Any] = asyncio.ensure_future(closing.wait())
     following: asyncio.Future[Any] = asyncio.ensure_future(anext(answers))
     try:
         while True:
-            futures = {closed, following}
+            futures = {closed, following, *((lapse,) if lapse else ())}
             done, _ = await asyncio.wait(futures, timeout=quiet_seconds, return_when=asyncio.FIRST_COMPLETED)
-            if closed in done:
+            if closed in done or lapse in done:
                 return
             if not done:
                 yield None

@@ -1,38 +1,44 @@
 """WebSockets: the graphql-transport-ws protocol.
 
 A socket goes through the same pipeline as a request: identification (header, cookie or `connection_init`), trusted
-documents, limits, deadlines. In addition its origin must be the service's own or an allowed one, and the number of its
-operations is bounded. It is closed with a reason: by the protocol's codes for errors of the client, with 1001 when the
-service shuts down.
+documents, limits, deadlines. In addition its origin must be the service's own or an allowed one; the numbers of
+sockets, of their operations and of subscriptions are bounded. It is closed with a reason: by the protocol's codes for
+errors of the client, with 4403 when its token ends, with 1001 when the service shuts down. A graphql-ws client connects
+again after 4403, with the token that it has by then; after 4401 it would not.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from typing import Any
-from urllib.parse import urlsplit
 
 import orjson
 import structlog
 from graphql import OperationType
 from starlette.exceptions import HTTPException
-from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from datastore.refusals import Overloaded
 from resolvers.context import Context
 from resolvers.viewer import Viewer
-from server.auth.errors import KeysUnavailable, Unauthenticated
+from server.auth.credentials import Credentials
+from server.auth.errors import Unauthenticated, Unverifiable
 from server.compiler import encode_json
 from server.execution.answers import Answer
-from server.execution.documents import InvalidOperation, Operation
+from server.execution.documents import InvalidOperation, Operation, UnknownDocument
 from server.http.pipeline import Pipeline
 from server.http.request import parse_request
+from server.http.response import error_response, overloaded
 from server.http.sse import until_closing
+from server.telemetry import Outcome
 
 PROTOCOL = "graphql-transport-ws"
 INIT_SECONDS = 10.0
-MAX_OPERATIONS = 32
 MAX_ID_LENGTH = 256
+MAX_REASON = 120
+"""Characters of a reason for closing, of which the protocol allows 123 bytes."""
 
 _log = structlog.get_logger("ringside.sockets")
 
@@ -49,20 +55,31 @@ class _ProtocolError(Exception):
 async def serve_socket(websocket: WebSocket) -> None:
     """The WebSocket endpoint of /graphql. Its pipeline is in the state of the lifespan."""
     pipeline: Pipeline = websocket.scope["state"]["pipeline"]
-    if not _is_allowed_origin(websocket, pipeline.settings.cors_origins):
+    origin = websocket.headers.get("origin")
+    # Programs send none. A page's must be our own or allowed, because the socket carries the page's cookies.
+    if origin is not None and not pipeline.services.policy.admits_page(origin, _own_origin(websocket)):
         await websocket.close(4403, "Forbidden: pages of this origin may not connect")
     elif PROTOCOL not in websocket.scope.get("subprotocols", ()):
         await websocket.accept()
         await websocket.close(4406, f"Subprotocol not acceptable: use {PROTOCOL}")
     else:
-        await websocket.accept(subprotocol=PROTOCOL)
-        await _Connection(pipeline, websocket).serve()
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(pipeline.streams.held(_address(websocket)))
+            except Overloaded:
+                await websocket.send_denial_response(error_response(overloaded()))
+                return
+            await websocket.accept(subprotocol=PROTOCOL)
+            await _Connection(pipeline, websocket).serve()
 
 
-def _is_allowed_origin(websocket: WebSocket, allowed: Collection[str]) -> bool:
-    """Programs send no origin; a page's must be our own or allowed, because the socket carries the page's cookies."""
-    origin = websocket.headers.get("origin")
-    return origin is None or origin in allowed or urlsplit(origin).netloc == websocket.headers.get("host")
+def _address(websocket: WebSocket) -> str:
+    return websocket.client.host if websocket.client else ""
+
+
+def _own_origin(websocket: WebSocket) -> str:
+    scheme = "https" if websocket.url.scheme == "wss" else "http"
+    return f"{scheme}://{websocket.headers.get('host', '').lower()}"
 
 
 class _Connection:
@@ -72,29 +89,35 @@ class _Connection:
         self._pipeline = pipeline
         self._socket = websocket
         self._viewer: Viewer | None = None
+        self._credentials: asyncio.Future[Credentials] = asyncio.get_running_loop().create_future()
         self._running: dict[str, asyncio.Task[None]] = {}
 
     async def serve(self) -> None:
         closing = asyncio.ensure_future(self._pipeline.closing.wait())
         reading = asyncio.ensure_future(self._read_messages())
+        lapsing = asyncio.ensure_future(self._lapse())
         try:
-            await asyncio.wait({closing, reading}, return_when=asyncio.FIRST_COMPLETED)
-            if not reading.done():
+            done, _ = await asyncio.wait({closing, reading, lapsing}, return_when=asyncio.FIRST_COMPLETED)
+            if closing in done:
                 await self._close(1001, "Going away: the service closes; connect again")
-            else:
-                reading.result()
+            for task in done:
+                task.result()
         except _ProtocolError as error:
             await self._close(error.code, error.reason)
         except WebSocketDisconnect:
             pass
         finally:
-            tasks = [closing, reading, *self._running.values()]
+            tasks = [closing, reading, lapsing, *self._running.values()]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
+    async def _lapse(self) -> None:
+        credentials = await asyncio.shield(self._credentials)
+        raise _ProtocolError(4403, f"Forbidden: {await credentials.lapse()}"[:MAX_REASON])
+
     async def _close(self, code: int, reason: str) -> None:
-        if self._socket.application_state is not WebSocketState.DISCONNECTED:
+        with suppress(WebSocketDisconnect, RuntimeError):  # the client was faster
             await self._socket.close(code, reason)
 
     async def _read_messages(self) -> None:
@@ -137,7 +160,10 @@ class _Connection:
         return parsed
 
     async def _send(self, message: Mapping[str, Any]) -> None:
-        await self._socket.send_text(encode_json(message).decode())
+        try:
+            await self._socket.send_text(encode_json(message).decode())
+        except RuntimeError:  # Starlette's for a socket that is closed
+            raise WebSocketDisconnect(1006) from None
 
     async def _initialise(self, message: Mapping[str, Any]) -> None:
         if message.get("type") != "connection_init":
@@ -145,15 +171,18 @@ class _Connection:
         payload = message.get("payload")
         if payload is not None and not isinstance(payload, dict):
             raise _ProtocolError(4400, "The payload of connection_init is an object")
+        identification, headers = self._pipeline.identification, self._socket.scope["headers"]
+        secure, address = self._socket.url.scheme == "wss", _address(self._socket)
         try:
-            identified = await self._pipeline.identification.identify(
-                self._socket.scope["headers"], secure=self._socket.url.scheme == "wss", params=payload
-            )
+            identified = await identification.identify(headers, secure=secure, address=address, params=payload)
         except Unauthenticated as error:
-            raise _ProtocolError(4403, f"Forbidden: {error.detail}"[:120]) from None
-        except KeysUnavailable:
-            raise _ProtocolError(1013, "Try again later: tokens cannot be checked right now") from None
+            raise _ProtocolError(4403, f"Forbidden: {error.detail}"[:MAX_REASON]) from None
+        except Unverifiable as error:
+            raise _ProtocolError(1013, f"Try again later: {error.detail}"[:MAX_REASON]) from None
         self._viewer = identified.viewer
+        self._credentials.set_result(
+            Credentials(identification, identified, headers, secure=secure, address=address, params=payload)
+        )
         await self._send({"type": "connection_ack"})
 
     async def _subscribe(self, message: Mapping[str, Any]) -> None:
@@ -162,8 +191,8 @@ class _Connection:
             raise _ProtocolError(4400, f"The id of a subscribe message is a text of 1 to {MAX_ID_LENGTH} characters")
         if id_ in self._running:
             raise _ProtocolError(4409, f"Subscriber for {id_[:60]} already exists")
-        if len(self._running) >= MAX_OPERATIONS:
-            raise _ProtocolError(4429, f"Too many operations: at most {MAX_OPERATIONS} at once on a socket")
+        if len(self._running) >= (most := self._pipeline.settings.operations_per_socket):
+            raise _ProtocolError(4429, f"Too many operations: at most {most} at once on a socket")
         task = asyncio.create_task(self._operation(id_, message.get("payload")))
         self._running[id_] = task
         task.add_done_callback(lambda done: self._ended(id_, done))
@@ -182,12 +211,22 @@ class _Connection:
 
     async def _operation(self, id_: str, payload: Any) -> None:
         assert self._viewer is not None  # noqa: S101 - _initialise came first
+        if self._pipeline.metrics.in_flight >= self._pipeline.settings.max_in_flight:
+            await self._refuse(id_)
+            return
         introspection = self._pipeline.may_introspect(self._viewer)
         try:
             request = parse_request(payload)
-            operation = self._pipeline.documents.operation(request, introspection=introspection)
+            try:
+                operation = self._pipeline.documents.operation(request, introspection=introspection, is_turn=False)
+            except UnknownDocument:
+                operation = await self._pipeline.check(request, introspection=introspection)
+        except Overloaded:
+            await self._refuse(id_)
+            return
         except HTTPException as error:
-            await self._send({"id": id_, "type": "error", "payload": [{"message": error.detail}]})
+            error_payload = {"message": error.detail, "extensions": {"code": "BAD_REQUEST"}}
+            await self._send({"id": id_, "type": "error", "payload": [error_payload]})
             return
         except InvalidOperation as invalid:
             await self._send({"id": id_, "type": "error", "payload": Answer.not_executed(*invalid.errors).errors})
@@ -195,15 +234,28 @@ class _Connection:
         ctx = Context(
             self._pipeline.services,
             self._viewer,
-            self._socket.client.host if self._socket.client else "",
+            _address(self._socket),
+            self._socket.headers.get("origin", ""),
+            _own_origin(self._socket),
             explain=request.wants_plan and self._pipeline.may_see_plans(self._viewer),
         )
         if operation.kind is not OperationType.SUBSCRIPTION:
-            answer = await self._pipeline.execute(operation, request.variables, ctx, suggestions=introspection)
+            self._pipeline.metrics.count_in_flight(1)
+            try:
+                answer = await self._pipeline.execute(operation, request.variables, ctx, suggestions=introspection)
+            finally:
+                self._pipeline.metrics.count_in_flight(-1)
             await self._send_next(id_, answer)
         elif not await self._send_events(id_, operation, request.variables, ctx, suggestions=introspection):
             return
         await self._send({"id": id_, "type": "complete"})
+
+    async def _refuse(self, id_: str) -> None:
+        """As over HTTP, which answers 503: the process works on as much as it can."""
+        self._pipeline.metrics.finished(None, Outcome.OVERLOADED, 0.0)
+        extensions = {"code": Overloaded.code, "retryAfterSeconds": 1.0}
+        error = {"message": Overloaded.explanation, "extensions": extensions}
+        await self._send({"id": id_, "type": "error", "payload": [error]})
 
     async def _send_events(
         self, id_: str, operation: Operation, variables: Mapping[str, Any], ctx: Context, *, suggestions: bool

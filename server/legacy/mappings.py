@@ -58,6 +58,11 @@ class Mappings:
     def lists(self) -> list[MappedList]:
         return [MappedList(*row) for row in self._connection.execute("SELECT * FROM lists ORDER BY old").fetchall()]
 
+    def drop_list(self, old: str) -> None:
+        """Forgets a list and its words, so that nothing else is migrated into it."""
+        self._connection.execute("DELETE FROM lists WHERE old = ?", (old,))
+        self._connection.execute("DELETE FROM words WHERE old = ?", (old,))
+
     def new_list(self, old: str) -> str | None:
         """The id of the list that an old one becomes."""
         row = self._connection.execute("SELECT new FROM lists WHERE old = ?", (old,)).fetchone()

@@ -24,7 +24,7 @@ from datastore.receipts import Once
 from datastore.refusals import Refusal
 from datastore.vocabulary import LONGEST_LIST, DailyWord, Subscription, Word, WordBatch, WordList
 from resolvers.context import Services
-from resolvers.vocabulary.lists import NewWord, parse_list_name, parse_word
+from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word
 from server.legacy.mappings import Content, MappedList, open_mappings
 from server.legacy.source import LegacySource, OldDay, OldSubscription, OldWord, Rejection, SourceRow
 
@@ -148,6 +148,11 @@ class Migration:
     async def _migrate_list(self, mapped: MappedList) -> None:
         """A list, then the words it lacks, in the order of the file."""
         word_list = await self._ensure_list(mapped)
+        if word_list.deleted_at is not None:
+            for word in self._mappings.words(mapped.old):
+                self._reject(SourceRow("word", mapped.old, word.source), Rejection("the list was deleted here"))
+            self._mappings.drop_list(mapped.old)
+            return
         ordinals = await self._ordinals(word_list)
         missing = self._place_words(mapped.old, word_list, ordinals)
         for start in range(0, len(missing), _WORDS_AT_ONCE):
@@ -172,9 +177,10 @@ class Migration:
         return new
 
     async def _ordinals(self, word_list: WordList) -> dict[Content, int]:
-        """The ordinal of each of a list's words."""
+        """The ordinal of each of a list's words, also of those that were removed here."""
         words = vocabulary_store.all_words(self._table, word_list, consistent=True)
-        return {word.content: word.ordinal async for word in words}
+        removed = vocabulary_store.removed_words(self._table, word_list.list)
+        return {word.content: word.ordinal for group in (words, removed) async for word in group}
 
     def _place_words(self, old: str, word_list: WordList, ordinals: Mapping[Content, int]) -> list[Word]:
         """The words that the list lacks. Every mapped word gets the ordinal that it has or will have."""
@@ -184,7 +190,7 @@ class Migration:
             if mapped.content in placed:
                 self.summary.add(self.summary.existing, "word")
             else:
-                placed[mapped.content] = word_list.word_count + len(missing)
+                placed[mapped.content] = word_list.next_ordinal + len(missing)
                 simplified, traditional, pinyin, definition = mapped.content
                 missing.append(Word(word_list.list, 0, simplified, definition, traditional, pinyin))
             self._mappings.place_word(old, mapped.position, placed[mapped.content])

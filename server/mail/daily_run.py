@@ -1,12 +1,17 @@
 """The daily run: draws the word of every list and sends one email to every subscriber.
 
     lists ── daily words ────┐
-                             ├── batches of 100 subscribers ── not sent yet ── claim ── send ── mark as sent
+                             ├── batches of 100 members ── not sent yet ── read consistently ── claim ── send ── mark
     index of subscribers ────┘
 
-Only one batch of subscribers and the words of their lists are in memory, whatever the number of members. After a kill
-the run is started again: it skips the emails that are marked as sent, and sends the ones that were only claimed when
-their claims have lapsed.
+The index only says whom to look at. Address and subscriptions are read consistently just before the claim. When the
+index may have caught up with the run's beginning, the run walks it again and sends to whom it did not show before. So
+every subscription and every change acknowledged before the run began counts, also with entries in flight. Later
+subscriptions are served by this run or by the next one.
+
+Only one batch of members and the words of their lists are in memory, and the ids of members who subscribed within the
+last hour. After a kill the run is started again: it skips the emails that are marked as sent, and sends the ones that
+were only claimed when their claims have lapsed.
 """
 
 from __future__ import annotations
@@ -17,23 +22,27 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from email.message import EmailMessage
 from functools import partial
 from typing import NamedTuple
 
 import structlog
 
-from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import DynamoError, SingleFlight, shared_context
-from datastore.refusals import Refusal
-from datastore.vocabulary import DailyWord, ListBroken, Mail, Subscriber, WordList
+from datastore.receipts import Once
+from datastore.refusals import NotFound, Refusal
+from datastore.vocabulary import DailyWord, ListBroken, Mail, Subscription, Word, WordList
 from datastore.vocabulary.mail import CLAIM_LIFETIME, LATEST, RECORD_LIFETIME
 from resolvers.context import Services
-from server.mail.message import EmailTemplate, Section
+from server.mail.message import Email, EmailTemplate, Section
 from server.mail.smtp import AT_ONCE, DeliveryUnknown, EmailRejected, EmailTransport, ServerUnreachable
 
+INDEX_LAG = timedelta(seconds=10)
+"""How long after a write an index may still lack it. DynamoDB's indexes are usually milliseconds behind."""
+_RECENT = timedelta(hours=1)
+"""Subscriptions older than this are certainly in the index."""
 _BATCH = 100
+_CLEARED_AT_ONCE = 1_000
 _MAX_CACHED_LISTS = 10_000
 _DRAWS_AT_ONCE = 16
 _MAX_WAITING = 10_000
@@ -53,6 +62,7 @@ class RunSummary:
     already_sent: int = 0
     without_address: int = 0
     without_words: int = 0
+    unsubscribed: int = 0
     failed: int = 0
     claimed_elsewhere: int = 0
     reasons: list[str] = field(default_factory=list)
@@ -76,6 +86,7 @@ class RunSummary:
             "sent before": self.already_sent,
             "without an e-mail address": self.without_address,
             "without a list that has words": self.without_words,
+            "unsubscribed a moment ago": self.unsubscribed,
             "failed": self.failed,
             "claimed by another run": self.claimed_elsewhere,
         }
@@ -90,10 +101,11 @@ class MailingExpired(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """How many emails are sent at a time, and how long another run's claim is respected."""
+    """How many emails are sent at a time, how long another run's claim is respected, how late the index may be."""
 
     at_once: int = AT_ONCE
     claim_lifetime: timedelta = CLAIM_LIFETIME
+    index_lag: timedelta = timedelta()
 
 
 class ListWord(NamedTuple):
@@ -122,8 +134,12 @@ class DailyRun:
         self._progress = progress
         self._id = services.ids.next(services.clock())
         self._words: OrderedDict[str, ListWord | None] = OrderedDict()
+        self._deleted_lists: set[str] = set()
         self._draws: SingleFlight[str, ListWord | None] = SingleFlight(shared_context)
-        self._waiting: list[Subscriber] = []
+        self._seen_recent: set[str] = set()
+        """Members who subscribed lately and were seen, so that the second walk of the index does not count them."""
+        self._recent_since = services.clock() - _RECENT
+        self._waiting: list[str] = []
         self._claims_lapse = services.clock()
         self.summary = RunSummary(template.on)
 
@@ -134,17 +150,35 @@ class DailyRun:
             raise MailingExpired(
                 f"The emails of {mailing.date} were sent on {mailing.begun:%Y-%m-%d}, too long ago to know to whom"
             )
+        began = self._services.clock()
+        await self._clear_deleted_lists()
         await self._draw_public_words()
-        batch: list[Subscriber] = []
+        await self._send_to_subscribers(only_recent=False)
+        left = began + self._limits.index_lag - self._services.clock()
+        await asyncio.sleep(max(0.0, left.total_seconds()))
+        await self._send_to_subscribers(only_recent=True)
+        await self._send_waiting()
+        return self.summary
+
+    async def _send_to_subscribers(self, *, only_recent: bool) -> None:
+        """Walks the index once, and sends to the members whom this run has not seen."""
+        batch: list[str] = []
         async for subscriber in vocabulary_store.all_subscribers(self._table):
+            is_recent = self._has_recent(subscriber.subscriptions)
+            if subscriber.user in self._seen_recent or (only_recent and not is_recent):
+                continue
+            if is_recent:
+                self._seen_recent.add(subscriber.user)
             self.summary.subscribers += 1
-            batch.append(subscriber)
+            batch.append(subscriber.user)
             if len(batch) == _BATCH:
                 await self._send_batch(batch)
                 batch = []
         await self._send_batch(batch)
-        await self._send_waiting()
-        return self.summary
+
+    def _has_recent(self, subscriptions: Sequence[Subscription]) -> bool:
+        """Whether one of them was made so late that the first walk of the index may have lacked it."""
+        return any(subscription.since > self._recent_since for subscription in subscriptions)
 
     # ── words ──
 
@@ -180,33 +214,48 @@ class DailyRun:
     async def _draw(self, list_id: str) -> ListWord | None:
         try:
             daily = await vocabulary_store.draw_daily_word(self._table, list_id, self.summary.on)
-            word_list = await vocabulary_store.read_list(self._table, list_id)
+            word_list = await vocabulary_store.read_list(self._table, list_id, consistent=True)
+            if daily is not None and word_list is not None and word_list.corrected:
+                daily = replace(daily, word=await self._current_word(daily.word))
         except (ListBroken, DynamoError, Refusal) as error:
             self.summary.failed_lists[list_id] = str(error)
             _log.error("drawing a daily word failed", list=list_id, reason=str(error))
             return None
+        if word_list is not None and word_list.deleted_at is not None:
+            self._deleted_lists.add(list_id)
+            return None
         return ListWord(word_list, daily) if word_list is not None and daily is not None else None
+
+    async def _current_word(self, word: Word) -> Word:
+        """The word as it is now: it may have been corrected since it was drawn."""
+        key = (word.list, word.ordinal)
+        return (await vocabulary_store.read_words(self._table, [key], consistent=True)).get(key, word)
+
+    async def _clear_deleted_lists(self) -> None:
+        """Deletes what is left of the words of deleted lists."""
+        async for word_list in vocabulary_store.deleted_lists(self._table):
+            while not await vocabulary_store.clear_deleted_list(self._table, word_list, _CLEARED_AT_ONCE):
+                pass
 
     # ── emails ──
 
-    async def _send_batch(self, subscribers: Sequence[Subscriber]) -> None:
-        """Sends to these subscribers, to at most `at_once` of them at a time."""
-        if not subscribers:
+    async def _send_batch(self, users: Sequence[str]) -> None:
+        """Sends to these members, to at most `at_once` of them at a time."""
+        if not users:
             return
-        users = [subscriber.user for subscriber in subscribers]
         mails = await vocabulary_store.read_mails(self._table, users, self.summary.on)
-        remaining = list(reversed(subscribers))
+        remaining = list(reversed(users))
 
         async def work() -> None:
             while remaining:
-                subscriber = remaining.pop()
-                mail = mails.get(subscriber.user)
+                user = remaining.pop()
+                mail = mails.get(user)
                 if mail is not None and mail.sent is not None:
                     self.summary.already_sent += 1
                 else:
-                    await self._send_to(subscriber)
+                    await self._send_to(user)
 
-        workers = [asyncio.create_task(work()) for _ in range(min(self._limits.at_once, len(subscribers)))]
+        workers = [asyncio.create_task(work()) for _ in range(min(self._limits.at_once, len(users)))]
         try:
             await asyncio.gather(*workers)
         except ServerUnreachable:
@@ -216,39 +265,44 @@ class DailyRun:
             raise
         self._progress(self.summary)
 
-    async def _send_to(self, subscriber: Subscriber) -> None:
-        """Counts a failure of this subscriber's email, so that it does not stop the others."""
+    async def _send_to(self, user: str) -> None:
+        """Counts a failure of this member's email, so that it does not stop the others."""
         try:
-            await self._send_email(subscriber)
+            await self._send_email(user)
         except ServerUnreachable:
             raise
         except (DynamoError, Refusal) as error:
-            self.summary.add_failure(f"{subscriber.user}: {error}")
+            self.summary.add_failure(f"{user}: {error}")
         except Exception as error:  # noqa: BLE001 - a fault in one email must not stop the others
-            _log.exception("an email failed", user=subscriber.user)
-            self.summary.add_failure(f"{subscriber.user}: {type(error).__name__}")
+            _log.exception("an email failed", user=user)
+            self.summary.add_failure(f"{user}: {type(error).__name__}")
 
-    async def _send_email(self, subscriber: Subscriber) -> None:
-        profile = subscriber.profile or await people_store.read_profile(self._table, subscriber.user)
-        if profile is None or not profile.email:
+    async def _send_email(self, user: str) -> None:
+        addressee = await vocabulary_store.read_addressee(self._table, user)
+        if self._has_recent(addressee.subscriptions):
+            self._seen_recent.add(user)
+        if not addressee.subscriptions:
+            self.summary.unsubscribed += 1
+            return
+        if addressee.profile is None or not addressee.profile.email:
             self.summary.without_address += 1
             return
-        sections = await self._sections(subscriber)
+        sections = await self._sections(addressee.subscriptions)
         if not sections:
             self.summary.without_words += 1
             return
-        email = self._template.render(subscriber.user, profile.email, sections)
+        email = self._template.render(user, addressee.profile.email, sections)
         now = self._services.clock()
-        claim = Mail(subscriber.user, self.summary.on, self._id, claimed=now, expires=now + RECORD_LIFETIME)
+        claim = Mail(user, self.summary.on, self._id, claimed=now, expires=now + RECORD_LIFETIME)
         existing = await vocabulary_store.claim_mail(self._table, claim, self._limits.claim_lifetime)
         if existing is not None:
-            self._leave_to(existing, subscriber)
+            self._leave_to(existing)
             return
-        await self._deliver(email, profile.email, claim)
+        await self._deliver(email, claim)
 
-    async def _deliver(self, email: EmailMessage, address: str, claim: Mail) -> None:
+    async def _deliver(self, email: Email, claim: Mail) -> None:
         try:
-            await self._transport.send(email, address)
+            await self._transport.send(email)
         except DeliveryUnknown as error:
             # The claim stays: no run sends the email again before it lapses.
             self.summary.add_failure(f"{claim.user}: the email may or may not have been sent: {error}")
@@ -264,25 +318,34 @@ class DailyRun:
         await vocabulary_store.mark_sent(self._table, claim, self._services.clock())
         self.summary.sent += 1
 
-    async def _sections(self, subscriber: Subscriber) -> list[Section]:
-        """The subscriber's words. A private list is for its owner alone, whatever a subscription says."""
+    async def _sections(self, subscriptions: Sequence[Subscription]) -> list[Section]:
+        """The words of a member's subscriptions. A private list is sent to its owner alone."""
         sections = []
-        for subscription in subscriber.subscriptions:
+        for subscription in subscriptions:
             drawn = await self._list_word(subscription.list)
-            if drawn is not None and drawn.list.visible_to(subscriber.user):
+            if subscription.list in self._deleted_lists:
+                await self._end(subscription)
+            elif drawn is not None and drawn.list.visible_to(subscription.user):
                 name, word = drawn.list.name, drawn.daily.word
                 sections.append(Section(subscription.list, name, subscription.character_set, word))
         return sorted(sections, key=lambda section: (section.list_name, section.list, section.character_set.value))
 
+    async def _end(self, subscription: Subscription) -> None:
+        """Ends a subscription to a list that was deleted."""
+        once = Once.unkeyed(self._services.clock())
+        with contextlib.suppress(NotFound):
+            await vocabulary_store.unsubscribe(
+                self._table, subscription.user, subscription.list, subscription.character_set, once
+            )
+
     # ── claims of other runs ──
 
-    def _leave_to(self, existing: Mail, subscriber: Subscriber) -> None:
+    def _leave_to(self, existing: Mail) -> None:
         """Another run has claimed or sent this email."""
         if existing.sent is not None:
             self.summary.already_sent += 1
         elif len(self._waiting) < _MAX_WAITING:
-            # Without the profile, which may have changed when the claim lapses.
-            self._waiting.append(replace(subscriber, profile=None))
+            self._waiting.append(existing.user)
             self._claims_lapse = max(self._claims_lapse, existing.claimed + self._limits.claim_lifetime)
         else:
             self.summary.claimed_elsewhere += 1
@@ -295,6 +358,6 @@ class DailyRun:
             self._progress(self.summary)
             await asyncio.sleep(min(pause, max(_FIRST_PAUSE, left)))
             pause = min(2 * pause, _LONGEST_PAUSE)
-            subscribers, self._waiting = self._waiting, []
-            for start in range(0, len(subscribers), _BATCH):
-                await self._send_batch(subscribers[start : start + _BATCH])
+            users, self._waiting = self._waiting, []
+            for start in range(0, len(users), _BATCH):
+                await self._send_batch(users[start : start + _BATCH])

@@ -1,18 +1,15 @@
 """The daily email: its words in text and HTML, its headers, its links to unsubscribe.
 
-Text from outside is reduced to one line before it goes into a header, and escaped before it goes into HTML. A link to
-unsubscribe is signed for one member, works without a login and never expires.
+Text from outside is reduced to one line, encoded before it goes into a header, and escaped before it goes into HTML. A
+link to unsubscribe is signed for one member, works without a login and never expires.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from email.headerregistry import Address
-from email.message import EmailMessage
-from email.policy import SMTP
 from email.utils import format_datetime, parseaddr
 from html import escape
 from typing import Any
@@ -22,6 +19,8 @@ import orjson
 from datastore.seal import Forged, Seal
 from datastore.vocabulary import CharacterSet, Subscription, Word
 from resolvers.people import validate_email_address
+from server.mail.direction import direction, isolate
+from server.mail.serialization import encode_header_text, one_line, serialize
 
 _PURPOSE = "unsubscribe"
 _LONGEST_SUBJECT = 120
@@ -70,7 +69,33 @@ class Section:
 
     @property
     def language(self) -> str:
+        """The word's language for programs that read aloud or choose a font; empty if it is not known."""
+        if not self.word.chinese:
+            return ""
         return "zh-Hant" if self.character_set is CharacterSet.TRADITIONAL else "zh-Hans"
+
+    def on_single_lines(self) -> Section:
+        """The same with texts of one line each."""
+        word = replace(
+            self.word,
+            simplified=one_line(self.word.simplified),
+            traditional=one_line(self.word.traditional or "") or None,
+            pinyin=one_line(self.word.pinyin or "") or None,
+            own_reading=one_line(self.word.own_reading or "") or None,
+            example=one_line(self.word.example or "") or None,
+            definition=one_line(self.word.definition),
+        )
+        return replace(self, list_name=one_line(self.list_name), word=word)
+
+
+@dataclass(frozen=True, slots=True)
+class Email:
+    """An email as it is sent, and what the log shows of it."""
+
+    recipient: str
+    subject: str
+    text: str
+    content: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +114,25 @@ class EmailTemplate:
     def link(self, unsubscription: Unsubscription) -> str:
         return f"{self.public_url.rstrip('/')}/unsubscribe?token={unsubscription.token(self.seal)}"
 
-    def render(self, user: str, address: str, sections: Sequence[Section]) -> EmailMessage:
+    def render(self, user: str, address: str, sections: Sequence[Section]) -> Email:
         """A member's email; InvalidInput if the address is not valid."""
+        recipient = validate_email_address(address)
+        shown = [section.on_single_lines() for section in sections]
         end_all = self.link(Unsubscription(user))
-        email = EmailMessage(policy=SMTP)
-        email["From"] = self.sender
-        email["To"] = Address(addr_spec=validate_email_address(address))
-        email["Subject"] = _subject(sections)
-        email["Date"] = format_datetime(datetime.now(UTC))
-        email["Message-ID"] = message_id(user, self.on, self.host)
-        email["List-Unsubscribe"] = f"<{end_all}>"
-        email["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
-        email["Auto-Submitted"] = "auto-generated"
-        links = [self.link(Unsubscription(user, section.list, section.character_set)) for section in sections]
-        email.set_content(_text(sections, links, end_all, self.on), cte="quoted-printable")
-        email.add_alternative(_html(sections, links, end_all, self.on), subtype="html", cte="quoted-printable")
-        return email
+        subject = _subject(shown)
+        headers = {
+            "From": self.sender,
+            "To": recipient,
+            "Subject": encode_header_text(subject),
+            "Date": format_datetime(datetime.now(UTC)),
+            "Message-ID": message_id(user, self.on, self.host),
+            "List-Unsubscribe": f"<{end_all}>",
+            "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+            "Auto-Submitted": "auto-generated",
+        }
+        links = [self.link(Unsubscription(user, section.list, section.character_set)) for section in shown]
+        text = _text(shown, links, end_all, self.on)
+        return Email(recipient, subject, text, serialize(headers, text, _html(shown, links, end_all, self.on)))
 
 
 def message_id(user: str, on: date, host: str) -> str:
@@ -115,33 +143,31 @@ def message_id(user: str, on: date, host: str) -> str:
 
 def _subject(sections: Sequence[Section]) -> str:
     first = sections[0]
-    pinyin = f" ({first.word.pinyin})" if first.word.pinyin else ""
+    reading = f" ({isolate(first.word.reading)})" if first.word.reading else ""
     others = f" and {len(sections) - 1} more" if len(sections) > 1 else ""
-    return one_line(f"{first.characters}{pinyin}{others}: {first.word.definition}")[:_LONGEST_SUBJECT]
-
-
-def one_line(text: str) -> str:
-    """The text without any character that could end a header."""
-    return "".join(character for character in " ".join(text.split()) if character.isprintable())
+    return f"{isolate(first.characters)}{reading}{others}: {isolate(first.word.definition)}"[:_LONGEST_SUBJECT]
 
 
 def _text(sections: Sequence[Section], links: Sequence[str], end_all: str, on: date) -> str:
     parts = [f"{_title(on)}\n"]
     for section, link in zip(sections, links, strict=True):
-        pinyin = f"   {section.word.pinyin}" if section.word.pinyin else ""
+        word = section.word
+        reading = f"   {isolate(word.reading)}" if word.reading else ""
+        example = f"{isolate(word.example)}\n" if word.example else ""
         parts.append(
-            f"{section.characters}{pinyin}\n{section.word.definition}\n"
-            f"from {section.list_name} (unsubscribe from this list: {link})\n"
+            f"{isolate(section.characters)}{reading}\n{isolate(word.definition)}\n{example}"
+            f"from {isolate(section.list_name)} (unsubscribe from this list: {link})\n"
         )
     parts.append(f"Unsubscribe from all daily words: {end_all}\n")
     return "\n".join(parts)
 
 
 _SECTION = """<tr><td style="padding:16px 0;border-bottom:1px solid #ddd">
-<div lang="{language}" style="font-size:40px;line-height:1.2">{characters}</div>
-<div style="color:#555">{pinyin}</div>
-<div style="font-size:18px;padding:6px 0">{definition}</div>
-<div style="font-size:12px;color:#777">from {name} · <a href="{link}">unsubscribe from this list</a></div>
+<div{language} dir="{direction}" style="font-size:40px;line-height:1.2">{characters}</div>
+<div dir="{direction}" style="color:#555"><bdi>{reading}</bdi></div>
+<div dir="{definition_direction}" style="font-size:18px;padding:6px 0">{definition}</div>
+{example}<div style="font-size:12px;color:#777">from <bdi>{name}</bdi> ·
+<a href="{link}">unsubscribe from this list</a></div>
 </td></tr>"""
 
 _PAGE = """<!doctype html>
@@ -162,17 +188,26 @@ def _html(sections: Sequence[Section], links: Sequence[str], end_all: str, on: d
     rendered = [
         _SECTION.format(
             **_escape(
-                language=section.language,
+                direction=direction(section.characters),
                 characters=section.characters,
-                pinyin=section.word.pinyin or "",
+                reading=section.word.reading or "",
+                definition_direction=direction(section.word.definition),
                 definition=section.word.definition,
                 name=section.list_name,
                 link=link,
-            )
+            ),
+            language=f' lang="{section.language}"' if section.language else "",
+            example=_example(section.word),
         )
         for section, link in zip(sections, links, strict=True)
     ]
     return _PAGE.format(sections="\n".join(rendered), **_escape(title=_title(on), end_all=end_all))
+
+
+def _example(word: Word) -> str:
+    if word.example is None:
+        return ""
+    return f'<div dir="{direction(word.example)}" style="color:#555;padding:6px 0">{escape(word.example)}</div>\n'
 
 
 def _title(on: date) -> str:

@@ -13,8 +13,6 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from email.message import EmailMessage
-from email.policy import SMTP as WIRE
 from ipaddress import ip_address
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
@@ -22,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 import aiosmtplib
 import structlog
 
+from server.mail.message import Email
 from server.settings import Settings, is_near
 
 AT_ONCE = 8
@@ -48,17 +47,15 @@ class DeliveryUnknown(Exception):
 class EmailTransport(Protocol):
     """Sends emails one by one."""
 
-    async def send(self, email: EmailMessage, recipient: str) -> None:
+    async def send(self, email: Email) -> None:
         """Returns when the server has accepted it; raises EmailRejected, ServerUnreachable or DeliveryUnknown."""
 
 
 class LogTransport:
     """Writes emails to the log, for deployments without a mail server."""
 
-    async def send(self, email: EmailMessage, recipient: str) -> None:
-        body = email.get_body(("plain",))
-        text = body.get_content() if body is not None else ""
-        _log.info("email", to=recipient, subject=str(email["Subject"]), text=text)
+    async def send(self, email: Email) -> None:
+        _log.info("email", to=email.recipient, subject=email.subject, text=email.text)
 
 
 class SmtpTransport:
@@ -82,27 +79,33 @@ class SmtpTransport:
         self._pause = pause
         self._context = ssl.create_default_context()
 
-    async def send(self, email: EmailMessage, recipient: str) -> None:
+    async def send(self, email: Email) -> None:
         async with self._connections:
             for attempt in range(1, _ATTEMPTS + 1):
-                connection = self._idle.pop() if self._idle else await self._connect()
                 try:
-                    await _send(connection, email, self.sender, recipient)
+                    async with self._connection() as connection:
+                        await _send(connection, email, self.sender)
                 except _TemporaryFailure as failure:
-                    self._release(connection)
                     if attempt == _ATTEMPTS:
                         raise EmailRejected(str(failure)) from None
                     await asyncio.sleep(self._pause * attempt)
-                except BaseException:
-                    self._release(connection)
-                    raise
                 else:
-                    self._release(connection)
                     return
 
-    def _release(self, connection: aiosmtplib.SMTP) -> None:
-        if connection.is_connected:
-            self._idle.append(connection)
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[aiosmtplib.SMTP]:
+        """A connection for one email. It is used again only if that was sent, or cleanly refused and reset."""
+        connection = self._idle.pop() if self._idle else await self._connect()
+        try:
+            yield connection
+        except (_TemporaryFailure, EmailRejected):
+            raise
+        except BaseException:
+            connection.close()
+            raise
+        finally:
+            if connection.is_connected:
+                self._idle.append(connection)
 
     async def _connect(self) -> aiosmtplib.SMTP:
         """Opens a connection, encrypted and logged in as the settings ask."""
@@ -155,8 +158,9 @@ class _TemporaryFailure(Exception):
     """Certainly not sent, but it may be tried again: the server is busy, or an idle connection was closed."""
 
 
-async def _send(connection: aiosmtplib.SMTP, email: EmailMessage, sender: str, recipient: str) -> None:
+async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str) -> None:
     """Sends step by step: only the last step can leave its outcome unknown."""
+    recipient = email.recipient
     utf8 = not (sender + recipient).isascii()
     try:
         if utf8 and not connection.supports_extension("smtputf8"):
@@ -170,7 +174,7 @@ async def _send(connection: aiosmtplib.SMTP, email: EmailMessage, sender: str, r
         connection.close()
         raise _TemporaryFailure(_describe(error)) from None
     try:
-        await connection.data(email.as_bytes(policy=WIRE.clone(utf8=utf8)))
+        await connection.data(email.content)
     except aiosmtplib.SMTPResponseException as error:
         await _reset(connection)
         raise (_TemporaryFailure if error.code in _TEMPORARY else EmailRejected)(_describe(error)) from None

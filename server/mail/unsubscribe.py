@@ -20,6 +20,7 @@ from datastore.refusals import Conflict, NotFound
 from datastore.seal import Forged
 from resolvers.context import Services
 from server.http.explorer import SECURITY_HEADERS
+from server.mail.direction import isolate
 from server.mail.message import Unsubscription
 
 TIMEOUT = 10.0
@@ -59,12 +60,12 @@ async def _confirmation_page(services: Services, unsubscription: Unsubscription)
         return _page("Unsubscribe from all daily words?", _BUTTON)
     word_list = await vocabulary_store.read_list(services.table, unsubscription.list)
     name = word_list.name if word_list is not None else "this list"
-    return _page(f"Unsubscribe from the daily words of {name}?", _BUTTON)
+    return _page(f"Unsubscribe from the daily words of {isolate(name)}?", _BUTTON)
 
 
 async def _unsubscribe(services: Services, unsubscription: Unsubscription) -> HTMLResponse:
     table, user = services.table, unsubscription.user
-    once = Once(user, None, "", services.clock())
+    once = Once.unkeyed(services.clock(), services.journal, f"User:{user}")
     for subscription in await vocabulary_store.read_subscriptions(table, user):
         if subscription.active and unsubscription.includes(subscription):
             with suppress(NotFound):

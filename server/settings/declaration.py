@@ -4,27 +4,32 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import AfterValidator, BeforeValidator, SecretStr, ValidationError
+from pydantic_settings import NoDecode, SettingsConfigDict
 
 from datastore.seal import Seal
-from server.auth.secret import MIN_SECRET_LENGTH, UnreadableSecret, load_or_create_secrets
-from server.settings.fields import PREFIX, REGIONS, extra, setting
+from server.auth.secret import UnreadableSecret, load_or_create_secrets
+from server.engine.addresses import is_embedded
+from server.settings.fields import PREFIX, extra, setting
 from server.settings.problems import BadSettings, describe_refusal, misspelt_variables
+from server.settings.sign_in import SignInSettings
+from server.settings.storage import StorageSettings
 from server.settings.values import (
     EMBEDDED,
     CommaSeparated,
     Introspection,
     Log,
-    parse_engine,
-    parse_jwks_address,
     parse_log,
     parse_sender,
     parse_web_address,
     validate_file,
+    validate_hosts,
+    validate_image_hosts,
+    validate_networks,
     validate_origins,
     validate_program,
     validate_rate,
+    validate_rate_or_off,
     validate_secrets,
     validate_smtp_address,
 )
@@ -34,7 +39,7 @@ def _default_introspection(given: dict[str, Any]) -> Introspection:
     return Introspection.ON if given.get("dynamodb_url") == EMBEDDED else Introspection.ROLE
 
 
-class Settings(BaseSettings):
+class Settings(SignInSettings, StorageSettings):
     """All settings. Secrets do not show in the repr."""
 
     model_config = SettingsConfigDict(
@@ -46,48 +51,6 @@ class Settings(BaseSettings):
         populate_by_name=True,
     )
 
-    dynamodb_url: Annotated[str, AfterValidator(parse_engine)] = setting(
-        "The engine that holds the table: an address, `embedded` to start one here, `aws` for DynamoDB.",
-        write="embedded, aws, or an address such as http://127.0.0.1:8001",
-        default=EMBEDDED,
-    )
-    data: Path = setting(
-        "Folder for the embedded engine's table and its generated secret.",
-        write="a folder that this user may write to",
-        default=Path(".ringside"),
-    )
-    table: str = setting(
-        "Name of the table. It is created at startup if the engine is embedded.",
-        write="3 to 255 letters, digits, dots, dashes or underscores",
-        default="ringside",
-        pattern="^[A-Za-z0-9_.-]{3,255}$",
-    )
-    aws_region: str | None = setting(
-        "Region of the table; `AWS_REGION` and `AWS_DEFAULT_REGION` work too.",
-        write="a region such as eu-central-1",
-        shown="the AWS SDK's own",
-        pattern="^[a-z0-9-]{3,40}$",
-        validation_alias=AliasChoices(f"{PREFIX}AWS_REGION", *REGIONS),
-    )
-    secrets: Annotated[CommaSeparated[SecretStr], AfterValidator(validate_secrets)] = setting(
-        "Secrets that sign cookies, ballots, cursors and development tokens: comma-separated, newest first, "
-        f"each of {MIN_SECRET_LENGTH} characters or more.",
-        write="the output of `openssl rand -base64 48`; keep the old secret after a comma until all it signed expired",
-        default=(),
-        shown="generated once in `RINGSIDE_DATA` if embedded; otherwise required",
-    )
-    jwks_url: Annotated[str, AfterValidator(parse_jwks_address)] | None = setting(
-        "Keys of an OIDC provider. If set, only its tokens are accepted; those of `ringside token` are refused.",
-        write="an address such as https://login.example.com/.well-known/jwks.json",
-    )
-    jwt_audience: str | None = setting(
-        "The `aud` that a token must have. Without it, the OIDC provider's tokens for other services are accepted.",
-        write="the audience as your provider writes it",
-    )
-    jwt_issuer: str | None = setting(
-        "The `iss` that a token must have.",
-        write="the issuer as your provider writes it",
-    )
     introspection: Introspection = setting(
         "Who may introspect the schema: everyone (`on`), no one (`off`), editors and admins (`role`).",
         write="on, off or role",
@@ -112,12 +75,37 @@ class Settings(BaseSettings):
         write="an address such as https://api.example.com",
         default="http://127.0.0.1:8000",
     )
+    journal_days: int = setting(
+        "Days for which the journal keeps who did what; 0 turns it off.",
+        write="a whole number from 0 to 3650, such as 90",
+        default=90,
+        ge=0,
+        le=3650,
+    )
+    webhook_networks: Annotated[CommaSeparated[str], AfterValidator(validate_networks)] = setting(
+        "Networks that webhooks may be in although they are not public, comma-separated; there also with http.",
+        write="addresses or networks such as 127.0.0.1, 10.0.0.0/8",
+        default=(),
+    )
+    quiz_seconds_per_question: float = setting(
+        "Seconds that a question of a quiz takes at least: faster answers are refused. `0` takes any.",
+        write="a number from 0 to 60",
+        default=1.0,
+        ge=0,
+        le=60,
+    )
     day_begins_at: int = setting(
         "The hour at which a member's day begins, in their time zone: with 4, a quiz at 3:59 is the previous day's.",
         write="an hour from 0 to 12",
         default=0,
         ge=0,
         le=12,
+    )
+    allowed_hosts: Annotated[CommaSeparated[str], AfterValidator(validate_hosts)] = setting(
+        "Hosts that requests may name besides the public address's, comma-separated; `*` for any.",
+        write="host names such as api.example.com, without a scheme or a port, or *",
+        default=(),
+        shown="`*`, but on loopback `localhost,127.0.0.1,[::1]`",
     )
     cors_origins: Annotated[CommaSeparated[str], AfterValidator(validate_origins)] = setting(
         "Origins of other sites whose pages may send requests, comma-separated.",
@@ -153,12 +141,108 @@ class Settings(BaseSettings):
         ge=1024,
         le=16_777_216,
     )
+    max_header_bytes: int = setting(
+        "The largest headers of a request accepted, in bytes.",
+        write="bytes from 4096 to 1048576, such as 65536",
+        default=65_536,
+        ge=4096,
+        le=1_048_576,
+    )
+    header_timeout: float = setting(
+        "Seconds a client may take to send a request's headers.",
+        write="seconds from 0.1 to 300, such as 10",
+        default=10.0,
+        ge=0.1,
+        le=300,
+        allow_inf_nan=False,
+    )
+    body_timeout: float = setting(
+        "Seconds a client may take to send a request's body, and to accept any of an answer.",
+        write="seconds from 0.1 to 3600, such as 30",
+        default=30.0,
+        ge=0.1,
+        le=3600,
+        allow_inf_nan=False,
+    )
+    idle_timeout: float = setting(
+        "Seconds an idle connection is kept for the client's next request; longer than your proxy keeps one.",
+        write="seconds from 0.1 to 3600, such as 75",
+        default=75.0,
+        ge=0.1,
+        le=3600,
+        allow_inf_nan=False,
+    )
+    max_connections: int = setting(
+        "Connections per process; fewer if the system allows fewer open files. At the limit, new ones replace "
+        "idle ones, or get 503.",
+        write="a whole number from 16 to 100000, such as 4096",
+        default=4096,
+        ge=16,
+        le=100_000,
+    )
     max_in_flight: int = setting(
         "Concurrent requests per process; any more get 503 with `Retry-After`.",
         write="a whole number from 1 to 100000, such as 256",
         default=256,
         ge=1,
         le=100_000,
+    )
+    max_complexity: int = setting(
+        "Fields that one operation may ask for, each counted once per object it is read from.",
+        write="a whole number from 100 to 1000000, such as 20000",
+        default=20_000,
+        ge=100,
+        le=1_000_000,
+    )
+    max_document_tokens: int = setting(
+        "Tokens in a GraphQL document. Checking one takes about 15 microseconds, during which nothing else runs.",
+        write="a whole number from 500 to 10000, such as 2000",
+        default=2_000,
+        ge=500,
+        le=10_000,
+    )
+    document_cache_bytes: int = setting(
+        "Memory for checked documents and their compiled operations, in bytes, per process.",
+        write="bytes from 1048576 to 4294967296, such as 67108864",
+        default=64 * 2**20,
+        ge=2**20,
+        le=2**32,
+    )
+
+    max_streams: int = setting(
+        "WebSockets and event streams per process, at most half of its connections; any more get 503.",
+        write="a whole number from 1 to 100000, such as 2000",
+        default=2_000,
+        ge=1,
+        le=100000,
+    )
+    streams_per_address: int = setting(
+        "The same per client address, or IPv6 network of 64 bits.",
+        write="a whole number from 1 to 100000, such as 250",
+        default=250,
+        ge=1,
+        le=100000,
+    )
+    max_subscriptions: int = setting(
+        "Open subscriptions per process; any more are refused with OVERLOADED.",
+        write="a whole number from 1 to 100000, such as 2000",
+        default=2_000,
+        ge=1,
+        le=100000,
+    )
+    subscriptions_per_address: int = setting(
+        "The same per client address.",
+        write="a whole number from 1 to 100000, such as 500",
+        default=500,
+        ge=1,
+        le=100000,
+    )
+    operations_per_socket: int = setting(
+        "Concurrent operations of a WebSocket, open subscriptions included.",
+        write="a whole number from 1 to 1000, such as 32",
+        default=32,
+        ge=1,
+        le=1000,
     )
 
     comment_rate: str | None = setting(
@@ -189,10 +273,25 @@ class Settings(BaseSettings):
         write="a number per second, minute, hour or day, such as 60/minute",
         default="3000/minute",
     )
-    votes_per_address: Annotated[str, AfterValidator(validate_rate)] = setting(
-        "The same per address, which may be shared by a whole school.",
-        write="a number per second, minute, hour or day, such as 600/minute",
-        default="60000/minute",
+    votes_per_address: Annotated[str, AfterValidator(validate_rate_or_off)] = setting(
+        "Votes allowed per network address (IPv6: per /64), over all processes; `0` for any number.",
+        write="a number per second, minute, hour or day, such as 6000/minute, or 0",
+        default="6000/minute",
+    )
+    new_visitors_per_address: Annotated[str, AfterValidator(validate_rate_or_off)] = setting(
+        "New visitors per network address (IPv6: per /64) who may draw pairs, over all processes; `0` for any number.",
+        write="a number per second, minute, hour or day, such as 1000/hour, or 0",
+        default="1000/hour",
+    )
+    image_hosts: Annotated[CommaSeparated[str], AfterValidator(validate_image_hosts)] = setting(
+        "Hosts whose pictures events and contenders may show by their `imageUrl`, comma-separated. None if not set.",
+        write="host names such as images.example.com, without a scheme, a port or a wildcard",
+        default=(),
+    )
+    trusted_proxies: Annotated[CommaSeparated[str], AfterValidator(validate_networks)] = setting(
+        "Networks of the proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed, comma-separated.",
+        write="addresses or networks such as 127.0.0.1, 10.0.0.0/8",
+        default=(),
     )
 
     @classmethod
@@ -204,6 +303,11 @@ class Settings(BaseSettings):
         except ValidationError as refusal:
             problems += describe_refusal(refusal, cls.model_fields)
             raise BadSettings("\n".join(problems)) from None
+        if settings.backup_hours is not None and not (settings.embedded or is_embedded(settings.dynamodb_url)):
+            problems.append(
+                f"{PREFIX}BACKUP_HOURS is for the embedded engine, and {PREFIX}DYNAMODB_URL names another one. "
+                "Leave it out, and use the backups of that engine."
+            )
         if not settings.secrets:
             try:
                 settings = settings._with_stored_secrets()

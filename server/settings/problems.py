@@ -1,5 +1,6 @@
 """What is wrong with the environment, in words for the operator."""
 
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
@@ -8,6 +9,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from server.settings.fields import PREFIX, REGIONS, extra, variable
+
+_SET_BY_CLUSTERS = re.compile(r"(^|_)(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_[A-Z]+)?)$")
+"""What Kubernetes sets about services, such as SERVICE_HOST and PORT_8000_TCP_ADDR."""
 
 
 class BadSettings(Exception):
@@ -34,10 +38,11 @@ def _describe(error: ErrorDetails, declared: Mapping[str, FieldInfo]) -> str:
 
 
 def misspelt_variables(environment: Mapping[str, str], declared: Mapping[str, FieldInfo]) -> Iterator[str]:
-    """Report misspelt variables. Unrelated ones are allowed: Kubernetes sets RINGSIDE_SERVICE_HOST and the like."""
+    """Report misspelt variables. Others are allowed, such as a cluster's about a service called `ringside`."""
     names = {name.upper() for name in declared}
     for variable_name in sorted(environment):
         if variable_name.upper().startswith(PREFIX):
             name = variable_name.upper().removeprefix(PREFIX)
-            similar = [] if name in names else get_close_matches(name, names, n=1, cutoff=0.75)
+            fine = name in names or _SET_BY_CLUSTERS.search(name)
+            similar = [] if fine else get_close_matches(name, names, n=1, cutoff=0.7)
             yield from (f"{variable_name} is not a setting. Did you mean {PREFIX}{match}?" for match in similar)

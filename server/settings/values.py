@@ -4,19 +4,22 @@ All of them raise ValueError, whose text completes "RINGSIDE_… is invalid: …
 """
 
 import os
+import re
 from email.utils import formataddr, parseaddr
 from enum import StrEnum
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, NamedTuple, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
-from limits import parse
 from pydantic import BeforeValidator, SecretStr
 from pydantic_settings import NoDecode
 
+from resolvers.rate_limits import OFF, parse_rate
 from server.auth.secret import MIN_SECRET_LENGTH
 
+_HOST = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]")
+_IMAGE_HOST = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+")
 EMBEDDED = "embedded"
 AWS = "aws"
 REQUIRED = "required"
@@ -119,6 +122,14 @@ def parse_jwks_address(value: str) -> str:
     return address.geturl()
 
 
+def validate_issuer(value: str) -> str:
+    """Checked, but not changed: tokens and the provider must write it in exactly this way."""
+    address = urlsplit(parse_jwks_address(value))
+    if address.query or address.fragment or value.strip() != value or "/.well-known/" in value:
+        raise ValueError("it is not an issuer, which has no query and is not the address of a document")
+    return value
+
+
 def is_near(host: str) -> bool:
     """Whether a host is this machine or in its own network."""
     try:
@@ -150,6 +161,23 @@ def validate_origins(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
+def validate_hosts(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if value != "*" and not _HOST.fullmatch(value):
+            raise ValueError(f"{value!r} is not the name of a host")
+    return values
+
+
+def validate_image_hosts(values: tuple[str, ...]) -> tuple[str, ...]:
+    """The hosts in lower case. They become part of a content security policy, so a host is a plain name."""
+    if "*" in values:
+        raise ValueError("* would show visitors' addresses to any host")
+    for value in values:
+        if not _IMAGE_HOST.fullmatch(value.lower()):
+            raise ValueError(f"{value!r} is not the name of a host with a dot, without a scheme, a port or a wildcard")
+    return tuple(dict.fromkeys(value.lower() for value in values))
+
+
 def validate_secrets(values: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
     if any(len(value.get_secret_value()) < MIN_SECRET_LENGTH for value in values):
         raise ValueError(f"a secret has fewer than {MIN_SECRET_LENGTH} characters")
@@ -170,7 +198,22 @@ def validate_program(path: Path) -> Path:
 
 def validate_rate(value: str) -> str:
     try:
-        parse(value)
+        parse_rate(value)
     except ValueError:
         raise ValueError("it is not a rate") from None
     return value
+
+
+def validate_rate_or_off(value: str) -> str:
+    return value if value == OFF else validate_rate(value)
+
+
+def validate_networks(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        try:
+            network = ip_network(value)
+        except ValueError:
+            raise ValueError(f"{value!r} is neither an address nor a network") from None
+        if network.prefixlen == 0:
+            raise ValueError(f"{value} is every address there is; name smaller networks")
+    return values

@@ -5,29 +5,34 @@ strings are never logged. This rules out uvicorn's access log, botocore's debug 
 in tracebacks, and Strawberry's error log (it quotes the query).
 """
 
+import io
 import json
 import logging
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import TextIO
 
 import orjson
 import structlog
-from asgi_correlation_id import CorrelationIdMiddleware, correlation_id
-from starlette.types import ASGIApp
-from structlog.typing import EventDict, Processor, WrappedLogger
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 from server.settings import Format, Log
 
 _NAME = "ringside"
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+_TERMINAL_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that begin a line, move a terminal's cursor, change its colours or turn the writing's direction."""
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_HEADER = b"x-request-id"
+_current_id: ContextVar[str] = ContextVar("ringside_request_id", default="")
 
 _MIN_LEVELS = {
     "aioboto3": logging.WARNING,
     "aiobotocore": logging.WARNING,
     "aiohttp": logging.WARNING,
-    "asgi_correlation_id": logging.ERROR,  # warns about every id it refuses, so clients could fill the disk
     "boto3": logging.WARNING,
     "botocore": logging.WARNING,
     "httpcore": logging.WARNING,
@@ -62,15 +67,27 @@ def configure_logging(log: Log, stream: TextIO | None = None) -> None:
 
 def with_request_ids(app: ASGIApp) -> ASGIApp:
     """Give each request an id, the caller's X-Request-ID if it is plain and short, and return it in the response."""
-    return CorrelationIdMiddleware(app, update_request_header=False, validator=_is_valid_id)
 
+    async def identified(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await app(scope, receive, send)
+            return
+        given = next((value for name, value in scope["headers"] if name == _HEADER), b"")
+        request_id = given if _REQUEST_ID.fullmatch(given) else os.urandom(16).hex().encode()
+        _current_id.set(request_id.decode())
 
-def _is_valid_id(text: str) -> bool:
-    return _REQUEST_ID.fullmatch(text) is not None
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), (_HEADER, request_id)]
+            await send(message)
+
+        await app(scope, receive, send_with_id)
+
+    return identified
 
 
 def _request_id(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    if request := correlation_id.get():
+    if request := _current_id.get():
         event["request"] = request
     return event
 
@@ -80,14 +97,34 @@ def _json_renderers() -> Sequence[Processor]:
 
 
 def _console_renderers(stream: TextIO) -> Sequence[Processor]:
-    # The default prints local variables if rich is installed, which it is.
-    plain = structlog.dev.plain_traceback
-    return [structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain)]
+    # The default traceback prints local variables if rich is installed, which it is.
+    return [
+        _escape_texts,
+        structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=_write_traceback),
+    ]
+
+
+def _escape_texts(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Texts come from clients and mail servers too: on a terminal they must not look like other lines."""
+    for name, value in event.items():
+        if isinstance(value, str) and not value.isprintable():
+            event[name] = _escape(value.replace("\n", "\\n").replace("\t", "\\t"))
+    return event
+
+
+def _write_traceback(stream: TextIO, exc_info: ExcInfo) -> None:
+    traceback = io.StringIO()
+    structlog.dev.plain_traceback(traceback, exc_info)
+    stream.write(_escape(traceback.getvalue()))
+
+
+def _escape(text: str) -> str:
+    return _TERMINAL_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _json(event: EventDict, default: Callable[[object], object]) -> str:
     try:
-        return orjson.dumps(event, default=default).decode()
+        return _escape(orjson.dumps(event, default=default).decode())
     except TypeError:  # a lone surrogate, a number beyond 64 bits
         return json.dumps(event, default=default)
 
@@ -115,10 +152,18 @@ def _configure_uvicorn() -> None:
         logger.handlers, logger.propagate = [], True
     logging.getLogger("uvicorn.access").disabled = True
     logging.getLogger("uvicorn.error").addFilter(_cut_query_strings)
+    logging.getLogger("uvicorn.error").addFilter(_shorten_client_errors)
 
 
 def _cut_query_strings(record: logging.LogRecord) -> bool:
     """Uvicorn logs the URL of each WebSocket including its query string; cut that off."""
     if isinstance(record.args, tuple) and "WebSocket" in str(record.msg):
         record.args = tuple(part.partition("?")[0] if isinstance(part, str) else part for part in record.args)
+    return True
+
+
+def _shorten_client_errors(record: logging.LogRecord) -> bool:
+    """Uvicorn logs a traceback for each WebSocket whose client sends invalid UTF-8; one line says as much."""
+    if "Invalid UTF-8" in str(record.msg):
+        record.exc_info, record.levelno, record.levelname = None, logging.WARNING, "WARNING"
     return True

@@ -3,8 +3,10 @@
 Each application has its own registry. With several workers, prometheus_client stores the figures in files of a shared
 folder if PROMETHEUS_MULTIPROC_DIR is set before it is imported; `shared_metrics` sets it.
 
-Clients choose the names of operations. Trusted documents count under their own names. Of the others, the first
-MAX_NAMES that succeed do, and the rest count as "other", so that invented names cannot fill the memory.
+Clients choose the names of operations. Trusted documents count under their own names. Of the others, MAX_NAMES that
+succeed for members do, and as many that succeed for visitors; the rest count as "other", so that invented names cannot
+fill the memory. They cannot take up the rows for long either: a name that visitors use often replaces the one that they
+have used least lately. With several workers, whose files cannot drop a row, rows stay with the first names.
 """
 
 import os
@@ -16,19 +18,21 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, ProcessCollector
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
+from server.telemetry.operation_names import ANONYMOUS, OTHER, OperationNames
+
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-MAX_NAMES = 200
-LONGEST_NAME = 100
 BATCH = 100
 """Requests counted in one batch, which keeps their counters in the CPU's cache."""
-ANONYMOUS = "anonymous"
-OTHER = "other"
+_Request: TypeAlias = tuple[str | None, "Outcome", float, float, float, int, bool]
 Loads: TypeAlias = Mapping[tuple[str, str], int]
 """How many keys each loader has answered so far, by its name and by how: `hit`, `miss` or `wait`."""
+BackupFigures: TypeAlias = Callable[[], Mapping[str, float]]
+"""When the newest scheduled backup was made (`newest`), and how many failed since (`failures`)."""
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -51,13 +55,19 @@ class Outcome(StrEnum):
 class Metrics:
     """The metrics of one application."""
 
-    def __init__(self, known: Iterable[str] = ()) -> None:
-        """Count operations in `known` (those of trusted documents) under their own names from the start."""
+    def __init__(self, known: Iterable[str] = (), backups: BackupFigures | None = None) -> None:
+        """Count operations in `known` (those of trusted documents) under their own names from the start.
+
+        `backups` tells about scheduled backups, if there are any.
+        """
         self.registry = CollectorRegistry()
+        self._backups = _BackupCollector(backups) if backups else None
+        if self._backups:
+            self.registry.register(self._backups)
         # A single process counts in batches and before /metrics is rendered. With several workers each request is
         # counted at once, because another worker may render the metrics.
         self._shared = FOLDER in os.environ
-        self._recent: list[tuple[str | None, Outcome, float, float, float, int]] = []
+        self._recent: list[_Request] = []
         if not self._shared:
             ProcessCollector(registry=self.registry)
         self.in_flight = 0
@@ -90,7 +100,7 @@ class Metrics:
         self._loads_counted: Loads = {}
         self._finished = 0
         self._rows: dict[str, _Row] = {}
-        self._known = frozenset(known)
+        self._names = OperationNames(known, None if self._shared else self._drop)
 
     def count_in_flight(self, change: int) -> None:
         """Count requests in progress: 1 when one begins, -1 when it ends."""
@@ -107,9 +117,10 @@ class Metrics:
         read_units: float = 0.0,
         write_units: float = 0.0,
         engine_calls: int = 0,
+        by_member: bool = False,
     ) -> None:
         """Count an answered request."""
-        self._recent.append((operation, outcome, seconds, read_units, write_units, engine_calls))
+        self._recent.append((operation, outcome, seconds, read_units, write_units, engine_calls, by_member))
         if self._shared or len(self._recent) >= BATCH:
             self._count()
         self._finished += 1
@@ -117,8 +128,10 @@ class Metrics:
             self._count_loads()
 
     def _count(self) -> None:
-        for operation, outcome, seconds, read_units, write_units, engine_calls in self._recent:
-            row = self._row(operation, outcome)
+        for operation, outcome, seconds, read_units, write_units, engine_calls, by_member in self._recent:
+            name = operation or ANONYMOUS
+            is_named = self._names.count(name, succeeded=outcome is Outcome.OK, by_member=by_member)
+            row = self._row(name if is_named else OTHER)
             row.count(outcome)
             row.seconds.observe(seconds)
             if engine_calls:
@@ -151,28 +164,43 @@ class Metrics:
             _remove_dead_workers(Path(folder))
             registry = CollectorRegistry()
             MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]  # theirs
+            if self._backups:
+                registry.register(self._backups)
         encode, content_type = choose_encoder(accept)
         return encode(registry), content_type
 
     def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
         return Counter(name, meaning, labels, registry=self.registry)
 
-    def _row(self, operation: str | None, outcome: Outcome) -> "_Row":
-        name = operation or ANONYMOUS
-        if row := self._rows.get(name):
-            return row
-        if not self._may_be_named(name, outcome):
-            return self._rows.get(OTHER) or self._add(OTHER)
-        return self._add(name)
-
-    def _may_be_named(self, name: str, outcome: Outcome) -> bool:
-        if name in self._known or name in (ANONYMOUS, OTHER):
-            return True
-        return outcome is Outcome.OK and len(name) <= LONGEST_NAME and len(self._rows) < MAX_NAMES + len(self._known)
-
-    def _add(self, name: str) -> "_Row":
-        row = self._rows[name] = _Row(name, self._requests, self._seconds, self._calls, self._units)
+    def _row(self, name: str) -> "_Row":
+        row = self._rows.get(name)
+        if row is None:
+            row = self._rows[name] = _Row(name, self._requests, self._seconds, self._calls, self._units)
         return row
+
+    def _drop(self, name: str) -> None:
+        if row := self._rows.pop(name, None):
+            for outcome in row.outcomes:
+                self._requests.remove(name, outcome)
+            self._seconds.remove(name)
+            self._calls.remove(name)
+            self._units.remove(name, "read")
+            self._units.remove(name, "write")
+
+
+class _BackupCollector:
+    """The figures of scheduled backups, which the process that runs the engine makes, read when they are asked for."""
+
+    def __init__(self, figures: BackupFigures) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        figures = self._figures()
+        for name, meaning, value in (
+            ("newest_timestamp_seconds", "When the newest scheduled backup was made; 0 if there is none.", "newest"),
+            ("failures", "Failed scheduled backups since the newest one.", "failures"),
+        ):
+            yield GaugeMetricFamily(f"ringside_backup_{name}", meaning, value=figures[value])
 
 
 class _Row:
@@ -186,6 +214,10 @@ class _Row:
         self.seconds = seconds.labels(name)
         self.calls = calls.labels(name)
         self.read, self.write = units.labels(name, "read"), units.labels(name, "write")
+
+    @property
+    def outcomes(self) -> Iterable[Outcome]:
+        return self._counts.keys()
 
     def count(self, outcome: Outcome) -> None:
         counter = self._counts.get(outcome)

@@ -63,6 +63,12 @@ class ExplorerPage(BrowserPage):
     def suggestions(self) -> Locator:
         return self.page.locator(".suggest-widget.visible .monaco-list-row")
 
+    async def show(self, tab: str) -> None:
+        await self.page.get_by_role("tab", name=tab, exact=True).click()
+
+    async def sign_in(self, name: str) -> None:
+        await self.page.get_by_label("Signed in as").select_option(label=name)
+
     async def write(self, editor: Locator, text: str) -> None:
         """Replaces the text of an editor by typing: it closes brackets by itself and shows completions."""
         await editor.click()
@@ -92,3 +98,40 @@ class ExplorerPage(BrowserPage):
         # Scroll bars fade out within a second.
         await self.page.wait_for_timeout(2000)
         await self.page.screenshot(path=path)
+
+
+class VotingPage(BrowserPage):
+    """The voting page at `/`."""
+
+    async def open(self) -> None:
+        """Waits for a pair and the leaderboard."""
+        await self.page.add_init_script(RECORD_VIOLATIONS)
+        await self.page.goto(f"{self.origin}/")
+        await expect(self.left).to_be_enabled()
+        await expect(self.rows.first).to_be_visible()
+
+    @property
+    def left(self) -> Locator:
+        return self.page.locator("#left")
+
+    @property
+    def right(self) -> Locator:
+        return self.page.locator("#right")
+
+    @property
+    def rows(self) -> Locator:
+        return self.page.locator("#rows tr")
+
+    @property
+    def status(self) -> Locator:
+        return self.page.get_by_role("status")
+
+    @property
+    def seen(self) -> Locator:
+        return self.page.locator("#seen")
+
+    def row_of(self, name: str) -> Locator:
+        return self.rows.filter(has_text=name)
+
+    async def name(self, corner: Locator) -> str:
+        return await corner.locator(".name").inner_text()

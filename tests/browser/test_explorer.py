@@ -1,9 +1,11 @@
 """The explorer in a real browser, on the running service."""
 
+import json
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
 from tests.browser.pages import ExplorerPage
 from tests.service import Service
@@ -13,11 +15,21 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 async def test_all_requests_go_to_the_service(explorer: ExplorerPage) -> None:
     """Those for workers, fonts and icons too; and none of them fails."""
+    await explorer.show("Viewer")
     await explorer.run("Viewer")
     await expect(explorer.answer).to_contain_text('"data"')
     await explorer.page.get_by_label("Show Documentation Explorer").click()
     await expect(explorer.page.get_by_text("Root Types")).to_be_visible()
     assert [url for url in explorer.requests if not url.startswith((f"{explorer.origin}/", "data:"))] == []
+    assert explorer.errors == []
+
+
+async def test_the_page_leads_to_the_licences_of_what_is_shipped(explorer: ExplorerPage) -> None:
+    """As a text that lists the page's own packages."""
+    async with explorer.page.expect_popup() as opened:
+        await explorer.page.get_by_role("link", name="Licences").click()
+    licences = await opened.value
+    await expect(licences.locator("body")).to_contain_text("## graphiql - ")
     assert explorer.errors == []
 
 
@@ -60,15 +72,80 @@ async def test_the_editor_marks_a_mistake(explorer: ExplorerPage) -> None:
 
 
 async def test_the_first_example_answers(explorer: ExplorerPage) -> None:
-    """One press of the button gives data."""
+    """One press of the button gives data, without a tab to open or a token to fetch."""
+    await explorer.run()
+    await expect(explorer.answer).to_contain_text('"rank": 1')
+
+
+async def test_one_click_signs_in_as_a_member_or_an_editor_of_the_demo(explorer: ExplorerPage) -> None:
+    """And as a visitor again. The tab's own headers come first."""
+    await explorer.show("Viewer")
+    for choice, name in (("Ada Abara, member", "Ada"), ("Ines Castillo, editor", "Ines Castillo")):
+        await explorer.sign_in(choice)
+        await explorer.run("Viewer")
+        await expect(explorer.answer).to_contain_text(f'"name": "{name}')
+    await explorer.sign_in("visitor")
     await explorer.run("Viewer")
     await expect(explorer.answer).to_contain_text('"viewer": null')
+    assert explorer.errors == []
+    await explorer.sign_in("Ada Abara, member")
+    await explorer.write(explorer.headers, '{ "Authorization": "Bearer forged')
+    await explorer.run("Viewer")
+    await expect(explorer.answer).to_contain_text("UNAUTHENTICATED")
+
+
+async def test_the_listed_editor_may_edit(explorer: ExplorerPage) -> None:
+    """What the listed member may not."""
+    slug = f"b{uuid4().hex[:8]}"
+    answers = await explorer.page.evaluate(
+        """async (slug) => {
+          const viewers = JSON.parse(document.querySelector('meta[property="demo-viewers"]').content);
+          const query = `mutation { createBoard(input: { slug: "${slug}", title: "B" }) { __typename } }`;
+          const ask = ({ token }) => fetch('/graphql', { method: 'POST', body: JSON.stringify({ query }), headers: {
+            'Content-Type': 'application/json', Authorization: `Bearer ${token}` } });
+          return [await (await ask(viewers[0])).text(), await (await ask(viewers.at(-1))).text()];
+        }""",
+        slug,
+    )
+    assert [json.loads(answer)["data"]["createBoard"]["__typename"] for answer in answers] == [
+        "Refused",
+        "BoardCreated",
+    ]
+
+
+async def test_the_panes_stack_on_a_narrow_screen(explorer: ExplorerPage) -> None:
+    """The answer is below the query, and nothing is wider than the screen."""
+    await explorer.page.set_viewport_size({"width": 390, "height": 844})
+    await explorer.run()
+    await expect(explorer.answer).to_contain_text('"rank": 1')
+    query, answer = await explorer.query.bounding_box(), await explorer.answer.bounding_box()
+    assert query is not None
+    assert answer is not None
+    assert answer["y"] >= query["y"] + 100
+    assert await explorer.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+async def test_the_explorer_takes_less_than_two_megabytes_over_the_wire(browser: Browser, service: Service) -> None:
+    """Page, editors and workers, with nothing cached."""
+    context = await browser.new_context()
+    page = await context.new_page()
+    received: list[int] = []
+    session = await context.new_cdp_session(page)
+    await session.send("Network.enable")
+    session.on("Network.loadingFinished", lambda event: received.append(event["encodedDataLength"]))
+    explorer = ExplorerPage(page, service.url)
+    await explorer.open()
+    await explorer.run()
+    await expect(explorer.answer).to_contain_text('"rank": 1')
+    assert 500_000 < sum(received) < 2_000_000
+    await context.close()
 
 
 async def test_a_token_in_the_headers_signs_a_member_in(
     explorer: ExplorerPage, service: Service, screenshots: Path | None
 ) -> None:
     """With the header that the hint shows, the examples run unchanged."""
+    await explorer.show("Viewer")
     await explorer.write(explorer.headers, f'{{ "Authorization": "Bearer {service.token("ada-abara")}')
     for operation in ("UpdateProfile", "Node", "Viewer"):
         await explorer.run(operation)
@@ -79,6 +156,7 @@ async def test_a_token_in_the_headers_signs_a_member_in(
 
 async def test_a_forged_token_gives_a_readable_error(explorer: ExplorerPage, service: Service) -> None:
     """It is not treated as a visitor's request."""
+    await explorer.show("Viewer")
     forged = service.token("ada-abara")[:-4] + "AAAA"
     await explorer.write(explorer.headers, f'{{ "Authorization": "Bearer {forged}')
     await explorer.run("Viewer")
@@ -95,6 +173,7 @@ async def test_an_error_is_shown(explorer: ExplorerPage) -> None:
 
 async def test_invalid_headers_are_not_sent(explorer: ExplorerPage) -> None:
     """The explorer says where they are not JSON."""
+    await explorer.show("Viewer")
     await explorer.write(explorer.headers, '{ "Authorization" "Bearer')
     await explorer.run("Viewer")
     await expect(explorer.answer).to_contain_text("Request headers are invalid JSON: expected a colon at line 1")

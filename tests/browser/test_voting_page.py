@@ -7,50 +7,13 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Locator, expect
+from playwright.async_api import Browser, expect
 
 from tests.browser.conftest import VIEWPORT
-from tests.browser.pages import RECORD_VIOLATIONS, BrowserPage
+from tests.browser.pages import VotingPage
 from tests.service import Service
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-
-class VotingPage(BrowserPage):
-    """The voting page at `/`."""
-
-    async def open(self) -> None:
-        """Waits for a pair and the leaderboard."""
-        await self.page.add_init_script(RECORD_VIOLATIONS)
-        await self.page.goto(f"{self.origin}/")
-        await expect(self.left).to_be_enabled()
-        await expect(self.rows.first).to_be_visible()
-
-    @property
-    def left(self) -> Locator:
-        return self.page.locator("#left")
-
-    @property
-    def right(self) -> Locator:
-        return self.page.locator("#right")
-
-    @property
-    def rows(self) -> Locator:
-        return self.page.locator("#rows tr")
-
-    @property
-    def status(self) -> Locator:
-        return self.page.get_by_role("status")
-
-    @property
-    def seen(self) -> Locator:
-        return self.page.locator("#seen")
-
-    def row_of(self, name: str) -> Locator:
-        return self.rows.filter(has_text=name)
-
-    async def name(self, corner: Locator) -> str:
-        return await corner.locator(".name").inner_text()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -129,3 +92,42 @@ async def test_the_content_security_policy_blocks_nothing_of_the_page(voting_pag
     assert [url for url in voting_page.requests if not url.startswith((f"{voting_page.origin}/", "data:"))] == []
     assert await voting_page.violations() == []
     assert voting_page.errors == []
+
+
+async def test_a_missing_board_is_explained(browser: Browser, service: Service) -> None:
+    """In words, with a way out, and without an empty ring."""
+    context = await browser.new_context(viewport=VIEWPORT)
+    page = await context.new_page()
+    await page.goto(f"{service.url}/?board=no-such-board")
+    await expect(page.locator("#question")).to_have_text("There is no such vote")
+    await expect(page.locator("#status")).to_contain_text("Nothing is called “no-such-board” here.")
+    await expect(page.locator("#pair")).to_be_hidden()
+    await page.get_by_role("link", name="See what there is to vote on").click()
+    await expect(page.locator("#left")).to_be_enabled()
+    await context.close()
+
+
+async def test_a_phone_shows_no_keys_and_keeps_words_whole(browser: Browser, service: Service) -> None:
+    """Nothing stays highlighted after a touch, and no name is broken within a word or wider than the screen."""
+    context = await browser.new_context(
+        viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True, locale="en-GB"
+    )
+    page = VotingPage(await context.new_page(), service.url)
+    await page.open()
+    assert await page.page.locator("kbd:visible").count() == 0
+    before = await page.left.evaluate("button => getComputedStyle(button).borderColor")
+    await page.left.tap()
+    await expect(page.seen).to_contain_text("1 of")
+    await expect(page.left).to_be_enabled()
+    await page.page.wait_for_timeout(500)  # the transition of the border
+    assert await page.left.evaluate("button => getComputedStyle(button).borderColor") == before
+    assert await page.page.evaluate("document.documentElement.scrollWidth") <= 360
+    await context.close()
+
+
+async def test_strengths_have_an_axis(voting_page: VotingPage) -> None:
+    """With zero on it, the average contender."""
+    await expect(voting_page.page.locator("#axis text", has_text="0").first).to_be_visible()
+    labels = await voting_page.page.locator("#axis text").all_text_contents()
+    assert "0" in labels
+    assert len(labels) >= 2

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -14,8 +17,8 @@ import pytest
 from datastore import voting
 from datastore.dynamo import Table, capacity
 from datastore.seal import Seal
-from datastore.voting import BOARD, CONTENDER, Board, Contender, settling
-from datastore.voting.shards import shard_count
+from datastore.voting import BOARD, CONTENDER, RESULT, Board, BoardResults, BoardWithMarks, Contender, settling
+from datastore.voting.shards import shard_count, voter_shard
 from resolvers.context import Services, utc_now
 from resolvers.voting.board_cache import BoardCache
 from server.commands import voting as commands
@@ -24,7 +27,12 @@ from tests.conftest import SECRET, settings_for
 from tests.engines import RunningEngine
 from tests.queries import BOARD_COUNTS, CAST_VOTE, DRAW_MATCHUP, LEADERBOARD, RETIRE_CONTENDER
 from tests.service import Service
-from tests.voting import add_contenders, assert_consistent, editor, settle_votes, vote
+from tests.voting import add_contenders, assert_consistent, editor, pair_names, settle_votes, vote
+
+CAST_AND_SHOW = """
+mutation ($token: ID!) { castVote(input: { token: $token, verdict: LEFT }) { ... on VoteCast {
+  winner { id name } progress { seen remaining } matchup { leftWins rightWins ties votes } } } }
+"""
 
 
 async def soon(client: Client, expected: int) -> list[dict[str, Any]]:
@@ -38,20 +46,19 @@ async def soon(client: Client, expected: int) -> list[dict[str, Any]]:
 
 
 async def test_votes_reach_the_leaderboard_without_a_request(one_client: Client) -> None:
-    """Nobody has to ask for it; afterwards the board's mark is gone, so that readers settle nothing."""
+    """Nobody has to ask for it; afterwards the board's mark is clean, so that readers settle nothing."""
     await add_contenders(one_client, "a", "b", "c")
     for number in range(3):
         await vote(one_client.member(f"v{number}"))
     await soon(one_client, 3)
     async with asyncio.timeout(20):
-        while (now := await voting.read_board_with_marks(one_client.services.table, "main")) is None or now.dirty_marks:
+        while (await _board_now(one_client.services.table)).is_dirty:
             await asyncio.sleep(0.1)
     await assert_consistent(one_client)
 
 
-async def test_a_killed_process_leaves_nothing_unsettled(
-    one_table: Table, default_engine: RunningEngine, table_name: str
-) -> None:
+@pytest.mark.usefixtures("one_table")
+async def test_a_killed_process_leaves_nothing_unsettled(default_engine: RunningEngine, table_name: str) -> None:
     """One process counts votes and is gone before it settles; another one's reader finds them."""
     settings = settings_for(default_engine, table_name)
     async with serving(settings) as first, serving(settings) as second:
@@ -66,9 +73,6 @@ async def test_a_killed_process_leaves_nothing_unsettled(
         later = second.services.clock() + timedelta(hours=1)
         second.services.clock = lambda: later
         assert (await second.ask(LEADERBOARD))["nodes"] == rows
-        now = await voting.read_board_with_marks(one_table, "main", consistent=True)
-        assert now is not None
-        assert not now.unsettled_by_others("somebody")
 
 
 async def test_two_processes_settle_to_the_same_result(default_engine: RunningEngine, one_table: Table) -> None:
@@ -91,9 +95,8 @@ async def test_closing_a_service_settles_its_votes(default_engine: RunningEngine
     async with serving(settings) as client:
         await add_contenders(client, "a", "b")
         await vote(client)
-    now = await voting.read_board_with_marks(one_table, "main", consistent=True)
-    assert now is not None
-    assert (now.board.votes, now.dirty_marks) == (1, ())
+    now = await _board_now(one_table)
+    assert (now.board.votes, now.is_dirty, len(now.marks)) == (1, False, 1)
 
 
 async def test_a_settling_that_meets_a_change_reads_again(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,27 +117,32 @@ async def test_a_settling_that_meets_a_change_reads_again(one_client: Client, mo
         return await sums(table, board)
 
     monkeypatch.setattr(settling, "read_contender_sums", slow_sums)
-    first = await voting.settle(one_client.services.table, "main", one_client.services.clock())
-    assert first is not None
+    first = await _settle(one_client)
     assert not first.complete
-    second = await voting.settle(one_client.services.table, "main", one_client.services.clock(), first)
-    assert second is not None
+    second = await _settle(one_client, first)
     assert second.complete
     await assert_consistent(one_client)
+
+
+async def _settle(client: Client, cached: BoardResults | None = None) -> BoardResults:
+    table = client.services.table
+    claimed = await voting.claim_settling(table, (await _board_now(table)).board, client.services.clock())
+    assert claimed is not None
+    return await voting.settle(table, claimed, cached)
 
 
 async def planted(table: Table, size: int) -> None:
     """A board of so many contenders, written at once."""
     now = utc_now()
     rows = [Contender("main", place, f"contender {place:05d}", now, wins=place % 97) for place in range(size)]
-    await table.write_many(CONTENDER.put(row) for row in rows)
-    await table.write(BOARD.put(Board("main", "Main", now, size=size, revision=size)))
+    await table.write_many(put for row in rows for put in (CONTENDER.put(row), RESULT.put(row)))
+    await table.write(BOARD.put(Board("main", "Main", now, size=size, revision=size, covered_revision=size)))
 
 
-async def test_a_leaderboard_of_two_thousand_costs_two_calls(
+async def test_a_leaderboard_of_two_thousand_costs_two_steps(
     one_client: Client, one_table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first page: the board and one query. A later page reads the rows once to know the ranks above it."""
+    """The board, then its eight blocks at once. A later page reads the results once to know the ranks above it."""
     await planted(one_table, 2000)
     reads: list[Any] = []
     record = capacity.record_read
@@ -145,7 +153,7 @@ async def test_a_leaderboard_of_two_thousand_costs_two_calls(
 
     monkeypatch.setattr(capacity, "record_read", noted)
     page = await one_client.ask(LEADERBOARD.replace("rank score }", "score }"), first=100)
-    assert len(reads) == 2
+    assert len(reads) == 1 + 8
     assert (page["totalCount"], page["nodes"][0]["rank"], page["nodes"][21]["rank"]) == (2000, 1, 21)
     after = page["pageInfo"]["endCursor"]
     following = await one_client.ask(LEADERBOARD, first=100, after=after)
@@ -174,10 +182,111 @@ async def test_a_board_is_resharded_while_people_vote(one_client: Client) -> Non
     await assert_consistent(one_client)
 
 
-@pytest.mark.parametrize(("contenders", "shards"), [(2, 64), (10, 20), (100, 2), (2000, 1)])
+@pytest.mark.parametrize(("contenders", "shards"), [(2, 64), (10, 20), (100, 8), (2000, 8)])
 def test_small_boards_have_more_shards(contenders: int, shards: int) -> None:
     """At six hundred votes a second about one vote in ten meets another."""
     assert shard_count(contenders, voting.DEFAULT_RATE) == shards
+
+
+@pytest.mark.parametrize(
+    ("contenders", "rate"), [(2, 600), (100, 600), (2000, 600), (100, 5000), (2000, 5000), (10_000, 5000)]
+)
+def test_no_shard_takes_more_than_700_units_a_second(contenders: int, rate: int) -> None:
+    """A vote costs 6 units in its voter's shard; voters are many, and spread by chance."""
+    shards = shard_count(contenders, rate)
+    for second in range(20):
+        votes = Counter(voter_shard(f"voter {second}-{number}", shards) for number in range(rate))
+        assert max(votes.values()) * 6 <= 700
+
+
+async def test_many_draws_share_one_read_of_the_board(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """5,000 draws a second must not read one partition 5,000 times: a draw may be a moment behind."""
+    await add_contenders(one_client, "a", "b", "c")
+    reads = Counter[str]()
+    query = one_client.services.table.client.query
+
+    async def noted(**request: Any) -> Any:
+        reads[next(iter(request["ExpressionAttributeValues"].values()))["S"].partition("#")[0]] += 1
+        return await query(**request)
+
+    monkeypatch.setattr(one_client.services.table.client, "query", noted)
+    await asyncio.gather(*(one_client.visitor().ask(DRAW_MATCHUP) for _ in range(50)))
+    assert reads["VOTER"] == 50
+    assert reads["BOARD"] <= 5
+
+
+async def test_a_draw_a_moment_behind_ends_no_cycle_early(default_engine: RunningEngine, one_table: Table) -> None:
+    """A contender joins through another process between the last two draws of a cycle: its pairs come first."""
+    settings = settings_for(default_engine, one_table.name)
+    async with serving(settings) as first, serving(settings) as second:
+        await add_contenders(first, "a", "b", "c")
+        voter = second.member("ada")
+        pairs = [pair_names((await vote(voter))["ballot"]) for _ in range(3)]
+        second.services.get(BoardCache).boards.put("main", await _board_now(one_table))
+        await add_contenders(first, "d")
+        ballots = [(await vote(voter))["ballot"] for _ in range(3)]
+        assert ballots[0]["progress"] == {"seen": 3, "remaining": 3}
+        assert len({*pairs, *map(pair_names, ballots)}) == 6
+        await assert_consistent(first)
+
+
+async def _board_now(table: Table) -> BoardWithMarks:
+    current = await voting.read_board_with_marks(table, "main", consistent=True)
+    assert current is not None
+    return current
+
+
+@contextmanager
+def dependent_calls(client: Client, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], int]]:
+    """Delays every call of the engine; tells how many calls at most came one after the other."""
+    calls: list[tuple[float, float]] = []
+    engine = client.services.table.client
+
+    def delayed(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def answer(**request: Any) -> Any:
+            began = time.perf_counter()
+            await asyncio.sleep(0.02)
+            try:
+                return await call(**request)
+            finally:
+                calls.append((time.perf_counter(), began))
+
+        return answer
+
+    def longest_chain() -> int:
+        length, end = 0, float("-inf")
+        for ended, began in sorted(calls):
+            if began >= end:
+                length, end = length + 1, ended
+        return length
+
+    with monkeypatch.context() as patch:
+        for name in ("query", "get_item", "batch_get_item", "put_item", "update_item", "transact_write_items"):
+            patch.setattr(engine, name, delayed(getattr(engine, name)))
+        yield longest_chain
+
+
+async def test_drawing_voting_and_looking_wait_for_two_calls(
+    default_engine: RunningEngine, one_table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once the process knows the board: nothing that is only shown, marked or settled delays an answer."""
+    settings = settings_for(default_engine, one_table.name, votes_per_address="0", new_visitors_per_address="0")
+    async with serving(settings) as client:
+        await add_contenders(client, "a", "b", "c")
+        voter = client.member("ada")
+        await vote(voter)
+        await asyncio.sleep(2.1)  # the board is quiet, and what was cached has expired
+        with dependent_calls(client, monkeypatch) as longest_chain:
+            token = (await voter.ask(DRAW_MATCHUP))["token"]
+            assert longest_chain() <= 2
+        await asyncio.sleep(0.6)
+        with dependent_calls(client, monkeypatch) as longest_chain:
+            await voter.ask(CAST_AND_SHOW, token=token)
+            assert longest_chain() <= 2
+        await asyncio.sleep(0.6)
+        with dependent_calls(client, monkeypatch) as longest_chain:
+            await client.visitor().ask("{ leaderboard { totalCount nodes { rank score contender { name } } } }")
+            assert longest_chain() <= 2
 
 
 async def test_votes_have_a_limit(one_table: Table, default_engine: RunningEngine) -> None:

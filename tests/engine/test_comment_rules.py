@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from datastore.comments import COMMENT, read_comment
+from datastore.comments import COMMENT, moderation, read_comment
 from datastore.dynamo import Rejected, Table
 from resolvers.comments.arrivals import comment_posted
 from resolvers.comments.counts import CountsCache
@@ -19,7 +19,7 @@ from resolvers.context import Context
 from resolvers.node_ids import parse_node_key
 from resolvers.viewer import Kind, Role, Viewer
 from server.settings import Settings
-from tests.client import Client, serving
+from tests.client import Client, pages, serving
 from tests.comments import post
 from tests.queries import (
     COMMENT_BY_ID,
@@ -29,6 +29,7 @@ from tests.queries import (
     MODERATE_COMMENT,
     MODERATION_QUEUE,
     POST_COMMENT,
+    REPORT_COMMENT,
 )
 
 VISITOR = Viewer("v", Kind.VISITOR)
@@ -129,7 +130,7 @@ async def test_wrong_counts_change_no_page(one_client: Client) -> None:
     items = (await table.client.scan(TableName=table.name))["Items"]
     for wrong in ("0", "-7", "100000"):
         for item in items:
-            if item["sk"]["S"].startswith("STATISTICS#"):
+            if item["sk"]["S"].startswith("COUNTS#"):
                 wronged = {**item, **{f"r{rating}": {"N": wrong} for rating in (1, 2, 5)}, "bytes": {"N": wrong}}
                 await table.client.put_item(TableName=table.name, Item=wronged)
         del one_client.services._parts[CountsCache]
@@ -144,7 +145,7 @@ async def test_an_unsettled_product_is_settled_by_the_next_reader(one_client: Cl
     """A process that is killed between posting and settling leaves a mark, which the next reader finds."""
     ada = one_client.member("ada")
     settler = one_client.services.get(LeaderSettler)
-    settler.settle_soon = lambda _: None  # type: ignore[method-assign]
+    settler.comment_changed = lambda _: None  # type: ignore[method-assign]
     await post(ada)
     await post(ada)
     standing = await one_client.ask("{ topProducts { nodes { product fiveStars } } }")
@@ -157,10 +158,10 @@ async def test_a_product_that_cannot_be_settled_does_not_stop_the_others(
     """The others are settled and shown; its mark stays until it can be settled."""
     ada, client = one_client.member("ada"), one_client.services.table.client
     settler, put = one_client.services.get(LeaderSettler), client.put_item
-    monkeypatch.setattr(settler, "settle_soon", lambda _: None)
+    monkeypatch.setattr(settler, "comment_changed", lambda _: None)
 
     async def refusing(**parameters: Any) -> Any:
-        if parameters["Item"]["sk"]["S"] == "LEADER" and parameters["Item"]["pk"]["S"] == "PRODUCT#41":
+        if parameters["Item"]["sk"]["S"] == "LEADER" and parameters["Item"]["pk"]["S"] == "STATISTICS#41":
             raise Rejected("not this product")
         return await put(**parameters)
 
@@ -170,9 +171,40 @@ async def test_a_product_that_cannot_be_settled_does_not_stop_the_others(
         patch.setattr(client, "put_item", refusing)
         top = await one_client.ask("{ topProducts { nodes { product } } }")
         assert top["nodes"] == [{"product": "42"}]
-    settler._swept_at = float("-inf")
+    await one_client.services.close()
+    del one_client.services._parts[LeaderSettler]
     top = await one_client.ask("{ topProducts { nodes { product } } }")
     assert top["nodes"] == [{"product": "41"}, {"product": "42"}]
+
+
+async def test_the_ranking_neither_waits_for_a_slow_product_nor_fails_with_a_broken_one(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is ranked is shown while a product cannot be settled, and while the marks cannot be read."""
+    ada, client = one_client.member("ada"), one_client.services.table.client
+    await post(ada, product="42")
+    assert len((await one_client.ask("{ topProducts { nodes { product } } }"))["nodes"]) == 1
+    settler, get, query = one_client.services.get(LeaderSettler), client.get_item, client.query
+    never = asyncio.Event()
+
+    async def hanging(**parameters: Any) -> Any:
+        if parameters["Key"]["pk"]["S"] == "STATISTICS#41":
+            await never.wait()
+        return await get(**parameters)
+
+    async def broken(**parameters: Any) -> Any:
+        if parameters["ExpressionAttributeValues"][":pk"]["S"].startswith("UNSETTLED"):
+            raise Rejected("no marks")
+        return await query(**parameters)
+
+    monkeypatch.setattr(settler, "comment_changed", lambda _: None)
+    await post(ada, product="41")
+    for method, failing in (("get_item", hanging), ("query", broken)):
+        settler._swept_at = float("-inf")
+        with monkeypatch.context() as patch:
+            patch.setattr(client, method, failing)
+            top = await asyncio.wait_for(one_client.ask("{ topProducts { nodes { product } } }"), 5)
+        assert top["nodes"] == [{"product": "42"}]
 
 
 # ── what arrives ──
@@ -303,3 +335,31 @@ async def test_a_held_comment_is_seen_by_its_author(one_client: Client) -> None:
     assert (
         await one_client.member("bob").code(EDIT_COMMENT, input={"comment": posted["id"], "rating": 1}) == "NOT_FOUND"
     )
+
+
+# ── the moderators' queue ──
+
+
+async def test_reports_of_comments_that_are_held_hide_no_others(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page passes over them; where it gives up, its cursor goes on behind what was read."""
+    ada, bob, mod = one_client.member("ada"), one_client.member("bob"), one_client.member("mod", Role.MODERATOR)
+    posted = [await post(ada, body=f"{number}") for number in range(7)]
+    for comment in posted:
+        await bob.ask(REPORT_COMMENT, input={"comment": comment["id"], "reason": "Rude."})
+    one_client.services.policy = replace(one_client.services.policy, premoderation=True)
+    for comment in (*posted[:4], posted[5]):
+        await ada.ask(EDIT_COMMENT, input={"comment": comment["id"], "body": "Changed."})
+    left = [posted[4]["id"], posted[6]["id"]]
+
+    page = await mod.ask(MODERATION_QUEUE, status="PUBLISHED", first=1)
+    assert [one["id"] for one in page["nodes"]] == left[:1]
+    assert await pages(mod, MODERATION_QUEUE, size=1, status="PUBLISHED") == await pages(
+        mod, MODERATION_QUEUE, size=9, status="PUBLISHED"
+    )
+    monkeypatch.setattr(moderation, "_ROUNDS", 1)
+    page = await mod.ask(MODERATION_QUEUE, status="PUBLISHED", first=1)
+    assert (page["nodes"], page["pageInfo"]["hasNextPage"]) == ([], True)
+    assert page["pageInfo"]["endCursor"]
+    assert [one["id"] for one in await pages(mod, MODERATION_QUEUE, size=1, status="PUBLISHED")] == left

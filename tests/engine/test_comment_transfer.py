@@ -121,7 +121,7 @@ async def test_comments_are_imported_and_exported_by_command(
     first = ringside("import", "comments", str(file), **variables)
     assert "120 comments read: 120 are new" in first.stdout, first.stderr
     out = tmp_path / "out.jsonl"
-    assert "120 comments" in ringside("export", "comments", str(out), **variables).stdout
+    assert "120 comments" in ringside("export", "comments", str(out), **variables).stderr
     assert len(out.read_bytes().splitlines()) == 120
     audited = ringside("audit", **variables)
     assert audited.returncode == 0, audited.stdout + audited.stderr

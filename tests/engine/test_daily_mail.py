@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from datetime import UTC, date, datetime, timedelta
-from email.message import EmailMessage
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +19,7 @@ from datastore.vocabulary import LIST, MAIL, CharacterSet, Mail, Subscription, W
 from datastore.vocabulary.mail import DAILY_MAILING, DailyMailing
 from resolvers.context import Services
 from server.mail.daily_run import DailyRun, MailingExpired, RunLimits, RunSummary
-from server.mail.message import EmailTemplate, Unsubscription, message_id
+from server.mail.message import Email, EmailTemplate, Unsubscription, message_id
 from server.mail.smtp import (
     DeliveryUnknown,
     EmailRejected,
@@ -30,7 +30,9 @@ from server.mail.smtp import (
 )
 from tests.client import Client
 from tests.conftest import SECRET
+from tests.engines import RunningEngine
 from tests.mail_server import Mailbox, mail_server, trusted
+from tests.waiting import caught_up
 
 ON = date(2026, 11, 20)
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -75,7 +77,7 @@ async def run(services: Services, url: str, claim_seconds: float = 600) -> RunSu
         await transport.close()
 
 
-async def test_every_subscriber_gets_one_email(table: Table, tmp_path: Path) -> None:
+async def test_every_subscriber_gets_one_email(table: Table, engine: RunningEngine, tmp_path: Path) -> None:
     """In their character set, with all of their lists; a second run sends nothing."""
     services, mailbox = services_for(table), Mailbox()
     first, second = await create_list(services, "First"), await create_list(services, "Second")
@@ -87,6 +89,7 @@ async def test_every_subscriber_gets_one_email(table: Table, tmp_path: Path) -> 
         services.table, "ada", second, CharacterSet.SIMPLIFIED, Once("ada", None, "", NOW)
     )
     await subscriber(services, "ada", second)
+    await caught_up(engine.url, "a run finds every subscriber")
     async with mail_server(mailbox, tmp_path) as url:
         done = await run(services, url)
         again = await run(services, url)
@@ -179,7 +182,7 @@ async def test_one_failing_list_does_not_stop_the_others(one_table: Table, tmp_p
     services, mailbox = services_for(one_table), Mailbox()
     good, broken = await create_list(services, "Good"), await create_list(services, "Broken", words=0)
     empty = await create_list(services, "Empty", words=0)
-    await services.table.write(LIST.change(LIST.at(list=broken), values={"word_count": 5}))
+    await services.table.write(LIST.change(LIST.at(list=broken), values={"next_ordinal": 5}))
     await subscriber(services, "ada", good, broken)
     await subscriber(services, "bob", broken)
     await subscriber(services, "cleo", empty)
@@ -239,10 +242,10 @@ async def test_an_email_of_unknown_delivery_is_not_sent_again_by_the_run(one_tab
     await subscriber(services, "bob", first)
 
     class LosesAnswers(LogTransport):
-        async def send(self, email: EmailMessage, recipient: str) -> None:
-            if recipient.startswith("ada"):
+        async def send(self, email: Email) -> None:
+            if email.recipient.startswith("ada"):
                 raise DeliveryUnknown("the connection was lost")
-            await super().send(email, recipient)
+            await super().send(email)
 
     done = await DailyRun(services, template(services), LosesAnswers()).run()
     assert (done.sent, done.failed) == (1, 1)
@@ -274,14 +277,38 @@ async def test_an_unreachable_server_leaves_nothing_claimed(one_table: Table) ->
 async def test_a_rejected_email_raises(tmp_path: Path) -> None:
     """After one permanent rejection, or three temporary ones."""
     mailbox = Mailbox()
-    email = EmailMessage()
+    email = Email("ada@example.org", "", "", b"Subject: x\r\n\r\n")
     async with mail_server(mailbox, tmp_path) as url:
         transport = SmtpTransport(url, "words@example.org", pause=0.01)
         for answer in ("550 never", "450 later"):
             mailbox.answer_recipient = lambda _, answer=answer: answer  # type: ignore[misc]
             with pytest.raises(EmailRejected, match=answer):
-                await transport.send(email, "ada@example.org")
+                await transport.send(email)
         await transport.close()
+
+
+async def test_a_connection_is_not_used_again_in_the_middle_of_an_email(tmp_path: Path) -> None:
+    """An email cancelled while the server decides leaves no half of a transaction to the next one."""
+    mailbox, decides, handed_over = Mailbox(), asyncio.Event(), asyncio.Event()
+
+    async def accept(*arguments: Any) -> str:
+        handed_over.set()
+        await decides.wait()
+        return await Mailbox.handle_DATA(mailbox, *arguments)
+
+    mailbox.handle_DATA = accept  # type: ignore[method-assign]
+    async with mail_server(mailbox, tmp_path) as url:
+        transport = SmtpTransport(url, "words@example.org", at_once=1)
+        first = asyncio.create_task(transport.send(Email("ada@example.org", "", "", b"Subject: 1\r\n\r\n")))
+        await handed_over.wait()
+        first.cancel()
+        await asyncio.wait([first])
+        decides.set()
+        await transport.send(Email("bob@example.org", "", "", b"Subject: 2\r\n\r\n"))
+        await transport.close()
+    assert [(to, email["Subject"]) for to, email in mailbox.emails if to.startswith("bob")] == [
+        ("bob@example.org", "2")
+    ]
 
 
 # ── the link in the email ──

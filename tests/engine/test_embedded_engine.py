@@ -4,11 +4,13 @@ import asyncio
 import fcntl
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -20,6 +22,7 @@ from server.engine import (
     Engine,
     EngineRefused,
     Program,
+    addresses,
     dynoxide,
     find_binary,
     folder,
@@ -28,6 +31,7 @@ from server.engine import (
     run_engine_async,
     table_file,
 )
+from server.engine.addresses import BAD_PORTS, reserved_address
 from tests.engines import engine_program, sdk_client
 
 NO_ANSWER = (BotoCoreError, ClientError)
@@ -103,7 +107,21 @@ async def test_only_the_owner_can_read_the_data_folder(data: Path, running: Engi
     """The folder holds all data and the secret that signs the service's tokens."""
     assert running.pid
     assert data.stat().st_mode & 0o077 == 0
-    assert all(file.stat().st_mode & 0o077 == 0 for file in data.glob("table.db*"))
+    assert [file.name for file in data.iterdir() if file.stat().st_mode & 0o077] == []
+
+
+async def test_a_data_folder_of_an_earlier_release_becomes_private(data: Path, tmp_path: Path) -> None:
+    """Also its log. A folder that holds other files than the service's is left as it is."""
+    places = (data, tmp_path / "shared")
+    for place in places:
+        place.mkdir(mode=0o755)
+        (place / "engine.log").touch(mode=0o644)
+    (tmp_path / "shared" / "notes.txt").touch()
+    modes = []
+    for place in places:
+        async with run_engine_async(place):
+            modes.append((place.stat().st_mode & 0o777, (place / "engine.log").stat().st_mode & 0o777))
+    assert modes == [(0o700, 0o600), (0o755, 0o600)]
 
 
 async def test_the_engine_does_not_get_the_secrets(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
@@ -196,7 +214,7 @@ async def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> Non
 
 async def test_an_engine_that_exits_at_once_is_refused_with_its_output(data: Path) -> None:
     """The folder is free for the next attempt."""
-    failing = Program("failing", lambda _: ("/bin/sh", "-c", "echo disk is full >&2; exit 3"))
+    failing = Program("failing", lambda *_: ("/bin/sh", "-c", "echo disk is full >&2; exit 3"))
     with pytest.raises(EngineRefused, match=r"failing exited at startup \(3\): disk is full"):
         async with run_engine_async(data, program=failing):
             pass
@@ -207,21 +225,50 @@ async def test_an_engine_that_exits_at_once_is_refused_with_its_output(data: Pat
 async def test_an_engine_that_never_answers_is_refused_and_stopped(data: Path, tmp_path: Path) -> None:
     """It gets its startup time, and then its process is stopped."""
     pid = tmp_path / "pid"
-    silent = Program("silent", lambda _: ("/bin/sh", "-c", f"echo $$ >{pid}; exec sleep 600"), startup_timeout=0.2)
+    silent = Program("silent", lambda *_: ("/bin/sh", "-c", f"echo $$ >{pid}; exec sleep 600"), startup_timeout=0.2)
     with pytest.raises(EngineRefused, match="silent did not answer within"):
         async with run_engine_async(data, program=silent):
             pass
     assert _is_gone(int(pid.read_text()))
 
 
-async def test_a_file_that_is_not_a_table_is_refused_with_the_engines_message(data: Path) -> None:
-    """The file is left as it is."""
-    data.mkdir()
-    table_file(data).write_text("not a database, " * 1000)
-    with pytest.raises(EngineRefused, match=r"dynoxide exited at startup .*not a"):
-        async with run_engine_async(data):
-            pass
-    assert table_file(data).read_text().startswith("not a database")
+# ── Address ──
+
+
+async def test_engines_listen_at_bad_ports(tmp_path: Path) -> None:
+    """Browsers refuse to connect to them; tests/browser/test_engine_port.py shows it in one."""
+    async with run_engine_async(tmp_path / "a") as first, run_engine_async(tmp_path / "b") as second:
+        urls = [urlsplit(engine.url) for engine in (first, second)]
+    assert len({url.netloc for url in urls}) == 2
+    assert {url.port for url in urls} <= set(BAD_PORTS)
+    assert all((url.hostname or "").startswith("127.") for url in urls)
+
+
+async def test_more_engines_than_ports_can_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """On Linux, where all of 127.0.0.0/8 is loopback, they share the ports."""
+    with reserved_address() as (_, port):
+        monkeypatch.setattr(addresses, "BAD_PORTS", (port,))
+        async with run_engine_async(tmp_path / "a") as first, run_engine_async(tmp_path / "b") as second:
+            await _create_table(first.url)
+            await _put(first.url, "in the first one")
+            await _create_table(second.url)
+            assert await _keys(second.url) == set()
+
+
+async def test_without_a_free_bad_port_the_engine_does_not_start(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
+    """It never falls back to a port that web pages can reach."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        monkeypatch.setattr(addresses, "BAD_PORTS", (port,))
+        with pytest.raises(EngineRefused, match=rf"None of the ports {port} is free.*RINGSIDE_DYNAMODB_URL"):
+            async with run_engine_async(data):
+                pass
+
+
+def test_an_address_stays_reserved_while_its_engine_is_down() -> None:
+    """Two services that start at the same moment get different addresses."""
+    with reserved_address() as first, reserved_address() as second:
+        assert first != second
 
 
 # ── Restart ──
@@ -264,8 +311,8 @@ async def test_an_engine_that_does_not_restart_is_started_again(data: Path) -> N
     starts = count(1)
     working = dynoxide(_binary(data), table_file(data))
 
-    def command(port: int) -> Sequence[str]:
-        return ("/bin/sh", "-c", "echo not yet >&2; exit 1") if next(starts) in (2, 3) else working.command(port)
+    def command(host: str, port: int) -> Sequence[str]:
+        return ("/bin/sh", "-c", "echo not yet >&2; exit 1") if next(starts) in (2, 3) else working.command(host, port)
 
     with capture_logs() as logs:
         async with run_engine_async(data, program=Program("sometimes failing", command)) as engine:

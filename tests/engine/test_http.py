@@ -6,7 +6,6 @@ import asyncio
 import json
 import subprocess
 import sys
-import sysconfig
 from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 from types import FrameType
@@ -20,25 +19,17 @@ from resolvers.viewer import Role
 from server.execution.documents import hash_of
 from server.settings import Settings
 from tests.client import Client, serving
+from tests.npm import FOLDER, node_with
 from tests.query_bombs import QUERY_BOMBS
 from tests.service import ROOT, Service
 
 MODERN = "application/graphql-response+json"
 
 
-def node() -> str | None:
-    path = Path(sysconfig.get_path("scripts")) / "node"
-    return str(path) if path.exists() else None
-
-
 def test_the_public_audit_passes_in_full(service: Service) -> None:
     """All 61 checks of graphql-http's auditServer are ok; none is a warning."""
-    audit = ROOT / "tests" / "node"
-    if node() is None or not (audit / "node_modules" / "graphql-http").is_dir():
-        pytest.skip("graphql-http is not here: npm ci --prefix tests/node")
-    printed = subprocess.run(
-        [node() or "", "audit.mjs", f"{service.url}/graphql"], cwd=audit, capture_output=True, text=True, check=True
-    )
+    command = [node_with("graphql-http"), "audit.mjs", f"{service.url}/graphql"]
+    printed = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, check=True)
     results = [json.loads(line) for line in printed.stdout.splitlines()]
     assert [result for result in results if result["status"] != "ok"] == []
     assert len(results) == 61
@@ -52,6 +43,18 @@ async def test_a_document_error_is_400_unless_the_client_asks_for_plain_json(one
         statuses[accept] = response.status_code
         assert "data" not in response.json()
     assert statuses == {"*/*": 400, MODERN: 400, "application/json": 200}
+
+
+@pytest.mark.parametrize("accept", [MODERN, "application/json"])
+async def test_a_refusal_has_the_media_type_that_was_asked_for(one_client: Client, accept: str) -> None:
+    """Also when nothing was parsed (400) and nobody identified (401)."""
+    for status, headers, content in (
+        (400, {}, b"{"),
+        (401, {"authorization": "Bearer x"}, b'{"query": "{ __typename }"}'),
+    ):
+        sent = {"accept": accept, "content-type": "application/json", **headers}
+        response = await one_client.http.post("/graphql", content=content, headers=sent)
+        assert (response.status_code, response.headers["content-type"]) == (status, f"{accept}; charset=utf-8")
 
 
 @pytest.mark.parametrize(
@@ -92,6 +95,7 @@ async def test_a_query_bomb_is_refused(one_client: Client, bomb: str) -> None:
     body = response.json()
     assert response.status_code == 400
     assert body["errors"][0]["message"]
+    assert "INTERNAL" not in response.text
     assert "Traceback" not in response.text
     assert await one_client.ask("{ __typename }") == "Query"
 
@@ -169,6 +173,33 @@ async def test_only_trusted_documents_run_when_there_is_a_manifest(
         assert by_hash.json() == {"data": {"viewer": None}}
         assert (await visitor.answer(text)) == {"data": {"viewer": None}}
         assert await visitor.code("{ viewer { id } }") == "BAD_USER_INPUT"
+        assert await persisted(visitor, hash_of(text)) == {"data": {"viewer": None}}
+        assert await persisted(visitor, hash_of(text), "another text") == {"data": {"viewer": None}}
+        assert await persisted(visitor, hash_of("another printer's text"), text) == {"data": {"viewer": None}}
+        unknown = "{ viewer { name } }"
+        not_found = {"message": "PersistedQueryNotFound", "extensions": {"code": "PERSISTED_QUERY_NOT_FOUND"}}
+        assert await persisted(visitor, hash_of(unknown)) == {"errors": [not_found]}
+        [refused] = (await persisted(visitor, hash_of(unknown), unknown))["errors"]
+        assert refused["extensions"] == {"code": "BAD_USER_INPUT"}
+        assert "manifest" in refused["message"]
+
+
+async def persisted(visitor: Client, sha256: str, query: str | None = None) -> Any:
+    """The answer to a persisted query as Apollo Client sends it."""
+    extensions = {"persistedQuery": {"version": 1, "sha256Hash": sha256}}
+    asked = {"extensions": extensions, **({"query": query} if query else {})}
+    return (await visitor.http.post("/graphql", json=asked)).json()
+
+
+async def test_persisted_queries_are_refused_by_name_when_there_is_no_manifest(one_client: Client) -> None:
+    """So a client stops asking by hash; with the text the query runs."""
+    text = "{ __typename }"
+    refused = {"message": "PersistedQueryNotSupported", "extensions": {"code": "PERSISTED_QUERY_NOT_SUPPORTED"}}
+    assert await persisted(one_client, hash_of(text)) == {"errors": [refused]}
+    assert await persisted(one_client, hash_of(text), text) == {"data": {"__typename": "Query"}}
+    for wrong in (1, {}, {"version": 2, "sha256Hash": "a"}, {"version": 1, "sha256Hash": None}):
+        response = await one_client.http.post("/graphql", json={"query": text, "extensions": {"persistedQuery": wrong}})
+        assert response.status_code == 400
 
 
 async def test_an_answer_comes_as_server_sent_events(one_client: Client) -> None:
@@ -225,7 +256,7 @@ async def test_a_page_of_an_allowed_origin_is_answered(open_to_a_site: Client) -
 
 async def test_a_request_with_an_origin_runs_the_same_code(one_client: Client, open_to_a_site: Client) -> None:
     """The explorer's page sends an Origin, curl does not: what is tried with the one holds for the other."""
-    for visitor in (one_client, open_to_a_site):
+    for visitor in (one_client, open_to_a_site) * 2:  # compiled at the second use
         await visitor.post("{ boards { nodes { slug } } }")
     without, with_origin = [
         await _own_functions(visitor.post("{ boards { nodes { slug } } }")) for visitor in (one_client, open_to_a_site)

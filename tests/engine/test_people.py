@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from asyncio import gather
+from datetime import UTC, datetime
 
+import pytest
+
+from datastore import people as people_store
+from datastore.people import Profile
+from resolvers import people
+from resolvers.context import Context
+from resolvers.viewer import Kind, Viewer
+from server.auth.tokens import mint
 from tests.client import Client
 from tests.queries import UPDATE_PROFILE
 
@@ -25,6 +35,25 @@ async def test_a_member_changes_the_profile(client: Client) -> None:
     assert again["user"] == {**changed["user"], "email": None}
 
 
+async def test_a_malformed_email_address_is_refused(one_client: Client) -> None:
+    """With the argument's path, and nothing is changed."""
+    ada = one_client.member("ada")
+    for address in ("a@b..example", "-oQ/tmp@b.example", "a@-x.example"):
+        refused = await ada.ask(UPDATE_PROFILE, input={"email": address})
+        assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "email"])
+    assert await ada.ask("{ viewer { email } }") == {"email": None}
+
+
+@pytest.mark.parametrize("name", ["Ada\x1b[2J", "Ada\x00", "Ada\x9b31m", "Ada \u202ednuof", "\u2066Ada"])
+async def test_a_name_that_would_disturb_other_texts_is_refused(one_client: Client, name: str) -> None:
+    """Control characters and marks that turn the writing around; joiners, which some writings need, are kept."""
+    ada = one_client.member("ada")
+    refused = await ada.ask(UPDATE_PROFILE, input={"name": name})
+    assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "name"])
+    kept = "نمی\u200cدانم 👩\u200d🚀"
+    assert (await ada.ask(UPDATE_PROFILE, input={"name": kept}))["user"]["name"] == kept
+
+
 async def test_an_email_is_shown_to_its_owner_only(client: Client) -> None:
     """Others see the name and no address."""
     ada = client.member("ada")
@@ -41,3 +70,38 @@ async def test_an_idempotency_key_is_carried_out_once(client: Client) -> None:
     assert all(answer == answers[0] for answer in answers)
     assert await ada.code(UPDATE_PROFILE, input={**given, "name": "Other"}) == "IDEMPOTENCY_MISMATCH"
     assert (await ada.ask("{ viewer { name } }"))["name"] == "Ada L."
+
+
+async def test_a_member_without_a_name_is_never_shown_by_their_id(one_client: Client) -> None:
+    """Before and after the first write, as the author of records, and by the profiles that the first release stored."""
+    user = "auth0|6507-secret"
+    nameless = Client(one_client.served, one_client.settings, mint(one_client.settings, user))
+    repeated = Client(one_client.served, one_client.settings, mint(one_client.settings, user, name=user))
+    ctx = Context(one_client.services, Viewer("visitor-x", Kind.VISITOR))
+    shown = [
+        (await nameless.ask("{ viewer { name } }"))["name"],
+        (await repeated.ask("{ viewer { name } }"))["name"],
+        (await people.author(ctx, user)).name,
+        (await people.authors(ctx, [user]))[0].name,
+        (await nameless.ask(UPDATE_PROFILE, input={"timeZone": "Europe/Vienna"}))["user"]["name"],
+    ]
+    stored = await people_store.read_profile(one_client.services.table, user, consistent=True)
+    assert stored is not None
+    assert {*shown, stored.name} == {shown[0]}
+    assert re.fullmatch("Member [a-z]{4}", shown[0])
+
+
+async def test_a_stored_name_that_is_the_id_is_not_shown(one_client: Client) -> None:
+    """The first release stored it, cut to 80 characters; a member who then chooses a name is shown by it."""
+    ids = ["google-oauth2|1234", "x" * 100]
+    for user in ids:
+        old = Profile(user=user, name=user[:80], joined_at=datetime(2026, 1, 1, tzinfo=UTC))
+        await people_store.create_profile(one_client.services.table, old)
+        member = Client(one_client.served, one_client.settings, mint(one_client.settings, user))
+        assert (await member.ask("{ viewer { name } }"))["name"].startswith("Member ")
+        changed = await member.ask(UPDATE_PROFILE, input={"email": "ada@example.org"})
+        assert changed["user"]["name"].startswith("Member ")
+        refused = await member.ask(UPDATE_PROFILE, input={"name": user[:80]})
+        assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "name"])
+        assert (await member.ask(UPDATE_PROFILE, input={"name": "Ada"}))["user"]["name"] == "Ada"
+        assert (await member.ask("{ viewer { name } }")) == {"name": "Ada"}

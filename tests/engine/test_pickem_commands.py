@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -10,12 +11,15 @@ from datastore.dynamo import Table
 from server.settings import Settings
 from tests.service import ringside
 
-SEASON = {
+SEASON: dict[str, Any] = {
     "events": [
         {
             "name": "Past",
             "season": "2026",
             "startsAt": "2026-11-01T20:00:00Z",
+            "description": "The first evening.",
+            "place": "Vienna",
+            "imageUrl": "https://images.example.com/past.png",
             "matches": [
                 {
                     "name": "Main",
@@ -36,17 +40,46 @@ async def test_a_season_is_imported_and_exported(one_table: Table, settings: Set
         "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
         "RINGSIDE_TABLE": one_table.name,
         "RINGSIDE_SECRETS": "s" * 48,
+        "RINGSIDE_IMAGE_HOSTS": "images.example.com",
     }
     file, copy = tmp_path / "season.json", tmp_path / "copy.json"
     file.write_bytes(orjson.dumps(SEASON))
     assert "2 events were created, 0 existed already" in ringside("import", "events", str(file), **variables).stdout
-    assert ringside("export", "events", "--season", "2026", "--out", str(copy), **variables).returncode == 0
+    assert ringside("export", "events", "--season", "2026", str(copy), **variables).returncode == 0
     [event] = orjson.loads(copy.read_bytes())["events"]
     assert (event["name"], event["state"]) == ("Past", "LOCKED")
     assert event["matches"][0]["result"] == {"outcome": "WON", "winner": 0}
+    assert (event["description"], event["place"]) == ("The first evening.", "Vienna")
+    assert event["imageUrl"] == "https://images.example.com/past.png"
     scored = ringside("score", event["id"], **variables)
     assert (scored.returncode, scored.stdout.strip()) == (0, "Past: 0 predictions are scored.")
     file.write_bytes(orjson.dumps({"events": [*SEASON["events"], {"name": "Broken"}]}))
     broken = ringside("import", "events", str(file), **variables)
     assert broken.returncode == 1
     assert "events.2: KeyError: 'startsAt'. Nothing was imported." in broken.stderr
+    elsewhere = {**variables, "RINGSIDE_IMAGE_HOSTS": "other.example.com"}
+    refused = ringside("import", "events", str(copy), **elsewhere)
+    assert refused.returncode == 1
+    assert "events.0.imageUrl: Pictures may come from these hosts only: other.example.com" in refused.stderr
+
+
+async def test_scoring_without_all_results_must_be_confirmed(
+    one_table: Table, settings: Settings, tmp_path: Path
+) -> None:
+    """The command refuses it like the mutation, and takes an option."""
+    variables = {
+        "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
+        "RINGSIDE_TABLE": one_table.name,
+        "RINGSIDE_SECRETS": "s" * 48,
+    }
+    [past, _] = SEASON["events"]
+    open_match = {name: value for name, value in past["matches"][0].items() if name != "result"}
+    bare = {name: past[name] for name in ("name", "season", "startsAt")}
+    file = tmp_path / "season.json"
+    file.write_bytes(orjson.dumps({"events": [{**bare, "matches": [open_match]}]}))
+    ringside("import", "events", str(file), **variables)
+    event = orjson.loads(ringside("export", "events", **variables).stdout)["events"][0]["id"]
+    refused = ringside("score", event, **variables)
+    assert refused.returncode == 1
+    assert "1 of 1 matches have no result: 1. Main." in refused.stderr
+    assert ringside("score", "--confirm-missing", event, **variables).returncode == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from asyncio import gather
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -47,24 +48,32 @@ async def names(client: Client, **arguments: Any) -> list[str]:
     return [edge["node"]["name"] for edge in page["edges"]]
 
 
-async def test_an_event_that_cannot_be_locked_fails_alone(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other due events in the same batch are locked and shown."""
+@pytest.mark.parametrize("trouble", ["refused", "silent"])
+async def test_an_event_that_cannot_be_locked_fails_and_delays_nothing(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    """It is shown as locked, without its picks, alone and in lists; another due event of the same batch with them."""
     editor = EventEditor(one_client)
-    stuck, other = [(await editor.event(name, starts=in_hours(1)))["id"] for name in ("Stuck", "Other")]
+    stuck, other = [(await editor.card(10, name=name, starts=in_hours(1)))[0] for name in ("Stuck", "Other")]
     client = one_client.services.table.client
-    transact = client.transact_write_items
+    put = client.put_item
 
     async def refusing(**parameters: Any) -> Any:
-        if parse_node_key("Event", stuck) in str(parameters):
+        if parse_node_key("Event", stuck) not in str(parameters):
+            return await put(**parameters)
+        if trouble == "refused":
             raise Rejected("not this event")
-        return await transact(**parameters)
+        return await asyncio.Event().wait()
 
-    monkeypatch.setattr(client, "transact_write_items", refusing)
+    monkeypatch.setattr(client, "put_item", refusing)
     at(one_client, datetime.now(UTC) + timedelta(hours=2))
-    query = "query ($stuck: ID!, $other: ID!) { stuck: event(id: $stuck) { state } other: event(id: $other) { state } }"
-    answer = await one_client.answer(query, stuck=stuck, other=other)
-    assert answer["data"] == {"stuck": None, "other": {"state": "LOCKED"}}
-    assert [error["path"] for error in answer["errors"]] == [["stuck"]]
+    shown = "{ state matches { pickCounts } }"
+    query = f"query ($stuck: ID!, $other: ID!) {{ stuck: event(id: $stuck) {shown} other: event(id: $other) {shown} }}"
+    assert await one_client.ask(query, stuck=stuck, other=other) == {
+        "stuck": {"state": "LOCKED", "matches": [{"pickCounts": None}]},
+        "other": {"state": "LOCKED", "matches": [{"pickCounts": [0, 0]}]},
+    }
+    assert await names(one_client) == await names(one_client, state="LOCKED") == ["Other", "Stuck"]
 
 
 async def test_an_event_goes_from_its_card_to_its_points(client: Client) -> None:
@@ -89,6 +98,7 @@ async def test_an_event_goes_from_its_card_to_its_points(client: Client) -> None
     own = seen["viewerPrediction"]
     assert (own["points"], own["correct"], own["rank"]) == (25, 1, 1)
     assert [pick["correct"] for pick in own["picks"]] == [False, True]
+    await client.caught_up("the standings list every member")
     assert (await editor.standings())["nodes"][0]["points"] == 25
 
 
@@ -206,7 +216,7 @@ async def test_removing_a_match_removes_its_picks(client: Client) -> None:
     assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(removed, 0)])) == "INVALID_INPUT"
     await editor.lock(event)
     await editor.result(main, 0)
-    await editor.score(event)
+    await editor.score(event, confirmMissing=True)
     assert (await ada.ask(EVENT_BY_ID, id=event))["viewerPrediction"]["points"] == 20
 
 
@@ -215,6 +225,7 @@ async def test_an_event_locks_itself_at_its_start(client: Client) -> None:
     editor, ada = EventEditor(client), client.member("ada")
     event, [match] = await editor.card(10, starts=in_hours(1))
     await submit(ada, event, [(match, 0)])
+    await client.caught_up("the event is listed")
     at(client, datetime.now(UTC) + timedelta(hours=2))
     assert await names(client, state="UPCOMING") == []
     assert await names(client, state="LOCKED") == ["Show"]

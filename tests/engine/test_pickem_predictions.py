@@ -53,6 +53,7 @@ async def test_others_picks_are_hidden_until_the_lock(client: Client) -> None:
     await submit(bob, event, [(match, 0)])
     user = await ada.ask("{ viewer { id } }")
     ids = {"event": event, "user": user["id"], "prediction": own["id"]}
+    await client.caught_up("predictions are on their members' pages")
     for viewer in (bob, client):
         seen = await viewer.ask(HIDDEN, **ids)
         assert picks_seen(seen) == [None] * 5

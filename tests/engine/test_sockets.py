@@ -104,12 +104,12 @@ async def test_the_token_of_connection_init_signs_a_member_in(tmp_path: Path) ->
     """And when the service closes, the socket is told so with 1001 and a reason."""
     data = {"RINGSIDE_DATA": str(tmp_path)}
     with running_service(data) as own:
-        token = ringside("token", "--user", "ada", **data).stdout.strip()
+        token = ringside("token", "--user", "ada", "--name", "Ada", **data).stdout.strip()
         async with open_socket(own) as connection:
             await send(connection, {"type": "connection_init", "payload": {"Authorization": f"Bearer {token}"}})
             await send(connection, {"id": "1", "type": "subscribe", "payload": {"query": "{ viewer { name } }"}})
             await receive(connection)
-            assert (await receive(connection))["payload"]["data"]["viewer"]["name"] == "ada"
+            assert (await receive(connection))["payload"]["data"]["viewer"]["name"] == "Ada"
             await receive(connection)
             own.process.terminate()
             with pytest.raises(ConnectionClosed) as closed:

@@ -19,6 +19,7 @@ from datastore.people import PROFILE, Profile
 from resolvers.context import utc_now
 from tests.engines import RunningEngine
 from tests.property.attributes import TEXT, Attributes, nested
+from tests.waiting import caught_up
 
 NUMBER = some.one_of(some.integers(-(10**37), 10**37).map(str), some.sampled_from(["0.5", "-1.25e10", "1E-9"]))
 NAME = some.text(some.characters(categories=["L"]), min_size=1, max_size=9)
@@ -73,23 +74,25 @@ def test_the_direct_client_writes_and_reads_what_the_sdk_does(engine: RunningEng
             "KeyConditionExpression": "pk = :p",
             "ExpressionAttributeValues": {":p": {"S": "NOTE#1"}},
             "Limit": max(1, len(items) - 1),
+            "ConsistentRead": True,
         }
         calls: list[tuple[str, dict[str, Any]]] = [
             ("get_item", {"TableName": name, "Key": keys[0], "ConsistentRead": True}),
             ("get_item", {"TableName": name, "Key": {"pk": {"S": "NOTE#none"}, "sk": {"S": "NOTE"}}}),
             ("query", {"TableName": name, **query}),
-            ("scan", {"TableName": name, "Limit": 5}),
+            ("scan", {"TableName": name, "Limit": 5, "ConsistentRead": True}),
             ("put_item", put),
             ("transact_write_items", {"TransactItems": [{"Put": put}]}),
             ("query", {"TableName": name, **query, "Limit": 0}),
         ]
         for method, parameters in calls:
             assert await outcome(direct, method, **parameters) == await outcome(sdk, method, **parameters)
-        found = [await outcome(one, "batch_get_item", RequestItems={name: {"Keys": keys}}) for one in (direct, sdk)]
+        wanted = {name: {"Keys": keys, "ConsistentRead": True}}
+        found = [await outcome(one, "batch_get_item", RequestItems=wanted) for one in (direct, sdk)]
         of_direct, of_sdk = (sorted(one["Responses"][name], key=lambda item: item["sk"]["S"]) for one in found)
         assert of_direct == of_sdk
         await direct.client.batch_write_item(RequestItems={name: [{"DeleteRequest": {"Key": key}} for key in keys]})
-        assert (await outcome(sdk, "scan", TableName=name))["Count"] == 0
+        assert (await outcome(sdk, "scan", TableName=name, ConsistentRead=True))["Count"] == 0
 
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
@@ -106,10 +109,11 @@ def test_the_direct_client_writes_and_reads_what_the_sdk_does(engine: RunningEng
             runner.run(stack.aclose())
 
 
-async def test_identical_concurrent_reads_are_made_once(table: Table) -> None:
+async def test_identical_concurrent_reads_are_made_once(table: Table, engine: RunningEngine) -> None:
     """Two hundred at once ask for a page, and as many for a record: two reads; consistent ones are made one by one."""
     people = [Profile(user=f"member-{place}", name="Ada", joined_at=utc_now()) for place in range(5)]
     await table.write_many(PROFILE.put(one) for one in people)
+    await caught_up(engine.url, "plain reads show what was written")
     page, place = PROFILE.on("gsi1", shard=people[0].shard), PROFILE.at(user="member-1")
     with metered() as spent:
         pages = await asyncio.gather(*(table.query(page, limit=10) for _ in range(200)))
@@ -122,16 +126,16 @@ async def test_identical_concurrent_reads_are_made_once(table: Table) -> None:
     assert spent.calls == 5
 
 
-async def test_writers_read_their_own_writes_among_many_readers(table: Table) -> None:
+async def test_writers_read_their_own_writes_among_many_readers(one_table: Table) -> None:
     """Writers among a crowd of readers of the same record: each finds what it has just written, or newer."""
     place = PROFILE.at(user="ada")
     start = utc_now()
 
     async def write(number: int) -> None:
-        await table.write(PROFILE.put(Profile(user="ada", name=str(number), joined_at=start)))
+        await one_table.write(PROFILE.put(Profile(user="ada", name=str(number), joined_at=start)))
 
     async def read() -> int:
-        found = await table.get(place)
+        found = await one_table.get(place)
         assert found is not None
         return int(found.name)
 

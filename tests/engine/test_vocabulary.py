@@ -7,43 +7,20 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from datastore.dynamo import Table
-from datastore.vocabulary import SUBSCRIBER_COUNT
+from datastore.vocabulary import ACTIVE_DAYS, SUBSCRIBER_COUNT
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from tests.client import Client, pages, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.queries import ADD_WORDS, CREATE_LIST, RECORD_QUIZ, SUBSCRIBE, UNSUBSCRIBE, WRITE_SENTENCE
+from tests.vocabulary import private_list, public_list, some_words, today
 
 ZONE = """
 mutation ($zone: String!) {
   updateProfile(input: { timeZone: $zone }) { ... on ProfileUpdated { user { id } } ... on Refused { code } }
 }
 """
-
-
-def some_words(count: int, start: int = 0) -> list[dict[str, str]]:
-    return [{"simplified": f"词{number}", "definition": f"word {number}"} for number in range(start, start + count)]
-
-
-def today() -> date:
-    return datetime.now(UTC).date()
-
-
-async def public_list(client: Client, name: str = "First words", words: int = 5) -> str:
-    """A public list with words; its id."""
-    editor = client.member("eve", Role.EDITOR)
-    made = await editor.ask(CREATE_LIST, input={"name": name, "public": True, "level": 1})
-    if words:
-        await editor.ask(ADD_WORDS, input={"list": made["list"]["id"], "words": some_words(words)})
-    return str(made["list"]["id"])
-
-
-async def private_list(member: Client, name: str = "Mine", words: int = 3) -> str:
-    made = await member.ask(CREATE_LIST, input={"name": name})
-    if words:
-        await member.ask(ADD_WORDS, input={"list": made["list"]["id"], "words": some_words(words)})
-    return str(made["list"]["id"])
 
 
 # ── on every engine ──
@@ -99,6 +76,7 @@ async def test_only_its_owner_sees_a_private_list(client: Client) -> None:
     quiz = (await ada.ask(RECORD_QUIZ, input={"list": list_id, "correct": 1, "total": 2}))["result"]["id"]
     await ada.ask(SUBSCRIBE, input={"list": list_id})
     await ada.ask(WRITE_SENTENCE, input={"word": word_id, "text": "你好"})
+    await client.caught_up("the daily words have the words of all lists")
     assert len(await ada.ask("{ dailyWords { word { id } } }")) == 1
     me = (await ada.ask("{ viewer { id } }"))["id"]
     query = """query ($list: ID!, $word: ID!, $quiz: ID!, $user: ID!, $day: Date!) {
@@ -171,12 +149,14 @@ async def test_a_subscription_counts_its_member_once(client: Client) -> None:
 async def test_the_daily_word_is_the_same_for_everyone(client: Client) -> None:
     """Ten concurrent requests of a visitor and members get one word, as do `dailyWords` and the review."""
     list_id = await public_list(client)
+    await client.caught_up("the list has its words")
     query = "query ($id: ID!) { wordList(id: $id) { dailyWord { date list { id } word { id } } } }"
     viewers = [client, *(client.member(f"m{number}") for number in range(4))]
     answers = await gather(*(viewer.ask(query, id=list_id) for viewer in viewers for _ in range(2)))
     assert all(answer == answers[0] for answer in answers)
     word = answers[0]["dailyWord"]
     assert word["date"] == str(today())
+    await client.caught_up("the daily words have every list's word")
     assert await client.ask("{ dailyWords { date list { id } word { id } } }") == [word]
     review = "query ($id: ID!) { wordList(id: $id) { review { nodes { date list { id } word { id } } } } }"
     assert (await client.ask(review, id=list_id))["review"]["nodes"] == [word]
@@ -389,6 +369,28 @@ async def test_a_streak_is_the_days_in_a_row(one_client: Client) -> None:
     await ada.ask(WRITE_SENTENCE, input={"text": "今天"})
     found = await ada.ask("{ viewer { streak { current longest lastActiveOn } } }")
     assert found["streak"] == {"current": 2, "longest": 4, "lastActiveOn": str(today())}
+
+
+async def test_a_freeze_bridges_a_missed_day(one_client: Client) -> None:
+    """Earned by seven days in a row; a member of an earlier release has none for the days before."""
+    list_id = await public_list(one_client)
+    shown = "{ viewer { streak { current longest freezes } } }"
+    for name in ("ada", "old"):
+        member = one_client.member(name)
+        for number in range(9, 2, -1):
+            on = str(today() - timedelta(days=number))
+            await member.ask(RECORD_QUIZ, input={"list": list_id, "correct": 1, "total": 1, "on": on})
+        if name == "old":
+            key = ACTIVE_DAYS.at(user="old")
+            await one_client.services.table.write(ACTIVE_DAYS.change(key, values={"freezes_from": None}))
+            assert await member.ask(shown) == {"streak": {"current": 0, "longest": 7, "freezes": 0}}
+        else:
+            assert await member.ask(shown) == {"streak": {"current": 0, "longest": 7, "freezes": 0}}
+        for number in (1, 0):
+            on = str(today() - timedelta(days=number))
+            await member.ask(RECORD_QUIZ, input={"list": list_id, "correct": 1, "total": 1, "on": on})
+    assert await one_client.member("ada").ask(shown) == {"streak": {"current": 9, "longest": 9, "freezes": 0}}
+    assert await one_client.member("old").ask(shown) == {"streak": {"current": 2, "longest": 7, "freezes": 0}}
 
 
 async def test_the_leaderboard_shares_ranks_across_pages(one_client: Client) -> None:

@@ -66,7 +66,7 @@ async def test_votes_are_exported_as_lines(one_client: Client, settings: Setting
     await vote(bob, "TIE")
     await editor(one_client).ask(VOID_VOTER, input={"voter": "bob"})
     file = tmp_path / "votes.jsonl"
-    written = ringside("export", "votes", "--to", str(file), **variables(settings))
+    written = ringside("export", "votes", str(file), **variables(settings))
     assert written.returncode == 0, written.stderr
     assert "4 votes." in written.stderr
     lines = {(line["voter"], line["board"]): line for line in map(orjson.loads, file.read_bytes().splitlines())}
@@ -79,6 +79,6 @@ async def test_votes_are_exported_as_lines(one_client: Client, settings: Setting
     assert (void["verdict"], void["void"]) == ("tie", True)
     printed = ringside("export", "votes", "--board", "pets", **variables(settings))
     assert sorted(orjson.loads(line)["voter"] for line in printed.stdout.splitlines()) == ["ada", "bob"]
-    lost = ringside("export", "votes", "--to", str(tmp_path / "no" / "folder"), **variables(settings))
+    lost = ringside("export", "votes", str(tmp_path / "no" / "folder"), **variables(settings))
     assert lost.returncode == 1
     assert "cannot be written" in lost.stderr

@@ -50,8 +50,8 @@ async def test_a_file_of_words_is_imported_once(one_table: Table, variables: dic
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"a,b\n1,2\n", "no column definition or simplified"),
-        (b"simplified,definition\n\xff,x\n", "cannot be read as CSV"),
+        (b"a,b\n1,2\n", "no column definition and term"),
+        (b"simplified,definition\n\xff,x\n", "cannot be read"),
     ],
 )
 async def test_a_file_that_is_not_csv_is_refused(

@@ -1,9 +1,10 @@
-"""The whole service under faults: an unreliable connection to a real engine, kill -9, all four parts at once.
+"""The whole service under faults: an unreliable connection to a lagging engine, kill -9, all four parts at once.
 
-Two processes serve one table. A fifth of their engine calls fail, transactions on the same items conflict, and the
-processes are killed in turn at random moments and started again. Members vote, predict, comment and learn through
-both, and repeat unanswered requests with the same key. At the end both processes are killed; all data is read from a
-new process and compared with what was acknowledged, and `ringside audit` checks the table.
+Two processes serve one table on an engine whose indexes and plain reads lag (tests/lagging). A fifth of their engine
+calls fail, transactions on the same items conflict, and the processes are killed in turn at random moments and started
+again. Members vote, predict, comment and learn through both, and repeat unanswered requests with the same key. At the
+end both processes are killed; all data is read from a new process and compared with what was acknowledged, and
+`ringside audit` checks the table.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ from uuid import uuid4
 
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
+from datastore.layout import ensure_layout
 from resolvers.viewer import Role
 from server.auth.tokens import mint
 from server.settings import Level, Log, Settings
-from tests.engines import RunningEngine
+from tests.engines import EnginePair, RunningEngine
 from tests.fault.faults import Fault
 from tests.fault.ledger import Fact, FactReader, Ledger
 from tests.fault.members import PRODUCTS, TROLL, Editor, Member, SharedState
-from tests.fault.proxy import Proxy
 from tests.fault.retrying_client import RetryingClient
+from tests.lagging import LaggingEngine, Limits
 from tests.service import Service, ringside, start_service
 
 SECRET = "a secret that is long enough for these tests"
@@ -64,7 +66,7 @@ class FaultReport:
 class FaultyTable:
     """A table behind a proxy, and the settings of a process that serves it."""
 
-    proxy: Proxy
+    proxy: LaggingEngine
     engine: RunningEngine
     settings: Settings
     random: Random
@@ -87,32 +89,38 @@ class FaultyTable:
 
 
 @asynccontextmanager
-async def faulty_table(engine: RunningEngine, seed: int) -> AsyncIterator[FaultyTable]:
-    """An empty table behind a proxy that injects no faults yet."""
+async def faulty_table(engines: EnginePair, seed: int) -> AsyncIterator[FaultyTable]:
+    """An empty table behind a lagging proxy that injects no faults yet."""
+    engine = engines.leader
     name = f"ringside-{uuid4().hex[:16]}"
     settings = Settings(dynamodb_url=engine.url, table=name, secrets=(SECRET,), log=Log(Level.ERROR))
     async with (
         open_table(name, url=engine.url) as table,
-        Proxy(engine.url, seed=seed, max_delay=0.05, conflict_seconds=0.005) as proxy,
+        LaggingEngine(
+            engine.url, engines.follower.url, seed=seed, limits=Limits(), max_delay=0.05, conflict_seconds=0.005
+        ) as proxy,
     ):
         await create(table)
+        await ensure_layout(table)
         yield FaultyTable(proxy, engine, settings, Random(seed))
         await table.client.delete_table(TableName=name)
 
 
-async def run_with_faults(engine: RunningEngine, seed: int, kills: int) -> FaultReport:
-    """A run in which processes are killed this many times."""
+async def run_with_faults(
+    engines: EnginePair, seed: int, kills: int, actions: int = 0, members: int = MEMBERS
+) -> FaultReport:
+    """A run of at least this many actions, in which processes are killed this many times."""
     shared, urls = SharedState(), list[str]()
-    async with faulty_table(engine, seed) as faulty, AsyncExitStack() as stack:
+    async with faulty_table(engines, seed) as faulty, AsyncExitStack() as stack:
         editor = Editor("editor", faulty.token("editor", Role.EDITOR, Role.MODERATOR), urls, Random(seed), shared)
-        names = [*(f"m{number}" for number in range(MEMBERS)), TROLL]
-        members = [faulty.member(name, urls, shared) for name in names]
-        for client in (editor, *members):
+        names = [*(f"m{number}" for number in range(members)), TROLL]
+        clients = [faulty.member(name, urls, shared) for name in names]
+        for client in (editor, *clients):
             await stack.enter_async_context(client)
-        await _run_clients(faulty, editor, members, urls, kills)
+        await _run_clients(faulty, editor, clients, urls, Length(kills, actions))
         faults = Counter(faulty.proxy.faults)
         lost, duplicated = await find_differences(faulty, shared.ledger, names)
-        audit = await asyncio.to_thread(lambda: ringside("audit", **faulty.variables(engine.url)))
+        audit = await asyncio.to_thread(lambda: ringside("audit", **faulty.variables(engines.leader.url)))
     return FaultReport(
         actions=shared.ledger.actions,
         facts=shared.ledger.kinds(),
@@ -120,12 +128,27 @@ async def run_with_faults(engine: RunningEngine, seed: int, kills: int) -> Fault
         duplicated=duplicated,
         breaches="" if audit.returncode == 0 else audit.stdout + audit.stderr,
         kills=kills + PROCESSES,
-        retries=sum(client.retries for client in (editor, *members)),
+        retries=sum(client.retries for client in (editor, *clients)),
         faults=faults,
     )
 
 
-async def _run_clients(faulty: FaultyTable, editor: Editor, members: list[Member], urls: list[str], kills: int) -> None:
+@dataclass(frozen=True, slots=True)
+class Length:
+    """How many kills a run has, and how many actions at least."""
+
+    kills: int
+    actions: int
+
+    async def wait(self, ledger: Ledger, kills: int) -> None:
+        """Wait for the next kill, or after the last one for the end: all have the same number of actions between."""
+        while ledger.actions < self.actions * (kills + 1) / (self.kills + 1):
+            await asyncio.sleep(0.05)
+
+
+async def _run_clients(
+    faulty: FaultyTable, editor: Editor, members: list[Member], urls: list[str], length: Length
+) -> None:
     """Starts the processes, kills them in turn while the clients work, and kills all of them at the end."""
     with ExitStack() as stack:
         variables = faulty.variables(faulty.proxy.url)
@@ -136,12 +159,14 @@ async def _run_clients(faulty: FaultyTable, editor: Editor, members: list[Member
         async with asyncio.TaskGroup() as tasks:
             for client in (editor, *members):
                 tasks.create_task(client.run())
-            for number in range(kills):
+            for number in range(length.kills):
                 await asyncio.sleep(faulty.random.uniform(0.2, 1.0))
+                await length.wait(editor.ledger, number)
                 index = number % PROCESSES
                 await _kill(services[index])
                 services[index] = await start_service(variables, stack)
                 urls[index] = services[index].url
+            await length.wait(editor.ledger, length.kills)
             editor.shared.stopped = True
         await editor.void(TROLL)
         for service in services:

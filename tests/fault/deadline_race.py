@@ -51,8 +51,8 @@ class Race:
 
     attempts: list[Attempt] = field(default_factory=list)
     first_seen_locked: float = float("inf")
-    shown: dict[str, int | None] = field(default_factory=dict)
-    stored: dict[str, int | None] = field(default_factory=dict)
+    shown: dict[str, int] = field(default_factory=dict)
+    stored: dict[str, int] = field(default_factory=dict)
 
     @property
     def accepted(self) -> int:
@@ -103,7 +103,7 @@ async def run_race(
     """
     race = Race()
     random = Random(seed)
-    members = {name: [server.member(name, name=name) for server in servers] for name in names}
+    members = {name: [server.member(f"id-{name}", name=name) for server in servers] for name in names}
     ends = time.monotonic() + seconds
 
     async def member(name: str, clients: Sequence[Client]) -> None:
@@ -158,24 +158,28 @@ async def _submit(client: Client, event: str, matches: Sequence[str], number: in
     return "locked" if result.get("code") == "LOCKED" else "unknown"
 
 
-async def _picks(server: Client, event: str, matches: Sequence[str]) -> dict[str, int | None]:
-    """The number of each member's stored attempt; repeated until it is answered without errors."""
-    numbers: dict[str, int | None] = {}
+async def _picks(server: Client, event: str, matches: Sequence[str]) -> dict[str, int]:
+    """The number of each member's attempt whose picks are shown; waits while a read that is behind still hides them."""
+    while (numbers := await _shown_picks(server, event, matches)) is None:
+        await asyncio.sleep(0.02)
+    return numbers
+
+
+async def _shown_picks(server: Client, event: str, matches: Sequence[str]) -> dict[str, int] | None:
+    """The same of one reading of all pages; None if some page is not answered or hides its picks."""
+    numbers: dict[str, int] = {}
     after = None
-    while True:
-        answer = await _answer(server, ALL_PICKS, id=event, after=after)
-        if not answer:
-            continue
+    while answer := await _answer(server, ALL_PICKS, id=event, after=after):
         page = answer["predictions"]
         for node in page["nodes"]:
-            picks = node["picks"]
-            teams = None if picks is None else {pick["match"]: pick["team"] for pick in picks}
-            numbers[node["user"]["name"]] = (
-                None if teams is None else sum(teams[match] * TEAMS**index for index, match in enumerate(matches))
-            )
+            if node["picks"] is None:
+                return None
+            teams = {pick["match"]: pick["team"] for pick in node["picks"]}
+            numbers[node["user"]["name"]] = sum(teams[match] * TEAMS**index for index, match in enumerate(matches))
         after = page["pageInfo"]["endCursor"]
         if not page["pageInfo"]["hasNextPage"]:
             return numbers
+    return None
 
 
 async def _answer(client: Client, query: str, **variables: Any) -> dict[str, Any] | None:

@@ -114,8 +114,10 @@ class Ledger:
             yield ("prediction", event_id, user, *sorted(picks.items()), *score)
             if event.state == "SCORED":
                 totals.setdefault(user, Counter()).update(points=sum(correct), correct=len(correct), played=1)
+        all_points = [total["points"] for total in totals.values()]
         for user, total in totals.items():
-            yield ("standing", user, total["points"], total["correct"], total["played"])
+            rank = 1 + sum(points > total["points"] for points in all_points)
+            yield ("standing", user, rank, total["points"], total["correct"], total["played"])
 
     def _comments(self) -> Iterator[Fact]:
         for key, comment in self.comments.items():
@@ -150,7 +152,7 @@ MATCHUPS = """query ($first: Int, $after: String) { matchups(first: $first, afte
 EVENTS = """query ($first: Int, $after: String) { events(first: $first, after: $after) {
   nodes { id state matches { id result { winner } } } pageInfo { hasNextPage endCursor } } }"""
 STANDINGS = """query ($first: Int, $after: String) { standings(season: "%s", first: $first, after: $after) {
-  nodes { user { id } points correct eventsPlayed } pageInfo { hasNextPage endCursor } } }"""
+  nodes { user { id } rank points correct eventsPlayed } pageInfo { hasNextPage endCursor } } }"""
 COMMENTS = """query ($product: ID!, $first: Int, $after: String) {
   comments(product: $product, first: $first, after: $after) {
     nodes { id product language rating body status author { id } reportReasons }
@@ -231,7 +233,7 @@ class FactReader:
                     yield ("winner", match["id"], match["result"]["winner"]), 1
         for row in await self._all_nodes(STANDINGS % SEASON):
             user = self._users[row["user"]["id"]]
-            yield ("standing", user, row["points"], row["correct"], row["eventsPlayed"]), 1
+            yield ("standing", user, row["rank"], row["points"], row["correct"], row["eventsPlayed"]), 1
 
     async def _comments(self) -> Any:
         for product in self._products:

@@ -35,6 +35,7 @@ from tests.queries import (
     SCORE_EVENT,
     SUBMIT_PREDICTION,
     SUBSCRIBE,
+    UNSCORE_EVENT,
     UNSUBSCRIBE,
     UPDATE_PROFILE,
     VOID_VOTER,
@@ -46,6 +47,8 @@ LANGUAGES: Final = ("en", "de")
 CONTENDERS: Final = ("a", "b", "c", "d", "e", "f")
 TROLL: Final = "troll"
 MOST_PRIVATE: Final = 10
+UNSCORED: Final = 0.3
+"""The share of scorings that are taken back and done again."""
 
 
 @dataclass
@@ -222,9 +225,15 @@ class Editor(RetryingClient):
                 winner = self.random.randrange(2)
                 await self.must(RECORD_RESULT, match=match, outcome="WON", winner=winner)
                 event.winners[match] = winner
-            while not await self.mutate(SCORE_EVENT, "CONFLICT", event=event_id):
-                pass
+            await self.score(event_id)
+            if self.random.random() < UNSCORED:
+                await self.mutate(UNSCORE_EVENT, "CONFLICT", event=event_id)
+                await self.score(event_id)
             event.state = "SCORED"
+
+    async def score(self, event_id: str) -> None:
+        while not await self.mutate(SCORE_EVENT, "CONFLICT", event=event_id):
+            pass
 
     async def words(self) -> None:
         """Adds a few words, or more than fit into one transaction."""

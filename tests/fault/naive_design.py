@@ -19,7 +19,7 @@ from datastore.voting.votes import counter_updates
 from resolvers.context import utc_now
 from resolvers.node_ids import node_id
 from tests.client import serving
-from tests.engines import RunningEngine
+from tests.engines import EnginePair
 from tests.fault.all_parts import FAULT_RATE, MEMBERS, FaultReport, faulty_table, find_differences
 from tests.fault.ledger import ExpectedComment, ExpectedVote, Ledger
 from tests.fault.members import CONTENDERS, PRODUCTS
@@ -75,10 +75,10 @@ class NaiveMember:
         self.ledger.comments[node_id("Comment", comment.node_key)] = expected
 
 
-async def run_naive_design(engine: RunningEngine, seed: int, fault_rate: float = FAULT_RATE) -> FaultReport:
+async def run_naive_design(engines: EnginePair, seed: int, fault_rate: float = FAULT_RATE) -> FaultReport:
     """A run with faults, but without kills."""
     ledger = Ledger()
-    async with faulty_table(engine, seed) as faulty, serving(faulty.settings) as client:
+    async with faulty_table(engines, seed) as faulty, serving(faulty.settings) as client:
         await add_contenders(client, *CONTENDERS)
         async with open_table(faulty.settings.table, url=faulty.proxy.url) as table:
             faulty.proxy.fault_rate = fault_rate

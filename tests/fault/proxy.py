@@ -5,6 +5,7 @@
         proxy.fault_rate = 0                                         no more faults
         proxy.inject(Fault.RESET_AFTER, "TransactWriteItems")        the next request of this operation meets this fault
         async with proxy.disconnected(): ...                         all connections are refused
+        async with proxy.silent(): ...                               requests are accepted, and answered after the block
         proxy.requests["Query"], proxy.faults[Fault.SHORT]           how many requests, and how many faults
 
 With `conflict_seconds`, transactions conflict as DynamoDB's do, which none of the engines here emulates: a transaction
@@ -48,6 +49,7 @@ class Proxy:
         conflict_seconds: float | None = None,
         key: Sequence[str] = ("pk", "sk"),
         record: bool = False,
+        address: tuple[str, int] = ("127.0.0.1", 0),
     ) -> None:
         self.fault_rate = fault_rate
         self.kinds = tuple(kinds)
@@ -69,13 +71,15 @@ class Proxy:
         self._web = web.Server(self._serve)
         self._reserved = socket.socket()
         self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._reserved.bind(("127.0.0.1", 0))
+        self._reserved.bind(address)
         self._server: asyncio.Server | None = None
+        self._answering = asyncio.Event()
+        self._answering.set()
 
     @property
     def url(self) -> str:
         """The address for clients."""
-        return f"http://127.0.0.1:{self._reserved.getsockname()[1]}"
+        return "http://{}:{}".format(*self._reserved.getsockname())
 
     def inject(self, fault: Fault, operation: str | None = None) -> None:
         """Let the next request, or the next one of this operation, meet the fault. Several are used in their order."""
@@ -99,6 +103,15 @@ class Proxy:
             yield
         finally:
             await self._open()
+
+    @asynccontextmanager
+    async def silent(self) -> AsyncIterator[None]:
+        """Accept connections and requests, and answer none."""
+        self._answering.clear()
+        try:
+            yield
+        finally:
+            self._answering.set()
 
     async def __aenter__(self) -> Self:
         await self._open()
@@ -128,6 +141,7 @@ class Proxy:
         operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
         body = orjson.loads(raw)
         self.requests[operation] += 1
+        await self._answering.wait()
         if self._record:
             self.recorded.append((operation, body))
         fault = self._fault_for(operation, body)

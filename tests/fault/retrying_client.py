@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Mapping, Sequence
 from random import Random
 from types import TracebackType
 from typing import Any, Self
 
 import httpx
+
+_TLS = ssl.create_default_context()
+"""Shared, since each client would take 60 ms to load one."""
 
 
 class RetryingClient:
@@ -19,7 +23,7 @@ class RetryingClient:
         self.random = random
         self.retries = 0
         self._urls = urls
-        self._http = httpx.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=20)
+        self._http = httpx.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=20, verify=_TLS)
         self._keys = 0
 
     async def __aenter__(self) -> Self:

@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from tests.engines import RunningEngine
+from tests.engines import EnginePair
 from tests.fault.all_parts import run_with_faults
 from tests.fault.naive_design import run_naive_design
 
@@ -17,9 +17,9 @@ SEEDS = [int(seed) for seed in os.environ.get("RINGSIDE_FAULT_SEEDS", "1").split
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_faults_lose_and_duplicate_nothing(default_engine: RunningEngine, seed: int) -> None:
+async def test_faults_lose_and_duplicate_nothing(engine_pair: EnginePair, seed: int) -> None:
     """A new process shows all that was acknowledged, and the totals that follow from it; the audit finds nothing."""
-    report = await run_with_faults(default_engine, seed, kills=2)
+    report = await run_with_faults(engine_pair, seed, kills=2)
     assert report.differences == []
     assert report.breaches == ""
     assert report.facts.keys() >= {"name", "vote", "standing", "comment", "word", "quiz", "sentence", "subscriber"}
@@ -28,7 +28,7 @@ async def test_faults_lose_and_duplicate_nothing(default_engine: RunningEngine, 
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_the_checker_finds_the_errors_of_separate_updates(default_engine: RunningEngine, seed: int) -> None:
+async def test_the_checker_finds_the_errors_of_separate_updates(engine_pair: EnginePair, seed: int) -> None:
     """The control: a naive design with the same faults fails the same check, and passes it without faults."""
-    assert (await run_naive_design(default_engine, seed)).differences
-    assert not (await run_naive_design(default_engine, seed, fault_rate=0.0)).differences
+    assert (await run_naive_design(engine_pair, seed)).differences
+    assert not (await run_naive_design(engine_pair, seed, fault_rate=0.0)).differences

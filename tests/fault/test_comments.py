@@ -12,43 +12,45 @@ import orjson
 import pytest
 
 from datastore.comments.transfer import Imported
-from datastore.dynamo import open_table
-from datastore.dynamo.declaration import create
 from server.audit.comments import breaches
 from server.commands.comments import import_lines
 from tests.client import Client, serving
 from tests.comments import post
 from tests.conftest import settings_for
-from tests.engines import RunningEngine
+from tests.engines import EnginePair, RunningEngine
 from tests.fault.faults import Fault
-from tests.fault.proxy import Proxy
+from tests.lagging import LaggingEngine
+from tests.lagging.tables import LaggingTable, lagging_table
 from tests.queries import COMMENT_STATISTICS, COMMENTS_PAGE, DELETE_COMMENT, EDIT_COMMENT, POST_COMMENT
 
 LOST = (Fault.FAILED_AFTER, Fault.RESET_AFTER, Fault.FAILED_BEFORE, Fault.RESET_BEFORE, Fault.CONFLICT)
 
 
 @pytest.fixture
-async def proxy(default_engine: RunningEngine) -> AsyncIterator[Proxy]:
-    async with Proxy(default_engine.url, seed=5) as one:
+async def lagged(engine_pair: EnginePair, table_name: str) -> AsyncIterator[LaggingTable]:
+    async with lagging_table(engine_pair, table_name, seed=5) as one:
         yield one
 
 
 @pytest.fixture
-async def visitor(proxy: Proxy, table_name: str) -> AsyncIterator[Client]:
-    """A visitor of a service whose engine is behind the proxy."""
-    async with open_table(table_name, url=proxy.url) as table:
-        await create(table)
-        async with serving(settings_for(RunningEngine("proxy", proxy.url), table_name)) as one:
-            yield one
-            proxy.fault_rate = 0
-        await table.client.delete_table(TableName=table_name)
+def proxy(lagged: LaggingTable) -> LaggingEngine:
+    return lagged.engine
+
+
+@pytest.fixture
+async def visitor(lagged: LaggingTable) -> AsyncIterator[Client]:
+    """A visitor of a service whose engine lags and fails."""
+    async with serving(settings_for(RunningEngine("proxy", lagged.engine.url), lagged.table.name)) as one:
+        yield one
+        lagged.engine.fault_rate = 0
 
 
 async def recounted(client: Client) -> list[str]:
+    await client.caught_up("the counts of all comments are settled")
     return [breach async for breach in breaches(client.services)]
 
 
-async def test_a_lost_answer_does_not_post_a_second_comment(visitor: Client, proxy: Proxy) -> None:
+async def test_a_lost_answer_does_not_post_a_second_comment(visitor: Client, proxy: LaggingEngine) -> None:
     """Post, edit and delete, each with its answer lost once, with a key and without: done once, and answered so."""
     ada = visitor.member("ada")
     for product, (fault, keys) in enumerate((fault, keys) for fault in LOST for keys in (False, True)):
@@ -61,14 +63,16 @@ async def test_a_lost_answer_does_not_post_a_second_comment(visitor: Client, pro
         change = {"comment": posted["id"], "rating": 2, "language": "de", **given["edit"]}
         assert (await ada.ask(EDIT_COMMENT, input=change))["comment"]["rating"] == 2
         proxy.inject(fault, "TransactWriteItems")
-        assert await ada.ask(DELETE_COMMENT, input={"comment": posted["id"], **given["delete"]}) == {"id": posted["id"]}
+        assert await ada.ask(DELETE_COMMENT, input={"comment": posted["id"], **given["delete"]}) == {
+            "deletedId": posted["id"]
+        }
         statistics = await visitor.ask(COMMENT_STATISTICS, product=f"p{product}")
         assert [row["count"] for row in statistics["histogram"]] == [0, 0, 0, 0, 1]
     await visitor.services.close()
     assert await recounted(visitor) == []
 
 
-async def test_faults_lose_and_duplicate_no_comment(visitor: Client, proxy: Proxy) -> None:
+async def test_faults_lose_and_duplicate_no_comment(visitor: Client, proxy: LaggingEngine) -> None:
     """A fifth of all engine calls fail while members post, edit and delete: what was acknowledged is what is there."""
     members = [visitor.member(f"member-{place}") for place in range(6)]
     await asyncio.gather(*(post(member) for member in members))
@@ -98,7 +102,7 @@ async def test_faults_lose_and_duplicate_no_comment(visitor: Client, proxy: Prox
                     unsure.add(id_)
             else:
                 id_ = own.pop(source.randrange(len(own)))
-                if "id" in await member.ask(DELETE_COMMENT, input={"comment": id_}):
+                if "deletedId" in await member.ask(DELETE_COMMENT, input={"comment": id_}):
                     acknowledged.pop(id_, None)
                 else:
                     unsure.add(id_)
@@ -106,6 +110,7 @@ async def test_faults_lose_and_duplicate_no_comment(visitor: Client, proxy: Prox
     await asyncio.gather(*(write(member, seed) for seed, member in enumerate(members)))
     assert sum(proxy.faults.values()) > 20
     proxy.fault_rate = 0
+    await visitor.caught_up("the page shows every acknowledged comment as it was left")
     page = await visitor.ask(COMMENTS_PAGE, product="9", first=100)
     there = {edge["node"]["id"]: edge["node"]["rating"] for edge in page["edges"]}
     for id_, rating in acknowledged.items():
@@ -115,7 +120,7 @@ async def test_faults_lose_and_duplicate_no_comment(visitor: Client, proxy: Prox
     assert await recounted(visitor) == []
 
 
-async def test_repeating_an_interrupted_import_gives_exact_counts(visitor: Client, proxy: Proxy) -> None:
+async def test_repeating_an_interrupted_import_gives_exact_counts(visitor: Client, proxy: LaggingEngine) -> None:
     """Cut off again and again, and run to its end at last: every line is there, and counted once."""
     lines = b"".join(
         orjson.dumps({

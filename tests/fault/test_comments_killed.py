@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -11,13 +12,12 @@ from typing import Any
 
 import httpx
 
-from datastore.dynamo import open_table
-from datastore.dynamo.declaration import create
 from server.auth.tokens import mint
 from server.settings import Settings
-from tests.engines import RunningEngine
+from tests.engines import EnginePair
+from tests.lagging.tables import lagging_table
 from tests.queries import COMMENTS_PAGE, DELETE_COMMENT, EDIT_COMMENT, POST_COMMENT
-from tests.service import Service, ringside, running_service
+from tests.service import Service, ringside, start_service
 
 LIVES = 2
 WRITERS = 4
@@ -70,7 +70,7 @@ class Writer:
     def _note(self, query: str, given: dict[str, Any], answer: dict[str, Any]) -> None:
         assert "code" not in answer, answer
         if query is DELETE_COMMENT:
-            del self.own[answer["id"]]
+            del self.own[answer["deletedId"]]
         else:
             self.own[answer["comment"]["id"]] = given["rating"]
 
@@ -91,30 +91,31 @@ async def shown(service: Service) -> tuple[dict[str, int], int]:
 
 
 async def test_killing_the_service_loses_and_duplicates_no_comment(
-    default_engine: RunningEngine, table_name: str, tmp_path: Path
+    engine_pair: EnginePair, table_name: str, tmp_path: Path
 ) -> None:
     """Two lives of one service; what was not answered when it died is asked again, with its key, in the next."""
-    variables = {
-        "RINGSIDE_DYNAMODB_URL": default_engine.url, "RINGSIDE_TABLE": table_name, "RINGSIDE_DATA": str(tmp_path),
-        "RINGSIDE_SECRETS": SECRET,
-    }  # fmt: skip
-    async with open_table(table_name, url=default_engine.url) as table:
-        await create(table)
-        settings = Settings(dynamodb_url=default_engine.url, table=table_name, secrets=(SECRET,))
+    async with lagging_table(engine_pair, table_name) as (engine, _, _):
+        variables = {
+            "RINGSIDE_DYNAMODB_URL": engine.url, "RINGSIDE_TABLE": table_name, "RINGSIDE_DATA": str(tmp_path),
+            "RINGSIDE_SECRETS": SECRET,
+        }  # fmt: skip
+        settings = Settings(dynamodb_url=engine.url, table=table_name, secrets=(SECRET,))
         writers = [Writer(mint(settings, f"w{seed}"), Random(seed)) for seed in range(WRITERS)]
-        for _ in range(LIVES):
-            with running_service(variables) as service:
+        with ExitStack() as stack:
+            for _ in range(LIVES):
+                service = await start_service(variables, stack)
                 writing = [asyncio.create_task(writer.write(service.url)) for writer in writers]
                 enough = sum(writer.asked for writer in writers) + REQUESTS
                 while sum(writer.asked for writer in writers) < enough:
                     await asyncio.sleep(0.01)
                 service.process.send_signal(signal.SIGKILL)
                 await asyncio.gather(*writing)
-        assert any(writer.unsure for writer in writers)
-        with running_service(variables) as service:
+            assert any(writer.unsure for writer in writers)
+            service = await start_service(variables, stack)
             await asyncio.gather(*(writer.write(service.url, until_done=True) for writer in writers))
+            await engine.catch_up()
             acknowledged = {id_: rating for writer in writers for id_, rating in writer.own.items()}
             assert await shown(service) == (acknowledged, len(acknowledged))
-        audited = ringside("audit", **variables)
+            await asyncio.to_thread(service.stop)
+        audited = await asyncio.to_thread(lambda: ringside("audit", **variables))
         assert audited.returncode == 0, audited.stderr
-        await table.client.delete_table(TableName=table_name)

@@ -1,11 +1,11 @@
-"""`ringside daily`, killed repeatedly: every subscriber gets an email, and only interrupted ones can come twice."""
+"""The daily run when it is killed, and when the index is late: who must get an email gets one, and nobody else."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from datastore import vocabulary as vocabulary_store
@@ -14,8 +14,13 @@ from datastore.people import PROFILE, Profile
 from datastore.receipts import Once
 from datastore.seal import Seal
 from datastore.vocabulary import CharacterSet, Subscription, Word, WordBatch, WordList
-from resolvers.context import Services
-from tests.engines import RunningEngine
+from resolvers.context import Services, utc_now
+from server.mail.daily_run import DailyRun, RunLimits, RunSummary
+from server.mail.message import EmailTemplate
+from server.mail.smtp import SmtpTransport
+from tests.engines import EnginePair
+from tests.lagging import Lag
+from tests.lagging.tables import lagging, lagging_table
 from tests.mail_server import Mailbox, mail_server
 from tests.service import ROOT, environment
 
@@ -25,19 +30,29 @@ AT_ONCE = 4
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
 
+ONCE = Once("test", None, "", NOW)
+
+
+async def create_list(table: Table, name: str = "First") -> str:
+    new = WordList(Services(table, Seal([SECRET])).ids.next(NOW), name, public=True, created_at=NOW)
+    await vocabulary_store.create_list(table, new, ONCE)
+    words = (Word(new.list, 0, "好", "good"),)
+    await vocabulary_store.add_words(table, new.list, WordBatch("batch", words, 10), ONCE)
+    return new.list
+
+
+async def subscribe(table: Table, user: str, list_id: str, since: datetime = NOW) -> None:
+    subscription = Subscription(user, list_id, CharacterSet.SIMPLIFIED, active=True, since=since)
+    await vocabulary_store.subscribe(table, subscription, ONCE)
+
+
 async def create_subscribers(table: Table) -> list[str]:
     """Subscribers of one list; returns their addresses."""
-    services = Services(table, Seal([SECRET]))
-    once = Once("test", None, "", NOW)
-    new = WordList(services.ids.next(NOW), "First", public=True, created_at=NOW)
-    await vocabulary_store.create_list(table, new, once)
-    words = (Word(new.list, 0, "好", "good"),)
-    await vocabulary_store.add_words(table, new.list, WordBatch("batch", words, 10), once)
+    list_id = await create_list(table)
     users = [f"subscriber{number}" for number in range(SUBSCRIBERS)]
     await table.write_many(PROFILE.put(Profile(user, user, NOW, email=f"{user}@example.org")) for user in users)
     for user in users:
-        subscription = Subscription(user, new.list, CharacterSet.SIMPLIFIED, active=True, since=NOW)
-        await vocabulary_store.subscribe(table, subscription, once)
+        await subscribe(table, user, list_id)
     return sorted(f"{user}@example.org" for user in users)
 
 
@@ -52,16 +67,17 @@ async def daily(**variables: str) -> asyncio.subprocess.Process:
     )
 
 
-async def test_the_next_run_completes_a_killed_one(
-    one_table: Table, default_engine: RunningEngine, tmp_path: Path
-) -> None:
+async def test_the_next_run_completes_a_killed_one(engine_pair: EnginePair, table_name: str, tmp_path: Path) -> None:
     """Three kills while emails are sent: every subscriber gets one; only emails being sent at a kill can come twice."""
-    addresses = await create_subscribers(one_table)
     mailbox = Mailbox()
-    async with mail_server(mailbox, tmp_path) as url:
+    async with (
+        lagging_table(engine_pair, table_name) as (engine, table, _),
+        mail_server(mailbox, tmp_path) as url,
+    ):
+        addresses = await create_subscribers(table)
         variables = {
-            "RINGSIDE_DYNAMODB_URL": default_engine.url,
-            "RINGSIDE_TABLE": one_table.name,
+            "RINGSIDE_DYNAMODB_URL": engine.url,
+            "RINGSIDE_TABLE": table_name,
             "RINGSIDE_SECRETS": SECRET,
             "RINGSIDE_SMTP_URL": url,
             "RINGSIDE_LOG": "warning",
@@ -70,7 +86,7 @@ async def test_the_next_run_completes_a_killed_one(
             process = await daily(**variables)
             while len(mailbox.emails) < 30 * kill and process.returncode is None:
                 await asyncio.sleep(0.01)
-            assert process.returncode is None, "the run ended before it could be killed"
+            assert process.returncode is None, (await process.communicate())[1].decode()
             process.kill()
             await process.communicate()
         last = await daily(**variables)
@@ -85,3 +101,53 @@ async def test_the_next_run_completes_a_killed_one(
     assert max(counts.values()) <= 4
     ids = {(recipient, email["Message-ID"]) for recipient, email in mailbox.emails}
     assert len(ids) == SUBSCRIBERS, "a second email has another Message-ID than the first"
+
+
+async def run_once(table: Table, url: str, index_lag: float) -> RunSummary:
+    services = Services(table, Seal([SECRET]))
+    template = EmailTemplate("words@example.org", "https://api.example.org", services.seal, NOW.date())
+    transport = SmtpTransport(url, "words@example.org")
+    try:
+        return await DailyRun(
+            services, template, transport, RunLimits(AT_ONCE, index_lag=timedelta(seconds=index_lag))
+        ).run()
+    finally:
+        await transport.close()
+
+
+async def test_what_was_acknowledged_before_the_run_counts_though_the_index_is_late(tmp_path: Path) -> None:
+    """None to who unsubscribed, none to an old address, one to who has just subscribed, none twice."""
+    lag, members, mailbox = 1.2, 10, Mailbox()
+    ending, moving, starting, adding = (
+        [f"{kind}{number}" for number in range(members)] for kind in ("ending", "moving", "starting", "adding")
+    )
+    async with (
+        lagging(tmp_path, lag=Lag(mean=0.0, longest=lag, late=1.0, stale=0.5)) as (engine, table),
+        mail_server(mailbox, tmp_path) as url,
+    ):
+        first, second = await create_list(table), await create_list(table, "Second")
+        for user in (*ending, *moving, *adding):
+            await table.write(PROFILE.put(Profile(user, user, NOW, email=f"{user}@old.example.org")))
+            await subscribe(table, user, first)
+        await engine.catch_up()
+
+        async def change(place: int) -> None:
+            await vocabulary_store.unsubscribe(table, ending[place], first, CharacterSet.SIMPLIFIED, ONCE)
+            moved = Profile(moving[place], "", NOW, email=f"{moving[place]}@new.example.org")
+            await table.write(PROFILE.put(moved))
+            await table.write(PROFILE.put(Profile(starting[place], "", NOW, email=f"{starting[place]}@example.org")))
+            await subscribe(table, starting[place], first, utc_now())
+            await subscribe(table, adding[place], second, utc_now())
+
+        await asyncio.gather(*map(change, range(members)))
+        done = await run_once(table, url, lag + 0.3)
+        again = await run_once(table, url, 0.0)
+    assert mailbox.recipients == sorted(
+        [f"{user}@new.example.org" for user in moving]
+        + [f"{user}@example.org" for user in starting]
+        + [f"{user}@old.example.org" for user in adding]
+    )
+    assert (done.sent, done.subscribers, done.unsubscribed, done.without_address) == (30, 40, 10, 0)
+    assert (again.sent, again.subscribers, again.already_sent) == (0, 30, 30)
+    texts = [email.get_body(("plain",)).get_content() for to, email in mailbox.emails if to.startswith("adding")]  # type: ignore[union-attr]
+    assert all("from First" in text and "from Second" in text for text in texts)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -17,20 +16,7 @@ from resolvers.context import utc_now
 from tests.engines import running_engine
 from tests.lagging import Lag, LaggingEngine, Limits
 from tests.lagging.replica import ItemName
-
-
-@asynccontextmanager
-async def lagging(folder: Path, **how: object) -> AsyncIterator[tuple[LaggingEngine, Table]]:
-    """A fresh table on a lagging engine."""
-    async with AsyncExitStack() as stack:
-        for name in ("leader", "follower"):
-            (folder / name).mkdir()
-        leader = stack.enter_context(running_engine("dynoxide", folder / "leader"))
-        follower = stack.enter_context(running_engine("dynoxide", folder / "follower"))
-        engine = await stack.enter_async_context(LaggingEngine(leader.url, follower.url, **how))  # type: ignore[arg-type]
-        table = await stack.enter_async_context(open_table("ringside", url=engine.url))
-        await create(table)
-        yield engine, table
+from tests.lagging.tables import lagging
 
 
 def member(number: int) -> Profile:
@@ -91,12 +77,48 @@ async def test_a_full_partition_throttles_single_writes_transactions_and_batches
         assert len(await everyone(table)) == 50
 
 
-async def test_writes_that_feed_a_full_index_key_are_throttled(tmp_path: Path) -> None:
-    """Sixteen index keys take no more writes than their units, however many table keys there are."""
+async def test_writes_that_feed_a_full_index_key_are_throttled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each index key takes as many writes as it has units, however many table keys there are; time stands still."""
     async with lagging(tmp_path, lag=Lag(mean=0.0), limits=Limits(4, 1000)) as (engine, table):
-        with deadline(0.5), pytest.raises(DynamoError):
-            await asyncio.gather(*(table.write(PROFILE.put(member(number))) for number in range(400)))
-        assert engine.throttled > 0
-        key, units = engine.ledger.hottest_write()
-        assert key.index_name == "gsi1"
-        assert units >= 4
+        monkeypatch.setattr(engine, "_now", lambda: 0.0)
+        written = await asyncio.gather(
+            *(table._write_once("put_item", TableName=table.name, **PROFILE.put(member(number)).parameters())
+              for number in range(400)),
+            return_exceptions=True,
+        )  # fmt: skip
+        refused = [error for error in written if isinstance(error, BaseException)]
+        assert engine.throttled == len(refused) > 0
+        assert all("ProvisionedThroughputExceeded" in str(error) for error in refused)
+        units = {key: spent for (key, _), spent in engine.ledger.writes.items()}
+        shards = {key: spent for key, spent in units.items() if key.index_name == "gsi1"}
+        assert set(shards.values()) == {4.0}
+        assert {spent for key, spent in units.items() if not key.index_name} == {1.0}
+        assert sum(shards.values()) == 400 - len(refused)
+
+
+async def test_writes_of_one_item_at_the_same_moment_are_followed_to_the_last(tmp_path: Path) -> None:
+    """A put and a delete that cross: once caught up, the index shows exactly what the table has."""
+    async with lagging(tmp_path, lag=Lag(mean=0.0)) as (engine, table):
+        for _ in range(3):
+            await asyncio.gather(
+                *(table.write(PROFILE.put(member(number))) for number in range(40)),
+                *(table.write(PROFILE.delete(PROFILE.at(user=f"member-{number}"))) for number in range(40)),
+            )
+        await engine.catch_up()
+        stored = await table.get_many([PROFILE.at(user=f"member-{number}") for number in range(40)], consistent=True)
+        assert await everyone(table) == sorted(profile.user for profile in stored if profile)
+
+
+async def test_a_table_that_exists_already_is_followed_from_its_present_state(tmp_path: Path) -> None:
+    """Items written without the proxy show in its indexes."""
+    async with AsyncExitStack() as stack:
+        for name in ("leader", "follower"):
+            (tmp_path / name).mkdir()
+        leader = stack.enter_context(running_engine("dynoxide", tmp_path / "leader"))
+        follower = stack.enter_context(running_engine("dynoxide", tmp_path / "follower"))
+        direct = await stack.enter_async_context(open_table("ringside", url=leader.url))
+        await create(direct)
+        await direct.write_many(PROFILE.put(member(number)) for number in range(30))
+        engine = await stack.enter_async_context(LaggingEngine(leader.url, follower.url, lag=Lag(mean=0.0)))
+        table = await stack.enter_async_context(open_table("ringside", url=engine.url))
+        assert len(await everyone(table)) == 30

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from datastore.dynamo import Table
 from datastore.pickem import EVENT
 from datastore.pickem.seeding import seed_event
 from resolvers.context import Services
@@ -21,36 +20,47 @@ from server.audit import pickem as audit
 from server.settings import Settings
 from tests import bulk_predictions
 from tests.client import Client, serving
-from tests.engines import RunningEngine
+from tests.engines import EnginePair
 from tests.fault.deadline_race import TEAMS, run_race
 from tests.fault.faults import Fault
-from tests.fault.proxy import Proxy
+from tests.lagging import LaggingEngine
+from tests.lagging.tables import LaggingTable, lagging_table
 from tests.queries import EVENT_BY_ID, SCORE_EVENT, SUBMIT_PREDICTION
 from tests.season import EventEditor, in_hours, prediction_input, submit
 from tests.service import ROOT, environment
 
 
 @pytest.fixture
-async def proxy(default_engine: RunningEngine) -> AsyncIterator[Proxy]:
-    """The default engine behind a proxy that does nothing yet."""
-    async with Proxy(default_engine.url, seed=5, max_delay=0.1) as one:
+async def lagged(engine_pair: EnginePair, table_name: str) -> AsyncIterator[LaggingTable]:
+    """An engine that lags and does nothing worse yet."""
+    async with lagging_table(engine_pair, table_name, seed=5, max_delay=0.1) as one:
         yield one
 
 
 @pytest.fixture
-async def bad_client(one_table: Table, settings: Settings, proxy: Proxy) -> AsyncIterator[Client]:
-    """The service behind that proxy."""
-    assert one_table.name == settings.table
-    async with serving(settings.model_copy(update={"dynamodb_url": proxy.url})) as visitor:
+def proxy(lagged: LaggingTable) -> LaggingEngine:
+    return lagged.engine
+
+
+@pytest.fixture
+def through(settings: Settings, proxy: LaggingEngine) -> Settings:
+    """Settings of a service on that engine."""
+    return settings.model_copy(update={"dynamodb_url": proxy.url})
+
+
+@pytest.fixture
+async def bad_client(through: Settings) -> AsyncIterator[Client]:
+    async with serving(through) as visitor:
         yield visitor
 
 
 async def audited(client: Client) -> list[str]:
+    await client.caught_up("standings and ranks are those of the stored predictions")
     return [breach async for breach in audit.breaches(client.services)]
 
 
 @pytest.mark.parametrize("fault", [Fault.RESET_AFTER, Fault.FAILED_AFTER])
-async def test_a_lost_answer_is_not_a_lost_prediction(bad_client: Client, proxy: Proxy, fault: Fault) -> None:
+async def test_a_lost_answer_is_not_a_lost_prediction(bad_client: Client, proxy: LaggingEngine, fault: Fault) -> None:
     """The transaction was applied and its answer lost; the event is locked before the repeat: it was accepted."""
     editor, ada = EventEditor(bad_client), bad_client.member("ada")
     event, [match] = await editor.card(10)
@@ -87,12 +97,13 @@ async def test_a_prediction_applied_before_a_lock_is_acknowledged_after_it(bad_c
     table.client.transact_write_items = lose_one_answer
     accepted = await submit(ada, event, [(match, 1)])
     assert accepted["picks"][0]["team"] == 1
+    await bad_client.caught_up("the event shows its lock and its counts")
     seen = await bad_client.ask(EVENT_BY_ID, id=event)
     assert (seen["state"], seen["matches"][0]["pickCounts"]) == ("LOCKED", [0, 1])
     assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 0)])) == "LOCKED"
 
 
-async def test_a_repetition_after_the_lock_is_refused(bad_client: Client, proxy: Proxy) -> None:
+async def test_a_repetition_after_the_lock_is_refused(bad_client: Client, proxy: LaggingEngine) -> None:
     """Throttled until the start has passed: the time of each attempt counts, not that of the first."""
     editor, ada = EventEditor(bad_client), bad_client.member("ada")
     event, [match] = await editor.card(10, starts=in_hours(1))
@@ -111,19 +122,18 @@ async def test_a_repetition_after_the_lock_is_refused(bad_client: Client, proxy:
 
     services.table.client.transact_write_items = throttle_once
     assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 1)])) == "LOCKED"
+    await bad_client.caught_up("the stored prediction shows, if there is one")
     assert (await ada.ask(EVENT_BY_ID, id=event))["viewerPrediction"] is None
     assert proxy.requests["TransactWriteItems"] > 0
 
 
 async def test_no_prediction_is_late_and_none_is_missing(
-    one_table: Table, settings: Settings, proxy: Proxy, bad_client: Client
+    through: Settings, proxy: LaggingEngine, bad_client: Client
 ) -> None:
     """A deadline on three servers whose clocks differ by half a second, a fifth of all requests going wrong.
 
     The longer run of 10,000 tries is bench/pickem_deadline.py.
     """
-    assert one_table.name == settings.table
-    through = settings.model_copy(update={"dynamodb_url": proxy.url})
     async with serving(through) as fast, serving(through) as slow:
         fast.services.clock = lambda: datetime.now(UTC) + timedelta(seconds=0.25)
         slow.services.clock = lambda: datetime.now(UTC) - timedelta(seconds=0.25)
@@ -143,18 +153,18 @@ async def test_no_prediction_is_late_and_none_is_missing(
         assert await audited(bad_client) == []
 
 
-async def test_scoring_survives_kills_and_corrections(one_table: Table, settings: Settings) -> None:
+async def test_scoring_survives_kills_and_corrections(lagged: LaggingTable, through: Settings) -> None:
     """Three scorers in a row are killed on their way, a result is corrected in between: the end is a fresh scoring.
 
     100,000 predictions: bench/pickem_scoring.py.
     """
     event, matches = bulk_predictions.locked_event("2026")
-    await seed_event(one_table, event, matches, bulk_predictions.generate_predictions(event, 240))
+    await seed_event(lagged.table, event, matches, bulk_predictions.generate_predictions(event, 240))
     for kills in range(3):
-        process = await _scorer(settings, event.id)
+        process = await _scorer(through, event.id)
         try:
             async with asyncio.timeout(60):
-                while await bulk_predictions.count_scored(one_table, event) < 40 * (kills + 1):
+                while await bulk_predictions.count_scored(lagged.leader, event) < 40 * (kills + 1):
                     assert process.returncode is None
                     await asyncio.sleep(0.05)
         finally:
@@ -163,12 +173,13 @@ async def test_scoring_survives_kills_and_corrections(one_table: Table, settings
         if kills == 1:
             event = bulk_predictions.corrected(event)
             begun = replace(event, begun=1, version=event.version + 1)
-            await one_table.write(EVENT.put(begun))
-    last = await _scorer(settings, event.id)
+            await lagged.table.write(EVENT.put(begun))
+    last = await _scorer(through, event.id)
     assert await last.wait() == 0
-    assert await bulk_predictions.count_wrong_scores(one_table, event, matches) == 0
-    assert await bulk_predictions.count_wrong_standings(one_table, event, matches, 240) == 0
-    services = Services(one_table, settings.seal())
+    assert await bulk_predictions.count_wrong_scores(lagged.leader, event, matches) == 0
+    assert await bulk_predictions.count_wrong_standings(lagged.leader, event, matches, 240) == 0
+    await lagged.engine.catch_up()
+    services = Services(lagged.table, through.seal())
     assert [breach async for breach in audit.breaches(services)] == []
 
 
@@ -184,7 +195,7 @@ async def _scorer(settings: Settings, event: str) -> asyncio.subprocess.Process:
     )  # fmt: skip
 
 
-async def test_scoring_completes_despite_faults(bad_client: Client, proxy: Proxy) -> None:
+async def test_scoring_completes_despite_faults(bad_client: Client, lagged: LaggingTable, proxy: LaggingEngine) -> None:
     """A fifth of all requests fail, before and after they are applied: the sums are exact all the same."""
     event, matches = bulk_predictions.locked_event("2026")
     predictions = bulk_predictions.generate_predictions(event, 120)
@@ -196,5 +207,5 @@ async def test_scoring_completes_despite_faults(bad_client: Client, proxy: Proxy
         while "predictionsScored" not in await editor.client.ask(SCORE_EVENT, input=given):
             await asyncio.sleep(0.1)
     proxy.fault_rate = 0.0
-    assert await bulk_predictions.count_wrong_scores(bad_client.services.table, event, matches) == 0
+    assert await bulk_predictions.count_wrong_scores(lagged.leader, event, matches) == 0
     assert await audited(bad_client) == []

@@ -9,7 +9,6 @@ from random import Random
 import pytest
 
 from datastore import vocabulary as vocabulary_store
-from datastore.dynamo import Table
 from datastore.vocabulary import DAILY, LIST, QUIZ, SENTENCE, SUBSCRIPTION
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
@@ -17,8 +16,8 @@ from resolvers.viewer import Role
 from server.audit import breaches
 from tests.client import Client, serving
 from tests.conftest import settings_for
-from tests.engines import RunningEngine
-from tests.fault.proxy import Proxy
+from tests.engines import EnginePair, RunningEngine
+from tests.lagging.tables import lagging_table
 from tests.queries import ADD_WORDS, CREATE_LIST, RECORD_QUIZ, SUBSCRIBE, UNSUBSCRIBE, WRITE_SENTENCE
 
 MEMBERS, STEPS = 5, 24
@@ -85,12 +84,10 @@ class Learner:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_faults_lose_nothing_and_double_nothing(
-    one_table: Table, default_engine: RunningEngine, seed: int
-) -> None:
+async def test_faults_lose_nothing_and_double_nothing(engine_pair: EnginePair, table_name: str, seed: int) -> None:
     """A fifth of all requests fails, before or after it is applied; acknowledged writes are stored once."""
-    async with Proxy(default_engine.url, seed=seed, conflict_seconds=0.005) as proxy:
-        settings = settings_for(RunningEngine("proxy", proxy.url), one_table.name)
+    async with lagging_table(engine_pair, table_name, seed=seed, conflict_seconds=0.005) as (proxy, _, table):
+        settings = settings_for(RunningEngine("proxy", proxy.url), table_name)
         async with serving(settings) as client:
             editor = client.member("eve", Role.EDITOR)
             created = [
@@ -105,27 +102,28 @@ async def test_faults_lose_nothing_and_double_nothing(
             await asyncio.gather(*(learner.act() for learner in learners))
             proxy.fault_rate = 0
             assert proxy.faults.total() > 50
-    services = Services(one_table, client.services.seal)
-    assert [breach async for breach in breaches(services)] == []
-    words = Counter(
-        [
-            word.simplified
-            async for word_list in one_table.scan(LIST)
-            async for word in vocabulary_store.all_words(one_table, word_list)
-        ]
-    )
-    texts = Counter([sentence.text async for sentence in one_table.scan(SENTENCE)])
-    quizzes = Counter([quiz.user async for quiz in one_table.scan(QUIZ)])
-    assert max(words.values(), default=1) == max(texts.values(), default=1) == 1
-    for learner in learners:
-        for text in learner.acknowledged:
-            assert texts[text] == 1 or words[text] == 1, f"{text} is lost"
-        assert learner.quizzes_acknowledged <= quizzes[learner.name] <= learner.quizzes
-    subscribed = {(each.user, each.list): each.active async for each in one_table.scan(SUBSCRIPTION)}
-    for learner in learners:
-        for list_id, active in learner.active.items():
-            assert (
-                list_id in learner.doubtful or subscribed[learner.name, parse_node_key("WordList", list_id)] == active
-            )
-    days = Counter([(daily.list, daily.date) async for daily in one_table.scan(DAILY)])
-    assert max(days.values(), default=1) == 1
+        services = Services(table, client.services.seal)
+        assert [breach async for breach in breaches(services)] == []
+        words = Counter(
+            [
+                word.simplified
+                async for word_list in table.scan(LIST)
+                async for word in vocabulary_store.all_words(table, word_list)
+            ]
+        )
+        texts = Counter([sentence.text async for sentence in table.scan(SENTENCE)])
+        quizzes = Counter([quiz.user async for quiz in table.scan(QUIZ)])
+        assert max(words.values(), default=1) == max(texts.values(), default=1) == 1
+        for learner in learners:
+            for text in learner.acknowledged:
+                assert texts[text] == 1 or words[text] == 1, f"{text} is lost"
+            assert learner.quizzes_acknowledged <= quizzes[learner.name] <= learner.quizzes
+        subscribed = {(each.user, each.list): each.active async for each in table.scan(SUBSCRIPTION)}
+        for learner in learners:
+            for list_id, active in learner.active.items():
+                assert (
+                    list_id in learner.doubtful
+                    or subscribed[learner.name, parse_node_key("WordList", list_id)] == active
+                )
+        days = Counter([(daily.list, daily.date) async for daily in table.scan(DAILY)])
+        assert max(days.values(), default=1) == 1

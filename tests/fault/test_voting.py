@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -15,7 +14,7 @@ import pytest
 
 from datastore import voting
 from datastore.dynamo import Table, open_table
-from datastore.dynamo.declaration import create
+from datastore.receipts import Once
 from datastore.seal import Seal
 from datastore.voting import CONTENDER, TALLY, VOTE, PairVerdict, Vote
 from datastore.voting.shards import shard_count, voter_shard
@@ -26,13 +25,14 @@ from server.auth.tokens import mint
 from server.settings import Settings
 from tests.client import serving
 from tests.conftest import SECRET, settings_for
-from tests.engines import RunningEngine
+from tests.engines import EnginePair, RunningEngine
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
 from tests.fault.retrying_client import RetryingClient
-from tests.queries import CAST_VOTE, DRAW_MATCHUP
+from tests.lagging.tables import lagging_table
+from tests.queries import CAST_VOTE, DRAW_MATCHUP, RESTORE_CONTENDER, RETIRE_CONTENDER
 from tests.service import start_service
-from tests.voting import add_contenders
+from tests.voting import add_contenders, editor
 
 VERDICTS = ("LEFT", "RIGHT", "TIE", "SKIP")
 
@@ -89,22 +89,11 @@ async def breaches_of(table: Table, looks: int = 10) -> list[str]:
     return found
 
 
-@asynccontextmanager
-async def tables(proxy: Proxy, engine: RunningEngine, name: str) -> AsyncIterator[tuple[Table, Table]]:
-    """One table twice: on a bad day, and as it is."""
-    async with open_table(name, url=engine.url) as table, open_table(name, url=proxy.url) as shaky:
-        await create(table)
-        yield shaky, table
-        proxy.fault_rate = 0
-        await table.client.delete_table(TableName=name)
-
-
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_faults_lose_and_duplicate_no_vote(default_engine: RunningEngine, table_name: str, seed: int) -> None:
+async def test_faults_lose_and_duplicate_no_vote(engine_pair: EnginePair, table_name: str, seed: int) -> None:
     """A fifth of all requests throttled, failed or reset, before and after they were applied; transactions conflict."""
     async with (
-        Proxy(default_engine.url, seed=seed, max_delay=0.02) as proxy,
-        tables(proxy, default_engine, table_name) as (shaky, table),
+        lagging_table(engine_pair, table_name, seed=seed, max_delay=0.02) as (proxy, shaky, table),
         serving(settings_for(RunningEngine("proxy", proxy.url), table_name)) as client,
     ):
         await add_contenders(client, "a", "b", "c", "d", "e")
@@ -131,19 +120,53 @@ async def test_faults_lose_and_duplicate_no_vote(default_engine: RunningEngine, 
         assert await breaches_of(shaky) == []
 
 
-async def test_killed_processes_lose_no_vote(default_engine: RunningEngine, table_name: str, tmp_path: Path) -> None:
+async def test_faults_leave_no_restoration_half_done(engine_pair: EnginePair, table_name: str) -> None:
+    """Contenders come and go while members vote and requests are lost: no pair twice in a cycle, every count exact."""
+    async with (
+        lagging_table(engine_pair, table_name, seed=3, max_delay=0.02) as (proxy, shaky, table),
+        serving(settings_for(RunningEngine("proxy", proxy.url), table_name)) as client,
+    ):
+        ids = await add_contenders(client, "a", "b", "c", "d", "e")
+        proxy.fault_rate = 0.2
+        told, done = list[Acknowledged](), asyncio.Event()
+
+        async def voter(number: int) -> None:
+            member = client.member(f"v{number}")
+            for _ in range(8):
+                ballot = await member.ask(DRAW_MATCHUP)
+                answer = await member.ask(CAST_VOTE, token=ballot["token"], verdict="LEFT")
+                pair = frozenset((ballot["left"]["name"], ballot["right"]["name"]))
+                told.append(Acknowledged(f"v{number}", pair, answer["winner"]["name"]))
+
+        async def come_and_go(contender: str) -> None:
+            while not done.is_set():
+                for query in (RETIRE_CONTENDER, RESTORE_CONTENDER):
+                    answer = await editor(client).ask(query, input={"contender": contender})
+                    assert "contender" in answer, answer
+
+        coming_and_going = asyncio.gather(*map(come_and_go, ids[:2]))
+        await asyncio.gather(*(voter(number) for number in range(5)))
+        done.set()
+        await coming_and_going
+        assert sum(proxy.faults.values()) > 20
+        proxy.fault_rate = 0
+        assert await counted(table) == Counter(told)
+        assert await breaches_of(shaky) == []
+        assert {row.name async for row in table.scan(CONTENDER) if row.retired} == set()
+
+
+async def test_killed_processes_lose_no_vote(engine_pair: EnginePair, table_name: str, tmp_path: Path) -> None:
     """Two processes on one table, killed with SIGKILL in turn while eight members vote through both."""
-    variables = {
-        "RINGSIDE_DYNAMODB_URL": default_engine.url,
-        "RINGSIDE_TABLE": table_name,
-        "RINGSIDE_SECRETS": "a secret without a comma between its many letters",
-        "RINGSIDE_DATA": str(tmp_path),
-    }
-    async with open_table(table_name, url=default_engine.url) as table:
-        await create(table)
-        async with serving(settings_for(default_engine, table_name)) as client:
+    async with lagging_table(engine_pair, table_name) as (engine, shaky, table):
+        variables = {
+            "RINGSIDE_DYNAMODB_URL": engine.url,
+            "RINGSIDE_TABLE": table_name,
+            "RINGSIDE_SECRETS": "a secret without a comma between its many letters",
+            "RINGSIDE_DATA": str(tmp_path),
+        }
+        async with serving(settings_for(RunningEngine("lagging", engine.url), table_name)) as client:
             await add_contenders(client, "a", "b", "c", "d", "e", "f")
-        settings = Settings(dynamodb_url=default_engine.url, secrets=(variables["RINGSIDE_SECRETS"],))
+        settings = Settings(dynamodb_url=engine.url, secrets=(variables["RINGSIDE_SECRETS"],))
         with ExitStack() as stack:
             services = [await start_service(variables, stack) for _ in range(2)]
             urls = [service.url for service in services]
@@ -159,13 +182,12 @@ async def test_killed_processes_lose_no_vote(default_engine: RunningEngine, tabl
                 await asyncio.to_thread(service.stop, signal.SIGKILL)
         told = Counter(one for voter in voters for one in voter.acknowledged)
         assert await counted(table) == told
-        assert await breaches_of(table) == []
-        await table.client.delete_table(TableName=table_name)
+        assert await breaches_of(shaky) == []
 
 
-async def test_a_vote_without_an_answer_leaves_the_dirty_mark(default_engine: RunningEngine, table_name: str) -> None:
+async def test_a_vote_without_an_answer_leaves_the_dirty_mark(engine_pair: EnginePair, table_name: str) -> None:
     """The engine counts it and its answers are lost; the voter hears UNAVAILABLE, and readers know what to settle."""
-    async with Proxy(default_engine.url) as proxy, tables(proxy, default_engine, table_name) as (shaky, table):
+    async with lagging_table(engine_pair, table_name) as (proxy, shaky, table):
         settings = settings_for(RunningEngine("proxy", proxy.url), table_name, request_timeout=2.0)
         async with serving(settings) as client:
             await add_contenders(client, "a", "b")
@@ -179,19 +201,19 @@ async def test_a_vote_without_an_answer_leaves_the_dirty_mark(default_engine: Ru
                     await asyncio.sleep(0.2)
             now = await voting.read_board_with_marks(table, "main", consistent=True)
             assert now is not None
-            assert len(now.dirty_marks) == 1
+            assert len(now.marks) == 1
             assert (await client.ask(CAST_VOTE, token=ballot["token"], verdict="LEFT"))["winner"] == ballot["left"]
         assert sum((await counted(table)).values()) == 1
         assert await breaches_of(shaky) == []
 
 
 async def test_conflicts_are_rare_with_the_computed_number_of_shards(
-    default_engine: RunningEngine, table_name: str
+    one_table: Table, default_engine: RunningEngine
 ) -> None:
     """Two contenders, sixteen votes at a time, each holding its items for 8 ms: all are counted."""
     async with (
         Proxy(default_engine.url, conflict_seconds=0.008) as proxy,
-        tables(proxy, default_engine, table_name) as (shaky, table),
+        open_table(one_table.name, url=proxy.url) as shaky,
     ):
         shards = shard_count(2, voting.DEFAULT_RATE)
         left = iter(range(300))
@@ -200,21 +222,19 @@ async def test_conflicts_are_rare_with_the_computed_number_of_shards(
             for number in left:
                 shard = voter_shard(f"v{number}", shards)
                 vote = Vote(f"v{number}", "main", 1, 0, 1, PairVerdict.LOW_WINS, utc_now(), b"", shard)
-                assert await voting.cast(shaky, vote) == vote
+                assert await voting.cast(shaky, vote, Once.unkeyed(vote.at)) == vote
 
         await asyncio.gather(*(client() for _ in range(16)))
-        wins = [tally.wins async for tally in table.scan(TALLY) if tally.ordinal == 0]
+        wins = [tally.wins async for tally in one_table.scan(TALLY) if tally.ordinal == 0]
         assert sum(wins) == 300
         assert proxy.requests["TransactWriteItems"] <= 1.3 * 300
 
 
-async def test_the_audit_finds_the_errors_of_a_naive_design(default_engine: RunningEngine, table_name: str) -> None:
+async def test_the_audit_finds_the_errors_of_a_naive_design(engine_pair: EnginePair, table_name: str) -> None:
     """The control: a vote and its counters written one by one, with the same faults; the audit sees the difference."""
-    async with (
-        Proxy(default_engine.url, seed=3, kinds=[Fault.FAILED_AFTER, Fault.RESET_AFTER]) as proxy,
-        tables(proxy, default_engine, table_name) as (shaky, table),
-    ):
-        async with serving(settings_for(default_engine, table_name)) as client:
+    kinds = [Fault.FAILED_AFTER, Fault.RESET_AFTER]
+    async with lagging_table(engine_pair, table_name, seed=3, kinds=kinds) as (proxy, shaky, table):
+        async with serving(settings_for(RunningEngine("proxy", proxy.url), table_name)) as client:
             await add_contenders(client, "a", "b")
         proxy.fault_rate = 0.2
         for number in range(20):

@@ -27,9 +27,19 @@ from tests.fault import faults
 from tests.fault.faults import BATCHES, JSON, WRITES, Answer, Body
 from tests.fault.proxy import Proxy
 from tests.lagging.capacity import Capacity, Ledger, Limits, PartitionKey, partition_keys, read_units, write_units
+from tests.lagging.copying import copy_table
 from tests.lagging.replica import ItemName, Lag, Replica
-from tests.lagging.requests import TRANSACTIONAL_FACTOR, got_keys, index_keys_set, queried_partition, written
+from tests.lagging.requests import (
+    TRANSACTIONAL_FACTOR,
+    got_keys,
+    index_keys_set,
+    queried_partition,
+    table_names,
+    written,
+)
 
+CATCH_UP: Final = "CatchUp"
+"""An operation of this engine alone: let every index and every read show everything written so far."""
 SCHEMA: Final = {"CreateTable", "DeleteTable", "UpdateTimeToLive"}
 WRITING: Final = {*WRITES, "TransactWriteItems", "BatchWriteItem"}
 GETTING: Final = {"GetItem", "BatchGetItem"}
@@ -58,6 +68,7 @@ class LaggingEngine(Proxy):
         self._stale = Random(f"stale {seed}")
         self._replica = Replica(lag or Lag(), seed, self._put, self._delete)
         self._reading_back: dict[ItemName, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._followed: dict[str, asyncio.Task[None]] = {}
 
     @property
     def ledger(self) -> Ledger:
@@ -76,9 +87,14 @@ class LaggingEngine(Proxy):
         if self.delay:
             await asyncio.sleep(self.delay)
         body = orjson.loads(raw)
+        if operation == CATCH_UP:
+            await self.catch_up()
+            return Answer(200, b"{}", JSON)
         if operation in SCHEMA:
+            self._followed[body["TableName"]] = asyncio.create_task(asyncio.sleep(0))
             await self._post(self._follower, operation, raw)
             return await super()._forward(raw, headers)
+        await self._follow_tables(operation, body)
         if operation in WRITING:
             return await self._write(operation, body, headers)
         if operation in GETTING:
@@ -128,10 +144,10 @@ class LaggingEngine(Proxy):
         """Read an item back and hand it to the follower; one at a time per item, so that images keep their order."""
         async with self._reading_back[name]:
             new = await self._read_back(name)
-            if old is None and new is None:
-                return
-            self._capacity.count_writes(write_units(old, new, factor=factor), self._now())
-            if old != new:
+            if old is not None or new is not None:
+                self._capacity.count_writes(write_units(old, new, factor=factor), self._now())
+            # Another write may have been followed up since `old` was read.
+            if self._replica.latest.get(name, old) != new:
                 self._replica.change(name, new)
 
     # ── reads ──
@@ -173,6 +189,14 @@ class LaggingEngine(Proxy):
         return self._stale.random() < self._replica.lag.stale
 
     # ── the two engines ──
+
+    async def _follow_tables(self, operation: str, body: Body) -> None:
+        """Copy tables that were made and filled without this proxy, before their first use through it."""
+        for name in table_names(operation, body):
+            if name not in self._followed:
+                copying = copy_table(self._post, self._engine, self._follower, name)
+                self._followed[name] = asyncio.create_task(copying)
+            await asyncio.shield(self._followed[name])
 
     async def _answer_from(self, engine: str, operation: str, body: Body, headers: dict[str, str]) -> Answer:
         if engine == self._engine:

@@ -21,6 +21,15 @@ def written(operation: str, body: Body) -> list[tuple[ItemName, Body]]:
     return [(_name(action), action) for action in _actions(operation, body)]
 
 
+def table_names(operation: str, body: Body) -> set[str]:
+    """The tables that a request names."""
+    if operation in ("BatchWriteItem", "BatchGetItem"):
+        return set(body["RequestItems"])
+    if operation == "TransactWriteItems":
+        return {name.table for name, _ in written(operation, body)}
+    return {body["TableName"]} if "TableName" in body else set()
+
+
 def _actions(operation: str, body: Body) -> Iterator[Body]:
     match operation:
         case "PutItem" | "UpdateItem" | "DeleteItem":

@@ -31,6 +31,8 @@ from tests.property.differential.real_schema import InMemorySchema
 
 SCHEMAS = 24
 FAULTS = (0.0, 0.03, 0.1, 0.2)
+OPERATIONS = (1, 1, 1, 2, 3)
+"""How many operations a document has; one of them is executed."""
 KINDS = ("query", "query", "query", "mutation")
 
 # graphql-core leaves coroutines that it cancels before they begin.
@@ -57,7 +59,10 @@ async def compare_operations(
     rng = random.Random(seed)
     for _ in range(count):
         of.values.faults = rng.choice(FAULTS)
-        await compare(of.schema, RandomOperation(of.schema, rng.getrandbits(32), rng.choice(KINDS)), outcomes)
+        operation, *others = [
+            RandomOperation(of.schema, rng.getrandbits(32), rng.choice(KINDS)) for _ in range(rng.choice(OPERATIONS))
+        ]
+        await compare(of.schema, operation, outcomes, others=others)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), database=None)

@@ -7,25 +7,33 @@ from hypothesis import strategies as st
 
 from datastore.vocabulary import WordOrder, next_word
 
-EVENTS = st.lists(st.one_of(st.just("day"), st.integers(1, 5)), min_size=1, max_size=120)
+EVENTS = st.lists(st.one_of(st.just("day"), st.integers(-20, 5)), min_size=1, max_size=120)
+"""A day, some words more (1 to 5), or one word less (the word that many places from the last one)."""
 
 
 @settings(deadline=None)
 @given(first=st.integers(1, 12), events=EVENTS)
 def test_no_word_comes_twice_in_a_cycle_and_none_is_left_out(first: int, events: list[str | int]) -> None:
-    """Days and additions in any order."""
+    """Days, additions and removals in any order."""
     state: WordOrder | None = None
-    words, seen, cycle, last = first, set(), 0, None
+    words, removed, seen, cycle, last = first, set[int](), set[int](), 0, None
     for event in events:
-        if isinstance(event, int):
+        if isinstance(event, int) and event > 0:
             words += event
             continue
-        drawn = next_word("list", state, words)
+        if isinstance(event, int):
+            removed |= {words - 1 + event} & set(range(words))
+            continue
+        drawn = next_word("list", state, words, removed)
+        if drawn is None:
+            assert len(removed) == words
+            continue
         if drawn.cycle != cycle:
-            assert seen == set(range(words)), "the cycle ended before all words had come"
-            assert drawn.ordinal != last or words == 1
+            assert seen >= set(range(words)) - removed, "the cycle ended before all words had come"
+            assert drawn.ordinal != last or words - len(removed) == 1
             seen, cycle = set(), drawn.cycle
         assert drawn.ordinal not in seen
+        assert drawn.ordinal not in removed
         assert drawn.ordinal < words
         seen.add(drawn.ordinal)
         state, last = drawn.after, drawn.ordinal
@@ -38,6 +46,7 @@ def test_two_lists_have_two_orders() -> None:
         state, order = None, []
         for _ in range(50):
             drawn = next_word(listed, state, 50)
+            assert drawn is not None
             state = drawn.after
             order.append(drawn.ordinal)
         orders.append(order)

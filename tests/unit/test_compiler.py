@@ -2,7 +2,7 @@
 
 import asyncio
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from dataclasses import field as attribute
 from pathlib import Path
@@ -16,14 +16,15 @@ from typer.testing import CliRunner
 from resolvers.loading.batched import batched
 from schema.fields import described, field
 from schema.types import record_type
-from server.__main__ import app
+from server.command_line import app
 from server.commands import Failed
 from server.compiler import Fallback, PreparedOperation, to_dicts
 from server.compiler.operation import MAX_PLANS
 from server.compiler.planning import MAX_FIELDS
 from server.execution.answers import run
-from server.execution.documents import Documents, GraphQLRequest, hash_of
+from server.execution.documents import Documents, GraphQLRequest, Operation, hash_of
 from server.execution.limits import Limits
+from server.execution.turns import Turns
 from tests.property.differential.comparing import execute_by_core, execute_compiled
 
 
@@ -136,8 +137,14 @@ def _new_log() -> None:
     LOG.ends.clear()
 
 
+def second_use(documents: Documents, request: GraphQLRequest) -> Operation:
+    """The operation as a request finds it that is not the document's first."""
+    documents.operation(request, introspection=True)
+    return documents.operation(request, introspection=True)
+
+
 def prepare(text: str, variables: dict[str, Any] | None = None, limits: Limits | None = None) -> Any:
-    operation = Documents(SCHEMA._schema, limits).operation(GraphQLRequest(text), introspection=True)
+    operation = second_use(Documents(SCHEMA._schema, limits), GraphQLRequest(text))
     return operation.compiled.prepare(variables or {}, suggestions=True)
 
 
@@ -221,18 +228,16 @@ async def test_an_operation_that_cannot_be_compiled_is_left_to_graphql_core(text
             return ""
 
         documents = Documents(strawberry.Schema(query=Query, directives=[d])._schema)
-    operation = documents.operation(GraphQLRequest(text), introspection=True)
+    operation = second_use(documents, GraphQLRequest(text))
     assert operation.compiled.prepare({}, suggestions=True) == Fallback(reason)
 
 
 async def test_an_operation_left_to_graphql_core_is_answered_and_counted() -> None:
     """The count has the reason."""
     counted: list[str] = []
-    operation = Documents(SCHEMA._schema).operation(
-        GraphQLRequest('{ __type(name: "Query") { name } }'), introspection=True
-    )
+    operation = second_use(Documents(SCHEMA._schema), GraphQLRequest('{ __type(name: "Query") { name } }'))
     ctx: Any = types.SimpleNamespace(notes={}, event_id=None)
-    answer = await run(operation, {}, ctx, suggestions=True, fell_back=counted.append)
+    answer = await run(operation, {}, ctx, Turns(), suggestions=True, fell_back=counted.append)
     assert answer.data == {"__type": {"name": "Query"}}
     assert counted == ["introspection"]
 
@@ -242,7 +247,7 @@ async def test_each_choice_of_skipped_fields_has_a_plan_up_to_a_limit() -> None:
     names = [f"v{number}" for number in range(8)]
     fields = " ".join(f"{name}: slow @skip(if: ${name})" for name in names)
     text = f"query Q({', '.join(f'${name}: Boolean!' for name in names)}) {{ {fields} __typename }}"
-    operation = Documents(SCHEMA._schema).operation(GraphQLRequest(text), introspection=True)
+    operation = second_use(Documents(SCHEMA._schema), GraphQLRequest(text))
     prepared = [
         operation.compiled.prepare(
             {name: bool(choice >> index & 1) for index, name in enumerate(names)}, suggestions=True
@@ -251,6 +256,21 @@ async def test_each_choice_of_skipped_fields_has_a_plan_up_to_a_limit() -> None:
     ]
     assert all(isinstance(operation, PreparedOperation) for operation in prepared[:MAX_PLANS])
     assert prepared[MAX_PLANS] == Fallback("too many choices")
+
+
+async def test_operations_of_one_document_share_no_variables() -> None:
+    """Here `$x` is a Boolean that decides what is selected, there a list."""
+    text = (
+        "query Other($x: Boolean!) { ...part @include(if: $x) slow @skip(if: $x) } fragment part on Query { hurried } "
+        "query This($x: [Int!]!) { reversed_(numbers: $x) }"
+    )
+    operation = second_use(Documents(SCHEMA._schema), GraphQLRequest(text, "This"))
+    for numbers in ([1, 2], [3, 4]):
+        prepared = operation.compiled.prepare({"x": numbers}, suggestions=True)
+        assert isinstance(prepared, PreparedOperation)
+        result = await prepared.execute(CONTEXT)
+        assert result.data == {"reversed_": numbers[::-1]}
+    assert len(operation.compiled.plans) == 1
 
 
 async def test_an_operation_may_be_too_large_to_compile() -> None:
@@ -270,12 +290,50 @@ async def test_wrong_variables_are_errors_before_anything_runs() -> None:
     ]
 
 
+async def test_a_document_is_compiled_at_its_second_use() -> None:
+    """A client that sends each document once cannot make the service compile; the answer is the same."""
+    reasons: list[str] = []
+    documents, request = Documents(SCHEMA._schema), GraphQLRequest("{ comments(count: 2) { number } }")
+    ctx: Any = types.SimpleNamespace(services=CONTEXT.services, notes={}, event_id=None)
+    for plan_count in (0, 1, 1):
+        operation = documents.operation(request, introspection=True)
+        answer = await run(operation, {}, ctx, Turns(), suggestions=True, fell_back=reasons.append)
+        assert to_dicts(answer.data) == {"comments": [{"number": 0}, {"number": 1}]}
+        assert len(operation.compiled.plans) == plan_count
+    assert reasons == ["first use"]
+
+
+async def test_each_choice_of_variables_is_compiled_in_a_turn() -> None:
+    """Also the second one, when the operation has a plan already; a third is left to graphql-core."""
+    text = """query ($a: Boolean!, $b: Boolean!) {
+      x: comments(count: 1) @skip(if: $a) { number } y: comments(count: 1) @skip(if: $b) { number } }"""
+    documents, request = Documents(SCHEMA._schema), GraphQLRequest(text)
+    ctx: Any = types.SimpleNamespace(services=CONTEXT.services, notes={}, event_id=None)
+    taken: list[object] = []
+
+    class CountingTurns(Turns):
+        async def take(self, key: Hashable, work: Callable[[], object]) -> None:
+            taken.append(key)
+            await super().take(key, work)
+
+    turns = CountingTurns()
+    reasons: list[str] = []
+    documents.operation(request, introspection=True)
+    for a, b, plan_count, turn_count in ((False, True, 1, 1), (True, False, 2, 2), (False, False, 2, 2)):
+        operation = documents.operation(request, introspection=True)
+        answer = await run(operation, {"a": a, "b": b}, ctx, turns, suggestions=True, fell_back=reasons.append)
+        page = [{"number": 0}]
+        assert to_dicts(answer.data) == {**({} if a else {"x": page}), **({} if b else {"y": page})}
+        assert (len(operation.compiled.plans), len(taken)) == (plan_count, turn_count)
+    assert reasons == ["too many choices"]
+
+
 async def test_trusted_documents_are_compiled_at_the_start() -> None:
     """The first request meets a plan that is there already."""
     text = "query Page($count: Int!) { comments(count: $count) { number } }"
     documents = Documents(SCHEMA._schema, manifest={hash_of(text): text})
     request = GraphQLRequest(None, document_id=hash_of(text))
-    assert documents.operation(request, introspection=True).compiled.plan_count == 1
+    assert len(documents.operation(request, introspection=True).compiled.plans) == 1
 
 
 def test_explain_prints_the_code(tmp_path: Path) -> None:

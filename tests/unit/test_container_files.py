@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import yaml
 
-from server.__main__ import GRACE_SECONDS
+from server.command_line import GRACE_SECONDS
 from server.settings import BadSettings, Settings
 from tests.generated import ROOT
 
 LINES = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)).splitlines()
-FINAL = LINES[max(place for place, line in enumerate(LINES) if line.startswith("FROM ")) :]
+STAGES = [place for place, line in enumerate(LINES) if line.startswith("FROM ")]
+BASES = [line.split()[1] for line in LINES if line.startswith("FROM ")]
+FINAL = LINES[STAGES[1] : STAGES[2]]
 
 
 def said(instruction: str) -> str:
@@ -29,7 +34,27 @@ def test_the_final_stage_runs_nothing_and_takes_only_what_was_installed() -> Non
 
 def test_both_stages_have_the_same_python() -> None:
     """What is installed for one version does not run on another."""
-    assert len({line.split()[1] for line in LINES if line.startswith("FROM ")}) == 1
+    assert len({base for base in BASES if base not in {"build", "service"}}) == 1
+
+
+def test_the_base_image_is_pinned_by_its_digest() -> None:
+    """A tag may name another image tomorrow; the label says which tag it was."""
+    assert re.fullmatch(r"python:3\.13-slim@sha256:[0-9a-f]{64}", BASES[0])
+    (label,) = re.findall(r'image\.base\.name="docker\.io/library/(.+?)"', said("LABEL"))
+    assert label == BASES[0].partition("@")[0]
+
+
+def test_the_image_says_what_it_is() -> None:
+    """In the labels of the Open Container Initiative."""
+    labels = dict(re.findall(r'org\.opencontainers\.image\.([\w.]+)="(.+?)"', said("LABEL")))
+    assert labels.keys() == {"title", "description", "licenses", "base.name"}
+    assert labels["licenses"] == "MIT"
+
+
+def test_what_is_built_without_a_target_is_the_service_alone() -> None:
+    """The embedded engine is in the target that is named after it."""
+    assert LINES[STAGES[-1] :] == ["FROM service"]
+    assert [line for line in FINAL if "engine" in line] == []
 
 
 def test_the_container_does_not_run_as_root() -> None:
@@ -86,3 +111,27 @@ def test_compose_starts_the_service_after_its_table() -> None:
     assert all(port.startswith("127.0.0.1:") for port in service["ports"])
     assert "ports" not in engine
     assert int(service["stop_grace_period"].removesuffix("s")) > GRACE_SECONDS
+
+
+def test_compose_runs_the_embedded_engine_with_a_volume_and_scheduled_backups() -> None:
+    """The target that has the engine; read-only but for the volume, on loopback, with time to stop the engine."""
+    composed = yaml.safe_load((ROOT / "compose.embedded.yaml").read_text(encoding="utf-8"))
+    (service,) = composed["services"].values()
+    assert service["build"]["target"] in {line.rpartition(" AS ")[2] for line in LINES if line.startswith("FROM ")}
+    assert service["volumes"] == [f"{volume}:/data" for volume in composed["volumes"]]
+    assert any("RINGSIDE_DATA=/data" in line.split() for line in FINAL)
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert set(service["environment"]) <= {f"RINGSIDE_{name.upper()}" for name in Settings.model_fields}
+    assert float(service["environment"]["RINGSIDE_BACKUP_HOURS"]) == 24
+    assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+    assert int(service["stop_grace_period"].removesuffix("s")) > GRACE_SECONDS
+
+
+@pytest.mark.parametrize("name", ["compose.yaml", "compose.embedded.yaml"])
+def test_a_compose_file_fits_the_specification(name: str) -> None:
+    """With the schema that check-jsonschema brings."""
+    tool = Path(sys.executable).with_name("check-jsonschema")
+    command = [str(tool), "--builtin-schema", "vendor.compose-spec", str(ROOT / name)]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr

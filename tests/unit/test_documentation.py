@@ -35,6 +35,20 @@ def test_links_within_the_repository_exist(text: Path) -> None:
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_named_make_targets_exist(text: Path) -> None:
     """`make something` is a line of the Makefile."""
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    named = set(re.findall(r"(?:`|^)make ([a-z]+)\b", text.read_text(encoding="utf-8"), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"(?:`|^)make ([a-z-]+)\b", text.read_text(encoding="utf-8"), re.MULTILINE))
     assert named <= targets
+
+
+@pytest.mark.parametrize("text", [ROOT / "README.md", ROOT / "SECURITY.md"], ids=lambda path: path.name)
+def test_named_settings_exist(text: Path) -> None:
+    """Every limit that is promised is a setting of the README's table."""
+    settings = set(re.findall(r"^\| `(RINGSIDE_[A-Z_]+)`", README, re.MULTILINE))
+    assert len(settings) > 30
+    assert set(re.findall(r"`(RINGSIDE_[A-Z_]+)", text.read_text(encoding="utf-8"))) <= settings
+
+
+def test_every_page_of_the_guide_is_in_its_menu() -> None:
+    """Nobody finds the others."""
+    config = (ROOT / "zensical.toml").read_text(encoding="utf-8")
+    assert [page.name for page in (ROOT / "docs").glob("*.md") if f'"{page.name}"' not in config] == []

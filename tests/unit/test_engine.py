@@ -104,5 +104,5 @@ def test_without_an_engine_the_error_says_how_to_install_one(monkeypatch: pytest
     _without_moto(monkeypatch)
     with pytest.raises(EngineRefused) as refused:
         choose_program(data)
-    for way in ("npm ci", "npm install", "RINGSIDE_ENGINE_BINARY", "ringside[moto]", "RINGSIDE_DYNAMODB_URL"):
+    for way in ("npm ci", "npm install", "RINGSIDE_ENGINE_BINARY", "moto[server]", "RINGSIDE_DYNAMODB_URL"):
         assert way in str(refused.value)

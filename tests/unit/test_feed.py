@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,10 +16,11 @@ from datastore.ids import Ids
 from datastore.refusals import Overloaded
 from resolvers.live import feed as arrivals
 from resolvers.live import topics as live_module
-from resolvers.live.feed import Arrival, Feed
+from resolvers.live.feed import Arrival, Feed, Source
 from resolvers.live.topics import Live
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+LONGEST_WRITE = timedelta(seconds=60)
 
 
 class Shelf:
@@ -29,6 +32,8 @@ class Shelf:
         self.committed: list[str] = []
         self.gone = False
         self.looks = 0
+        self.shown: int | None = None
+        """How many of the committed records a look finds; all of them by default."""
 
     def id(self) -> str:
         return self.ids.next(self.now)
@@ -40,12 +45,17 @@ class Shelf:
     def pass_by(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
 
+    @property
+    def source(self) -> Source:
+        return Source(self.look, lambda: self.now, LONGEST_WRITE)
+
     async def look(self, past: str, up_to: str) -> tuple[list[Arrival[str]], str]:
         self.looks += 1
         if self.gone:
             message = "gone"
             raise EngineUnavailable(message)
-        found = sorted(id_ for id_ in self.committed if past < id_ <= up_to)[:3]
+        shown = self.committed[: self.shown]
+        found = sorted(id_ for id_ in shown if past < id_ <= up_to)[:3]
         return [Arrival(id_, id_) for id_ in found], found[-1] if len(found) == 3 else up_to
 
 
@@ -70,9 +80,9 @@ async def looked(shelf: Shelf, times: int = 2) -> None:
 
 async def test_a_listener_gets_what_comes_after_its_start(shelf: Shelf) -> None:
     """Also what was committed before somebody looked; nothing from before; nothing before it is half a second old."""
-    topic: Feed[str] = Feed(shelf.look, lambda: shelf.now)
+    topic: Feed[str] = Feed(shelf.source)
     shelf.commit()
-    stream = topic.listen(shelf.id())
+    stream = topic.listen(shelf.id(), resumed=False)
     waiting = asyncio.create_task(next_of(stream, 2))
     await looked(shelf)
     ids = [shelf.commit(), shelf.commit()]
@@ -86,14 +96,15 @@ async def test_a_listener_gets_what_comes_after_its_start(shelf: Shelf) -> None:
 
 async def test_an_item_that_is_committed_late_arrives_late(shelf: Shelf) -> None:
     """Each listener gets it once, and the position to resume after does not go back."""
-    topic: Feed[str] = Feed(shelf.look, lambda: shelf.now)
-    stream = topic.listen(shelf.id())
+    topic: Feed[str] = Feed(shelf.source)
+    stream = topic.listen(shelf.id(), resumed=False)
     waiting = asyncio.create_task(next_of(stream, 1))
     await looked(shelf)
     late, prompt = shelf.id(), shelf.commit()
     shelf.pass_by(5)
     assert await waiting == [prompt]
     shelf.commit(late)
+    shelf.pass_by(59)
     arrival = await asyncio.wait_for(anext(stream), 10)
     assert (arrival.record, arrival.resume_after) == (late, prompt)
     last = shelf.commit()
@@ -104,13 +115,13 @@ async def test_an_item_that_is_committed_late_arrives_late(shelf: Shelf) -> None
 
 async def test_a_returning_listener_gets_what_it_missed(shelf: Shelf) -> None:
     """However many, page by page, and then what comes; another listener's poll serves it."""
-    topic: Feed[str] = Feed(shelf.look, lambda: shelf.now)
+    topic: Feed[str] = Feed(shelf.source)
     mark = shelf.commit()
     missed = [shelf.commit() for _ in range(10)]
     shelf.pass_by(60)
     missed += [shelf.commit() for _ in range(10)]
     shelf.pass_by(1)
-    stream = topic.listen(mark)
+    stream = topic.listen(mark, resumed=True)
     assert await next_of(stream, 20) == missed
     more = shelf.commit()
     shelf.pass_by(1)
@@ -121,8 +132,8 @@ async def test_a_returning_listener_gets_what_it_missed(shelf: Shelf) -> None:
 async def test_a_slow_listener_continues_from_the_table(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log has dropped what it has not read yet: it misses nothing all the same."""
     monkeypatch.setattr(arrivals, "MAX_LOGGED", 4)
-    topic: Feed[str] = Feed(shelf.look, lambda: shelf.now)
-    slow, quick = topic.listen(shelf.id()), topic.listen(shelf.id())
+    topic: Feed[str] = Feed(shelf.source)
+    slow, quick = topic.listen(shelf.id(), resumed=False), topic.listen(shelf.id(), resumed=False)
     first = [asyncio.create_task(next_of(stream, 1)) for stream in (slow, quick)]
     await looked(shelf)
     ids = [shelf.commit()]
@@ -137,10 +148,101 @@ async def test_a_slow_listener_continues_from_the_table(shelf: Shelf, monkeypatc
     await quick.aclose()
 
 
+async def test_a_read_that_goes_back_in_time_repeats_nothing(shelf: Shelf) -> None:
+    """A comment that is seen, hidden by an older state, and seen again is told once."""
+    topic: Feed[str] = Feed(shelf.source)
+    stream = topic.listen(shelf.id(), resumed=False)
+    waiting = asyncio.create_task(next_of(stream, 1))
+    await looked(shelf)
+    first = shelf.commit()
+    shelf.pass_by(1)
+    assert await waiting == [first]
+    for shown in (0, None, 0, None):
+        shelf.shown = shown
+        await looked(shelf, 4)
+    last = shelf.commit()
+    shelf.pass_by(1)
+    assert await next_of(stream, 1) == [last]
+    await stream.aclose()
+
+
+async def test_a_listener_that_returns_misses_and_repeats_nothing(shelf: Shelf) -> None:
+    """The poll has seen what it missed already, or sees what it was told elsewhere only later."""
+    polled: Feed[str] = Feed(shelf.source)
+    other = polled.listen(shelf.id(), resumed=False)
+    waiting = asyncio.create_task(next_of(other, 2))
+    await looked(shelf)
+    first, told = shelf.id(), shelf.id()
+    shelf.pass_by(1)
+    await looked(shelf)
+    for late in (told, first):  # both are committed late; a listener who returns now heard of them from another process
+        shelf.commit(late)
+    stream = polled.listen(told, resumed=True)
+    waiting_for_more = asyncio.create_task(next_of(stream, 1))
+    await looked(shelf, 6)
+    assert sorted(await waiting) == [first, told]
+    more = shelf.commit()
+    shelf.pass_by(1)
+    assert await waiting_for_more == [more]
+    await stream.aclose()
+    await other.aclose()
+
+
+async def test_a_write_may_take_as_long_as_a_request(shelf: Shelf) -> None:
+    """A comment that is committed just before its request would time out, and seen five seconds later, arrives."""
+    topic: Feed[str] = Feed(shelf.source)
+    stream = topic.listen(shelf.id(), resumed=False)
+    waiting = asyncio.create_task(next_of(stream, 1))
+    await looked(shelf)
+    late = shelf.id()
+    for _ in range(13):
+        shelf.pass_by(5)
+        await looked(shelf)
+    shelf.commit(late)
+    for _ in range(2):
+        shelf.pass_by(5)
+        await looked(shelf)
+    assert await waiting == [late]
+    await stream.aclose()
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_whoever_comes_and_goes_is_told_everything_once(shelf: Shelf, seed: int) -> None:
+    """Two processes, listened to in turn: nothing lost, nothing twice."""
+    chance = Random(seed)
+    feeds = [Feed[str](shelf.source) for _ in range(2)]
+    start = shelf.id()
+    steady, told, position = feeds[0].listen(start, resumed=False), list[str](), start
+    everything = asyncio.create_task(next_of(steady, 40))
+    await looked(shelf)
+    for _ in range(40):
+        shelf.commit()
+        for _ in range(chance.randrange(3)):
+            shelf.pass_by(chance.uniform(0, 1))
+            await looked(shelf, 1)
+        if chance.random() < 0.3:
+            stream = chance.choice(feeds).listen(position, resumed=True)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.03):
+                    async for arrival in stream:
+                        told.append(arrival.record)
+                        position = arrival.resume_after
+            await stream.aclose()
+    for _ in range(8):
+        shelf.pass_by(5)
+        await looked(shelf, 2)
+    last = feeds[1].listen(position, resumed=True)
+    told += await next_of(last, 40 - len(told)) if len(told) < 40 else []
+    assert told == shelf.committed
+    assert sorted(await everything) == shelf.committed
+    await steady.aclose()
+    await last.aclose()
+
+
 async def test_nothing_is_missed_while_the_engine_is_unreachable(shelf: Shelf) -> None:
     """Gone for longer than a look goes back: what was committed meanwhile arrives."""
-    topic: Feed[str] = Feed(shelf.look, lambda: shelf.now)
-    stream = topic.listen(shelf.id())
+    topic: Feed[str] = Feed(shelf.source)
+    stream = topic.listen(shelf.id(), resumed=False)
     waiting = asyncio.create_task(next_of(stream, 2))
     await looked(shelf)
     shelf.gone = True
@@ -159,7 +261,7 @@ async def test_the_last_listener_ends_the_poll(shelf: Shelf, monkeypatch: pytest
     live = Live()
 
     def listening() -> AsyncGenerator[Arrival[Any], None]:
-        return live.arrivals("shelf", shelf.look, shelf.id(), lambda: shelf.now)
+        return live.arrivals("shelf", shelf.source, shelf.id(), resumed=False)
 
     streams = [listening(), listening()]
     waiting = [asyncio.create_task(anext(stream)) for stream in streams]

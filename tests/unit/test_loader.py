@@ -51,6 +51,18 @@ async def test_keys_asked_for_at_once_are_one_read() -> None:
     assert store.reads == [["a", "b", "nobody", "c"]]
 
 
+async def test_a_record_that_is_prefetched_is_read_once() -> None:
+    """Whoever asks for it joins the read; what is cached is not read again."""
+    store = Store("a")
+    loader = Loader(store.read, ttl=60)
+    loader.prefetch("a")
+    await soon()
+    assert await loader.load("a") == "A"
+    loader.prefetch("a")
+    await soon()
+    assert store.reads == [["a"]]
+
+
 async def test_many_keys_are_answered_in_their_order() -> None:
     """From memory, from a read under way and from one that is begun for them."""
     store = Store("a", "b", "c")

@@ -72,6 +72,33 @@ def test_a_second_configuration_replaces_the_first() -> None:
     assert (len(first.lines()), len(second.lines())) == (0, 2)
 
 
+HOSTILE = "x\r\n\x1b[2J\x1b]0;title\x07 level=error \x9b31m \u202eabc\u2066 \u2028 \x00"
+
+
+@pytest.mark.parametrize("shape", [Format.JSON, Format.CONSOLE])
+def test_a_text_from_outside_cannot_begin_a_line_or_control_the_terminal(shape: Format) -> None:
+    """Line ends, ANSI escapes and marks of direction, in a value, in an event and in a library's line."""
+    logging_to(stream := Stream(), shape=shape)
+    structlog.get_logger().info("email", to=HOSTILE)
+    structlog.get_logger().info(HOSTILE)
+    logging.getLogger("some.library").warning("said %s", HOSTILE)
+    written = stream.getvalue()
+    assert written.count("\n") == len(written.splitlines()) == 3
+    assert written.replace("\n", "").isprintable()
+    if shape is Format.JSON:
+        assert [line["event"] for line in stream.lines()] == ["email", HOSTILE, f"said {HOSTILE}"]
+        assert stream.lines()[0]["to"] == HOSTILE
+
+
+def test_a_traceback_cannot_control_the_terminal() -> None:
+    """It has several lines, but no escapes of its own."""
+    logging_to(stream := Stream(), shape=Format.CONSOLE)
+    structlog.get_logger().error("failed", exc_info=RuntimeError(HOSTILE))
+    written = stream.getvalue()
+    assert "RuntimeError: x" in written
+    assert written.replace("\n", "").isprintable()
+
+
 @pytest.mark.parametrize("value", ["a\ud800b", 10**30, object(), {1, 2}, b"\xff", "line\nbreak"])
 def test_every_value_can_be_logged(value: object) -> None:
     """A line that cannot be written must not become an error of the request."""

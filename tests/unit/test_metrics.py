@@ -9,7 +9,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from server.telemetry import Metrics, Outcome, shared_metrics
-from server.telemetry.metrics import FOLDER, MAX_NAMES
+from server.telemetry.metrics import FOLDER
+from server.telemetry.operation_names import MAX_NAMES, USES
 
 
 def samples(text: bytes) -> dict[tuple[str, ...], float]:
@@ -106,6 +107,31 @@ def test_known_operations_keep_their_names_among_many_invented_ones() -> None:
     metrics.finished("Leaderboard", Outcome.FAILED, 0.1)
     metrics.finished(None, Outcome.INVALID, 0.1)
     assert {"Leaderboard", "anonymous", "other"} <= operations(metrics)
+
+
+def test_invented_names_do_not_hide_the_operations_of_members_and_pages() -> None:
+    """A member's operation has its row at once, and one that visitors use soon takes the row of an invented one."""
+    metrics = Metrics()
+    for n in range(3 * MAX_NAMES):
+        metrics.finished(f"Invented{n}", Outcome.OK, 0.1, engine_calls=1)
+    metrics.finished("ModerationQueue", Outcome.OK, 0.1, by_member=True)
+    for n in range(2 * USES):
+        metrics.finished("Leaderboard", Outcome.OK if n else Outcome.ERRORS, 0.1, engine_calls=1)
+        metrics.finished(f"Another{n}", Outcome.OK, 0.1)
+    assert {"ModerationQueue", "Leaderboard"} <= operations(metrics)
+    assert len(operations(metrics)) == MAX_NAMES + 2
+
+
+def test_operations_in_use_keep_their_rows() -> None:
+    """However many names are invented meanwhile."""
+    metrics = Metrics()
+    for n in range(MAX_NAMES):
+        for _ in range(3 * USES):
+            metrics.finished(f"Used{n}", Outcome.OK, 0.1)
+    before = operations(metrics)
+    for n in range(20 * MAX_NAMES):
+        metrics.finished(f"Invented{n % (2 * MAX_NAMES)}", Outcome.OK, 0.1)
+    assert before <= operations(metrics)
 
 
 def test_two_applications_in_one_process_count_separately() -> None:

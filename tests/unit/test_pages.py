@@ -1,16 +1,22 @@
 """The explorer's page and files, as they leave the server."""
 
+import gzip
 import json
 import re
+from html import unescape
 from pathlib import Path
 
 import httpx
 import pytest
+from pydantic import SecretStr
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Route
 
+from server.http.demo_viewers import demo_viewers
 from server.http.explorer import Explorer, wants_page
+from server.http.hosts import LOOPBACK
+from server.settings import Settings
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 LOCK = Path(__file__).parents[2] / "explorer" / "package-lock.json"
@@ -28,16 +34,32 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def settings_of_demo() -> Settings:
+    return Settings(demo=True, allowed_hosts=LOOPBACK, secrets=[SecretStr("s" * 32)])
+
+
+@pytest.fixture
 def client(folder: Path) -> httpx.AsyncClient:
     """A client of an application that has the explorer and nothing else."""
     explorer = Explorer(folder)
-    app = Starlette(routes=[explorer.mount(), Route("/graphql", lambda _: explorer.page())])
+    app = Starlette(routes=[*explorer.routes(), Route("/graphql", lambda _: explorer.page())])
     return httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://ringside.test")
 
 
 def asked(method: str, accept: str | None, query: bytes = b"") -> Request:
     headers = [] if accept is None else [(b"accept", accept.encode())]
     return Request({"type": "http", "method": method, "path": "/graphql", "query_string": query, "headers": headers})
+
+
+async def test_the_licences_of_what_is_shipped_are_shown(client: httpx.AsyncClient, folder: Path) -> None:
+    """As text, which a browser shows; there are none before the explorer is built."""
+    (folder / "licenses.md").write_text("## graphiql - 5.4.0 (MIT)")
+    shown = await client.get("/explorer/licenses.txt")
+    assert (shown.status_code, shown.text) == (200, "## graphiql - 5.4.0 (MIT)")
+    assert shown.headers["content-type"] == "text/plain; charset=utf-8"
+    assert shown.headers["x-content-type-options"] == "nosniff"
+    (folder / "index.html").unlink()
+    assert (await client.get("/explorer/licenses.txt")).status_code == 404
 
 
 @pytest.mark.parametrize("accept", [BROWSER, "text/html", "Text/HTML; charset=utf-8", "*/*, text/html;q=0.5"])
@@ -121,6 +143,50 @@ async def test_files_are_cached_for_a_year(client: httpx.AsyncClient) -> None:
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     again = await client.get("/explorer/assets/index-B0x.js", headers={"If-None-Match": answer.headers["ETag"]})
     assert again.status_code == 304
+
+
+async def test_files_are_sent_compressed_as_the_build_made_them(client: httpx.AsyncClient, folder: Path) -> None:
+    """To clients that accept gzip, with the type of the file itself; others get it as it is."""
+    (folder / "assets" / "index-B0x.js.gz").write_bytes(gzip.compress(b"run()"))
+    for accepted, coding in (("gzip, br", "gzip"), ("gzip;q=0", None), ("identity", None)):
+        answer = await client.get("/explorer/assets/index-B0x.js", headers={"Accept-Encoding": accepted})
+        assert answer.text == "run()"
+        assert answer.headers["Content-Type"] == "text/javascript; charset=utf-8"
+        assert answer.headers.get("Content-Encoding") == coding
+
+
+async def test_only_a_demo_on_this_machine_lists_members_to_sign_in_as(settings_of_demo: Settings) -> None:
+    """With a public address, other hosts, a provider, a proxy or a client elsewhere the page has no tokens."""
+
+    def names(settings: Settings = settings_of_demo, client: str = "127.0.0.1", *headers: tuple[bytes, bytes]) -> int:
+        return len(demo_viewers(settings, {"client": (client, 1), "headers": headers}))
+
+    assert names() == 3
+    assert names(settings_of_demo, "::1") == 3
+    assert names(settings_of_demo, "10.0.0.8") == 0
+    for header in (b"x-forwarded-for", b"forwarded", b"x-real-ip", b"via"):
+        assert names(settings_of_demo, "127.0.0.1", (header, b"10.0.0.8")) == 0
+    for change in (
+        {"demo": False},
+        {"public_url": "https://api.example.com"},
+        {"allowed_hosts": ()},
+        {"allowed_hosts": ("*",)},
+        {"allowed_hosts": ("localhost", "api.example.com")},
+        {"oidc_issuer": "https://id.example.com"},
+    ):
+        assert names(settings_of_demo.model_copy(update=change)) == 0, change
+
+
+async def test_the_members_of_a_demo_stand_in_the_page_as_text(folder: Path) -> None:
+    """Whatever their names hold."""
+    (folder / "index.html").write_text('<meta property="demo-viewers" content="{viewers}" />')
+    viewers = [{"name": '"><script>', "token": "a.b.c"}]
+    body = bytes(Explorer(folder).page(viewers).body).decode()
+    assert "<script>" not in body
+    content = re.search(r'content="([^"]*)"', body)
+    assert content is not None
+    assert json.loads(unescape(content[1])) == viewers
+    assert 'content=""' in bytes(Explorer(folder).page().body).decode()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from datastore.dynamo import Window
 from datastore.seal import Seal
 from datastore.vocabulary import QuizResult, Sentence
-from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboard
+from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboard, Selection
 
 ON, NOW = date(2026, 11, 20), datetime(2026, 11, 20, tzinfo=UTC)
 SEAL = Seal(["a secret that is long enough to be one"])
@@ -45,7 +45,7 @@ def test_pages_are_the_ranking_cut_in_pieces(
     expected = [(1 + sum(better(other) < better(user) for other in sums), user) for user in sums]
     found, after = [], None
     while True:
-        page = day.page(listed, Window(size, SEAL, cursor=after).open("board"))
+        page = day.page(Selection(listed), Window(size, SEAL, cursor=after).open("board"))
         found += [(row.rank, row.user) for row in page.nodes]
         if not page.has_next_page:
             break
@@ -59,5 +59,5 @@ def test_sentences_alone_make_no_row() -> None:
     for number, user in enumerate(("ada", "bob", "ada")):
         day.add(Sentence(user, ON, f"S{number:025d}", "text", NOW))
     day.add(result(1, "ada", "x", 1, 0))
-    rows = day.page(None, Window(20, SEAL).open("board")).nodes
+    rows = day.page(Selection(), Window(20, SEAL).open("board")).nodes
     assert [(row.user, row.sentences) for row in rows] == [("ada", 2)]

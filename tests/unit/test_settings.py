@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr, ValidationError
 
+from resolvers.viewer import Role
 from server.auth.secret import load_or_create_secrets
 from server.settings import (
     BadSettings,
@@ -73,40 +74,75 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         "JWKS_URL": "https://login.example.com/jwks",
         "JWT_AUDIENCE": "ringside",
         "JWT_ISSUER": "https://login.example.com/",
+        "JWT_CLIENT_IDS": "website, app",
+        "JWT_ROLES_CLAIM": r"https://example\.com/roles.site",
+        "JWT_NAME_CLAIM": "preferred_username",
+        "JWT_EMAIL_CLAIM": "contact.email",
+        "JWT_ROLES": '{"site-editors": "editor"}',
         "INTROSPECTION": "off",
         "TRUSTED_DOCUMENTS": str(manifest),
         "SMTP_URL": "smtps://me:hush-hush@mail.example.com",
         "MAIL_FROM": "Words <words@example.com>",
         "PUBLIC_URL": "https://api.example.com",
+        "JOURNAL_DAYS": "30",
+        "WEBHOOK_NETWORKS": "10.1.0.0/16, ::1",
         "DAY_BEGINS_AT": "4",
+        "QUIZ_SECONDS_PER_QUESTION": "2.5",
         "CORS_ORIGINS": "https://a.example, http://b.example:3000",
         "LOG": "DEBUG, json",
         "OTLP_ENDPOINT": "http://collector:4318",
         "ENGINE_BINARY": str(program),
         "REQUEST_TIMEOUT": "2.5",
         "MAX_BODY_BYTES": "2048",
+        "MAX_HEADER_BYTES": "8192",
+        "HEADER_TIMEOUT": "3",
+        "BODY_TIMEOUT": "4",
+        "IDLE_TIMEOUT": "5",
+        "MAX_CONNECTIONS": "100",
+        "ALLOWED_HOSTS": "api.example.com, [::1]",
+        "MAX_STREAMS": "10",
+        "STREAMS_PER_ADDRESS": "5",
+        "MAX_SUBSCRIPTIONS": "20",
+        "SUBSCRIPTIONS_PER_ADDRESS": "6",
+        "OPERATIONS_PER_SOCKET": "4",
         "MAX_IN_FLIGHT": "7",
+        "MAX_COMPLEXITY": "5000",
+        "MAX_DOCUMENT_TOKENS": "1000",
+        "DOCUMENT_CACHE_BYTES": "2097152",
+        "IMAGE_HOSTS": "Images.example.com, cdn.example.org",
         "COMMENT_RATE": "30/minute",
         "PREMODERATION": "true",
         "DEMO": "true",
         "BALLOT_HOURS": "0.5",
         "VOTES_PER_VISITOR": "9/second",
         "VOTES_PER_ADDRESS": "99/minute",
+        "NEW_VISITORS_PER_ADDRESS": "0",
+        "TRUSTED_PROXIES": "127.0.0.1, 10.0.0.0/8, fd00::/8",
     }
-    assert {*given, "DATA"} == {name.upper() for name in Settings.model_fields}
+    assert {*given, "BACKUP_HOURS", "DATA", "OIDC_ISSUER"} == {name.upper() for name in Settings.model_fields}
     for name, value in given.items():
         monkeypatch.setenv(f"RINGSIDE_{name}", value)
     settings = Settings.load()
     assert settings.dynamodb_url == "http://engine:8000"
     assert [secret.get_secret_value() for secret in settings.secrets] == [f"{SECRET}2", f"{SECRET}1"]
+    assert settings.jwt_client_ids == ("website", "app")
+    assert settings.jwt_roles_claim == ("https://example.com/roles", "site")
+    assert (settings.jwt_name_claim, settings.jwt_email_claim) == (("preferred_username",), ("contact", "email"))
+    assert settings.jwt_roles == {"site-editors": Role.EDITOR}
     assert settings.cors_origins == ("https://a.example", "http://b.example:3000")
     assert settings.log == Log(Level.DEBUG, Format.JSON)
     assert settings.introspection is Introspection.OFF
     assert (settings.request_timeout, settings.max_body_bytes, settings.max_in_flight) == (2.5, 2048, 7)
+    assert (settings.max_complexity, settings.max_document_tokens) == (5000, 1000)
+    assert settings.document_cache_bytes == 2097152
     assert (settings.trusted_documents, settings.engine_binary) == (manifest, program)
     assert (settings.comment_rate, settings.premoderation) == ("30/minute", True)
     assert (settings.demo, settings.ballot_hours) == (True, 0.5)
     assert (settings.votes_per_visitor, settings.votes_per_address) == ("9/second", "99/minute")
+    assert (settings.new_visitors_per_address, settings.journal_days) == ("0", 30)
+    assert settings.image_hosts == ("images.example.com", "cdn.example.org")
+    assert settings.webhook_networks == ("10.1.0.0/16", "::1")
+    assert settings.trusted_proxies == ("127.0.0.1", "10.0.0.0/8", "fd00::/8")
 
 
 def test_settings_are_frozen() -> None:
@@ -151,12 +187,35 @@ def test_introspection_is_open_only_beside_an_embedded_engine(
         ("JWKS_URL", "login.example.com", "not an address", "https://login.example.com/"),
         ("JWKS_URL", "http://login.example.com/jwks", "must come over https", "https://"),
         ("JWKS_URL", "http://8.8.8.8/jwks", "must come over https", "https://"),
+        ("OIDC_ISSUER", "login.example.com", "not an address", "https://login.example.com/"),
+        ("OIDC_ISSUER", "http://login.example.com/", "must come over https", "openid-configuration"),
+        ("OIDC_ISSUER", "https://me:pass@login.example.com/", "must not carry a password", "openid-configuration"),
+        ("OIDC_ISSUER", "https://login.example.com/?tenant=a", "not an issuer", "openid-configuration"),
+        ("OIDC_ISSUER", "https://a.example/.well-known/openid-configuration", "not an issuer", "openid-configuration"),
+        ("JWT_CLIENT_IDS", "website", "no OIDC provider is set", "RINGSIDE_OIDC_ISSUER or RINGSIDE_JWKS_URL"),
+        ("JWT_ROLES_CLAIM", "a..b", "none of them empty", "realm_access.roles"),
+        ("JWT_ROLES_CLAIM", ".".join("abcdefghijk"), "1 to 10 keys", "realm_access.roles"),
+        ("JWT_ROLES_CLAIM", "x" * 501, "more than 500 characters", "realm_access.roles"),
+        ("JWT_ROLES_CLAIM", "aud", "a meaning of its own", "realm_access.roles"),
+        ("JWT_NAME_CLAIM", "sub", "a meaning of its own", "preferred_username"),
+        ("JWT_NAME_CLAIM", "roles", "the claim of RINGSIDE_JWT_ROLES_CLAIM", "preferred_username"),
+        ("JWT_NAME_CLAIM", "roles.name", "the claim of RINGSIDE_JWT_ROLES_CLAIM", "preferred_username"),
+        ("JWT_EMAIL_CLAIM", "name", "the claim of RINGSIDE_JWT_NAME_CLAIM", "a claim such as email"),
+        ("JWT_ROLES", "editor", "not JSON", '{"site-editors": "editor"}'),
+        ("JWT_ROLES", "[" * 100_000, "not JSON", '{"site-editors": "editor"}'),
+        ("JWT_ROLES", '["editor"]', "not a JSON object", '{"site-editors": "editor"}'),
+        ("JWT_ROLES", "{}", "1 to 1000 groups", '{"site-editors": "editor"}'),
+        ("JWT_ROLES", '{"a": "root"}', "a role that does not exist", "member, moderator, editor and admin"),
+        ("JWT_ROLES", '{"a": ["admin"]}', "a role that does not exist", "member, moderator, editor and admin"),
+        ("JWT_ROLES", '{"": "admin"}', "a group without a name", "member, moderator, editor and admin"),
+        ("JWT_ROLES", '{"a": "admin", "a": "editor"}', "a group twice", "member, moderator, editor and admin"),
         ("INTROSPECTION", "maybe", "'on', 'off' or 'role'", "on, off or role"),
         ("TRUSTED_DOCUMENTS", "/nowhere/at/all.json", "no such file", "the path"),
         ("SMTP_URL", "mail.example.com", "smtp:// or smtps://", "smtp://user:password@"),
         ("MAIL_FROM", "words", "not an e-mail address", "words@example.com"),
         ("MAIL_FROM", "a@example.com\nBcc: b@example.com", "not an e-mail address", "words@example.com"),
         ("PUBLIC_URL", "api.example.com", "not an address", "https://api.example.com"),
+        ("JOURNAL_DAYS", "-1", "greater than or equal to 0", "0 to 3650"),
         ("DAY_BEGINS_AT", "13", "less than or equal to 12", "0 to 12"),
         ("CORS_ORIGINS", "*", "every site", "https://www.example.com"),
         ("CORS_ORIGINS", "https://a.example/", "more than a scheme", "without a path"),
@@ -167,8 +226,26 @@ def test_introspection_is_open_only_beside_an_embedded_engine(
         ("ENGINE_BINARY", __file__, "not executable", "the path"),
         ("REQUEST_TIMEOUT", "0", "greater than or equal to 0.1", "0.1 to 300"),
         ("REQUEST_TIMEOUT", "nan", "finite number", "0.1 to 300"),
+        ("ALLOWED_HOSTS", "https://api.example.com", "not the name of a host", "without a scheme or a port"),
+        ("IMAGE_HOSTS", "*", "show visitors' addresses", "images.example.com"),
+        ("IMAGE_HOSTS", "https://images.example.com", "not the name of a host", "without a scheme"),
+        ("IMAGE_HOSTS", "*.example.com", "not the name of a host", "without a scheme"),
+        ("IMAGE_HOSTS", "images.example.com; script-src *", "not the name of a host", "without a scheme"),
+        ("IMAGE_HOSTS", "images.example.com:8443", "not the name of a host", "without a scheme"),
+        ("IMAGE_HOSTS", "data:", "not the name of a host", "without a scheme"),
+        ("IMAGE_HOSTS", "localhost", "not the name of a host", "without a scheme"),
+        ("MAX_HEADER_BYTES", "1024", "greater than or equal to 4096", "4096 to 1048576"),
+        ("MAX_CONNECTIONS", "1000000", "less than or equal to 100000", "16 to 100000"),
         ("MAX_BODY_BYTES", "1MB", "valid integer", "1024 to 16777216"),
         ("MAX_IN_FLIGHT", "0", "greater than or equal to 1", "1 to 100000"),
+        ("MAX_COMPLEXITY", "10", "greater than or equal to 100", "100 to 1000000"),
+        ("MAX_DOCUMENT_TOKENS", "50000", "less than or equal to 10000", "500 to 10000"),
+        ("DOCUMENT_CACHE_BYTES", "64MB", "valid integer", "1048576 to 4294967296"),
+        ("VOTES_PER_VISITOR", "0", "not a rate", "60/minute"),
+        ("VOTES_PER_ADDRESS", "lots", "not a rate", "6000/minute, or 0"),
+        ("TRUSTED_PROXIES", "10.0.0.1/8", "neither an address nor a network", "10.0.0.0/8"),
+        ("TRUSTED_PROXIES", "::/0", "every address there is", "127.0.0.1"),
+        ("WEBHOOK_NETWORKS", "0.0.0.0/0", "every address there is", "10.0.0.0/8"),
     ],
 )
 def test_a_bad_setting_says_what_to_write(
@@ -180,6 +257,40 @@ def test_a_bad_setting_says_what_to_write(
     assert re.fullmatch(
         rf"RINGSIDE_{name}.* is invalid: .*{re.escape(wrong)}.*\. Write .*{re.escape(write)}.*\.", text
     ), text
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [
+        ({"JWKS_URL": "https://a.example/keys"}, "RINGSIDE_OIDC_ISSUER is invalid: RINGSIDE_JWKS_URL is set too"),
+        ({"JWT_ISSUER": "https://a.example"}, "RINGSIDE_JWT_ISSUER is invalid: it differs from RINGSIDE_OIDC_ISSUER"),
+        (
+            {"JWT_NAME_CLAIM": "email"},
+            "RINGSIDE_JWT_EMAIL_CLAIM is invalid: it is the claim of RINGSIDE_JWT_NAME_CLAIM",
+        ),
+        (
+            {"JWT_ROLES_CLAIM": "name"},
+            "RINGSIDE_JWT_NAME_CLAIM is invalid: it is the claim of RINGSIDE_JWT_ROLES_CLAIM",
+        ),
+    ],
+)
+def test_contradictory_settings_of_sign_in_are_refused(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, str], wrong: str
+) -> None:
+    """In one line, also where one of the two is a default."""
+    for name, value in {"OIDC_ISSUER": "https://a.example/", **given}.items():
+        monkeypatch.setenv(f"RINGSIDE_{name}", value)
+    text = refusal()
+    assert text.startswith(wrong)
+    assert len(text.splitlines()) == 1
+
+
+def test_an_issuer_may_be_written_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exactly as the provider writes it, with or without a slash at its end."""
+    for issuer in ("https://a.example/", "https://a.example"):
+        for name in ("OIDC_ISSUER", "JWT_ISSUER"):
+            monkeypatch.setenv(f"RINGSIDE_{name}", issuer)
+        assert Settings.load().token_issuer == issuer
 
 
 @pytest.mark.parametrize(
@@ -210,6 +321,7 @@ def test_all_mistakes_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> N
         ("JWT_AUDIENCES", "JWT_AUDIENCE"),
         ("SMPT_URL", "SMTP_URL"),
         ("REGION", "AWS_REGION"),
+        ("MAX_BODY", "MAX_BODY_BYTES"),
     ],
 )
 def test_a_misspelt_variable_is_refused_with_the_correct_name(
@@ -222,7 +334,16 @@ def test_a_misspelt_variable_is_refused_with_the_correct_name(
 
 def test_variables_that_kubernetes_sets_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kubernetes gives every pod the addresses of a service called `ringside`."""
-    for name in ("SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "PORT", "PORT_8000_TCP", "PORT_8000_TCP_ADDR"):
+    for name in (
+        "SERVICE_HOST",
+        "TABLE_PORT",
+        "SMTP_PORT_25_TCP",
+        "SERVICE_PORT",
+        "SERVICE_PORT_HTTP",
+        "PORT",
+        "PORT_8000_TCP",
+        "PORT_8000_TCP_ADDR",
+    ):
         monkeypatch.setenv(f"RINGSIDE_{name}", "10.0.0.1")
     Settings.load()
 
@@ -242,6 +363,7 @@ def test_the_embedded_secret_is_made_once_and_for_this_user_only(tmp_path: Path)
     assert first.secrets == second.secrets
     assert [path.name for path in (tmp_path / "data").iterdir()] == ["secret"]
     assert stat.S_IMODE((tmp_path / "data" / "secret").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
 
 
 def test_two_processes_that_create_the_secret_at_once_share_one(tmp_path: Path) -> None:

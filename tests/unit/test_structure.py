@@ -18,8 +18,19 @@ LAYERS = ("server", "schema", "resolvers", "datastore")
 LONGEST_FUNCTION = 50
 NINETIETH_PERCENTILE = 16
 LONGEST_MODULE = 400
-MOST_ENTRIES = 16
-RECURSIVE_TYPES = frozenset({"schema.people", "schema.pickem", "schema.vocabulary", "schema.lazy"})
+MOST_ENTRIES = 21
+RECURSIVE_TYPES = frozenset(
+    {
+        "schema.comments",
+        "schema.leagues",
+        "schema.learning",
+        "schema.members",
+        "schema.people",
+        "schema.pickem",
+        "schema.vocabulary",
+        "schema.lazy",
+    }
+)
 """GraphQL's mutually recursive types import each other's names, lazily."""
 
 OLD_NAMES = frozenset(
@@ -107,7 +118,7 @@ def test_modules_are_small() -> None:
 
 @pytest.mark.parametrize("layer", ["resolvers", "server"])
 def test_a_layer_has_few_entries(layer: str) -> None:
-    """A layer's folder shows at most 16 modules and packages."""
+    """A layer's folder shows at most 21 modules and packages."""
     entries = {name.split(".")[1] for name in modules() if name.startswith(f"{layer}.")}
     assert len(entries) <= MOST_ENTRIES
 

@@ -5,45 +5,9 @@ from __future__ import annotations
 import pytest
 
 from datastore.refusals import InvalidInput
-from resolvers.voting.svg import LARGEST, sanitize
+from resolvers.voting.svg import LARGEST, MOST_DRAWN, parse_picture, sanitize
+from tests.pictures import MARK, ORDINARY, SVG, TRICKS
 
-SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9">%s</svg>'
-MARK = '<circle fill="teal" r="3" />'
-
-TRICKS = {
-    "script": "<script>alert(1)</script>",
-    "script by reference": '<script href="https://evil.example/x.js"/>',
-    "script in another namespace": '<x:script xmlns:x="http://www.w3.org/1999/xhtml">alert(1)</x:script>',
-    "script in CDATA": "<script><![CDATA[alert(1)]]></script>",
-    "handler": '<rect onclick="alert(1)" onload="alert(2)" ONMOUSEOVER="alert(3)"/>',
-    "handler by animation": '<set attributeName="onclick" to="x"/>',
-    "foreign object": '<foreignObject><b xmlns="http://www.w3.org/1999/xhtml"><iframe src="x"/></b></foreignObject>',
-    "image": '<image href="https://evil.example/x.png"/>',
-    "image by xlink": '<image xlink:href="//evil.example/x.png"/>',
-    "image on this origin": '<image href="/logout"/>',
-    "image as data": '<image href="data:image/svg+xml;base64,PHN2Zy8+"/>',
-    "use of another file": '<use href="https://evil.example/x.svg#a"/>',
-    "use of data": '<use xlink:href="data:image/svg+xml,&lt;svg/&gt;#x"/>',
-    "link": '<a href="javascript:alert(1)"><text>x</text></a>',
-    "link with white space": '<a href=" java&#10;script:alert(1)"><text>x</text></a>',
-    "animated link": '<a><animate attributeName="href" to="javascript:alert(1)"/></a>',
-    "animated link by values": '<a><animate attributeName="xlink:href" values="javascript:alert(1);x"/></a>',
-    "style import": "<style>@import url(https://evil.example/x.css);</style>",
-    "style import by text": "<style>@import 'https://evil.example/x.css';</style>",
-    "style url": "<style>circle { fill: url(https://evil.example/x#y) }</style>",
-    "style escaped": "<style>circle { fill: \\75rl(https://evil.example/x) }</style>",
-    "style image set": '<style>circle { background: image-set("https://evil.example/x" 1x) }</style>',
-    "style font": "<style>@font-face { font-family: x; src: url(//evil.example/f) }</style>",
-    "style split by a comment": "<style>@imp/**/ort url(https://evil.example/x)</style>",
-    "style attribute": '<rect style="fill:url(https://evil.example/x)"/>',
-    "style attribute image set": "<rect style=\"background:image-set('https://evil.example/x' 1x)\"/>",
-    "presentation attribute": '<rect fill="url(https://evil.example/x#y)" filter="url(//evil.example/x#f)"/>',
-    "cursor": '<rect cursor="url(https://evil.example/x), auto"/>',
-    "filter image": '<filter id="f"><feImage href="https://evil.example/x.png"/></filter>',
-    "events handler": '<handler xmlns="http://www.w3.org/2001/xml-events">alert(1)</handler>',
-    "embedded page": '<iframe xmlns="http://www.w3.org/1999/xhtml" src="javascript:alert(1)"/>',
-    "style sheet instruction": '<?xml-stylesheet href="https://evil.example/x.css"?>',
-}
 WORDS = (
     "script",
     "alert",
@@ -57,6 +21,25 @@ WORDS = (
     "@",
     "logout",
     "image-set",
+    "<style",
+    "position",
+    "class",
+    "animat",
+    "<set",
+    "transition",
+    "image(",
+    "src",
+    "element(",
+    "var(",
+    "attr(",
+    "base",
+    "<a",
+    "vw",
+    "view ",
+    "discard",
+    "onfocus",
+    "on:",
+    "--",
 )
 
 
@@ -96,6 +79,66 @@ def test_text_that_is_not_an_svg_is_refused(text: str) -> None:
     assert refused.value.path == ("input", "svg")
 
 
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "".join(
+            f'<g id="g{n}"><use href="#g{n + 1}"/><use href="#g{n + 1}"/></g>' for n in range(20)
+        ) + '<path id="g20"/><use href="#g0"/>',
+        '<g id="g">' + "<path/>" * 1_000 + "</g>" + '<use href="#g"/>' * 1_000,
+        "".join(
+            f'<pattern id="p{n}"><rect fill="url(#p{n + 1})"/><rect fill="url(#p{n + 1})"/></pattern>'
+            for n in range(20)
+        ) + '<rect fill="url(#p0)"/>',
+        '<marker id="m">' + "<path/>" * 500 + '</marker><path d="M0 0' + "L1 1" * 1_000 + '" marker-mid="url(#m)"/>',
+        '<marker id="m">' + "<path/>" * 500 + '</marker><path d="M0 0' + "L1 1" * 1_000 + '" style="marker:url(#m)"/>',
+        '<style>path{marker:url(#m)}</style><marker id="m">' + "<g/>" * 500 + '</marker><path d="' + "1 " * 200 + '"/>',
+        '<g id="g"><use href="#g"/></g>',
+        '<mask id="m"><rect mask="url(#m)"/></mask>',
+    ],
+    ids=["use", "many uses", "pattern", "marker", "marker by style", "marker by rule", "itself", "its own mask"],
+)  # fmt: skip
+def test_a_picture_that_draws_millions_of_elements_is_refused(bomb: str) -> None:
+    """However few bytes it has, and by whatever refers to something else."""
+    with pytest.raises(InvalidInput, match=f"at most {MOST_DRAWN}"):
+        sanitize(SVG % bomb)
+
+
+@pytest.mark.parametrize(
+    ("sheet", "element", "style"),
+    [
+        (".a{fill:red}", '<rect class="a"/>', "fill:red"),
+        (".a,.b{fill:red;stroke:#000}", '<rect class="c b"/>', "fill:red;stroke:#000"),
+        ("#x{fill:red}rect{fill:blue}", '<rect id="x"/>', "fill:red"),
+        (".a{fill:red}", '<rect class="a" style="fill:blue"/>', "fill:blue"),
+        (".a{fill:red}/* } */.a{fill:green}", '<rect class="a"/>', "fill:green"),
+        (".a{fill:url(#g);position:fixed}", '<rect class="a"/>', "fill:url(#g)"),
+        ("@font-face{font-family:x}.a{fill:red}", '<rect class="a"/>', "fill:red"),
+    ],
+)
+def test_rules_of_a_style_sheet_move_to_the_elements(sheet: str, element: str, style: str) -> None:
+    """A style sheet would apply to the page around the picture; drawing programs write simple ones."""
+    left = sanitize(SVG % f"<style>{sheet}</style>{element}")
+    assert f'style="{style}"' in left
+    assert "<style" not in left
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    ['style="transform:scale(99)"', 'transform="scale(99)"', 'overflow="visible"', 'filter="drop-shadow(9px 9px)"',
+     'width="100vw" height="100vh"', 'width="9999999"', 'style="position:fixed;inset:0;overflow:visible"'],
+)  # fmt: skip
+def test_the_root_stays_within_its_own_box(attributes: str) -> None:
+    """A page that inlines the picture decides where it is and how large."""
+    left = sanitize(f'<svg {attributes} viewBox="0 0 9 9">{MARK}</svg>')
+    assert left.startswith('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">')
+
+
+def test_the_size_of_a_picture_is_kept() -> None:
+    """In units that do not depend on the page's window."""
+    assert 'height="2.5cm" width="300"' in sanitize('<svg width="300" height="2.5cm"/>')
+
+
 def test_ordinary_drawings_are_kept() -> None:
     """Gradients, clips, texts, styles of its own; a namespace that an HTML page would know is added."""
     drawing = (
@@ -123,3 +166,37 @@ def test_a_document_type_without_entities_is_accepted() -> None:
     """Many programs write one."""
     head = '<?xml version="1.0"?><!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/x.dtd">'
     assert MARK in sanitize(head + SVG % MARK)
+
+
+@pytest.mark.parametrize("drawing", [*ORDINARY.values(), SVG % MARK, SVG % "<text>x</text>"])
+def test_a_drawing_is_visible(drawing: str) -> None:
+    """Shapes and text, also those that are drawn by a reference."""
+    assert parse_picture(drawing) == sanitize(drawing)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "it draws nothing"),
+        ("<g/><defs><path d='M0 0h9'/></defs>", "it draws nothing"),
+        ("<text> </text>", "it draws nothing"),
+        ("<use/>", "it draws nothing"),
+        ("<symbol id='a'><path/></symbol>", "it draws nothing"),
+        ("<use href='https://other.example/icons.svg#a'/>", "it draws nothing"),
+        ("<linearGradient id='a'><stop/></linearGradient><use href='#a'/>", "it draws nothing"),
+        ("<image href='data:image/png;base64,AAAA'/>", "<image> is removed"),
+        ("<script>1</script><foreignObject><b/></foreignObject>", "<b>, <foreignObject>, <script> are removed"),
+    ],
+)
+def test_a_picture_of_which_nothing_is_left_is_refused(content: str, reason: str) -> None:
+    """With what was removed, instead of being stored and never seen."""
+    with pytest.raises(InvalidInput, match=reason) as refused:
+        parse_picture(SVG % content)
+    assert refused.value.path == ("input", "svg")
+
+
+def test_the_encoding_that_a_file_declares_is_not_applied_to_text() -> None:
+    """What the client sent as text is not decoded a second time."""
+    drawing = '<?xml version="1.0" encoding="ISO-8859-1"?>' + SVG % "<text>Žofie née</text>"
+    assert "Žofie née" in parse_picture(drawing)
+    assert "Žofie née" in parse_picture("\ufeff" + drawing)

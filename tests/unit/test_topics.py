@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
+import pytest
+
 from datastore.dynamo import EngineUnavailable
-from resolvers.live.topics import Live
+from datastore.refusals import Overloaded
+from resolvers.live.topics import MAX_TOPICS, Live
 
 
 class Board:
@@ -65,3 +68,62 @@ async def test_a_new_listener_gets_the_current_value_at_once() -> None:
         async with aclosing(live.changes("board", board.look, seconds=60)) as second:
             assert await anext(second) == 0
     assert board.looks == 1
+
+
+class Ranking:
+    """A list whose looks tell how many rows they were asked for."""
+
+    def __init__(self) -> None:
+        self.rows = list(range(50))
+        self.asked: list[int] = []
+
+    async def look(self, number: int) -> list[int]:
+        self.asked.append(number)
+        return self.rows[:number]
+
+
+async def test_one_poll_serves_listeners_of_different_numbers_of_rows() -> None:
+    """It reads as many rows as the largest wants, and each hears of changes among its own rows only."""
+    ranking, live = Ranking(), Live()
+    async with aclosing(live.rows("ranking", ranking.look, 3, seconds=0.01)) as few:
+        assert await anext(few) == [0, 1, 2]
+        async with aclosing(live.rows("ranking", ranking.look, 20, seconds=0.01)) as many:
+            assert len(await anext(many)) == 20
+            assert len(live._lists) == 1
+            next_few = asyncio.create_task(anext(few))
+            ranking.rows[10] = -1
+            assert (await anext(many))[10] == -1
+            assert not next_few.done()
+            ranking.rows[0] = -2
+            assert await next_few == [-2, 1, 2]
+        ranking.asked.clear()
+        await asyncio.sleep(0.05)
+        assert set(ranking.asked) == {3}
+    assert not live._lists
+
+
+async def test_a_listener_of_more_rows_does_not_wait_for_the_next_poll() -> None:
+    """Its rows are read at once, also if they turn out to be no more than before."""
+    ranking, live = Ranking(), Live()
+    ranking.rows = [1, 2]
+    async with aclosing(live.rows("ranking", ranking.look, 3, seconds=60)) as few:
+        assert await anext(few) == [1, 2]
+        async with aclosing(live.rows("ranking", ranking.look, 30, seconds=60)) as many:
+            assert await anext(many) == [1, 2]
+    assert ranking.asked == [3, 30]
+
+
+async def test_the_number_of_topics_is_bounded() -> None:
+    """Each costs reads for as long as somebody listens."""
+    ranking, live = Ranking(), Live()
+    listeners = [live.rows(number, ranking.look, 1, seconds=60) for number in range(MAX_TOPICS)]
+    listeners += [live.changes(number, Board().look, seconds=60) for number in range(MAX_TOPICS)]  # type: ignore[misc]
+    await asyncio.gather(*(anext(listener) for listener in listeners))
+    with pytest.raises(Overloaded):
+        await anext(live.rows("more", ranking.look, 1))
+    with pytest.raises(Overloaded):
+        await anext(live.changes("more", Board().look))
+    async with aclosing(live.rows(0, ranking.look, 1, seconds=60)) as known:
+        assert len(await anext(known)) == 1
+    for listener in listeners:
+        await listener.aclose()  # type: ignore[attr-defined]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import types
 from collections import Counter
+from collections.abc import Iterable
 from inspect import isawaitable
 from typing import Any
 
@@ -27,7 +28,14 @@ WITHOUT_PROPAGATION = "@experimental_disableErrorPropagation"
 
 
 async def execute_by_core(schema: GraphQLSchema, document: DocumentNode, variables: dict[str, Any]) -> ExecutionResult:
-    result = execute(schema, document, context_value=CONTEXT, variable_values=variables)
+    name = definition_of(document).name
+    result = execute(
+        schema,
+        document,
+        context_value=CONTEXT,
+        variable_values=variables,
+        operation_name=name.value if name else None,
+    )
     return await result if isawaitable(result) else result  # type: ignore[return-value]
 
 
@@ -40,12 +48,22 @@ async def execute_compiled(
 
 
 def definition_of(document: DocumentNode) -> OperationDefinitionNode:
-    return next(node for node in document.definitions if isinstance(node, OperationDefinitionNode))
+    """The operation that is executed: the last one of the document."""
+    return next(node for node in reversed(document.definitions) if isinstance(node, OperationDefinitionNode))
 
 
-async def compare(schema: GraphQLSchema, operation: RandomOperation, outcomes: Counter[str]) -> None:
-    """AssertionError, with the operation, unless both executors agree. Counts the outcome."""
-    document = parse(operation.text)
+async def compare(
+    schema: GraphQLSchema,
+    operation: RandomOperation,
+    outcomes: Counter[str],
+    *,
+    others: Iterable[RandomOperation] = (),
+) -> None:
+    """AssertionError, with the operation, unless both executors agree. Counts the outcome.
+
+    The others stand in the same document. They have variables of the same names and of other types.
+    """
+    document = parse(operation.beside(others))
     # Validation takes longer than all the rest, and shows only that the test writes valid operations.
     if len(operation.text) % 8 == 0 and validate(schema, document):
         outcomes["invalid"] += 1

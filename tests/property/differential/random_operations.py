@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+from collections.abc import Iterable
 from typing import Any
 
 from graphql import (
@@ -22,8 +24,9 @@ MAX_DEPTH = 4
 class RandomOperation:
     """One operation as text, with its variables."""
 
-    def __init__(self, schema: GraphQLSchema, seed: int, kind: str = "query") -> None:
+    def __init__(self, schema: GraphQLSchema, seed: int, kind: str = "query", *, max_depth: int = MAX_DEPTH) -> None:
         self._schema = schema
+        self._max_depth = max_depth
         self._rng = random.Random(seed)
         self._definitions: dict[str, str] = {}
         self._fragments: dict[str, tuple[str, str]] = {}
@@ -43,6 +46,13 @@ class RandomOperation:
     @property
     def text(self) -> str:
         return f"{self._head} {self._rest}"
+
+    def beside(self, others: Iterable[RandomOperation]) -> str:
+        """A document with this operation, named Random, after others that share its variables' names."""
+        texts = [other.text for other in others]
+        names = re.compile(r"\b(Random|F\d+)\b")
+        renamed = [names.sub(rf"\g<1>_{index}", text) for index, text in enumerate(texts)]
+        return "\n".join([*renamed, self.text])
 
     def with_directive(self, directive: str) -> str:
         return f"{self._head} {directive} {self._rest}"
@@ -72,11 +82,11 @@ class RandomOperation:
             alias = f"a{self._aliases}: "
         selection = ""
         if not is_leaf_type(inner):
-            selection = " { " + (self._fields(inner, depth + 1) if depth < MAX_DEPTH else "__typename") + " }"
+            selection = " { " + (self._fields(inner, depth + 1) if depth < self._max_depth else "__typename") + " }"
         # Directives may not decide whether a subscription has its one field.
         directives = self._directives() if type_ is not self._schema.subscription_type else ""
         field_text = f"{alias}{name}{arguments}{directives}{selection}"
-        if rng.random() < 0.1 and selection and depth < MAX_DEPTH:
+        if rng.random() < 0.1 and selection and depth < self._max_depth:
             field_text += f" {alias}{name}{arguments} {{ {self._fields(inner, depth + 1)} }}"
         return field_text
 
@@ -85,7 +95,7 @@ class RandomOperation:
         condition = type_
         if is_abstract_type(type_):
             condition = rng.choice([type_, *self._schema.get_possible_types(type_)])
-        if depth >= MAX_DEPTH:
+        if depth >= self._max_depth:
             return "__typename"
         if rng.random() < 0.5:
             on = f"on {condition.name}" if condition is not type_ or rng.random() < 0.5 else ""

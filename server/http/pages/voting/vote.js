@@ -1,14 +1,15 @@
 // A voting page on the GraphQL API: two mutations for voting, one subscription for the leaderboard.
 // A vote without a response is sent again with the same token, so it counts once however often it arrives.
+// On another site than the service's, a visit's token stands for the visitor in place of the cookie.
 
-const API = 'graphql';
+const API = new URL(document.querySelector('meta[name="ringside-api"]').content, location.href);
 const board = new URLSearchParams(location.search).get('board') ?? 'main';
 const $ = (id) => document.getElementById(id);
 const pause = (seconds) => new Promise((go) => setTimeout(go, seconds * 1000));
 
 const BALLOT = `... on Ballot {
   token progress { seen remaining }
-  left { id name svg } right { id name svg }
+  left { id name description link svg imageUrl } right { id name description link svg imageUrl }
 } ... on Refused { code message retryAfterSeconds }`;
 const DRAW = `mutation Draw($board: String!) { drawMatchup(input: { board: $board }) { ${BALLOT} } }`;
 const CAST = `mutation Cast($token: ID!, $verdict: Verdict!) {
@@ -17,9 +18,13 @@ const CAST = `mutation Cast($token: ID!, $verdict: Verdict!) {
     ... on Refused { code message retryAfterSeconds }
   }
 }`;
-const BOARD = `query Board($board: String!) {
-  board(slug: $board) { title contenders(first: 100) { nodes { id svg } } }
+const START = `mutation Start {
+  startVisit(input: {}) { ... on Visit { token expiresAt } ... on Refused { code message retryAfterSeconds } }
 }`;
+const BOARD = `query Board($board: String!) {
+  board(slug: $board) { title contenders(first: 100) { nodes { id svg imageUrl } } }
+}`;
+const HOURS = `query Hours($board: String!) { board(slug: $board) { opensAt closesAt } }`;
 const WATCH = `subscription Watch($board: String!) {
   leaderboardChanged(board: $board, first: 50) {
     rank wins losses score contender { id name } strength { value low high }
@@ -28,7 +33,37 @@ const WATCH = `subscription Watch($board: String!) {
 
 async function post(query, variables, accept = 'application/json') {
   const headers = { 'content-type': 'application/json', accept };
-  return fetch(API, { method: 'POST', headers, body: JSON.stringify({ query, variables }) });
+  const token = isElsewhere && query !== START ? (await currentVisit()).token : visit?.token;
+  if (token) headers.authorization = `Visitor ${token}`;
+  const response = await fetch(API, { method: 'POST', headers, body: JSON.stringify({ query, variables }) });
+  if (isElsewhere && response.status === 401) keep(null); // expired, or its secret is no longer used
+  return response;
+}
+
+// ── the visit, on another site ──
+
+const isElsewhere = API.origin !== location.origin;
+const RENEWED_DAYS = 10;
+const daysLeft = () => (Date.parse(visit?.expiresAt ?? 0) - Date.now()) / 86_400_000;
+let visit = null;
+let starting = null;
+if (isElsewhere) {
+  try { visit = JSON.parse(localStorage.getItem('ringside-visit')); } catch { /* the browser stores nothing here */ }
+}
+
+function keep(changed) {
+  visit = changed;
+  try { localStorage.setItem('ringside-visit', JSON.stringify(visit)); } catch { /* until the page is closed */ }
+}
+
+/** Returns the visit. A new one goes on as the same visitor if the old one is still valid. */
+async function currentVisit() {
+  if (visit && daysLeft() > RENEWED_DAYS) return visit;
+  starting ??= ask(START).finally(() => { starting = null; });
+  const started = await starting;
+  if (started.code) throw new Error(started.message);
+  keep(started);
+  return visit;
 }
 
 /** Returns the operation's only field. Retries with increasing pauses while the service is unreachable. */
@@ -50,7 +85,7 @@ async function ask(query, variables) {
 
 const say = (text) => { $('status').textContent = text; };
 // Shown as an image, SVG can neither run scripts nor load anything.
-const image = (svg) => (svg ? `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}` : '');
+const image = ({ svg, imageUrl }) => (svg ? `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}` : imageUrl);
 
 // ── voting ──
 
@@ -61,11 +96,28 @@ let ballot = null;
 
 function show(contender, corner) {
   const img = corner.querySelector('img');
-  if (contender.svg) img.src = image(contender.svg);
+  const picture = image(contender);
+  if (picture) img.src = picture;
   else img.removeAttribute('src');
   corner.querySelector('.name').textContent = contender.name;
   corner.setAttribute('aria-label', `Vote for ${contender.name}`);
-  pictures.set(contender.id, contender.svg);
+  pictures.set(contender.id, picture);
+  describe(contender, corner);
+}
+
+/** Shows what is known beside the name, as text: nothing of it is markup. */
+function describe({ name, description, link }, corner) {
+  const text = corner.parentElement.querySelector('.description');
+  text.textContent = description ?? '';
+  text.hidden = !description;
+  if (description) corner.setAttribute('aria-describedby', text.id);
+  else corner.removeAttribute('aria-describedby');
+  const more = corner.parentElement.querySelector('.more');
+  // The service takes https:// only; this page does not rely on it.
+  more.hidden = !link?.startsWith('https://');
+  if (more.hidden) more.removeAttribute('href');
+  else more.href = link;
+  more.textContent = more.hidden ? '' : `More about ${name}`;
 }
 
 function progress({ seen, remaining }) {
@@ -80,8 +132,16 @@ function enable(on) {
 
 async function draw() {
   const drawn = await ask(DRAW, { board });
+  if (drawn.code === 'LOCKED') {
+    closed(drawn.retryAfterSeconds);
+    return;
+  }
+  if (drawn.code === 'NOT_FOUND') {
+    missing();
+    return;
+  }
   if (drawn.code) {
-    say(drawn.message);
+    say(drawn.code === 'EXHAUSTED' ? 'There is nothing to vote on yet: come back when there are two contenders.' : drawn.message);
     return;
   }
   ballot = drawn;
@@ -90,6 +150,28 @@ async function draw() {
   progress(ballot.progress);
   for (const button of Object.values(buttons)) button.classList.remove('chosen');
   enable(true);
+}
+
+/** Says that the address names no board, and where one is. */
+function missing() {
+  document.body.classList.add('missing');
+  $('question').textContent = 'There is no such vote';
+  say(`Nothing is called “${board}” here. Perhaps the link is old or has a typing mistake. `);
+  $('status').append(element('a', { href: location.pathname }, 'See what there is to vote on'));
+}
+
+/** Says when voting opens, and draws then; or that it has ended. `seconds` until it opens are by the service's clock. */
+async function closed(seconds) {
+  const { opensAt, closesAt } = await ask(HOURS, { board });
+  const when = (time) => new Date(time).toLocaleString(undefined, { dateStyle: 'full', timeStyle: 'short' });
+  if (seconds === null) {
+    say(closesAt ? `Voting ended on ${when(closesAt)}. The leaderboard shows the result.` : 'Voting has ended.');
+    return;
+  }
+  say(opensAt ? `Voting opens on ${when(opensAt)}. Leave this page open: it will be ready.` : 'Voting opens soon.');
+  await pause(Math.min(seconds + 0.1, 60)); // at most a minute, because the time may be changed
+  say('');
+  await draw();
 }
 
 async function cast(verdict) {
@@ -131,23 +213,43 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
-function interval(strength, low, high) {
+/** An empty chart of strengths from `low` to `high`, a function that adds shapes to it, and one that places values. */
+function chart(label, low, high) {
   const svg = document.createElementNS(SVG, 'svg');
   svg.setAttribute('class', 'interval');
   svg.setAttribute('viewBox', '0 0 104 16');
   svg.setAttribute('role', 'img');
-  if (!strength) return svg;
-  const text = `${strength.value.toFixed(2)}, from ${strength.low.toFixed(2)} to ${strength.high.toFixed(2)}`;
-  svg.setAttribute('aria-label', text);
-  const x = (value) => 4 + (96 * (value - low)) / (high - low || 1);
-  const add = (name, attributes) => {
+  svg.setAttribute('aria-label', label);
+  const add = (name, attributes, text = '') => {
     const made = document.createElementNS(SVG, name);
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.textContent = text;
     svg.append(made);
   };
+  return { svg, add, x: (value) => 4 + (96 * (value - low)) / (high - low || 1) };
+}
+
+function interval(strength, low, high) {
+  const { svg, add, x } = chart(
+    strength ? `${strength.value.toFixed(2)}, from ${strength.low.toFixed(2)} to ${strength.high.toFixed(2)}` : 'not known yet',
+    low, high,
+  );
+  if (!strength) return svg;
   add('line', { x1: x(0), x2: x(0), y1: 1, y2: 15 });
   add('line', { class: 'span', x1: x(strength.low), x2: x(strength.high), y1: 8, y2: 8 });
   add('circle', { cx: x(strength.value), cy: 8, r: 3.5 });
+  return svg;
+}
+
+/** The numbers above the column: zero, which is the average contender, and some steps to both sides. */
+function axis(low, high) {
+  const { svg, add, x } = chart(`from ${low.toFixed(1)} to ${high.toFixed(1)}; the average is 0`, low, high);
+  const step = [0.25, 0.5, 1, 2, 5, 10].find((size) => (high - low) / size <= 5) ?? 20;
+  for (let value = Math.ceil(low / step) * step; value <= high; value += step) {
+    if (x(value) < 8 || x(value) > 96) continue; // it would be cut off
+    add('text', { x: x(value), y: 9 }, String(value).replace('-', '−'));
+    add('line', { x1: x(value), x2: x(value), y1: 12, y2: 16 });
+  }
   return svg;
 }
 
@@ -171,11 +273,12 @@ function render(rows) {
     return element('tr', moved ? { class: 'moved' } : {}, ...cells);
   });
   $('rows').replaceChildren(...drawn);
+  $('axis').replaceChildren(...(strengths.length ? [axis(low, high)] : []));
 }
 
 function thumbnail(id) {
-  const svg = pictures.get(id);
-  return svg ? [element('img', { alt: '', src: image(svg) })] : [];
+  const picture = pictures.get(id);
+  return picture ? [element('img', { alt: '', referrerpolicy: 'no-referrer', src: picture })] : [];
 }
 
 /** Yields each result of the subscription from the response's event stream. */
@@ -217,6 +320,6 @@ const found = await ask(BOARD, { board });
 if (found) {
   $('question').textContent = found.title;
   document.title = `Ringside · ${found.title}`;
-  for (const { id, svg } of found.contenders.nodes) pictures.set(id, svg);
+  for (const contender of found.contenders.nodes) pictures.set(contender.id, image(contender));
+  watch();
 }
-watch();

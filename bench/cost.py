@@ -1,0 +1,187 @@
+"""The capacity units of each operation, which are what DynamoDB bills.
+
+    python -m bench.cost [--write]
+
+Each row carries out 300 operations on the test engine (tests/lagging) within some seconds and divides the ledger's
+units by their number. So it includes what follows from them: settled results, statistics, the entries of indexes. What
+caches save is saved here too, for a page that many visitors ask for. `--write` also writes deploy/cost/units.json,
+which deploy/cost/calculator.py reads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+from bench.heat import SECRET, Site, add_board
+from datastore.dynamo import open_table
+from datastore.dynamo.declaration import create
+from datastore.layout import ensure_layout
+from datastore.people import PROFILE, Profile
+from datastore.vocabulary import LIST, SUBSCRIPTION, WORD, CharacterSet, Subscription, Word, WordList
+from resolvers.context import utc_now
+from server.settings import Level, Log, Settings
+from tests.client import Client, serving
+from tests.comments import post
+from tests.engines import EnginePair, running_pair
+from tests.lagging import Lag, LaggingEngine
+from tests.mail_server import Mailbox, mail_server
+from tests.queries import CAST_VOTE, DRAW_MATCHUP
+from tests.season import EventEditor, submit
+from tests.service import ringside
+
+ROOT: Final = Path(__file__).parents[1]
+RESULTS: Final = Path(__file__).parent / "results" / "cost.md"
+UNITS: Final = ROOT / "deploy" / "cost" / "units.json"
+OPERATIONS: Final = 300
+SETTLED_SECONDS: Final = 3
+"""By then everything has been settled that operations leave to a clock."""
+BODY: Final = "x" * 230
+WRITE_PRICE, READ_PRICE = 0.625, 0.125
+"""Dollars for a million units on demand in us-east-1, as of November 2024."""
+HEAD: Final = f"""# Units and dollars
+
+    python -m bench.cost --write
+
+Units of an operation in the mean, from the test engine's ledger, and dollars for a million of them with on-demand
+capacity in us-east-1 (November 2024: ${WRITE_PRICE} for a million write units, ${READ_PRICE} for a million read units).
+A comment has 300 bytes, the event has 10 matches, the board has 100 contenders.
+
+"""
+PAGE: Final = """query ($product: ID!) { comments(product: $product, first: 20) {
+  totalCount nodes { rating title body createdAt author { name } } } }"""
+LEADERBOARD: Final = '{ leaderboard(board: "b", first: 20) { nodes { rank score contender { name } } } }'
+SCREEN: Final = """query ($event: ID!) { event(id: $event) {
+  name state matches { name pickCounts } viewerPrediction { submittedAt } } }"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Units of one operation in the mean."""
+
+    reads: float
+    writes: float
+
+
+def costs_table(units: Mapping[str, Mapping[str, float]]) -> str:
+    rows = (
+        f"| {name} | {of['reads']:.1f} | {of['writes']:.1f} | "
+        f"{of['reads'] * READ_PRICE + of['writes'] * WRITE_PRICE:.2f} |"
+        for name, of in units.items()
+    )
+    return "\n".join(["| operation | read units | write units | dollars a million |", "|---|---|---|---|", *rows])
+
+
+class Meter:
+    """Carries out operations and says what one of them costs, with all that follows from it."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.members = [site.client.member(f"m{number}") for number in range(OPERATIONS)]
+        self.visitors = [site.client.visitor() for _ in range(OPERATIONS)]
+
+    async def each(self, operation: Callable[[Client, int], Awaitable[Any]], clients: Sequence[Client]) -> Cost:
+        await self.site.count(partial(operation, client, number) for number, client in enumerate(clients))
+        await asyncio.sleep(SETTLED_SECONDS)
+        return self.cost()
+
+    def cost(self) -> Cost:
+        ledger = self.site.engine.ledger
+        return Cost(sum(ledger.reads.values()) / OPERATIONS, sum(ledger.writes.values()) / OPERATIONS)
+
+
+async def voting(meter: Meter) -> dict[str, Cost]:
+    await add_board(meter.site, "b", 100)
+
+    async def draw(client: Client, _: int = 0) -> Any:
+        return await client.ask(DRAW_MATCHUP, board="b")
+
+    drawn = await meter.each(draw, meter.visitors)
+    tokens = [(await draw(visitor))["token"] for visitor in meter.visitors]
+    return {
+        "draw": drawn,
+        "vote": await meter.each(lambda c, n: c.ask(CAST_VOTE, token=tokens[n], verdict="LEFT"), meter.visitors),
+        "leaderboard": await meter.each(lambda c, _: c.ask(LEADERBOARD), meter.visitors),
+    }
+
+
+async def comments(meter: Meter) -> dict[str, Cost]:
+    return {
+        "comment": await meter.each(lambda c, n: post(c, product=f"p{n % 10}", body=BODY), meter.members),
+        "page of comments": await meter.each(lambda c, n: c.ask(PAGE, product=f"p{n % 10}"), meter.visitors),
+    }
+
+
+async def pickem(meter: Meter) -> dict[str, Cost]:
+    editor = EventEditor(meter.site.client)
+    event = (await editor.event())["id"]
+    picks = [((await editor.match(event, "A", "B"))["id"], 1) for _ in range(10)]
+    return {
+        "prediction": await meter.each(lambda c, _: submit(c, event, picks), meter.members),
+        "screen of an event": await meter.each(lambda c, _: c.ask(SCREEN, event=event), meter.members),
+    }
+
+
+async def emails(meter: Meter, folder: Path) -> dict[str, Cost]:
+    """The daily words of members with one subscription each."""
+    table, now, mailbox = meter.site.table, utc_now(), Mailbox()
+    words = WordList("0" * 26, "List", public=True, created_at=now, next_ordinal=1)
+    await table.write_many([LIST.put(words), WORD.put(Word(words.list, 0, "word", "meaning"))])
+    for number in range(OPERATIONS):
+        user = f"reader-{number}"
+        subscription = Subscription(user, words.list, CharacterSet.SIMPLIFIED, active=True, since=now)
+        profile = Profile(user, f"Reader {number}", now, email=f"{user}@example.org")
+        await table.write_many([PROFILE.put(profile), SUBSCRIPTION.put(subscription)])
+    await meter.site.count([])
+    async with mail_server(mailbox, folder) as address:
+        variables = {
+            "RINGSIDE_DYNAMODB_URL": meter.site.engine.url,
+            "RINGSIDE_TABLE": table.name,
+            "RINGSIDE_SECRETS": SECRET,
+            "RINGSIDE_SMTP_URL": address,
+        }
+        done = await asyncio.to_thread(lambda: ringside("daily", **variables))
+    assert len(mailbox.emails) == OPERATIONS, done.stderr
+    return {"email with daily words": meter.cost()}
+
+
+async def run(engines: EnginePair, folder: Path) -> dict[str, Cost]:
+    name = f"ringside-{uuid4().hex[:8]}"
+    async with AsyncExitStack() as stack:
+        proxy = LaggingEngine(engines.leader.url, engines.follower.url, lag=Lag(mean=0.0, stale=0.0))
+        engine = await stack.enter_async_context(proxy)
+        table = await stack.enter_async_context(open_table(name, url=engine.url))
+        await create(table)
+        await ensure_layout(table)
+        settings = Settings(dynamodb_url=engine.url, table=name, secrets=(SECRET,), log=Log(Level.ERROR))
+        client = await stack.enter_async_context(serving(settings))
+        meter = Meter(Site(engine, table, client))
+        parts = [await part(meter) for part in (voting, comments, pickem)]
+        return {name: cost for part in (*parts, await emails(meter, folder)) for name, cost in part.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, running_pair(Path(folder)) as engines:
+        costs = asyncio.run(run(engines, Path(folder)))
+    units = {name: {"reads": round(c.reads, 2), "writes": round(c.writes, 2)} for name, c in costs.items()}
+    text = HEAD + costs_table(units) + "\n"
+    print(text)
+    if options.write:
+        RESULTS.write_text(text, encoding="utf-8")
+        UNITS.write_text(json.dumps(units, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""The units per second of the hottest partition key at the promised rates; DynamoDB allows 1,000 (reads: 3,000) a key.
+
+    python -m bench.heat [--write]
+
+Each row carries out one second's operations of a promise, however long they take here, and adds up the units of every
+partition key of the table and its indexes, as tests/lagging counts them (transactional writes twice, a moved index
+entry as a delete and a put). Where a share of the operations is carried out, the units are scaled. Boards are settled
+by the clock, at most once in 1.5 seconds, so for the keys of their results the busiest second counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+from datastore.dynamo import Table, open_table
+from datastore.dynamo.declaration import create
+from datastore.layout import ensure_layout
+from datastore.voting import Board, Contender
+from datastore.voting.seeding import Shown, seed_board
+from resolvers.context import utc_now
+from server.settings import Level, Log, Settings
+from tests.client import Client, serving
+from tests.comments import post
+from tests.engines import EnginePair, running_pair
+from tests.lagging import Lag, LaggingEngine
+from tests.lagging.capacity import PartitionKey
+from tests.queries import CAST_VOTE, DRAW_MATCHUP, SCORE_EVENT
+from tests.season import EventEditor, submit
+
+RESULTS: Final = Path(__file__).parent / "results" / "heat.md"
+HEAD: Final = """# Hottest partition keys
+
+    python -m bench.heat --write
+
+Units per second of the hottest partition key at the promised rate (goal: 700 of DynamoDB's 1,000; reads: 2,100 of
+3,000), from the test engine's ledger.
+
+| promise | units | key |
+|---|---|---|
+"""
+SECRET: Final = "a secret that is long enough for a benchmark"
+SETTLED_BY_THE_CLOCK: Final = ("LEADERBOARD#", "RESULTS#")
+AT_ONCE: Final = 32
+BODY: Final = "x" * 230
+"""With its attributes' names and keys, a comment of some 300 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A service in this process, its table, and the engine that counts."""
+
+    engine: LaggingEngine
+    table: Table
+    client: Client
+
+    async def count(self, operations: Iterable[Callable[[], Awaitable[Any]]]) -> None:
+        """Carry out operations, some at once, and count the units from the first on."""
+        self.engine.ledger.writes.clear()
+        self.engine.ledger.reads.clear()
+        waiting = iter(operations)
+
+        async def work() -> None:
+            for operation in waiting:
+                await operation()
+
+        await asyncio.gather(*(work() for _ in range(AT_ONCE)))
+
+    def hottest(self, scale: float = 1.0, *, reads: bool = False) -> tuple[PartitionKey, float]:
+        units: dict[PartitionKey, float] = defaultdict(float)
+        ledger = self.engine.ledger
+        for (key, _), number in (ledger.reads if reads else ledger.writes).items():
+            if key.value.startswith(SETTLED_BY_THE_CLOCK):
+                units[key] = max(units[key], number)
+            else:
+                units[key] += number * scale
+        return max(units.items(), key=lambda entry: entry[1])
+
+    def row(self, promise: str, scale: float = 1.0, *, reads: bool = False) -> str:
+        key, units = self.hottest(scale, reads=reads)
+        name = f"{key.index_name}: {key.value}" if key.index_name else key.value
+        return f"| {promise} | {units:,.0f} | `{name}` |"
+
+
+# ── voting ──
+
+
+async def add_board(site: Site, slug: str, contenders: int, rate: float | None = None) -> None:
+    now = utc_now()
+    board = Board(slug, slug, now, size=contenders, revision=contenders)
+    if rate is not None:
+        board = replace(board, rate=rate)
+    rows = {Contender(slug, ordinal, f"c{ordinal}", now): Shown("", "") for ordinal in range(contenders)}
+    await seed_board(site.table, board, rows, (), now)
+
+
+async def vote(site: Site, board: str) -> None:
+    visitor = site.client.visitor()
+    ballot = await visitor.ask(DRAW_MATCHUP, board=board)
+    answer = await visitor.ask(CAST_VOTE, token=ballot["token"], verdict="LEFT")
+    assert "code" not in answer, answer
+
+
+async def votes(site: Site, contenders: int, rate: int, *, resharded: bool = False) -> str:
+    slug = f"b{contenders}-{rate}"
+    await add_board(site, slug, contenders, rate if resharded else None)
+    await site.count((lambda: vote(site, slug)) for _ in range(rate))
+    after = " after `reshard`" if resharded else ""
+    return site.row(f"{rate:,} votes/s on a board of {contenders:,}{after}")
+
+
+async def draws(site: Site) -> str:
+    await add_board(site, "drawn", 100)
+    visitors = [site.client.visitor() for _ in range(500)]
+    await site.count((lambda visitor=visitor: visitor.ask(DRAW_MATCHUP, board="drawn")) for visitor in visitors * 2)
+    return site.row("5,000 draws/s on a board, reads", 5, reads=True)
+
+
+# ── pick'em ──
+
+
+async def submissions(site: Site) -> str:
+    editor = EventEditor(site.client)
+    event = (await editor.event())["id"]
+    matches = [await editor.match(event, "A", "B", "C", "D") for _ in range(20)]
+    picks = [(match["id"], 1) for match in matches]
+    members = [site.client.member(f"m{number}") for number in range(2000)]
+    await site.count((lambda member=member: submit(member, event, picks)) for member in members)
+    return site.row("2,000 submissions/s to an event of 20 matches of 4")
+
+
+async def scoring(site: Site, predictions: int = 2000) -> str:
+    editor = EventEditor(site.client, season="scored")
+    event, (match,) = await editor.card(10)
+    for number in range(predictions):
+        await submit(site.client.member(f"m{number}"), event, [(match, number % 2)])
+    await editor.lock(event)
+    await editor.result(match, 0)
+    await site.count([lambda: score(editor, event)])
+    key, units = site.hottest()
+    each = units / predictions
+    minutes = each * 1e6 / 1000 / 60
+    promise = f"scoring a million predictions, {minutes:.0f} min at full use of the key: units per prediction"
+    return f"| {promise} | {each:.2f} | `{key.index_name}: {key.value}` |"
+
+
+async def score(editor: EventEditor, event: str) -> None:
+    while (answer := await editor.client.ask(SCORE_EVENT, input={"event": event})).get("code") == "UNAVAILABLE":
+        pass  # the request's time was used up: the next one goes on
+    assert "code" not in answer, answer
+
+
+# ── comments ──
+
+
+async def comments(site: Site, number: int, products: int, promise: str) -> str:
+    members = [site.client.member(f"m{index}") for index in range(number)]
+    await site.count(
+        (lambda member=member, index=index: post(member, product=f"{promise[:1]}{index % products}", body=BODY))
+        for index, member in enumerate(members)
+    )
+    return site.row(promise)
+
+
+async def run(engines: EnginePair) -> list[str]:
+    rows = []
+    name = f"ringside-{uuid4().hex[:8]}"
+    async with AsyncExitStack() as stack:
+        proxy = LaggingEngine(engines.leader.url, engines.follower.url, lag=Lag(mean=0.0, stale=0.0))
+        engine = await stack.enter_async_context(proxy)
+        table = await stack.enter_async_context(open_table(name, url=engine.url))
+        await create(table)
+        await ensure_layout(table)
+        settings = Settings(
+            dynamodb_url=engine.url,
+            table=name,
+            secrets=(SECRET,),
+            log=Log(Level.ERROR),
+            comment_rate=None,
+            new_visitors_per_address="0",
+            votes_per_address="0",
+        )
+        client = await stack.enter_async_context(serving(settings))
+        site = Site(engine, table, client)
+        for measured in (
+            votes(site, 2, 600),
+            votes(site, 100, 600),
+            votes(site, 2000, 600),
+            votes(site, 100, 5000, resharded=True),
+            draws(site),
+            submissions(site),
+            scoring(site),
+            comments(site, 2000, 200, "2,000 comments/s over 200 products"),
+            comments(site, 300, 1, "300 comments/s on one product"),
+        ):
+            rows.append(await measured)
+            print(rows[-1], flush=True)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, running_pair(Path(folder)) as engines:
+        rows = asyncio.run(run(engines))
+    if options.write:
+        RESULTS.write_text(HEAD + "\n".join(rows) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

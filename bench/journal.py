@@ -1,0 +1,144 @@
+"""What the journal and webhooks cost: write units of a comment, a vote and a prediction, and the hottest key.
+
+    python -m bench.journal [--write]
+
+Units are those of the table and its indexes, as tests/lagging counts them (transactional writes twice). The last rows
+record a thousand occurrences of one actor with a webhook that wants them, and then mark all of them as delivered: the
+units that a key would have in each of those seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from bench.heat import BODY, SECRET, Site, add_board, vote
+from datastore import journal as journal_store
+from datastore.dynamo import open_table
+from datastore.dynamo.declaration import create
+from datastore.ids import Ids
+from datastore.journal import DELIVERY_SHARDS, Journal, Kind, Webhook
+from datastore.layout import ensure_layout
+from resolvers.context import utc_now
+from server.settings import Level, Log, Settings
+from tests.client import serving
+from tests.comments import post
+from tests.engines import EnginePair, running_pair
+from tests.lagging import Lag, LaggingEngine
+from tests.season import EventEditor, submit
+
+RESULTS: Final = Path(__file__).parent / "results" / "journal.md"
+HEAD: Final = """# The journal and webhooks
+
+    python -m bench.journal --write
+
+Write units of one operation, from the test engine's ledger: all of its items, in the table and in the indexes. With a
+webhook, the delivery that waits is included, and deleting it and keeping its record is not. What a process writes
+beside the operations varies by half a unit.
+
+| operation | journal off | journal on | off, one webhook | on, one webhook |
+|---|---|---|---|---|
+"""
+OCCURRENCES: Final = 1000
+OPERATIONS: Final = 40
+
+
+async def measured(engines: EnginePair, days: int, *, hooked: bool) -> dict[str, float]:
+    """Units by operation, with the journal kept for some days, with and without a webhook."""
+    async with AsyncExitStack() as stack:
+        proxy = LaggingEngine(engines.leader.url, engines.follower.url, lag=Lag(mean=0.0, stale=0.0))
+        engine = await stack.enter_async_context(proxy)
+        table = await stack.enter_async_context(open_table(f"ringside-{uuid4().hex[:8]}", url=engine.url))
+        await create(table)
+        await ensure_layout(table)
+        settings = Settings(
+            dynamodb_url=engine.url, table=table.name, secrets=(SECRET,), log=Log(Level.ERROR), journal_days=days
+        )
+        client = await stack.enter_async_context(serving(settings))
+        site = Site(engine, table, client)
+        await add_board(site, "board", 100)
+        editor = EventEditor(client)
+        event, (match,) = await editor.card(10)
+        for number in range(OPERATIONS):  # profiles and boards are written before anything is counted
+            await post(client.member(f"m{number}"), product="before")
+        if hooked:
+            client.services.journal.know([_webhook()], float("inf"))
+        units = {}
+        for name, operations in {
+            "comment of 300 B": [lambda n=n: post(client.member(f"m{n}"), body=BODY) for n in range(OPERATIONS)],
+            "vote": [lambda: vote(site, "board") for _ in range(OPERATIONS)],
+            "prediction": [lambda n=n: submit(client.member(f"m{n}"), event, [(match, 0)]) for n in range(OPERATIONS)],
+        }.items():
+            await site.count(operations)
+            units[name] = sum(
+                number for (key, _), number in engine.ledger.writes.items() if not key.value.startswith(BESIDE)
+            )
+        return {name: number / OPERATIONS for name, number in units.items()}
+
+
+BESIDE: Final = ("LEADERBOARD#", "RESULTS#", "BOARD#", "ADDRESS#", "VOTER#new", "LEADERS#", "WEBHOOKS")
+"""Written for many operations at once, or by the clock."""
+
+
+def _webhook() -> Webhook:
+    kinds = tuple(kind.value for kind in Kind)
+    return Webhook("01M80000000000000000000000", "https://8.8.8.8/", kinds, utc_now(), "whsec_AAAA")
+
+
+async def heat(engines: EnginePair) -> list[str]:
+    """The hottest keys while a thousand occurrences are recorded, and while they are marked as delivered."""
+    async with AsyncExitStack() as stack:
+        proxy = LaggingEngine(engines.leader.url, engines.follower.url, lag=Lag(mean=0.0, stale=0.0))
+        engine = await stack.enter_async_context(proxy)
+        table = await stack.enter_async_context(open_table(f"ringside-{uuid4().hex[:8]}", url=engine.url))
+        await create(table)
+        ids = Ids()
+        journal, webhook = Journal(90, lambda: ids.next(utc_now())), _webhook()
+        journal.know([webhook], float("inf"))
+        async with serving(Settings(dynamodb_url=engine.url, table=table.name, secrets=(SECRET,))) as client:
+            site = Site(engine, table, client)
+            await site.count(
+                lambda n=n: table.transact(*journal.occurrence(Kind.COMMENT_POSTED, "ApiKey:one", f"Comment:42#{n}"))
+                for n in range(OCCURRENCES)
+            )
+            rows = [site.row(f"{OCCURRENCES:,} occurrences/s of one actor, wanted by a webhook")]
+            waiting = [
+                one
+                for shard in range(DELIVERY_SHARDS)
+                for one in await journal_store.read_waiting(table, webhook.id, shard, utc_now(), OCCURRENCES)
+            ]
+            await site.count(
+                lambda one=one: journal_store.mark_delivered(table, one, 200, utc_now()) for one in waiting
+            )
+            return [*rows, site.row(f"{len(waiting):,} deliveries/s marked as delivered")]
+
+
+async def run(engines: EnginePair) -> list[str]:
+    columns = [
+        await measured(engines, 0, hooked=False),
+        await measured(engines, 90, hooked=False),
+        await measured(engines, 0, hooked=True),
+        await measured(engines, 90, hooked=True),
+    ]
+    rows = [f"| {name} | {' | '.join(f'{column[name]:.1f}' for column in columns)} |" for name in columns[0]]
+    return [*rows, "", "| one second of | hottest key: units | key |", "|---|---|---|", *await heat(engines)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, running_pair(Path(folder)) as engines:
+        rows = asyncio.run(run(engines))
+    print("\n".join(rows))
+    if options.write:
+        RESULTS.write_text(HEAD + "\n".join(rows) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""How much of a limit a network address, or a member, has used up in a period, over all processes.
+
+| wanted                       | read or write                                                  | requests |
+|------------------------------|----------------------------------------------------------------|----------|
+| a share of a limit           | Update ADDRESS#<address> USED#<kind>#<period>, if less is used | 1        |
+| what another period has used | Get of the same, consistent                                    | 1        |
+
+Addresses and members stand in the table as keyed hashes only, in items that expire.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent, less
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
+
+if TYPE_CHECKING:
+    from datastore.dynamo import Table
+
+
+@dataclass(frozen=True, slots=True)
+class AddressUse:
+    """How many hits of one kind the processes have reserved for an address in one period."""
+
+    address: str
+    kind: str
+    period: int
+    used: int = 0
+    ttl: int = 0
+    """When the engine may remove the item, in seconds since 1970."""
+
+
+ADDRESS_USE = Entity(AddressUse, Key("ADDRESS#{address}", "USED#{kind}#{period:012d}"))
+
+
+async def reserve(table: Table, use: AddressUse, share: int, allowed: int) -> tuple[int, int]:
+    """Reserve a share of what is allowed in a period. Return how much of it may be spent, and the new `used`.
+
+    Lost answers cost shares and never add any: an attempt that is repeated reserves again.
+    """
+    key = ADDRESS_USE.at(address=use.address, kind=use.kind, period=use.period)
+    change = ADDRESS_USE.change(
+        key, values={"ttl": use.ttl}, add={"used": share}, when=absent("used") | less("used", allowed)
+    )
+    try:
+        after = await table.write_back(change, ADDRESS_USE)
+    except ConditionFailed as failed:
+        stored_item = failed.failures.get(0)
+        return 0, ADDRESS_USE.read(stored_item).used if stored_item else allowed
+    return min(share, allowed - (after.used - share)), after.used
+
+
+async def read_used(table: Table, address: str, kind: str, period: int) -> int:
+    stored = await table.get(ADDRESS_USE.at(address=address, kind=kind, period=period), consistent=True)
+    return stored.used if stored else 0

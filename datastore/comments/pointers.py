@@ -1,0 +1,134 @@
+"""Pointers: a member's comments in the member's own item collection, and the site's latest ones.
+
+| wanted                          | read or write                                                | requests   |
+|---------------------------------|--------------------------------------------------------------|------------|
+| a member's comments, newest first | USER#<author> COMMENT#<ulid>, then BatchGetItem            | 2 a page   |
+| how many comments a member has  | the same pointers, counted                                   | 1 a 1,000  |
+| the site's latest comments      | gsi1 LATEST#<shard>, 8 shards merged, then BatchGetItem      | 9 a page   |
+| the latest held ones            | gsi1 MODERATION#<status>, descending                         | 1 a page   |
+
+A pointer is written, changed and deleted in the transaction of its comment, for 2 write units and one of the index. It
+changes when a moderator holds or publishes the comment, not when somebody edits it. 2,000 comments a second add 250
+entries a second to each key of the index.
+
+Between the read of the pointers and that of the comments a comment may be deleted or held: it is left out, so a page
+may be short. Its cursors lie around everything that was read for it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from datastore.comments.records import COMMENT, HELD, Comment, Status
+from datastore.dynamo.conditions import absent
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
+from datastore.dynamo.merge import shard_limit
+from datastore.dynamo.paging import Page, SparsePage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from datastore.dynamo import Table, Window
+    from datastore.dynamo.entity import ItemKey, Partition
+    from datastore.dynamo.writes import Delete, Put
+
+LATEST_SHARDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """Where one comment of a member is, and whether it is held."""
+
+    author: str
+    ulid: str
+    product: str
+    held: Status | None = None
+
+    @property
+    def shard(self) -> int:
+        return zlib.crc32(self.ulid.encode()) % LATEST_SHARDS
+
+
+POINTER = Entity(
+    Pointer,
+    Key("USER#{author}", "COMMENT#{ulid}"),
+    gsi1=Key("LATEST#{shard}", "{ulid}"),
+)
+
+
+def pointer_to(comment: Comment) -> Pointer:
+    return Pointer(comment.author, comment.ulid, comment.product, comment.held)
+
+
+def pointer_writes(old: Comment | None, new: Comment | None) -> list[Put | Delete]:
+    """What a change of one comment does to its pointer. An edit does nothing."""
+    if new is None:
+        return [] if old is None else [POINTER.delete(POINTER.at(author=old.author, ulid=old.ulid))]
+    if old is not None and old.held is new.held:
+        return []
+    return [POINTER.put(pointer_to(new))]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberComments(SparsePage[Comment]):
+    """A page of one member's comments: of all, or of the published ones."""
+
+    author: str = ""
+    with_held: bool = False
+
+
+async def read_member_comments(table: Table, author: str, window: Window, *, with_held: bool) -> MemberComments:
+    """Newest first."""
+    request = window.open(f"comments of:{author}:{with_held}")
+    page = await table.page([_of_member(author, with_held=with_held)], request, consistent=True)
+    comments = await _shown(table, page.nodes, with_held=with_held)
+    return MemberComments.around(page, comments, author=author, with_held=with_held)
+
+
+async def count_member_comments(table: Table, author: str, *, with_held: bool) -> int:
+    pointers = table.iterate(_of_member(author, with_held=with_held), consistent=True, at_once=1000)
+    return len([None async for _ in pointers])
+
+
+def member_pointers(table: Table, author: str) -> AsyncIterator[Pointer]:
+    """Every pointer of a member, newest first; consistent."""
+    return table.iterate(POINTER.on(author=author).newest_first(), consistent=True)
+
+
+def _of_member(author: str, *, with_held: bool) -> Partition[Pointer]:
+    pointers: Partition[Pointer] = POINTER.on(author=author).newest_first()
+    return pointers if with_held else pointers.where(absent("held"))
+
+
+async def read_latest_comments(table: Table, status: Status | None, window: Window) -> Page[Comment]:
+    """All comments, or those of a status, newest first."""
+    request = window.open(f"latest:{status}")
+    if status in (Status.PENDING, Status.REJECTED):
+        return await table.page([HELD.on("gsi1", status=status).newest_first()], request)
+    shards: list[Partition[Pointer]] = [
+        POINTER.on("gsi1", shard=shard).newest_first() for shard in range(LATEST_SHARDS)
+    ]
+    if status is Status.PUBLISHED:
+        shards = [shard.where(absent("held")) for shard in shards]
+    page = await table.page(shards, request, limit=shard_limit(request.wanted, LATEST_SHARDS))
+    return SparsePage.around(page, await _shown(table, page.nodes, with_held=status is None))
+
+
+async def _shown(table: Table, pointers: Sequence[Pointer], *, with_held: bool) -> list[Comment | None]:
+    """The comment of each pointer; None if it was deleted, or is held and those are not wanted."""
+    comments = await table.get_many([_place(pointer) for pointer in pointers], consistent=True)
+    if with_held:  # a moderator may have moved some since the pointers were read
+        missing = [place for place, comment in enumerate(comments) if comment is None]
+        moved = await table.get_many([_place(pointers[place], moved=True) for place in missing], consistent=True)
+        for place, comment in zip(missing, moved, strict=True):
+            comments[place] = comment
+    return comments
+
+
+def _place(pointer: Pointer, *, moved: bool = False) -> ItemKey[Comment]:
+    entity = HELD if (pointer.held is None) is moved else COMMENT
+    return entity.at(product=pointer.product, ulid=pointer.ulid)

@@ -1,0 +1,91 @@
+"""The whole table, item by item as it is stored: scanned in segments, written and compared in batches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from datastore.dynamo.budgets import deadline
+from datastore.dynamo.errors import Throttled
+from datastore.dynamo.retries import retry
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+
+    from datastore.dynamo.attributes import Item
+    from datastore.dynamo.table import Table
+
+
+PATIENCE = 300.0
+"""Seconds for which a throttled call, or one to an engine that is away, is repeated: nobody waits for an answer."""
+
+
+async def scan_segment(
+    table: Table, segment: int, segments: int, start: Item | None
+) -> AsyncIterator[tuple[Sequence[Item], Item | None]]:
+    """The pages of one segment of a consistent scan, each with the key that the next one starts after."""
+    while True:
+        request: dict[str, Any] = {"ExclusiveStartKey": start} if start else {}
+        if segments > 1:
+            request |= {"Segment": segment, "TotalSegments": segments}
+        answer = await _patiently(table.client.scan, TableName=table.name, ConsistentRead=True, **request)
+        start = answer.get("LastEvaluatedKey")
+        yield answer["Items"], start
+        if start is None:
+            return
+
+
+async def count_items(table: Table, segment: int, segments: int) -> int:
+    """How many items a segment has, by a consistent scan."""
+    number, start = 0, None
+    while True:
+        request: dict[str, Any] = {"ExclusiveStartKey": start} if start else {}
+        if segments > 1:
+            request |= {"Segment": segment, "TotalSegments": segments}
+        scan = table.client.scan
+        answer = await _patiently(scan, TableName=table.name, ConsistentRead=True, Select="COUNT", **request)
+        number += int(answer["Count"])
+        start = answer.get("LastEvaluatedKey")
+        if start is None:
+            return number
+
+
+async def put_items(table: Table, items: Sequence[Item]) -> None:
+    """Write a batch of up to 25 items; what the engine leaves is sent again, after growing pauses."""
+    unprocessed: Mapping[str, Any] = {table.name: [{"PutRequest": {"Item": item}} for item in items]}
+
+    async def write() -> None:
+        nonlocal unprocessed
+        unprocessed = (await table.client.batch_write_item(RequestItems=unprocessed)).get("UnprocessedItems") or {}
+        if unprocessed:
+            raise Throttled("a part of a batch was not written")
+
+    await _patiently(write)
+
+
+async def put_as_transaction(table: Table, items: Sequence[Item]) -> None:
+    """Write up to 100 items, of 4 MB in all, in one transaction."""
+    puts = [{"Put": {"TableName": table.name, "Item": item}} for item in items]
+    await _patiently(table.client.transact_write_items, TransactItems=puts)
+
+
+async def get_items(table: Table, keys: Sequence[Item]) -> Mapping[tuple[str, str], Item]:
+    """What the table holds under up to 100 keys, by a consistent read."""
+    unprocessed: Mapping[str, Any] = {table.name: {"Keys": keys, "ConsistentRead": True}}
+    found: dict[tuple[str, str], Item] = {}
+
+    async def read() -> None:
+        nonlocal unprocessed
+        answer = await table.client.batch_get_item(RequestItems=unprocessed)
+        for item in answer["Responses"].get(table.name, ()):
+            found[item["pk"]["S"], item["sk"]["S"]] = item
+        unprocessed = answer.get("UnprocessedKeys") or {}
+        if unprocessed:
+            raise Throttled("a part of a batch was not read")
+
+    await _patiently(read)
+    return found
+
+
+async def _patiently(call: Callable[..., Awaitable[Any]], **parameters: Any) -> Any:
+    with deadline(PATIENCE):
+        return await retry(call, **parameters)

@@ -1,0 +1,172 @@
+"""Jobs: work that goes on beside requests and after restarts.
+
+| wanted                       | read or write                                              | requests |
+|------------------------------|------------------------------------------------------------|----------|
+| one job                      | GetItem JOB#<id> JOB, consistent                           | 1        |
+| all jobs, newest first       | gsi1 JOBS                                                  | 1 a page |
+| jobs that are not finished   | gsi2 JOBS#RUNNING, oldest first                            | 1        |
+| begin a job                  | PutItem if absent, or part of another transaction          | 1        |
+| claim, report, finish        | UpdateItem, if nobody else has changed the job since       | 1        |
+
+A job belongs to the process that wrote its `revision` last, and that writes it again every few seconds. Another one
+takes the job once it has seen the same revision for longer than that by its own clock: no two clocks are compared. A
+process that was taken for dead notices at its next report. Until then two may work on one job: the work of every kind
+is idempotent, so that costs time and nothing else.
+
+A finished job keeps no `input`, which may name a member, and is removed after 30 days.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from datastore.dynamo import ConditionFailed, Table
+from datastore.dynamo.conditions import absent, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
+from datastore.dynamo.writes import Put, Write
+from datastore.receipts import Once
+
+LIFETIME = timedelta(days=30)
+_UNFINISHED_AT_ONCE = 100
+
+
+class JobState(StrEnum):
+    """How a job stands."""
+
+    RUNNING = "RUNNING"
+    DONE = "DONE"
+    FAILED = "FAILED"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One piece of work. `place` is where its kind goes on after an interruption, and means something to it alone.
+
+    `starter` is a keyed hash of whoever began it, since a job may outlive its member.
+    """
+
+    id: str
+    kind: str
+    starter: str
+    started_at: datetime
+    expires: datetime
+    input: dict[str, str] = field(default_factory=dict)
+    state: JobState = JobState.RUNNING
+    done: int = 0
+    total: int | None = None
+    finished_at: datetime | None = None
+    message: str | None = None
+    place: str | None = None
+    claim: str | None = None
+    """The process that works on it; None before the first, and after one that stopped in an orderly way."""
+    revision: int = 1
+
+    @property
+    def node_key(self) -> str:
+        return self.id
+
+    @property
+    def is_running(self) -> bool:
+        return self.state is JobState.RUNNING
+
+
+JOB = Entity(
+    Job,
+    Key("JOB#{id}", "JOB"),
+    ttl="expires",
+    gsi1=Key("JOBS", "{id}"),
+    gsi2=Key("JOBS#RUNNING", "{id}", when="is_running"),
+)
+
+
+class JobLost(Exception):
+    """Another process has taken the job, or it was finished."""
+
+
+def new_job(id_: str, kind: str, starter: str, now: datetime, input_: Mapping[str, str]) -> Job:
+    return Job(id_, kind, starter, now, now + LIFETIME, dict(input_))
+
+
+def job_put(job: Job) -> Put:
+    """The write that begins a job, for a transaction with what it depends on."""
+    return JOB.put(job, when=absent())
+
+
+async def begin_job(table: Table, job: Job) -> Job:
+    """Begin a job unless one with its id exists; the stored one."""
+    try:
+        await table.write(job_put(job))
+    except ConditionFailed as failed:
+        stored_item = failed.failures.get(0)
+        return JOB.read(stored_item) if stored_item else job
+    return job
+
+
+async def begin_job_once(table: Table, job: Job, answer: Any, once: Once, *writes: Write) -> None:
+    """Begin a new job together with other writes and the request's receipt."""
+    try:
+        await once.transact(table, answer, job_put(job), *writes)
+    except ConditionFailed as failed:
+        if not (failed.doubtful and failed.at(0)):  # an attempt whose answer was lost has begun it
+            raise
+
+
+async def read_job(table: Table, id_: str) -> Job | None:
+    return await table.get(JOB.at(id=id_), consistent=True)
+
+
+def all_jobs(table: Table) -> AsyncIterator[Job]:
+    """Newest first, as the index shows them."""
+    return table.iterate(JOB.on("gsi1").newest_first())
+
+
+async def read_unfinished_jobs(table: Table) -> tuple[Job, ...]:
+    """The oldest unfinished jobs, as the index shows them: it may be behind, so claiming one may fail."""
+    return (await table.query(JOB.on("gsi2"), limit=_UNFINISHED_AT_ONCE)).records
+
+
+async def claim_job(table: Table, seen: Job, process: str) -> Job | None:
+    """The job, now this process's; None if it has changed since it was seen."""
+    try:
+        return await _change(table, seen, claim=process)
+    except JobLost:
+        return None
+
+
+async def report_job(table: Table, job: Job, **changes: Any) -> Job:
+    """Store progress, which also says that the job's process is alive. JobLost if another one has the job."""
+    return await _change(table, job, **changes)
+
+
+async def release_job(table: Table, job: Job, **changes: Any) -> None:
+    """Leave a job to any other process, at once."""
+    await _change(table, job, claim=None, **changes)
+
+
+async def finish_job(table: Table, job: Job, state: JobState, now: datetime, message: str | None = None) -> Job:
+    """End a job and forget its input."""
+    ended = replace(job, state=state, finished_at=now, message=message, claim=None, place=None, input={})
+    names = ("state", "finished_at", "message", "claim", "place", "input", "done", "total")
+    return await _write(table, job, ended, *names)
+
+
+async def _change(table: Table, job: Job, **changes: Any) -> Job:
+    return await _write(table, job, replace(job, **changes), *changes)
+
+
+async def _write(table: Table, before: Job, after: Job, *names: str) -> Job:
+    after = replace(after, revision=before.revision + 1)
+    unchanged = where(revision=before.revision, state=JobState.RUNNING)
+    try:
+        await table.write(JOB.shift(after, *names, "revision", when=unchanged))
+    except ConditionFailed as failed:
+        stored_item = failed.failures.get(0)
+        if failed.doubtful and stored_item and JOB.read(stored_item) == after:
+            return after
+        raise JobLost from None
+    return after

@@ -1,0 +1,112 @@
+"""The journal: who did what. And webhooks, which tell other systems.
+
+| wanted                            | read or write                                                     | requests    |
+|-----------------------------------|-------------------------------------------------------------------|-------------|
+| record an occurrence              | one Put in the change's transaction, and one for each webhook     | 0 more      |
+| the journal, newest first         | JOURNAL#<shard>, 16 shards merged                                 | 16, 1 round |
+| occurrences of an actor           | gsi1 ACTOR#<actor>#<shard>, 4 shards merged                       | 4           |
+| occurrences with an object        | gsi2 OBJECT#<object>                                              | 1           |
+| forget a member                   | gsi1 ACTOR#User:<id>#<shard>, gsi3 ABOUT#<id>; an update each     | 5, found    |
+| all webhooks, claims on shards    | WEBHOOKS WEBHOOK#<id>, SHARD#<id>#<shard>; consistent             | 1           |
+| what waits for a webhook          | DELIVERIES#<id>#WAITING#<shard>, oldest first, consistent         | 8           |
+| it was delivered, or given up     | BatchWrite or a transaction: Put in the new state, Delete         | 1           |
+| it failed                         | UpdateItem                                                        | 1           |
+| a webhook's deliveries            | DELIVERIES#<id>#<state>#<shard>, merged                           | 8 to 24     |
+
+`recording` has the writes of an occurrence, `reading` the pages and `forget_member`, `webhooks` the webhooks and the
+claims of processes on them, `deliveries` what waits for them. An occurrence is kept for as many
+days as its process was told; then the engine removes it. Nobody else changes or deletes one, except for a member who is
+erased.
+"""
+
+from datastore.journal.deliveries import (
+    clear_deliveries,
+    mark_delivered,
+    mark_failed,
+    occurrences_since,
+    order_again,
+    read_deliveries_page,
+    read_delivery,
+    read_occurrences_of,
+    read_waiting,
+)
+from datastore.journal.kinds import (
+    ON_DEMAND,
+    Ground,
+    Kind,
+)
+from datastore.journal.reading import (
+    forget_member,
+    read_journal,
+    read_occurrence,
+)
+from datastore.journal.recording import (
+    OFF,
+    Journal,
+    wants,
+)
+from datastore.journal.records import (
+    DELIVERY,
+    DELIVERY_SHARDS,
+    OCCURRENCE,
+    Delivery,
+    DeliveryState,
+    Occurrence,
+    ShardClaim,
+    Webhook,
+)
+from datastore.journal.webhooks import (
+    Registry,
+    WebhookWithSecret,
+    add_webhook,
+    claim_shard,
+    delete_webhook,
+    read_registry,
+    read_webhook,
+    read_webhooks,
+    read_webhooks_page,
+    release_shard,
+    remove_webhook,
+    rotate_secret,
+)
+
+__all__ = [
+    "DELIVERY",
+    "DELIVERY_SHARDS",
+    "OCCURRENCE",
+    "OFF",
+    "ON_DEMAND",
+    "Delivery",
+    "DeliveryState",
+    "Ground",
+    "Journal",
+    "Kind",
+    "Occurrence",
+    "Registry",
+    "ShardClaim",
+    "Webhook",
+    "WebhookWithSecret",
+    "add_webhook",
+    "claim_shard",
+    "clear_deliveries",
+    "delete_webhook",
+    "forget_member",
+    "mark_delivered",
+    "mark_failed",
+    "occurrences_since",
+    "order_again",
+    "read_deliveries_page",
+    "read_delivery",
+    "read_journal",
+    "read_occurrence",
+    "read_occurrences_of",
+    "read_registry",
+    "read_waiting",
+    "read_webhook",
+    "read_webhooks",
+    "read_webhooks_page",
+    "release_shard",
+    "remove_webhook",
+    "rotate_secret",
+    "wants",
+]

@@ -1,0 +1,164 @@
+"""Deliveries: what waits for a webhook, what reached it, and what was given up.
+
+A delivery waits in its shard from the transaction of its occurrence until it is delivered or dead, so none is missed.
+Only the process that has claimed the shard moves it on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent, present
+from datastore.dynamo.merge import shard_limit
+from datastore.ids import first_id
+from datastore.journal.records import (
+    DELIVERY,
+    DELIVERY_SHARDS,
+    OCCURRENCE,
+    SHARDS,
+    Delivery,
+    DeliveryState,
+    Occurrence,
+    new_delivery,
+    spread,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from datastore.dynamo import Page, Table, Window
+    from datastore.dynamo.entity import Partition
+
+DELIVERED_FOR = timedelta(days=7)
+DEAD_FOR = timedelta(days=30)
+
+
+async def read_waiting(table: Table, webhook: str, shard: int, until: datetime, limit: int) -> Sequence[Delivery]:
+    """The oldest deliveries of a shard whose occurrences have ids from before `until`.
+
+    If that is the time at which this is called, each object's deliveries are complete up to the last that is read: an
+    occurrence gets its id only when the one before it on the same object is stored.
+    """
+    partition = _partition(webhook, DeliveryState.WAITING, shard).between(None, first_id(until))
+    return (await table.query(partition, limit=limit, consistent=True)).records
+
+
+def _partition(webhook: str, state: DeliveryState, shard: int) -> Partition[Delivery]:
+    return DELIVERY.on(None, webhook=webhook, state=state, shard=shard)
+
+
+async def read_deliveries_page(
+    table: Table, webhook: str, states: Sequence[DeliveryState], window: Window
+) -> Page[Delivery]:
+    """Newest first, over all shards. One that is being moved is shown in the state that it gets."""
+    request = window.open(f"deliveries {webhook} {','.join(states)}")
+    partitions = [
+        _partition(webhook, state, shard).newest_first() for state in states for shard in range(DELIVERY_SHARDS)
+    ]
+    limit = shard_limit(request.wanted, DELIVERY_SHARDS)
+    return await table.page(partitions, request, limit=limit, combine=_final, consistent=True)
+
+
+def _final(same: Sequence[Delivery]) -> Delivery:
+    return min(same, key=lambda delivery: delivery.state is DeliveryState.WAITING)
+
+
+async def read_delivery(table: Table, webhook: str, shard: int, ulid: str) -> Delivery | None:
+    keys = [DELIVERY.at(webhook=webhook, state=state, shard=shard, ulid=ulid) for state in DeliveryState]
+    found = [delivery for delivery in await table.get_many(keys, consistent=True) if delivery is not None]
+    return _final(found) if found else None
+
+
+async def read_occurrences_of(table: Table, deliveries: Sequence[Delivery]) -> list[Occurrence | None]:
+    """What each delivery reports; None if the journal does not have it any more."""
+    wanted = {one.ulid for one in deliveries if one.content is None}
+    keys = [OCCURRENCE.at(shard=spread(ulid, SHARDS), ulid=ulid) for ulid in wanted]
+    stored = {one.ulid: one for one in await table.get_many(keys) if one is not None}
+    return [one.content or stored.get(one.ulid) for one in deliveries]
+
+
+# ── outcomes ──
+
+
+async def mark_delivered(table: Table, delivery: Delivery, status: int, now: datetime) -> None:
+    """It is kept for a week, without its content."""
+    done = replace(
+        delivery,
+        state=DeliveryState.DELIVERED,
+        content=None,
+        attempts=delivery.attempts + 1,
+        last_status=status,
+        last_error=None,
+        next_at=None,
+        expires=now + DELIVERED_FOR,
+    )
+    # Not a transaction: if only one of the two is written, the occurrence is delivered again.
+    await table.write_many([DELIVERY.put(done), DELIVERY.delete(DELIVERY.item_key(delivery))])
+
+
+async def mark_failed(
+    table: Table, delivery: Delivery, status: int | None, error: str, *, next_at: datetime | None, now: datetime
+) -> Delivery | None:
+    """The delivery as it waits for its next attempt; None if it was given up because there is none."""
+    failed = replace(
+        delivery, attempts=delivery.attempts + 1, last_status=status, last_error=error[:200], next_at=next_at
+    )
+    try:
+        if next_at is not None:
+            names = ("attempts", "last_status", "last_error", "next_at")
+            await table.write(DELIVERY.shift(failed, *names, when=present()))
+            return failed
+        dead = replace(failed, state=DeliveryState.DEAD, expires=now + DEAD_FOR)
+        await table.transact(
+            DELIVERY.put(dead), DELIVERY.delete(DELIVERY.item_key(delivery), when=present()),
+        )  # fmt: skip
+    except ConditionFailed:  # another process has moved it on
+        pass
+    return None
+
+
+async def clear_deliveries(table: Table, webhook: str) -> int:
+    """Delete everything of a removed webhook; return how much there was."""
+    deleted = 0
+    for state in DeliveryState:
+        for shard in range(DELIVERY_SHARDS):
+            while found := (await table.query(_partition(webhook, state, shard), limit=500, consistent=True)).records:
+                await table.write_many(DELIVERY.delete(DELIVERY.item_key(one)) for one in found)
+                deleted += len(found)
+    return deleted
+
+
+# ── ordering again ──
+
+
+def occurrences_since(table: Table, webhook: str, since: datetime) -> list[AsyncIterator[Occurrence]]:
+    """What the journal has since a time, and what was given up since: in partitions, each oldest first."""
+    low = first_id(since)
+    dead = [_partition(webhook, DeliveryState.DEAD, shard).between(low, None) for shard in range(DELIVERY_SHARDS)]
+    journal = [OCCURRENCE.on(None, shard=shard).between(low, None) for shard in range(SHARDS)]
+    return [
+        *(_contents(table.iterate(partition, consistent=True)) for partition in dead),
+        *(table.iterate(partition, consistent=True) for partition in journal),
+    ]
+
+
+async def _contents(deliveries: AsyncIterator[Delivery]) -> AsyncIterator[Occurrence]:
+    async for delivery in deliveries:
+        if delivery.content is not None:
+            yield delivery.content
+
+
+async def order_again(table: Table, webhook: str, occurrence: Occurrence, now: datetime) -> bool:
+    """Let an occurrence wait for a webhook anew, whatever became of it before; False if it waits already."""
+    content = replace(occurrence, expires=None)
+    delivery = new_delivery(webhook, content, since=now)
+    try:
+        await table.write(DELIVERY.put(delivery, when=absent()))
+    except ConditionFailed:
+        return False
+    others = [replace(delivery, state=state) for state in (DeliveryState.DELIVERED, DeliveryState.DEAD)]
+    await table.write_many(DELIVERY.delete(DELIVERY.item_key(other)) for other in others)
+    return True

@@ -1,0 +1,109 @@
+"""Reading the journal, newest first, and taking a member's id out of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import present, where
+from datastore.dynamo.merge import shard_limit
+from datastore.journal.records import (
+    ACTOR_SHARDS,
+    DELIVERY,
+    DELIVERY_SHARDS,
+    OCCURRENCE,
+    SHARDS,
+    WEBHOOKS,
+    DeliveryState,
+    Occurrence,
+    object_key,
+    spread,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from datastore.dynamo import Page, Table, Window
+    from datastore.dynamo.entity import Partition
+
+
+async def read_journal(table: Table, actor: str | None, name: str | None, window: Window) -> Page[Occurrence]:
+    """Newest first: all occurrences, or those of an actor, with an object, or both.
+
+    All occurrences are read consistently; those of an actor or an object from an index, which may be behind.
+    """
+    request = window.open(f"journal\n{actor or ''}\n{name or ''}")
+    partitions = _partitions(actor, name)
+    limit = shard_limit(request.wanted, len(partitions))
+    directed = [partition.newest_first() for partition in partitions]
+    return await table.page(directed, request, limit=limit, consistent=actor is None and name is None)
+
+
+def _partitions(actor: str | None, name: str | None) -> list[Partition[Occurrence]]:
+    if name is not None:
+        of_object = OCCURRENCE.on("gsi2", object_key=object_key(name))
+        return [of_object if actor is None else of_object.where(where(actor=actor))]
+    if actor is not None:
+        return _of_actor(actor)
+    return [OCCURRENCE.on(None, shard=shard) for shard in range(SHARDS)]
+
+
+def _of_actor(actor: str) -> list[Partition[Occurrence]]:
+    return [OCCURRENCE.on("gsi1", actor=actor, actor_shard=shard) for shard in range(ACTOR_SHARDS)]
+
+
+async def read_occurrence(table: Table, ulid: str) -> Occurrence | None:
+    return await table.get(OCCURRENCE.at(shard=spread(ulid, SHARDS), ulid=ulid), consistent=True)
+
+
+async def forget_member(table: Table, member: str) -> int:
+    """Take a member's id out of the journal, and out of what waits for webhooks; return from how many items.
+
+    What they did stays, without an actor; an object of theirs stays without its name and without the moderators' note.
+    Repeatable. The index may be behind for a moment: repeat it until it returns 0, once the member can write no more.
+    """
+    changed = 0
+    names_them = where(actor=f"User:{member}") | where(about=member)
+    async for occurrence in _naming(table, member):
+        anonymous = _without(occurrence, member)
+        try:
+            await table.write(OCCURRENCE.shift(anonymous, "actor", "object", "about", "note", when=names_them))
+        except ConditionFailed:  # it has expired, or was changed already and the index is behind
+            continue
+        changed += 1
+    return changed + await _forget_in_deliveries(table, member)
+
+
+async def _naming(table: Table, member: str) -> AsyncIterator[Occurrence]:
+    for partition in (*_of_actor(f"User:{member}"), OCCURRENCE.on("gsi3", about=member)):
+        async for occurrence in table.iterate(partition):
+            yield occurrence
+
+
+def _without(occurrence: Occurrence, member: str) -> Occurrence:
+    actor = None if occurrence.actor == f"User:{member}" else occurrence.actor
+    if occurrence.about != member:
+        return replace(occurrence, actor=actor)
+    return replace(occurrence, actor=actor, object=None, about=None, note=None)
+
+
+async def _forget_in_deliveries(table: Table, member: str) -> int:
+    changed = 0
+    async for webhook in table.iterate(WEBHOOKS, consistent=True):
+        for state in (DeliveryState.WAITING, DeliveryState.DEAD):  # the others hold no content
+            for shard in range(DELIVERY_SHARDS):
+                partition = DELIVERY.on(None, webhook=webhook.id, state=state, shard=shard)
+                async for delivery in table.iterate(partition, consistent=True):
+                    content = delivery.content and _without(delivery.content, member)
+                    if content == delivery.content:
+                        continue
+                    change = DELIVERY.change(
+                        DELIVERY.item_key(delivery), values={"content": content}, when=present("content")
+                    )
+                    try:
+                        await table.write(change)
+                    except ConditionFailed:  # delivered meanwhile
+                        continue
+                    changed += 1
+    return changed

@@ -1,0 +1,222 @@
+"""A member's file: everything that is stored about one member, kind by kind.
+
+| wanted                                     | read                                                | requests      |
+|--------------------------------------------|-----------------------------------------------------|---------------|
+| profile, learning, subscriptions           | Query USER#<id>, consistent                         | 1 a megabyte  |
+| comments                                   | the same of its pointers, then BatchGetItem         | 1 for 100     |
+| votes and where they came from             | Query VOTER#<id>#<board> of every board, consistent | boards        |
+| predictions and standings                  | BatchGetItem for every event and season, consistent | 1 for 100     |
+| private lists                              | gsi1 LISTS#OF-<id>; Query LIST#<id>, consistent     | 1, and lists  |
+| reports, suspension, what they did         | gsi1 MODERATION#PUBLISHED; GetItem; gsi1 of the journal | 1 a page each |
+
+Every entity of the table is either a kind of the file, or says why it is none: a test compares both with what the
+datastore declares. Nothing is read by a scan, and memory is bounded by a hundred records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from datastore import address_use, api_keys, demo, exports, jobs, layout, receipts, suspensions
+from datastore.comments import counts, leaders, pointers, records, transfer
+from datastore.dynamo.entity import Entity, Partition
+from datastore.journal import records as journal
+from datastore.people import PROFILE, member_shard
+from datastore.pickem import event_records, gates, histograms, league_records, predictions, standings
+from datastore.pickem import upgrade as old_pickem
+from datastore.pickem.events import all_events
+from datastore.vocabulary import cards, daily, learning, lists, mail, quizzes, subscriptions, words
+from datastore.voting import addresses, boards, contenders, marks, tallies, voiding, votes
+
+if TYPE_CHECKING:
+    from datastore.dynamo import Table
+
+KINDS: Mapping[Entity[Any], tuple[str, str]] = {
+    PROFILE: ("profile", "Your name, settings and email address, and when you joined."),
+    suspensions.SUSPENSION: ("suspension", "That you may not write, why, and until when."),
+    suspensions.ADMIN: ("admin", "That you have lately written as an admin."),
+    votes.VOTE: ("vote", "One of your verdicts: the pair by the numbers of both contenders, and which of them won."),
+    addresses.ORIGIN: ("voteOrigin", "For a week: a keyed hash of the network address that some votes came from."),
+    predictions.PREDICTION: ("prediction", "Your picks for one event: the number of a team for each match."),
+    standings.STANDING: ("standing", "Your points in one season."),
+    old_pickem.OLD_STANDING: ("oldStanding", "Your points in one season, as the first release stored them."),
+    league_records.MEMBER_LEAGUES: ("leagues", "The leagues that you are in, or wait for, with their seasons."),
+    league_records.LEAGUE_MEMBER: ("leagueMembership", "Your place in one league."),
+    records.COMMENT: ("comment", "One of your comments that everybody sees."),
+    records.HELD: ("heldComment", "One of your comments that waits for a moderator or was rejected."),
+    records.REPORTS: ("report", "Your report of a comment that moderators have yet to decide about."),
+    learning.QUIZ: ("quiz", "The result of one quiz."),
+    learning.SENTENCE: ("sentence", "One practice sentence."),
+    cards.CARD: ("card", "When you will be asked a word again, and how well you know it."),
+    learning.ACTIVE_DAYS: ("activeDays", "The days on which you were active: bit n is the day `since` + n."),
+    subscriptions.SUBSCRIPTION: ("subscription", "A subscription to the daily words of a list, active or ended."),
+    mail.MAIL: ("mail", "That an email was sent to you on a date."),
+    lists.QUOTA: ("quota", "How many private lists you have."),
+    lists.LIST: ("list", "One of your private lists."),
+    words.WORD: ("word", "One word of your private lists."),
+    words.REMOVED_WORD: ("removedWord", "One word that was removed from your private lists."),
+    daily.DAILY: ("dailyWord", "The word of your private list on a date."),
+    journal.OCCURRENCE: ("occurrence", "Something that you did, with its time and object."),
+}
+"""The kinds of the file, each with the words that its header explains it in."""
+
+_REPEATS = "Repeats what the file has"
+_NOBODY = "Says nothing about a member"
+
+LEFT_OUT: Mapping[Entity[Any], str] = {
+    pointers.POINTER: f"{_REPEATS}: it says where a comment is.",
+    cards.QUEUED_CARD: f"{_REPEATS}: it is a card's place among those that are due.",
+    quizzes.OPEN_QUIZ: "A quiz as it was asked. It is deleted soon, and stored under its own id: nobody can list a "
+    "member's.",
+    receipts.RECEIPT: f"{_REPEATS}: the answers to repeated requests, which expire after seven days. They are stored "
+    "under the keys that clients chose, so nobody can list a member's.",
+    voiding.VOIDING_PLACE: "For a day: how far an editor's voiding of votes has come.",
+    addresses.ADDRESS_VOTER: f"{_REPEATS}: it lists voters by the keyed hash of their address, for a week.",
+    jobs.JOB: "Names who began it by a keyed hash; its input is forgotten when it ends.",
+    **dict.fromkeys(
+        (
+            address_use.ADDRESS_USE,
+            api_keys.API_KEY,
+            boards.BOARD,
+            contenders.CONTENDER,
+            contenders.DETAILS,
+            contenders.IMPORTED_NAME,
+            contenders.NAME,
+            contenders.PICTURE,
+            contenders.RESULT,
+            counts.OLD_TALLY,
+            counts.TALLY,
+            demo.DEMO_PART,
+            event_records.EVENT,
+            exports.EXPORT,
+            exports.EXPORT_PIECE,
+            event_records.MATCH,
+            gates.GATE,
+            histograms.HISTOGRAM_PART,
+            journal.DELIVERY,
+            journal.SHARD_CLAIM,
+            journal.WEBHOOK,
+            layout.LAYOUT,
+            league_records.LEAGUE,
+            league_records.LEAGUE_CODE,
+            leaders.LEADER,
+            leaders.OLD_LEADER,
+            mail.DAILY_MAILING,
+            marks.DIRTY_MARK,
+            old_pickem.OLD_EVENT,
+            old_pickem.OLD_GATE,
+            old_pickem.OLD_SEASON,
+            records.LATE_ARRIVAL,
+            standings.SEASON,
+            subscriptions.SUBSCRIBER_COUNT,
+            tallies.PAIR,
+            tallies.TALLY,
+            transfer.IMPORT_BATCH,
+        ),
+        f"{_NOBODY}.",
+    ),
+}
+"""What the file leaves out, and why."""
+
+_OWN = (
+    PROFILE,
+    learning.QUIZ,
+    learning.SENTENCE,
+    learning.ACTIVE_DAYS,
+    cards.CARD,
+    subscriptions.SUBSCRIPTION,
+    mail.MAIL,
+    lists.QUOTA,
+    old_pickem.OLD_STANDING,
+    league_records.MEMBER_LEAGUES,
+)
+_OF_LIST = (lists.LIST, words.WORD, words.REMOVED_WORD, daily.DAILY)
+_AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class OwnReport:
+    """One member's part of the reports of a comment."""
+
+    product: str
+    ulid: str
+    reason: str
+
+
+async def member_file(table: Table, user: str) -> AsyncIterator[tuple[str, Any]]:
+    """Every record about a member, with the name of its kind."""
+    sources = (_own(table, user), _comments(table, user), _votes(table, user), _pickem(table, user))
+    for source in (*sources, _lists(table, user), _reports(table, user), _of_members(table, user)):
+        async for entity, record in source:
+            yield KINDS[entity][0], record
+
+
+async def _own(table: Table, user: str) -> AsyncIterator[tuple[Entity[Any], Any]]:
+    collection: Partition[Any] = Partition(PROFILE, None, PROFILE.at(user=user).pk)
+    async for record in table.iterate(collection, *_OWN, consistent=True):
+        yield next(entity for entity in _OWN if isinstance(record, entity.record)), record
+
+
+async def _comments(table: Table, user: str) -> AsyncIterator[tuple[Entity[Any], Any]]:
+    found = [pointer async for pointer in pointers.member_pointers(table, user)]
+    rest = iter(found)
+    while some := list(islice(rest, _AT_ONCE)):
+        for entity in (records.COMMENT, records.HELD):
+            keys = [entity.at(product=pointer.product, ulid=pointer.ulid) for pointer in some]
+            for comment in await table.get_many(keys, consistent=True):
+                if comment is not None:
+                    yield entity, comment
+
+
+async def _votes(table: Table, user: str) -> AsyncIterator[tuple[Entity[Any], Any]]:
+    async for board in boards.all_boards(table):
+        collection: Partition[Any] = votes.VOTE.on(voter=user, board=board.slug)
+        async for vote in table.iterate(collection, consistent=True):
+            yield votes.VOTE, vote
+        async for origin in table.iterate(addresses.ORIGIN.on(voter=user, board=board.slug), consistent=True):
+            yield addresses.ORIGIN, origin
+
+
+async def _pickem(table: Table, user: str) -> AsyncIterator[tuple[Entity[Any], Any]]:
+    events = [event async for event in all_events(table)]
+    shard = member_shard(user)
+    keys: list[Any] = [predictions.PREDICTION.at(event=event.id, shard=shard, user=user) for event in events]
+    for prediction in await table.get_many(keys, consistent=True):
+        if prediction is not None:
+            yield predictions.PREDICTION, prediction
+    for season in sorted({event.season for event in events}):
+        standing = await standings.read_standing(table, user, season)
+        if standing is not None:
+            yield standings.STANDING, standing
+    own = await table.get(league_records.MEMBER_LEAGUES.at(user=user), consistent=True)
+    places = [league_records.LEAGUE_MEMBER.at(league=league, user=user) for league in (own.leagues if own else ())]
+    for place in await table.get_many(places, consistent=True):
+        if place is not None:
+            yield league_records.LEAGUE_MEMBER, place
+
+
+async def _lists(table: Table, user: str) -> AsyncIterator[tuple[Entity[Any], Any]]:
+    async for word_list in lists.lists_by_name(table, user):
+        collection: Partition[Any] = Partition(lists.LIST, None, lists.LIST.item_key(word_list).pk)
+        async for record in table.iterate(collection, *_OF_LIST, consistent=True):
+            yield next(entity for entity in _OF_LIST if isinstance(record, entity.record)), record
+
+
+async def _reports(table: Table, user: str) -> AsyncIterator[tuple[Entity[Any], Any]]:
+    async for reports in table.iterate(records.REPORTS.on("gsi1")):
+        if user in reports.reasons:
+            yield records.REPORTS, OwnReport(reports.product, reports.ulid, reports.reasons[user])
+
+
+async def _of_members(table: Table, user: str) -> AsyncIterator[tuple[Entity[Any], Any]]:
+    for entity in (suspensions.SUSPENSION, suspensions.ADMIN):
+        record = await table.get(entity.at(user=user), consistent=True)
+        if record is not None:
+            yield entity, record
+    for shard in range(journal.ACTOR_SHARDS):
+        done_by = journal.OCCURRENCE.on("gsi1", actor=f"User:{user}", actor_shard=shard)
+        async for occurrence in table.iterate(done_by):
+            yield journal.OCCURRENCE, occurrence

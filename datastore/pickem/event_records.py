@@ -1,0 +1,203 @@
+"""Events with their results, and the matches on their cards.
+
+An event's state, its card's order, its results and their generation are one item, so one read shows which results a
+generation has.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
+
+
+class EventState(StrEnum):
+    UPCOMING = "UPCOMING"
+    LOCKED = "LOCKED"
+    SCORED = "SCORED"
+    CANCELLED = "CANCELLED"
+
+
+class MatchOutcome(StrEnum):
+    WON = "WON"
+    DRAWN = "DRAWN"
+    NO_CONTEST = "NO_CONTEST"
+    CANCELLED = "CANCELLED"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a match ended. Only a match that was won has a winner: the index of a team."""
+
+    outcome: MatchOutcome
+    winner: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """A change under way after which the event accepts less: what it becomes, or a card that loses something."""
+
+    state: EventState
+    starts_at: datetime
+    begun_at: datetime
+    smaller_card: bool = False
+
+
+THOUSAND = 1000
+"""Answers and guesses are whole thousandths, so that sums of distances are exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class TieBreak:
+    """A number that an event asks for. `thousandths` is the answer, once it is known."""
+
+    question: str
+    unit: str | None = None
+    thousandths: int | None = None
+
+    @property
+    def answer(self) -> float | None:
+        return None if self.thousandths is None else self.thousandths / THOUSAND
+
+
+@dataclass(frozen=True, slots=True)
+class GuessRange:
+    """The lowest and the highest guess, in thousandths; final after the lock. None if nobody guessed."""
+
+    low: int | None = None
+    high: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One evening of matches. `card` is the order of its matches; `generation` counts the changes of its results."""
+
+    id: str
+    name: str
+    season: str
+    starts_at: datetime
+    created_at: datetime
+    state: EventState = EventState.UPCOMING
+    version: int = 1
+    card: tuple[str, ...] = ()
+    results: dict[str, Result] = field(default_factory=dict)
+    generation: int = 1
+    begun: int | None = None
+    """The generation whose scoring has begun. After that the event cannot be cancelled."""
+    scored: int | None = None
+    """The generation of the predictions' points."""
+    predictions: int | None = None
+    """How many predictions were scored."""
+    locked_at: datetime | None = None
+    """When the gates were closed. After that, picks are public."""
+    narrowing: Narrowing | None = None
+    """The change under way, if it allows less than before."""
+    numbered: int = 0
+    """How many numbers were given to matches of its card."""
+    unscoring: int | None = None
+    """The generation in which predictions lose their points, while they are being taken back."""
+    unscored: int | None = None
+    """The generation in which points were last taken back."""
+    description: str | None = None
+    place: str | None = None
+    image_url: str | None = None
+    tie_break: TieBreak | None = None
+    guesses: GuessRange | None = None
+    """Read by the first scoring that knows the answer."""
+
+    @property
+    def node_key(self) -> str:
+        return self.id
+
+    @property
+    def slug(self) -> str:
+        """Derived from the name and the day."""
+        return f"{self.starts_at:%Y-%m-%d}-{slugify(self.name)}"
+
+    @property
+    def revealed(self) -> bool:
+        return self.locked_at is not None
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether its start has passed and it is not locked yet."""
+        return self.state is EventState.UPCOMING and self.starts_at <= now
+
+    @property
+    def missing_results(self) -> list[str]:
+        """The matches of its card without a result, in order."""
+        return [match for match in self.card if match not in self.results]
+
+    @property
+    def is_locking(self) -> bool:
+        """Whether a lock was announced: somebody will finish it."""
+        return self.narrowing is not None and self.narrowing.state is EventState.LOCKED
+
+    def changed(self, **changes: Any) -> Event:
+        return replace(self, version=self.version + 1, **changes)
+
+    def locked(self, now: datetime) -> Event:
+        return self.changed(state=EventState.LOCKED, locked_at=now)
+
+    def begin_unscoring(self) -> Event:
+        """Locked, while points are being taken back: that is a generation of its own, and scoring takes a later one."""
+        taken_back = self.generation + 1
+        return self.changed(
+            state=EventState.LOCKED,
+            generation=taken_back + 1,
+            scored=None,
+            predictions=None,
+            unscoring=taken_back,
+            unscored=taken_back,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """One side of a match."""
+
+    members: tuple[str, ...]
+    name: str | None = None
+    champion: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Teams against each other, for points. The event has its place on the card and its result."""
+
+    event: str
+    id: str
+    name: str
+    points: int
+    teams: tuple[Team, ...]
+    championships: tuple[str, ...] = ()
+    preshow: bool = False
+    number: int = 0
+    """Counted from 1 in the order of adding, and never given again: the gates count picks under it."""
+
+    @property
+    def node_key(self) -> str:
+        return f"{self.event}:{self.id}"
+
+
+EVENT = Entity(
+    Event,
+    Key("EVENT#{id}", "STATE"),
+    gsi1=Key("SCHEDULE", "{starts_at}#{id}"),
+    gsi2=Key("SCHEDULE#{state}", "{starts_at}#{id}"),
+)
+MATCH = Entity(Match, Key("EVENT#{event}", "MATCH#{id}"))
+
+
+_ACCENTS = re.compile("[\u0300-\u036f]")
+
+
+def slugify(name: str) -> str:
+    """A name for URLs: letters and digits of any script, hyphens for the rest."""
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", name))
+    return re.sub(r"[\W_]+", "-", unicodedata.normalize("NFC", plain).casefold()).strip("-") or "event"

@@ -1,0 +1,360 @@
+"""Leagues: members of a season who are ranked among themselves.
+
+| wanted                            | read or write                                                     | requests |
+|-----------------------------------|-------------------------------------------------------------------|----------|
+| a league, and the viewer's place  | BatchGetItem LEAGUE#<id> LEAGUE, MEMBER#<user>, consistent        | 1        |
+| a league with all its members     | Query LEAGUE#<id>, consistent                                     | 1        |
+| a page of its members             | Query LEAGUE#<id> MEMBER#, consistent                             | 1        |
+| the league of a code              | GetItem LEAGUECODE#<code> CODE, consistent                        | 1        |
+| a member's leagues                | GetItem USER#<user> LEAGUES, consistent; BatchGetItem             | 2        |
+| join                              | transaction: league (room, code), member, the member's leagues    | 1        |
+| admit, leave, a new code          | transaction: league, the members concerned, the captain's place   | 1        |
+| delete                            | transaction: league, code; its members by 25; captains and league | 1, n, 1  |
+
+The league's item counts its members, so the transaction that adds one is refused above the limit. It is written by
+each join and by nothing else that happens often: a join takes 2 of its key's 1,000 write units for each of two items.
+A member's leagues are one item too, which holds the limit per member.
+
+A league holds no points: its standings are those of the season, for the members that it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from datastore.dynamo import ConditionFailed, Page, Table, Window
+from datastore.dynamo.conditions import ALWAYS, Condition, absent, among, less, more, present, where
+from datastore.dynamo.entity import ItemKey, Partition
+from datastore.dynamo.writes import Write
+from datastore.journal import Kind
+from datastore.pickem.league_records import (
+    LEAGUE,
+    LEAGUE_CODE,
+    LEAGUE_MEMBER,
+    MEMBER_LEAGUES,
+    League,
+    LeagueCode,
+    LeagueMember,
+    MemberLeagues,
+    Membership,
+)
+from datastore.pickem.standings import SEASON, Season
+from datastore.receipts import Once
+from datastore.refusals import Conflict, NotAllowed, NotFound
+
+MOST_MEMBERS = 1000
+MOST_CAPTAINS = 20
+"""So that a league and its captains can be deleted in one transaction."""
+MOST_WAITING = 1000
+MOST_LEAGUES = 50
+_ONLY_CAPTAINS = "Only a captain of the league may do this."
+
+
+class StaleLeagues(Conflict):
+    """The member's leagues have changed since they were read."""
+
+
+# ── reading ──
+
+
+async def read_leagues(
+    table: Table, wanted: Sequence[tuple[str, str | None]], seasons: Sequence[str] = ()
+) -> tuple[list[tuple[League, LeagueMember | None] | None], Mapping[str, Season]]:
+    """Leagues that exist, each with a user's place in it, and seasons, in one consistent batch."""
+    keys: list[ItemKey[Any]] = [LEAGUE.at(id=league) for league, _ in wanted]
+    keys += [LEAGUE_MEMBER.at(league=league, user=user) for league, user in wanted if user is not None]
+    keys += [SEASON.at(season=season) for season in seasons]
+    records = iter(await table.get_many(keys, consistent=True))
+    leagues = [next(records) for _ in wanted]
+    places = [next(records) if user is not None else None for _, user in wanted]
+    found = [
+        (league, place) if league is not None and league.deleted_at is None else None
+        for league, place in zip(leagues, places, strict=True)
+    ]
+    return found, {season.season: season for season in records if season is not None}
+
+
+async def read_league(table: Table, league: str) -> League | None:
+    """Also one that is being deleted."""
+    return await table.get(LEAGUE.at(id=league), consistent=True)
+
+
+async def read_place(table: Table, league: str, user: str) -> LeagueMember | None:
+    return await table.get(LEAGUE_MEMBER.at(league=league, user=user), consistent=True)
+
+
+async def read_whole_league(table: Table, league: str) -> tuple[League, list[LeagueMember]] | None:
+    """A league and all its members, waiting ones too, in one consistent Query."""
+    found: League | None = None
+    members: list[LeagueMember] = []
+    partition: Partition[Any] = replace(LEAGUE.on(id=league), low=None, high=None)
+    at_once = MOST_MEMBERS + MOST_WAITING + 1
+    async for record in table.iterate(partition, LEAGUE, LEAGUE_MEMBER, consistent=True, at_once=at_once):
+        if isinstance(record, League):
+            found = record
+        else:
+            members.append(record)
+    return None if found is None or found.deleted_at is not None else (found, members)
+
+
+async def read_members(table: Table, league: str, window: Window, *, with_waiting: bool) -> Page[LeagueMember]:
+    """In the order of the members' ids."""
+    shown = ALWAYS if with_waiting else among("membership", Membership.CAPTAIN, Membership.MEMBER)
+    members = LEAGUE_MEMBER.on(league=league).where(shown)
+    return await table.page([members], window.open(f"members:{league}:{with_waiting}"), consistent=True)
+
+
+async def read_league_of_code(table: Table, code: str) -> str | None:
+    found = await table.get(LEAGUE_CODE.at(code=code), consistent=True)
+    return found.league if found else None
+
+
+async def read_member_leagues(table: Table, user: str) -> MemberLeagues:
+    return await table.get(MEMBER_LEAGUES.at(user=user), consistent=True) or MemberLeagues(user)
+
+
+def all_leagues(table: Table) -> AsyncIterator[League | LeagueMember | MemberLeagues]:
+    """Every league, member and member's list of leagues, in the order of the table; for audits."""
+    return table.scan(LEAGUE, LEAGUE_MEMBER, MEMBER_LEAGUES, consistent=True)
+
+
+# ── joining ──
+
+
+async def create_league(
+    table: Table, league: League, captain: LeagueMember, own: MemberLeagues, once: Once, answer: Any
+) -> bool:
+    """Create a league with its first captain. False if its code belongs to another league."""
+    code = [] if league.code is None else [_code(league)]
+    writes: list[Write] = [LEAGUE.put(league, when=absent()), LEAGUE_MEMBER.put(captain), _with_league(own, league)]
+    try:
+        await once.transact(table, answer, *writes, *code, *_occurred(once, Kind.LEAGUE_CREATED, league.id))
+    except ConditionFailed as failed:
+        if failed.at(0):  # applied by an earlier attempt whose answer was lost: the id is new
+            return True
+        if failed.at(2):
+            raise StaleLeagues from None
+        return False
+    return True
+
+
+def _occurred(once: Once, kind: Kind, league: str, about: str | None = None) -> tuple[Write, ...]:
+    return once.occurred(kind, f"League:{league}", about=about)
+
+
+def _code(league: League) -> Write:
+    return LEAGUE_CODE.put(LeagueCode(league.code or "", league.id), when=absent())
+
+
+def _with_league(own: MemberLeagues, league: League) -> Write:
+    return _put_leagues(own, {**own.leagues, league.id: league.season})
+
+
+def _put_leagues(own: MemberLeagues, leagues: dict[str, str]) -> Write:
+    after = replace(own, leagues=leagues, version=own.version + 1)
+    return MEMBER_LEAGUES.put(after, when=where(version=own.version) if own.version else absent())
+
+
+async def join_league(
+    table: Table, league: League, member: LeagueMember, own: MemberLeagues, once: Once, answer: Any
+) -> None:
+    """Add a member, or let them wait. Refused above the limits, for members, and with a code that has just changed."""
+    waits = member.membership is Membership.WAITING
+    counter, most = ("waiting", MOST_WAITING) if waits else ("members", MOST_MEMBERS)
+    admits = _exists() & less(counter, most) & where(code=league.code)
+    writes: list[Write] = [
+        LEAGUE.change(LEAGUE.at(id=league.id), add={counter: 1, "revision": 1}, when=admits),
+        LEAGUE_MEMBER.put(member, when=absent()),
+        _with_league(own, league),
+    ]
+    try:
+        await once.transact(table, answer, *writes, *_occurred(once, Kind.LEAGUE_JOINED, league.id))
+    except ConditionFailed as failed:
+        if failed.at(1):
+            _refuse_second_join(failed, member)
+        elif failed.at(0):
+            raise _no_admission(failed) from None
+        else:
+            raise StaleLeagues from None
+
+
+def _exists() -> Condition:
+    return present() & absent("deleted_at")
+
+
+def _refuse_second_join(failed: ConditionFailed, member: LeagueMember) -> None:
+    item = failed.failures.get(1)
+    place = LEAGUE_MEMBER.read(item) if item else None
+    if place is not None and place.token == member.token:
+        return  # applied by an earlier attempt whose answer was lost
+    if place is not None and place.membership is Membership.WAITING:
+        raise Conflict("You have asked to join this league already; a captain decides.") from None
+    raise Conflict("You are a member of this league already.") from None
+
+
+def _no_admission(failed: ConditionFailed) -> Conflict | NotFound:
+    item = failed.failures.get(0)
+    league = LEAGUE.read(item) if item else None
+    if league is None or league.deleted_at is not None:
+        return NotFound("There is no such league any more.")
+    if league.members >= MOST_MEMBERS:
+        return Conflict(f"This league is full: it has {MOST_MEMBERS:,} members.")
+    if league.waiting >= MOST_WAITING:
+        return Conflict(f"{MOST_WAITING:,} members are waiting for this league already. Try again later.")
+    return NotFound("The code of this league has just changed. Ask a captain for the new one.")
+
+
+# ── changing ──
+
+
+async def admit(
+    table: Table, captain: LeagueMember, before: LeagueMember, after: LeagueMember, once: Once, answer: Any
+) -> None:
+    """Change what a member is in a league, as one of its captains. Conflict if either has changed."""
+    added = {"members": int(before.membership is Membership.WAITING), "waiting": 0, "captains": 0}
+    added["waiting"] = -added["members"]
+    added["captains"] = int(after.membership is Membership.CAPTAIN)
+    room = _exists()
+    if added["members"]:
+        room &= less("members", MOST_MEMBERS)
+    if added["captains"]:
+        room &= less("captains", MOST_CAPTAINS)
+    counts = {name: number for name, number in added.items() if number}
+    changes = {"membership": after.membership, "since": after.since, "token": after.token}
+    writes: list[Write] = [
+        LEAGUE.change(LEAGUE.at(id=before.league), add={**counts, "revision": 1}, when=room),
+        LEAGUE_MEMBER.change(LEAGUE_MEMBER.item_key(before), values=changes, when=where(membership=before.membership)),
+        _as_captain(captain),
+    ]
+    try:
+        await once.transact(table, answer, *writes, *_occurred(once, Kind.LEAGUE_ADMITTED, before.league, before.user))
+    except ConditionFailed as failed:
+        if failed.at(1) and (item := failed.failures.get(1)) and LEAGUE_MEMBER.read(item).token == after.token:
+            return  # applied by an earlier attempt whose answer was lost
+        raise _not_admitted(failed) from None
+
+
+def _as_captain(captain: LeagueMember) -> Write:
+    return LEAGUE_MEMBER.check(LEAGUE_MEMBER.item_key(captain), where(membership=Membership.CAPTAIN))
+
+
+def _not_admitted(failed: ConditionFailed) -> Conflict | NotAllowed:
+    if failed.at(2):
+        return NotAllowed(_ONLY_CAPTAINS)
+    item = None if failed.at(1) else failed.failures.get(0)
+    league = LEAGUE.read(item) if item else None
+    if league is not None and league.members >= MOST_MEMBERS:
+        return Conflict(f"This league is full: it has {MOST_MEMBERS:,} members.")
+    if league is not None and league.captains >= MOST_CAPTAINS:
+        return Conflict(f"A league has at most {MOST_CAPTAINS} captains.")
+    return Conflict()
+
+
+async def leave(
+    table: Table, place: LeagueMember, successor: str | None, own: MemberLeagues, once: Once, answer: Any
+) -> None:
+    """Take a member out of a league; a successor becomes captain in the same transaction."""
+    leaves = place.membership is Membership.CAPTAIN
+    counts = {"waiting": -1} if place.membership is Membership.WAITING else {"members": -1}
+    if leaves and successor is None:
+        counts["captains"] = -1
+    stays = _exists() & more("captains", 1) if "captains" in counts else _exists()
+    rest = {league: season for league, season in own.leagues.items() if league != place.league}
+    writes: list[Write] = [
+        LEAGUE.change(LEAGUE.at(id=place.league), add={**counts, "revision": 1}, when=stays),
+        LEAGUE_MEMBER.delete(LEAGUE_MEMBER.item_key(place), when=where(membership=place.membership)),
+        _put_leagues(own, rest),
+    ]
+    if successor is not None:
+        key = LEAGUE_MEMBER.at(league=place.league, user=successor)
+        promoted = {"membership": Membership.CAPTAIN}
+        writes.append(LEAGUE_MEMBER.change(key, values=promoted, when=where(membership=Membership.MEMBER)))
+    try:
+        await once.transact(table, answer, *writes, *_occurred(once, Kind.LEAGUE_LEFT, place.league))
+    except ConditionFailed as failed:
+        if failed.doubtful and failed.at(1) and not failed.failures.get(1):
+            return  # applied by an earlier attempt whose answer was lost
+        raise _not_left(failed) from None
+
+
+def _not_left(failed: ConditionFailed) -> Conflict | NotFound:
+    if failed.at(1) or failed.at(2):
+        return StaleLeagues()
+    if failed.at(3):
+        return Conflict("The successor is not a member of this league.", path=("input", "successor"))
+    if not failed.failures.get(0):
+        return NotFound(path=("input", "league"))
+    return Conflict(
+        "You are the league's last captain: name a successor among its members, or delete the league.",
+        path=("input", "successor"),
+    )
+
+
+async def rotate_code(
+    table: Table, captain: LeagueMember, before: League, after: League, once: Once, answer: Any
+) -> bool:
+    """Give a league another code; the old one admits nobody any more. False if the code belongs to another league."""
+    writes = [
+        LEAGUE.change(LEAGUE.at(id=after.id), values={"code": after.code}, when=_exists() & where(code=before.code)),
+        _as_captain(captain),
+        LEAGUE_CODE.delete(LEAGUE_CODE.at(code=before.code)),
+        _code(after),
+    ]
+    try:
+        await once.transact(table, answer, *writes, *_occurred(once, Kind.LEAGUE_CODE_CHANGED, after.id))
+    except ConditionFailed as failed:
+        item = failed.failures.get(0)
+        if failed.at(0) and item and LEAGUE.read(item).code == after.code:
+            return True  # applied by an earlier attempt whose answer was lost
+        if failed.at(0) or failed.at(1):
+            raise _not_changed(failed) from None
+        return False
+    return True
+
+
+def _not_changed(failed: ConditionFailed) -> Conflict | NotAllowed:
+    """Why the second write, the check of the captain, or the first failed."""
+    return NotAllowed(_ONLY_CAPTAINS) if failed.at(1) else Conflict()
+
+
+# ── deleting ──
+
+
+async def delete_league(table: Table, captain: LeagueMember, league: League, once: Once) -> None:
+    """Delete a league and its members. From the first write on it is gone for everybody; a repeat does the rest.
+
+    The lists of its members' leagues keep its id until they change next; nobody sees that.
+    """
+    if league.deleted_at is None:
+        same_code = _exists() & where(code=league.code)
+        gone = LEAGUE.change(LEAGUE.at(id=league.id), values={"deleted_at": once.now, "code": None}, when=same_code)
+        code = [] if league.code is None else [LEAGUE_CODE.delete(LEAGUE_CODE.at(code=league.code))]
+        occurred = _occurred(once, Kind.LEAGUE_DELETED, league.id)
+        await _delete_first(table, gone, _as_captain(captain), *code, *occurred)
+    everybody = [member async for member in table.iterate(LEAGUE_MEMBER.on(league=league.id), consistent=True)]
+    keys = {member.user: LEAGUE_MEMBER.item_key(member) for member in everybody}
+    captains = [member.user for member in everybody if member.membership is Membership.CAPTAIN]
+    await table.write_many(LEAGUE_MEMBER.delete(keys[user]) for user in keys.keys() - set(captains))
+    ends = [LEAGUE_MEMBER.delete(keys[user]) for user in captains]
+    await table.transact(LEAGUE.delete(LEAGUE.at(id=league.id)), *ends)
+
+
+async def _delete_first(table: Table, *writes: Write) -> None:
+    try:
+        await table.transact(*writes)
+    except ConditionFailed as failed:
+        if failed.doubtful and (item := failed.failures.get(0)) and LEAGUE.read(item).deleted_at is not None:
+            return  # applied by an earlier attempt whose answer was lost
+        raise _not_changed(failed) from None
+
+
+async def drop_leagues(table: Table, own: MemberLeagues, gone: Collection[str]) -> MemberLeagues:
+    """A member's leagues without those that were deleted."""
+    rest = {league: season for league, season in own.leagues.items() if league not in gone}
+    try:
+        await table.transact(_put_leagues(own, rest))
+    except ConditionFailed:
+        raise StaleLeagues from None
+    return replace(own, leagues=rest, version=own.version + 1)

@@ -1,0 +1,79 @@
+"""Removing a member's predictions: as if they had never been submitted.
+
+| wanted                          | read or write                                                | requests         |
+|---------------------------------|--------------------------------------------------------------|------------------|
+| a member's predictions, exactly | BatchGetItem EVENT#<id>#<shard> USER#<user>, consistent      | 1 for 100 events |
+| remove one                      | a transaction: prediction, gate, standing                    | 1                |
+
+The index of a member's predictions is behind, so every event is asked instead. The transaction also uncounts the picks
+at the gate and takes the points out of the standing. What is counted from predictions, the histograms of the event and
+of the season, is for another scoring to count again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from datastore.dynamo import ConditionFailed, Table
+from datastore.dynamo.conditions import where
+from datastore.journal import Kind
+from datastore.people import member_shard
+from datastore.pickem.events import read_matches
+from datastore.pickem.gates import GATE, gate_number
+from datastore.pickem.predictions import PREDICTION, Prediction, Share, pick_counters, read_prediction
+from datastore.pickem.standings import STANDING, Standing, read_standing
+
+if TYPE_CHECKING:
+    from datastore.dynamo.writes import Write
+    from datastore.pickem.event_records import Event, Match
+    from datastore.receipts import Once
+
+_EVENTS_AT_ONCE = 100
+
+
+async def predictions_in(table: Table, user: str, events: Sequence[Event]) -> AsyncIterator[tuple[Event, Prediction]]:
+    """A member's predictions for these events, each with its event."""
+    shard = member_shard(user)
+    for start in range(0, len(events), _EVENTS_AT_ONCE):
+        some = events[start : start + _EVENTS_AT_ONCE]
+        keys = [PREDICTION.at(event=event.id, shard=shard, user=user) for event in some]
+        for event, prediction in zip(some, await table.get_many(keys, consistent=True), strict=True):
+            if prediction is not None:
+                yield event, prediction
+
+
+async def remove_prediction(table: Table, event: Event, user: str, once: Once) -> None:
+    """Remove a member's prediction for an event, with its picks and points."""
+    while True:
+        prediction, standing, card = await asyncio.gather(
+            read_prediction(table, event.id, user),
+            read_standing(table, user, event.season),
+            read_matches(table, event.id),
+        )
+        if prediction is None:
+            return
+        occurrence = once.occurred(Kind.PREDICTION_VOIDED, f"Prediction:{prediction.node_key}", about=user)
+        try:
+            await table.transact(*_removal(prediction, standing, card), *occurrence)
+        except ConditionFailed:
+            continue  # scored, submitted again, or removed meanwhile
+        return
+
+
+def _removal(prediction: Prediction, standing: Standing | None, card: Mapping[str, Match]) -> list[Write]:
+    counters = pick_counters(prediction, card)
+    uncounted = {"predictions": -1, **{name: -counters.count(name) for name in counters}}
+    gate = GATE.at(event=prediction.event, number=gate_number(prediction.user))
+    writes: list[Write] = [
+        PREDICTION.delete(PREDICTION.item_key(prediction), when=where(version=prediction.version)),
+        GATE.change(gate, add=uncounted),
+    ]
+    if prediction.share is None or not prediction.share.counts or standing is None:
+        return writes
+    nothing = Share(prediction.share.generation, 0, 0, counts=False)
+    after, unchanged = standing.credited(prediction.share, nothing), where(version=standing.version)
+    if after.events_played:
+        return [*writes, STANDING.put(after, when=unchanged)]
+    return [*writes, STANDING.delete(STANDING.item_key(after), when=unchanged)]

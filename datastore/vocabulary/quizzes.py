@@ -1,0 +1,197 @@
+"""Quizzes that the service asks: a quiz's item holds its answers, and the token only names it.
+
+Answering is one transaction: the quiz is marked as answered, which it can be once, and the result, the active day and
+the cards are written with it. DynamoDB takes 100 writes at a time, so a quiz of more than 31 words with cards schedules
+the cards beyond them right after it, each in a transaction of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent, present
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
+from datastore.people import PROFILE, Profile
+from datastore.refusals import Conflict, Refusal
+from datastore.vocabulary.cards import CARD, Card, card_writes
+from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, ActiveDays, QuizResult, day_writes, occurrence_of
+from datastore.vocabulary.lists import LIST, WordList
+from datastore.vocabulary.words import WORD, Word
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from datastore.dynamo import Table
+    from datastore.dynamo.writes import Write
+    from datastore.receipts import Once
+
+_MOST_CARD_WRITES = 93
+"""A transaction has at most 100 writes: the quiz, its result, the days, a receipt and the journal take up to seven."""
+_ATTEMPTS = 20
+
+
+class QuizUnknown(Refusal):
+    code: ClassVar[str] = "TOKEN_UNKNOWN"
+    explanation = "This token names no quiz of yours. Start a new one."
+
+
+class QuizExpired(Refusal):
+    code: ClassVar[str] = "TOKEN_EXPIRED"
+    explanation = "This quiz was asked more than an hour ago. Start a new one."
+
+
+class QuizAnswered(Refusal):
+    code: ClassVar[str] = "TOKEN_SPENT"
+    explanation = "This quiz was answered before. Start a new one."
+
+
+@dataclass(frozen=True, slots=True)
+class AskedWord:
+    """A question's word and its right answer."""
+
+    ordinal: int
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuiz:
+    """A quiz that a member was asked, with the cards that the member had of its words."""
+
+    id: str
+    user: str
+    list: str
+    asked_at: datetime
+    expires: datetime
+    remove_at: datetime
+    words: tuple[AskedWord, ...]
+    cards: tuple[Card, ...] = ()
+    answered_at: datetime | None = None
+
+
+OPEN_QUIZ = Entity(OpenQuiz, Key("QUIZ#{id}", "QUIZ"), ttl="remove_at")
+
+
+async def read_list_and_words(
+    table: Table, user: str, list_id: str, ordinals: Sequence[int]
+) -> tuple[WordList | None, list[Word], list[Card]]:
+    """A list, its words at these ordinals and the member's cards of them, as far as there are some; in one step."""
+    words: list[Any] = [WORD.at(list=list_id, ordinal=ordinal) for ordinal in ordinals]
+    cards: list[Any] = [CARD.at(user=user, list=list_id, ordinal=ordinal) for ordinal in ordinals]
+    wanted = [LIST.at(list=list_id), *words]
+    (word_list, *found), found_cards = await asyncio.gather(table.get_many(wanted), table.get_many(cards))
+    if word_list is None:  # it may have been created a moment ago
+        word_list, *found = await table.get_many(wanted, consistent=True)
+    return word_list, [word for word in found if word is not None], [card for card in found_cards if card is not None]
+
+
+async def ask_quiz(table: Table, quiz: OpenQuiz, answer: Any, once: Once) -> None:
+    """Store the answers of a quiz that is being asked."""
+    try:
+        await once.transact(table, answer, OPEN_QUIZ.put(quiz, when=absent()))
+    except ConditionFailed:
+        return  # the id is new, so an earlier attempt whose answer was lost has stored it
+
+
+@dataclass(frozen=True, slots=True)
+class QuizSheet:
+    """What decides about the answers to a quiz."""
+
+    quiz: OpenQuiz | None
+    list: WordList | None
+    profile: Profile | None
+    days: ActiveDays | None
+
+
+async def read_quiz_sheet(table: Table, user: str, list_id: str, quiz_id: str) -> QuizSheet:
+    keys: list[Any] = [
+        OPEN_QUIZ.at(id=quiz_id),
+        LIST.at(list=list_id),
+        PROFILE.at(user=user),
+        ACTIVE_DAYS.at(user=user),
+    ]
+    quiz, word_list, profile, days = await table.get_many(keys, consistent=True)
+    return QuizSheet(quiz, word_list, profile, days)
+
+
+@dataclass(frozen=True, slots=True)
+class QuizReviews:
+    """How each card is after the quiz; made again from the cards of now if one was reviewed meanwhile."""
+
+    review: Callable[[Card | None, int], Card]
+    ordinals: Sequence[int]
+    """The words, in the order in which their cards matter."""
+
+
+async def record_answers(
+    table: Table,
+    sheet: QuizSheet,
+    result: QuizResult,
+    reviews: QuizReviews,
+    answer: Callable[[ActiveDays], Any],
+    once: Once,
+) -> Any:
+    """Store result, day and cards, once. QuizAnswered if the quiz was answered before."""
+    if sheet.quiz is None:
+        raise QuizUnknown
+    cards = {card.ordinal: card for card in sheet.quiz.cards}
+    days, mark, noted = sheet.days, _mark_answered(sheet.quiz, once), occurrence_of(once, result)
+    for _ in range(_ATTEMPTS):
+        after, day_changes = day_writes(days, result, once.now)
+        now, later = _split(reviews, cards)
+        answered = answer(after)
+        try:
+            await once.transact(table, answered, mark, QUIZ.put(result, when=absent()), *day_changes, *now, *noted)
+        except ConditionFailed as failed:
+            _refuse_answered(failed, once)
+            if failed.doubtful and failed.at(0):
+                return answered
+            days, cards = await _read_again(table, sheet.quiz)
+            continue
+        await asyncio.gather(
+            *(_review_later(table, reviews, cards, ordinal) for ordinal in later), return_exceptions=True
+        )
+        return answered
+    raise Conflict(retry_after=1.0)
+
+
+def _mark_answered(quiz: OpenQuiz, once: Once) -> Write:
+    when = present() & absent("answered_at")
+    return OPEN_QUIZ.change(OPEN_QUIZ.item_key(quiz), values={"answered_at": once.now}, when=when)
+
+
+def _refuse_answered(failed: ConditionFailed, once: Once) -> None:
+    if failed.at(0) and not failed.doubtful:
+        raise QuizAnswered
+    item = failed.failures.get(0)
+    if item and OPEN_QUIZ.read(item).answered_at != once.now:
+        raise QuizAnswered
+
+
+def _split(reviews: QuizReviews, cards: Mapping[int, Card]) -> tuple[list[Write], list[int]]:
+    """The writes of as many cards as a transaction takes, and the words of the others."""
+    writes: list[Write] = []
+    later: list[int] = []
+    for ordinal in reviews.ordinals:
+        before = cards.get(ordinal)
+        more = card_writes(before, reviews.review(before, ordinal))
+        if len(writes) + len(more) > _MOST_CARD_WRITES:
+            later.append(ordinal)
+        else:
+            writes += more
+    return writes, later
+
+
+async def _review_later(table: Table, reviews: QuizReviews, cards: Mapping[int, Card], ordinal: int) -> None:
+    before = cards.get(ordinal)
+    await table.transact(*card_writes(before, reviews.review(before, ordinal)))
+
+
+async def _read_again(table: Table, quiz: OpenQuiz) -> tuple[ActiveDays | None, dict[int, Card]]:
+    keys: list[Any] = [CARD.at(user=quiz.user, list=quiz.list, ordinal=word.ordinal) for word in quiz.words]
+    days, *cards = await table.get_many([ACTIVE_DAYS.at(user=quiz.user), *keys], consistent=True)
+    return days, {card.ordinal: card for card in cards if card is not None}

@@ -1,0 +1,312 @@
+"""The words of a list.
+
+A list stores the ordinal of its next word, and readers see only words with a lower one. So a batch of any size becomes
+visible at once: the words are written first, the list last. A removed word moves to another key, where neither draws
+nor lists find it; whatever names it, such as a past daily word or a sentence, still does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.attributes import StoredAs
+from datastore.dynamo.conditions import absent, less, present, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
+from datastore.journal.kinds import Kind
+from datastore.receipts import AlreadyAnswered
+from datastore.refusals import Conflict, NotFound
+from datastore.vocabulary.lists import LIST, WordList, read_list
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+    from datastore.dynamo import Page, Table, Window
+    from datastore.dynamo.conditions import Condition
+    from datastore.dynamo.entity import ItemKey, Partition
+    from datastore.dynamo.writes import Write
+    from datastore.receipts import Once
+
+MOST_WORDS = 500
+"""Words of a private list, and of one call."""
+LONGEST_LIST = 100_000
+"""Words of a public list."""
+_ORDINALS_PER_WORD = 9
+"""How many words a list may have had, removed ones included, for each that it may have. An ordinal has six digits."""
+
+_AT_ONCE = 80
+"""Words per transaction, which may have at most 100 writes: the list, the receipt and the journal's are others."""
+_CLAIM_LIFETIME = timedelta(seconds=15)
+_ATTEMPTS = 40
+_PAUSE = 0.05
+
+
+class TooManyWords(Conflict):
+    explanation = "The list would become too long."
+
+
+class ListBusy(Conflict):
+    explanation = "Somebody else is adding words to this list. Try again in a moment."
+
+
+WordContent: TypeAlias = tuple[str, str | None, str | None, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word: Chinese in one or both character sets, or of any other language.
+
+    Every word is stored as `simplified`, as all were before there were other languages, so that processes of the first
+    release can read it.
+    """
+
+    list: str
+    ordinal: int
+    simplified: str
+    definition: str
+    traditional: str | None = None
+    pinyin: str | None = None
+    any_language: bool | None = None
+    """Whether it was given as a term, so that character sets and pinyin mean nothing; None if not."""
+    own_reading: Annotated[str | None, StoredAs("reading")] = None
+    example: str | None = None
+    audio_url: str | None = None
+    revision: int | None = None
+    """Counts its changes; None if it was never changed."""
+
+    @property
+    def node_key(self) -> str:
+        return f"{self.list}.{self.ordinal}"
+
+    @property
+    def chinese(self) -> bool:
+        return not self.any_language
+
+    @property
+    def term(self) -> str:
+        return self.simplified
+
+    @property
+    def reading(self) -> str | None:
+        """How it is read; pinyin is the reading of a Chinese word that has no other."""
+        return self.own_reading or self.pinyin
+
+    @property
+    def content(self) -> WordContent:
+        """Two words with the same content are the same word."""
+        return (self.simplified, self.traditional, self.pinyin or self.own_reading, self.definition)
+
+
+WORD = Entity(Word, Key("LIST#{list}", "WORD#{ordinal:06d}"))
+REMOVED_WORD = Entity(Word, Key("LIST#{list}", "REMOVED#{ordinal:06d}"))
+
+
+# ── reading ──
+
+
+def all_words(table: Table, word_list: WordList, *, consistent: bool = False) -> AsyncIterator[Word]:
+    """All words of a list, by ordinal."""
+    return table.iterate(_words(word_list), consistent=consistent, at_once=1000)
+
+
+def _words(word_list: WordList) -> Partition[Word]:
+    partition: Partition[Word] = WORD.on(None, list=word_list.list)
+    return partition.between(None, f"WORD#{word_list.next_ordinal - 1:06d}" if word_list.next_ordinal else "WORD")
+
+
+async def read_words_page(table: Table, word_list: WordList, window: Window) -> Page[Word]:
+    return await table.page([_words(word_list)], window.open(f"words {word_list.list}"), consistent=True)
+
+
+async def read_some_words(table: Table, word_list: WordList, start: int, most: int = 300) -> list[Word]:
+    """Up to so many words from an ordinal on, continued at the list's first word."""
+    words = _words(word_list)
+    after = await table.query(words.between(f"WORD#{start:06d}", None), limit=most)
+    before = await table.query(words.between(None, f"WORD#{start:06d}"), limit=most)
+    ordinals = {word.ordinal: word for word in (*before.records, *after.records)}
+    return list(ordinals.values())[-most:]
+
+
+def removed_words(table: Table, list_id: str) -> AsyncIterator[Word]:
+    return table.iterate(REMOVED_WORD.on(None, list=list_id), consistent=True, at_once=1000)
+
+
+async def read_words(
+    table: Table, keys: Sequence[tuple[str, int]], *, consistent: bool = False
+) -> Mapping[tuple[str, int], Word]:
+    """The words that exist, by list and ordinal. A consistent read also finds removed ones."""
+    kinds = (WORD, REMOVED_WORD) if consistent else (WORD,)
+    item_keys = [kind.at(list=list_id, ordinal=ordinal) for list_id, ordinal in keys for kind in kinds]
+    words = await table.get_many(item_keys, consistent=consistent)
+    return {(word.list, word.ordinal): word for word in words if word is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class AddedWords:
+    """The words that one call added: `count` of them, from the ordinal `first` on."""
+
+    list: WordList
+    first: int
+    count: int
+
+
+async def read_added_words(table: Table, added: AddedWords) -> tuple[Word, ...]:
+    partition = _words(added.list).between(f"WORD#{added.first:06d}", None)
+    return (await table.query(partition, limit=added.count, consistent=True)).records
+
+
+# ── adding ──
+
+
+@dataclass(frozen=True, slots=True)
+class WordBatch:
+    """Words to add to a list, which may then have `max_words`. A repeated request gives its batch the same id."""
+
+    id: str
+    words: Sequence[Word]
+    max_words: int
+
+
+async def add_words(table: Table, list_id: str, batch: WordBatch, once: Once) -> AddedWords:
+    """Add all of the words or none, after the existing ones.
+
+    Up to 80 words are written with the count in one transaction. A larger batch claims the list first. Its words are
+    written above the count, where readers do not see them, on the condition that the claim still holds; the count makes
+    them visible. The claim of a process that ended lapses after 15 seconds, or at once for the same batch.
+    """
+    for attempt in range(_ATTEMPTS):
+        current = await table.get(LIST.at(list=list_id), consistent=True)
+        if current is None or current.deleted_at is not None:
+            raise NotFound("There is no list with this id.", path=("input", "list"))
+        _refuse_too_many(current, batch)
+        try:
+            return await _add_once(table, current, batch, once)
+        except ConditionFailed:
+            await asyncio.sleep(_PAUSE * min(attempt + 1, 5))
+    raise ListBusy(retry_after=1.0)
+
+
+def _refuse_too_many(current: WordList, batch: WordBatch) -> None:
+    if current.word_count + len(batch.words) > batch.max_words:
+        raise TooManyWords(
+            f"The list has {current.word_count} words and may have {batch.max_words}; "
+            f"these are {len(batch.words)} more."
+        )
+    if current.next_ordinal + len(batch.words) > batch.max_words * _ORDINALS_PER_WORD:
+        raise TooManyWords(
+            f"The list has had {current.next_ordinal} words, and {current.removed} of them were removed. "
+            "Make a new list for more."
+        )
+
+
+async def _add_once(table: Table, current: WordList, batch: WordBatch, once: Once) -> AddedWords:
+    new = batch.words
+    words = [replace(word, ordinal=current.next_ordinal + index) for index, word in enumerate(new)]
+    key = LIST.item_key(current)
+    unclaimed = absent("claim") | less("claimed_at", once.now - _CLAIM_LIFETIME)
+    unchanged = _same_words(current) & (unclaimed | where(claim=batch.id))
+    if len(words) > _AT_ONCE:
+        await table.write(LIST.change(key, values={"claim": batch.id, "claimed_at": once.now}, when=unchanged))
+        unchanged = where(claim=batch.id) & _same_words(current)
+        for start in range(0, len(words), _AT_ONCE):
+            puts = [WORD.put(word) for word in words[start : start + _AT_ONCE]]
+            await table.transact(*puts, LIST.check(key, unchanged))
+        words = []
+    after = replace(current, next_ordinal=current.next_ordinal + len(new), claim=None, claimed_at=None)
+    answer = AddedWords(after, current.next_ordinal, len(new))
+    values = {"next_ordinal": after.next_ordinal, "claim": None, "claimed_at": None}
+    try:
+        writes: list[Write] = [LIST.change(key, values=values, when=unchanged), *map(WORD.put, words)]
+        await once.transact(table, answer, *writes, *once.occurred(Kind.WORDS_ADDED, f"WordList:{current.list}"))
+    except ConditionFailed as failed:
+        if failed.doubtful and await _were_added(table, answer, new):
+            return answer
+        raise
+    except AlreadyAnswered:
+        await _release_claim(table, key, batch)
+        raise
+    return answer
+
+
+async def _release_claim(table: Table, key: ItemKey[WordList], batch: WordBatch) -> None:
+    """End the claim of a repeated request that was answered before, so that others need not wait."""
+    try:
+        await table.write(LIST.change(key, values={"claim": None, "claimed_at": None}, when=where(claim=batch.id)))
+    except ConditionFailed:
+        return
+
+
+async def _were_added(table: Table, answer: AddedWords, new: Sequence[Word]) -> bool:
+    """Whether an earlier attempt whose answer was lost added exactly these words."""
+    current = await table.get(LIST.at(list=answer.list.list), consistent=True)
+    if current is None or current.next_ordinal < answer.list.next_ordinal:
+        return False
+    stored = await read_added_words(table, answer)
+    return [word.content for word in stored] == [word.content for word in new]
+
+
+def _same_words(word_list: WordList) -> Condition:
+    """The list exists and has the same words, none added or removed."""
+    none_removed = where(removed=0) | absent("removed")  # lists of earlier releases lack the attribute
+    removed = where(removed=word_list.removed) if word_list.removed else none_removed
+    return where(next_ordinal=word_list.next_ordinal, deleted_at=None) & removed
+
+
+# ── correcting ──
+
+
+async def change_word(table: Table, list_id: str, ordinal: int, change: Callable[[Word], Word], once: Once) -> Word:
+    """Change a word's texts. `change` is made again from the current word if another change comes first."""
+    for _ in range(_ATTEMPTS):
+        current = await _read_current(table, list_id, ordinal)
+        after = replace(change(current), revision=(current.revision or 0) + 1)
+        put = WORD.put(after, when=present() & where(revision=current.revision))
+        # The list says so, because its earlier daily words have the old texts.
+        mark = LIST.change(LIST.at(list=list_id), values={"corrected": True}, when=present() & where(deleted_at=None))
+        try:
+            await once.transact(table, after, put, mark, *once.occurred(Kind.WORD_CHANGED, f"Word:{after.node_key}"))
+        except ConditionFailed:
+            continue
+        return after
+    raise Conflict(retry_after=1.0)
+
+
+async def _read_current(table: Table, list_id: str, ordinal: int) -> Word:
+    word = await table.get(WORD.at(list=list_id, ordinal=ordinal), consistent=True)
+    if word is None:
+        raise NotFound("There is no word with this id, or it was removed from its list.", path=("input", "word"))
+    return word
+
+
+async def remove_word(table: Table, list_id: str, ordinal: int, once: Once) -> WordList:
+    """Remove a word from its list, which counts one word less. A word that was removed before stays removed."""
+    for _ in range(_ATTEMPTS):
+        keys = [WORD.at(list=list_id, ordinal=ordinal), REMOVED_WORD.at(list=list_id, ordinal=ordinal)]
+        current, (word, removed) = await asyncio.gather(
+            read_list(table, list_id, consistent=True), table.get_many(keys, consistent=True)
+        )
+        if current is None or current.deleted_at is not None or (word is None and removed is None):
+            raise NotFound("There is no word with this id.", path=("input", "word"))
+        after = current
+        writes: list[Write] = []
+        if word is not None:
+            after = replace(current, removed=current.removed + 1)
+            key, unchanged = LIST.item_key(current), _same_words(current)
+            writes = [
+                WORD.delete(WORD.item_key(word), when=present() & where(revision=word.revision)),
+                REMOVED_WORD.put(word, when=absent()),
+                LIST.change(key, values={"removed": after.removed}, when=unchanged),
+                *once.occurred(Kind.WORD_REMOVED, f"Word:{word.node_key}"),
+            ]
+        try:
+            if writes or once.key is not None:
+                await once.transact(table, after, *writes)
+        except ConditionFailed:
+            await asyncio.sleep(_PAUSE)
+            continue
+        return after
+    raise Conflict(retry_after=1.0)

@@ -1,0 +1,280 @@
+"""What editors do: change boards; add contenders, change, retire and restore them.
+
+Every change of a contender writes it, its result, and the board's `revision` in one transaction. A contender that a
+process of the first round has just added has no result yet; then the board is left to be settled.
+
+A retired contender keeps its row, name and records. Nothing is counted anew when it is restored: votes on ballots drawn
+before its retirement were added to its tallies all the time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from datastore.dynamo import ConditionFailed, remaining
+from datastore.dynamo.conditions import absent, permitted, present, where
+from datastore.journal.kinds import Kind
+from datastore.refusals import Conflict, NotFound, Unavailable
+from datastore.voting.boards import BOARD, MAIN, Board, ensure_main, read_board_with_marks
+from datastore.voting.contenders import (
+    CONTENDER,
+    DETAILS,
+    IMPORTED_NAME,
+    NAME,
+    PICTURE,
+    RESULT,
+    Contender,
+    ContenderKey,
+    Details,
+    ImportedName,
+    Name,
+    Picture,
+    read_with_result,
+)
+
+if TYPE_CHECKING:
+    from datastore.dynamo import Table
+    from datastore.dynamo.writes import Write
+    from datastore.receipts import Once
+
+_FIRST_PAUSE = 0.03
+_MAX_CONTENDERS = 10_000
+"""Per board, retired ones included. Settling reads as many tallies per shard, and there are 50 million pairs."""
+
+_MAX_LATEST_RESTORED = 64
+"""Restorations that a board names. A voter who has not drawn since an earlier one meets the pairs they missed in their
+next cycle."""
+
+_COVERED = {"revision": 1, "covered_revision": 1}
+"""A change that includes the results, so that none is left to be settled."""
+
+_NOT_COVERED = {"revision": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class ContenderChange:
+    """An editor's new or changed contender. A name of None leaves the name, an `svg` of None removes the picture.
+
+    `details` has the changed fields of `Details`. An import remembers the name it gave.
+    """
+
+    request_id: str
+    name: str | None
+    svg: str | None = None
+    replaces_picture: bool = True
+    details: Mapping[str, Any] = field(default_factory=dict)
+    imported: bool = False
+
+
+async def _attempts() -> AsyncIterator[None]:
+    """Attempts until the request's deadline: the records that were read may change before the write."""
+    pause = _FIRST_PAUSE
+    while True:
+        yield
+        if remaining() < pause:
+            raise Unavailable(retry_after=1.0)
+        await asyncio.sleep(random.uniform(0, pause))  # noqa: S311 - spreads load, hides nothing
+        pause = min(pause * 1.5, 1.0)
+
+
+# ── boards ──
+
+
+async def change_board(
+    table: Table, slug: str, change: Callable[[Board], Board], check: Callable[[Board, Board], None], once: Once
+) -> Board:
+    """Change a board's title and hours. `check` may refuse the board before and after, at each attempt to write it."""
+    async for _ in _attempts():
+        current = await read_board_with_marks(table, slug, consistent=True)
+        if current is None:
+            raise NotFound(path=("input", "slug"))
+        before, after = current.board, change(current.board)
+        unchanged = where(title=before.title, opens_at=before.opens_at, closes_at=before.closes_at)
+        values = {"title": after.title, "opens_at": after.opens_at, "closes_at": after.closes_at}
+        permission = permitted(partial(check, before, after))
+        write = BOARD.change(BOARD.item_key(before), values=values, when=present() & unchanged & permission)
+        try:
+            await once.transact(table, after, write, *once.occurred(Kind.BOARD_CHANGED, f"Board:{slug}"))
+        except ConditionFailed:
+            continue
+        return after
+    raise Unavailable(retry_after=1.0)
+
+
+# ── new and changed contenders ──
+
+
+def _conflicting_names(failed: ConditionFailed) -> list[Name]:
+    """The stored names that made a transaction fail."""
+    items = [item for item in failed.failures.values() if item]
+    return [NAME.read(item) for item in items if NAME.recognises(item["pk"]["S"], item["sk"]["S"])]
+
+
+def _name_taken(name: str) -> Conflict:
+    return Conflict(f"This board has a contender called {name} already. Choose another name.", path=("input", "name"))
+
+
+async def add_contender(table: Table, board: str, change: ContenderChange, now: datetime, once: Once) -> Contender:
+    """Take the next ordinal and write the name, the row and the picture, all or none. Conflict if the name is taken."""
+    async for _ in _attempts():
+        contender = replace(await _next_contender(table, board, now), name=change.name or "")
+        try:
+            occurrence = _occurrence(once, Kind.CONTENDER_ADDED, contender)
+            await once.transact(table, contender, *_additions(contender, change), *occurrence)
+        except ConditionFailed as failed:
+            for name in _conflicting_names(failed):
+                if name.request_id != change.request_id:
+                    raise _name_taken(contender.name) from None
+                return replace(contender, ordinal=name.ordinal)  # added by an earlier attempt whose answer was lost
+            continue
+        return contender
+    raise Unavailable(retry_after=1.0)
+
+
+def _occurrence(once: Once, kind: Kind, contender: Contender) -> Iterable[Write]:
+    return once.occurred(kind, f"Contender:{contender.node_key}")
+
+
+def _additions(contender: Contender, change: ContenderChange) -> Iterator[Write]:
+    board, ordinal = contender.board, contender.ordinal
+    yield BOARD.change(BOARD.at(slug=board), values={"size": ordinal + 1}, add=_COVERED, when=where(size=ordinal))
+    yield NAME.put(Name(board, contender.sort_name, ordinal, change.request_id), when=absent())
+    yield CONTENDER.put(contender, when=absent())
+    yield RESULT.put(contender, when=absent())
+    if change.imported:
+        yield IMPORTED_NAME.put(ImportedName(board, contender.sort_name, ordinal))
+    if change.svg is not None:
+        yield PICTURE.put(Picture(board, ordinal, change.svg))
+    details = Details(board, ordinal, **change.details)
+    if not details.is_empty:
+        yield DETAILS.put(details)
+
+
+async def _next_contender(table: Table, slug: str, now: datetime) -> Contender:
+    """A contender without a name at the board's next ordinal. The board `main` is created if it does not exist."""
+    current = await read_board_with_marks(table, slug, consistent=True)
+    if current is None and slug == MAIN:
+        await ensure_main(table, now)
+        current = await read_board_with_marks(table, slug, consistent=True)
+    if current is None:
+        raise NotFound(
+            f"There is no board called {slug}. Create it first, or look at `boards`.", path=("input", "board")
+        )
+    if current.board.size >= _MAX_CONTENDERS:
+        raise Conflict(
+            f"This board has had {_MAX_CONTENDERS} contenders, and that is all it takes. Begin another board.",
+            path=("input", "board"),
+        )
+    return Contender(slug, current.board.size, "", now)
+
+
+async def change_contender(table: Table, key: ContenderKey, change: ContenderChange, once: Once) -> Contender:
+    """Change a contender's name, picture and details. Conflict if the name is taken."""
+    async for _ in _attempts():
+        (current, result), details = await asyncio.gather(
+            read_with_result(table, key), table.get(DETAILS.at(board=key[0], ordinal=key[1]), consistent=True)
+        )
+        if current is None:
+            raise NotFound(path=("input", "contender"))
+        name = change.name or current.name
+        changed = replace(current, name=name, version=current.version + 1)
+        changed_result = replace(result, name=name, version=result.version + 1) if result else None
+        try:
+            await once.transact(
+                table,
+                changed_result or changed,
+                *_changes(current, changed, change, covered=result is not None),
+                *_on_details(replace(details or Details(*key), **change.details), change),
+                *_on_result(changed_result),
+                *_occurrence(once, Kind.CONTENDER_CHANGED, changed),
+            )
+        except ConditionFailed as failed:
+            if any(name.ordinal != changed.ordinal for name in _conflicting_names(failed)):
+                raise _name_taken(changed.name) from None
+            continue
+        return changed_result or changed
+    raise Unavailable(retry_after=1.0)
+
+
+def _changes(current: Contender, changed: Contender, change: ContenderChange, *, covered: bool) -> Iterator[Write]:
+    board, ordinal = current.board, current.ordinal
+    yield CONTENDER.shift(changed, "name", "version", when=where(version=current.version))
+    if change.replaces_picture and change.svg is None:
+        yield PICTURE.delete(PICTURE.at(board=board, ordinal=ordinal))
+    elif change.replaces_picture and change.svg is not None:
+        yield PICTURE.put(Picture(board, ordinal, change.svg))
+    if changed.sort_name != current.sort_name:
+        yield NAME.put(Name(board, changed.sort_name, ordinal, change.request_id), when=absent())
+        yield NAME.delete(NAME.at(board=board, folded=current.sort_name))
+    yield BOARD.change(BOARD.at(slug=board), add=_COVERED if covered else _NOT_COVERED, when=present())
+
+
+def _on_details(changed: Details, change: ContenderChange) -> Iterator[Write]:
+    """No condition: the contender's version, which every change raises, says that they are what was read."""
+    if change.details:
+        yield DETAILS.delete(DETAILS.item_key(changed)) if changed.is_empty else DETAILS.put(changed)
+
+
+def _on_result(changed: Contender | None) -> Iterator[Write]:
+    if changed is not None:
+        yield RESULT.shift(changed, "name", "retired", "version", when=where(version=changed.version - 1))
+
+
+# ── retirement ──
+
+
+async def retire_contender(table: Table, key: ContenderKey, *, once: Once) -> Contender:
+    """Remove a contender from the leaderboard and from every draw. Its row, name and records stay."""
+    return await _set_retired(table, key, once, retired=True)
+
+
+async def restore_contender(table: Table, key: ContenderKey, *, once: Once) -> Contender:
+    """Bring a retired contender back to the leaderboard and into draws."""
+    return await _set_retired(table, key, once, retired=False)
+
+
+async def _set_retired(table: Table, key: ContenderKey, once: Once, *, retired: bool) -> Contender:
+    async for _ in _attempts():
+        (contender, result), current = await asyncio.gather(
+            read_with_result(table, key), read_board_with_marks(table, key[0], consistent=True)
+        )
+        if contender is None or current is None:
+            raise NotFound(path=("input", "contender"))
+        if contender.retired == retired:
+            return replace(result or contender, retired=retired)
+        changed = replace(contender, retired=retired, version=contender.version + 1)
+        changed_result = replace(result, retired=retired, version=result.version + 1) if result else None
+        writes = (
+            CONTENDER.shift(changed, "retired", "version", when=where(version=contender.version)),
+            _retirement_on_board(current.board, changed, covered=result is not None),
+            *_on_result(changed_result),
+            *_occurrence(once, Kind.CONTENDER_RETIRED if retired else Kind.CONTENDER_RESTORED, changed),
+        )
+        try:
+            await once.transact(table, changed_result or changed, *writes)
+        except ConditionFailed:
+            continue
+        return changed_result or changed
+    raise Unavailable(retry_after=1.0)
+
+
+def _retirement_on_board(board: Board, contender: Contender, *, covered: bool) -> Write:
+    """The board's bit set with or without a contender; a restoration is noted."""
+    bit = 1 << contender.ordinal
+    retired = board.eligible.retired | bit if contender.retired else board.eligible.retired & ~bit
+    values: dict[str, Any] = {"retired": f"{retired:x}"}
+    if not contender.retired:
+        latest = (*board.latest_restored, contender.ordinal)[-_MAX_LATEST_RESTORED:]
+        values |= {"restorations": board.restorations + 1, "latest_restored": latest}
+    return BOARD.change(
+        BOARD.item_key(board),
+        values=values,
+        add=_COVERED if covered else _NOT_COVERED,
+        when=where(revision=board.revision),
+    )

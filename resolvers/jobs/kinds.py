@@ -1,0 +1,18 @@
+"""What each kind of job does; see `running`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from resolvers.jobs.running import Work
+from resolvers.journal.webhooks import REDELIVER, redeliver_job
+from resolvers.members.exporting import EXPORT_MEMBER, export_member_job
+from resolvers.members.taking_back import TAKE_BACK, take_back_job
+from resolvers.voting.voiding import VOID_VOTER, void_voter_job
+
+JOB_KINDS: Mapping[str, Work] = {
+    EXPORT_MEMBER: export_member_job,
+    REDELIVER: redeliver_job,
+    TAKE_BACK: take_back_job,
+    VOID_VOTER: void_voter_job,
+}

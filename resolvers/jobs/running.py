@@ -1,0 +1,238 @@
+"""The fields that show a job, and the runner that works on jobs beside requests.
+
+Each kind of job has a function in `kinds`, which gets the services and a `JobRun`. It may be stopped
+at any of its writes, and is then called again, by this process or another: it must be idempotent, and may go on from
+the place that it last reported. A failure of the table is no end: the job goes on when the table answers again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from random import uniform
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import structlog
+
+from datastore import jobs as jobs_store
+from datastore.dynamo import BadKey, DynamoError, SingleFlight, shared_context
+from datastore.jobs import Job, JobLost, JobState
+from datastore.refusals import Refusal
+from resolvers.context import Context, NodeOf
+from resolvers.viewer import Role
+
+if TYPE_CHECKING:
+    from datastore.dynamo import Table
+    from resolvers.context import Services
+
+JobId = Annotated[str, NodeOf("Job")]
+
+LOOK_SECONDS = 5.0
+"""How often a process looks for jobs that nobody works on."""
+ALIVE_SECONDS = 3.0
+"""How often a process says that it still works on a job."""
+LOST_SECONDS = 15.0
+"""A job that was not written for so long has lost its process."""
+MOST_AT_ONCE = 2
+"""Jobs that one process works on at a time: each is many writes, and requests come first."""
+
+_log = structlog.get_logger("ringside.jobs")
+
+
+@dataclass(slots=True)
+class JobRun:
+    """A job that this process works on. Its kind counts what it has done, and may leave a place to go on from."""
+
+    job: Job
+    done: int
+    total: int | None
+    place: str | None
+
+    table: Table
+    _reporting: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def input(self) -> Mapping[str, str]:
+        return self.job.input
+
+    async def report(self) -> None:
+        """Store how far it is. JobLost if another process has the job."""
+        async with self._reporting:
+            progress = {"done": self.done, "total": self.total, "place": self.place}
+            self.job = await jobs_store.report_job(self.table, self.job, **progress)
+
+
+Work: TypeAlias = "Callable[[Services, JobRun], Awaitable[str | None]]"
+"""What a kind of job does; returns a message for people. A Refusal that it raises ends the job as FAILED."""
+
+
+# ── fields ──
+
+
+async def job(ctx: Context, /, *, id: JobId) -> Job | None:  # noqa: A002 - the argument's public name
+    """A job, for the viewer who began it and for admins."""
+    if not ctx.viewer.is_signed_in:
+        return None
+    try:
+        found = await jobs_store.read_job(ctx.table, id)
+    except BadKey:
+        return None
+    if found is None or not (ctx.viewer.may(Role.ADMIN) or found.starter == starter(ctx)):
+        return None
+    return found
+
+
+def starter(ctx: Context) -> str:
+    """The viewer as a job remembers them."""
+    return ctx.services.seal.keyed_hash("job starter", ctx.viewer.id.encode()).hex()
+
+
+def new_job(ctx: Context, kind: str, input_: Mapping[str, str]) -> Job:
+    """A job of the viewer's, not stored yet. Once it is, `work_soon` begins it here."""
+    return jobs_store.new_job(ctx.new_id(), kind, starter(ctx), ctx.now(), input_)
+
+
+async def begin_job(ctx: Context, kind: str, input_: Mapping[str, str]) -> Job:
+    """Store a job and work on it beside the request."""
+    begun = await jobs_store.begin_job(ctx.table, new_job(ctx, kind, input_))
+    ctx.services.get(JobRunner).work_soon(begun)
+    return begun
+
+
+async def begin_job_once(ctx: Context, new: Job, answer: Any, *writes: Any) -> None:
+    """Store a new job with the request's receipt and other writes, all or none, and work on it beside the request."""
+    await jobs_store.begin_job_once(ctx.table, new, answer, ctx.once, *writes)
+    ctx.services.get(JobRunner).work_soon(new)
+
+
+# ── running ──
+
+
+class JobRunner:
+    """Works on jobs: on those begun in this process at once, and on others that have lost their process."""
+
+    def __init__(self, services: Services) -> None:
+        self.process = secrets.token_hex(8)
+        self._services = services
+        self._kinds: Mapping[str, Work] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._running: SingleFlight[str, None] = SingleFlight(shared_context)
+        self._turns = asyncio.Semaphore(MOST_AT_ONCE)
+        self._seen: dict[str, tuple[int, float]] = {}
+        """The revision of each job that others work on, and when it was first seen here."""
+
+    def start(self, kinds: Mapping[str, Work]) -> None:
+        """Work on jobs of these kinds from now on. Without this, jobs wait for another process."""
+        self._kinds = kinds
+        if self._looking is None:
+            self._looking = asyncio.get_running_loop().create_task(self._look_repeatedly())
+
+    def work_soon(self, begun: Job) -> None:
+        """Work on a job that was just begun or seen, unless this process does so already."""
+        if begun.kind in self._kinds and begun.is_running:
+            self._running.begin(begun.id, partial(self._work, begun))
+
+    async def work_on(self, unfinished: Job, kinds: Mapping[str, Work]) -> Job | None:
+        """Work on one job to its end, for a command; the job as it then is."""
+        self._kinds = kinds
+        await self._running.run(unfinished.id, partial(self._work, unfinished))
+        return await jobs_store.read_job(self._services.table, unfinished.id)
+
+    async def _look_repeatedly(self) -> None:
+        while True:
+            # Uneven, so that processes that were started together do not look together.
+            await asyncio.sleep(uniform(0.5, 1.0) * LOOK_SECONDS)  # noqa: S311 - spreads load, hides nothing
+            try:
+                await self.look()
+            except DynamoError as error:
+                _log.info("unfinished jobs could not be read", reason=str(error))
+            except Exception:  # noqa: BLE001 - a fault with one job must not end the search for others
+                _log.exception("unfinished jobs could not be read")
+
+    async def look(self) -> None:
+        """Take up the jobs that nobody has written for some time, or that were left in an orderly way."""
+        unfinished = await jobs_store.read_unfinished_jobs(self._services.table)
+        now, ids = monotonic(), {one.id for one in unfinished}
+        self._seen = {id_: seen for id_, seen in self._seen.items() if id_ in ids}
+        for one in unfinished:
+            revision, since = self._seen.get(one.id, (0, now))
+            if one.revision != revision:
+                since = now
+                self._seen[one.id] = (one.revision, since)
+            if one.claim is None or now - since >= LOST_SECONDS:
+                self.work_soon(one)
+
+    async def _work(self, seen: Job) -> None:
+        async with self._turns:
+            claimed = await self._claim(seen)
+            if claimed is None:
+                return
+            run = JobRun(claimed, claimed.done, claimed.total, claimed.place, self._services.table)
+            work = asyncio.ensure_future(self._kinds[claimed.kind](self._services, run))
+            try:
+                await self._report_until_done(run, work)
+                await self._finish(run, work)
+            except JobLost:
+                _log.info("another process has taken a job", job=claimed.id, kind=claimed.kind)
+                await _stop(work)
+            except asyncio.CancelledError:
+                await _stop(work)
+                await self._release(run)
+                raise
+
+    async def _claim(self, seen: Job) -> Job | None:
+        try:
+            return await jobs_store.claim_job(self._services.table, seen, self.process)
+        except DynamoError as error:
+            _log.info("a job could not be claimed", job=seen.id, reason=str(error))
+            return None
+
+    async def _report_until_done(self, run: JobRun, work: asyncio.Future[str | None]) -> None:
+        while not work.done():
+            await asyncio.wait({work}, timeout=ALIVE_SECONDS)
+            if not work.done():
+                with suppress(DynamoError):  # JobLost at a later report, if another process takes the job meanwhile
+                    await run.report()
+
+    async def _finish(self, run: JobRun, work: asyncio.Future[str | None]) -> None:
+        state, message = JobState.DONE, None
+        try:
+            message = work.result()
+        except JobLost:
+            raise
+        except DynamoError as error:
+            _log.warning("a job was interrupted", job=run.job.id, kind=run.job.kind, reason=str(error))
+            await self._release(run)
+            return
+        except Refusal as refusal:
+            state, message = JobState.FAILED, refusal.message
+        except Exception:  # noqa: BLE001 - a fault of this program: repeating it would not help
+            _log.exception("a job failed", job=run.job.id, kind=run.job.kind)
+            state, message = JobState.FAILED, "An internal error, which the log describes."
+        ended = replace(run.job, done=run.done, total=run.total)
+        with suppress(DynamoError):  # its work is repeated then, which changes nothing
+            await jobs_store.finish_job(self._services.table, ended, state, self._services.clock(), message)
+        _log.info("a job has ended", job=ended.id, kind=ended.kind, state=state, done=ended.done)
+
+    async def _release(self, run: JobRun) -> None:
+        """Let any process go on with a job at once; without this, after a while."""
+        with suppress(JobLost, DynamoError):
+            await jobs_store.release_job(self._services.table, run.job, done=run.done, place=run.place)
+
+    async def close(self) -> None:
+        """Leave the jobs to other processes, at once."""
+        if self._looking is not None:
+            self._looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._looking
+        await self._running.close()
+
+
+async def _stop(work: asyncio.Future[str | None]) -> None:
+    work.cancel()
+    await asyncio.wait({work})

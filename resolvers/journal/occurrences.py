@@ -1,0 +1,59 @@
+"""The journal as moderators read it: one function per field."""
+
+from __future__ import annotations
+
+from datastore import journal as journal_store
+from datastore.dynamo import Page, Window
+from datastore.ids import is_ulid
+from datastore.journal import Occurrence
+from datastore.refusals import InvalidInput
+from resolvers.context import AnyId, Context
+from resolvers.node_ids import node_id, parse_node_id
+from resolvers.viewer import Role
+
+
+async def journal(
+    ctx: Context,
+    /,
+    *,
+    actor: AnyId | None = None,
+    object: AnyId | None = None,  # noqa: A002 - the argument's public name
+    window: Window,
+) -> Page[Occurrence]:
+    """Newest first."""
+    ctx.with_role(Role.MODERATOR)
+    actor_name, object_name = _parse_name(actor, "actor"), _parse_name(object, "object")
+    return await journal_store.read_journal(ctx.table, actor_name, object_name, window)
+
+
+def _parse_name(text: str | None, argument: str) -> str | None:
+    """What the journal calls the node with this id."""
+    if text is None:
+        return None
+    try:
+        return ":".join(parse_node_id(text))
+    except InvalidInput as refused:
+        raise InvalidInput(refused.message, path=(argument,)) from None
+
+
+async def occurrence_node(ctx: Context, key: str) -> Occurrence | None:
+    """None for those who may not read the journal."""
+    if not ctx.viewer.may(Role.MODERATOR) or not is_ulid(key):
+        return None
+    return await journal_store.read_occurrence(ctx.table, key)
+
+
+def actor(_: Context, occurrence: Occurrence, /) -> str | None:
+    return id_of(occurrence.actor)
+
+
+def occurrence_object(_: Context, occurrence: Occurrence, /) -> str | None:
+    return id_of(occurrence.object)
+
+
+def id_of(name: str | None) -> str | None:
+    """The node id of what the journal calls by a name."""
+    if name is None:
+        return None
+    type_name, _, key = name.partition(":")
+    return node_id(type_name, key)

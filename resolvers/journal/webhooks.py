@@ -1,0 +1,185 @@
+"""Webhooks: for admins. One function per field, and the job that delivers again."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import secrets
+import socket
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from datastore import jobs as jobs_store
+from datastore import journal as journal_store
+from datastore.dynamo import Page, Window
+from datastore.ids import is_ulid
+from datastore.jobs import Job
+from datastore.journal import DELIVERY_SHARDS, Delivery, DeliveryState, Kind, Occurrence, Webhook, WebhookWithSecret
+from datastore.refusals import InvalidInput, NotFound
+from resolvers.context import Context, NodeOf, Services
+from resolvers.jobs.running import JobRun, JobRunner, new_job
+from resolvers.journal.addresses import Destination, ForbiddenAddress, check_address, parse_destination
+from resolvers.loading.batched import batched
+from resolvers.node_ids import node_id
+from resolvers.viewer import Role
+
+WebhookId = Annotated[str, NodeOf("Webhook")]
+
+REDELIVER = "REDELIVER"
+SECRET_PREFIX = "whsec_"  # noqa: S105 - how secrets begin
+_SECRET_BYTES = 32
+_RESOLVE_SECONDS = 3.0
+
+
+# ── reading ──
+
+
+async def webhooks(ctx: Context, /, *, window: Window) -> Page[Webhook]:
+    """Oldest first."""
+    ctx.with_role(Role.ADMIN)
+    return await journal_store.read_webhooks_page(ctx.table, window)
+
+
+async def webhook_node(ctx: Context, key: str) -> Webhook | None:
+    return await journal_store.read_webhook(ctx.table, key) if is_ulid(key) and ctx.viewer.may(Role.ADMIN) else None
+
+
+async def deliveries(
+    ctx: Context, webhook: Webhook, /, *, state: DeliveryState | None = None, window: Window
+) -> Page[Delivery]:
+    """Newest first."""
+    ctx.with_role(Role.ADMIN)
+    states = tuple(DeliveryState) if state is None else (state,)
+    return await journal_store.read_deliveries_page(ctx.table, webhook.id, states, window)
+
+
+async def delivery_node(ctx: Context, key: str) -> Delivery | None:
+    webhook, _, rest = key.partition(":")
+    shard, _, ulid = rest.partition(":")
+    if (
+        not ctx.viewer.may(Role.ADMIN)
+        or not is_ulid(ulid)
+        or shard not in map(str, range(DELIVERY_SHARDS))
+        or not is_ulid(webhook)
+    ):
+        return None
+    return await journal_store.read_delivery(ctx.table, webhook, int(shard), ulid)
+
+
+@batched
+async def delivery_occurrences(ctx: Context, deliveries: Sequence[Delivery], /) -> list[Occurrence | None]:
+    return await journal_store.read_occurrences_of(ctx.table, deliveries)
+
+
+# ── writing ──
+
+
+async def add_webhook(ctx: Context, /, *, url: str, kinds: list[str]) -> WebhookWithSecret:
+    ctx.with_role(Role.ADMIN)
+    destination = parse_destination(url, ctx.services.policy.webhook_networks)
+    wanted = _validate_kinds(kinds)
+    await _check_names_addresses(destination, ctx.services.policy.webhook_networks)
+    new = Webhook(ctx.new_id(), url, wanted, ctx.now(), _new_secret())
+    added = await journal_store.add_webhook(ctx.table, new, ctx.once)
+    await ctx.services.journal.learn(ctx.table)
+    return added
+
+
+def _validate_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
+    known = [kind.value for kind in Kind]
+    for index, kind in enumerate(kinds):
+        if kind not in known:
+            raise InvalidInput(
+                f"{kind[:40]!r} is no kind of occurrence. The kinds are {', '.join(known)}.",
+                path=("input", "kinds", str(index)),
+            )
+    return tuple(dict.fromkeys(kinds))
+
+
+async def _check_names_addresses(destination: Destination, allowed: Sequence[str]) -> None:
+    """Refuse a name that leads to a forbidden address now. Each request is checked again when it is sent."""
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(_RESOLVE_SECONDS):
+            found = await loop.getaddrinfo(destination.host, None, type=socket.SOCK_STREAM)
+    except (OSError, TimeoutError, UnicodeError):  # it may get an address later
+        return
+    for *_, address in found:
+        try:
+            check_address(str(address[0]), allowed, secure=destination.secure)
+        except ForbiddenAddress as reason:
+            raise InvalidInput(
+                f"This is not an address for a webhook. {destination.host} leads where nothing is sent: {reason}.",
+                path=("input", "url"),
+            ) from None
+
+
+def _new_secret() -> str:
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
+
+
+async def remove_webhook(ctx: Context, /, *, webhook: WebhookId) -> str:
+    """The id of the removed webhook."""
+    ctx.with_role(Role.ADMIN)
+    removed_id = node_id("Webhook", webhook)
+    await journal_store.remove_webhook(ctx.table, webhook, ctx.once, removed_id)
+    await ctx.services.journal.learn(ctx.table)
+    return removed_id
+
+
+async def rotate_webhook_secret(ctx: Context, /, *, webhook: WebhookId) -> WebhookWithSecret:
+    ctx.with_role(Role.ADMIN)
+    return await journal_store.rotate_secret(ctx.table, webhook, _new_secret(), ctx.once)
+
+
+async def redeliver(ctx: Context, /, *, webhook: WebhookId, since: datetime) -> Job:
+    """A job that lets everything that occurred since then wait again."""
+    ctx.with_role(Role.ADMIN)
+    current = await journal_store.read_webhook(ctx.table, webhook)
+    if current is None or not current.active:
+        raise NotFound("There is no webhook with this id.", path=("input", "webhook"))
+    if since > ctx.now():
+        raise InvalidInput("Name a time in the past.", path=("input", "since"))
+    job = new_job(ctx, REDELIVER, {"webhook": webhook, "since": since.isoformat()})
+    occurrence = ctx.once.occurred(Kind.WEBHOOK_REDELIVERED, f"Webhook:{webhook}")
+    await ctx.once.transact(ctx.table, job, jobs_store.job_put(job), *occurrence)
+    ctx.services.get(JobRunner).work_soon(job)
+    return job
+
+
+async def redeliver_job(services: Services, run: JobRun) -> str:
+    """Orders occurrences again, in their order. Begun anew after an interruption, it repeats some."""
+    webhook = await journal_store.read_webhook(services.table, run.input["webhook"])
+    if webhook is None or not webhook.active:
+        return "The webhook was removed."
+    since, last = datetime.fromisoformat(run.input["since"]), ""
+    async for occurrence in _in_order(journal_store.occurrences_since(services.table, webhook.id, since)):
+        if occurrence.at >= run.job.started_at:
+            break
+        if occurrence.ulid != last and journal_store.wants(webhook, occurrence.kind):
+            run.done += await journal_store.order_again(services.table, webhook.id, occurrence, services.clock())
+        last = occurrence.ulid
+    return f"{run.done} occurrences are delivered again."
+
+
+@dataclass(slots=True)
+class _Head:
+    """The next occurrence of one partition."""
+
+    occurrence: Occurrence
+    rest: AsyncIterator[Occurrence]
+
+
+async def _in_order(partitions: Sequence[AsyncIterator[Occurrence]]) -> AsyncIterator[Occurrence]:
+    """The occurrences of several partitions by id, oldest first."""
+    heads = [_Head(first, rest) for rest in partitions if (first := await anext(rest, None)) is not None]
+    while heads:
+        head = min(heads, key=lambda one: one.occurrence.ulid)
+        yield head.occurrence
+        following = await anext(head.rest, None)
+        if following is None:
+            heads.remove(head)
+        else:
+            head.occurrence = following

@@ -1,0 +1,9 @@
+"""What moderators and members do with a member as a whole.
+
+| module      | contents                                         |
+|-------------|--------------------------------------------------|
+| access      | the member that a mutation is about              |
+| suspensions | who may not write, known to every process        |
+| exporting   | writing down everything about a member           |
+| taking_back | taking back a member's contributions             |
+"""

@@ -1,0 +1,113 @@
+"""Exporting a member's file: JSON Lines, whose first line explains the kinds of all others.
+
+The job writes the file into the table in pieces. Its link is sealed, and good once, within an hour after the job is
+done.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from datastore import exports as export_store
+from datastore.exports import PIECE_BYTES, Export, ExportPiece
+from datastore.jobs import Job
+from datastore.journal import Kind
+from datastore.member_file import KINDS, LEFT_OUT, member_file
+from datastore.refusals import NotAllowed
+from resolvers.context import Context, UserId
+from resolvers.jobs.running import JobRun, begin_job_once, new_job
+from resolvers.members.access import load_member
+from resolvers.viewer import Role
+
+if TYPE_CHECKING:
+    from datastore.dynamo import Table
+    from resolvers.context import Services
+
+EXPORT_MEMBER: Final = "EXPORT_MEMBER"
+PURPOSE: Final = "member export"
+PATH: Final = "/member-export"
+LINK_LIFETIME = timedelta(hours=1)
+_WRITING_TIME = timedelta(hours=6)
+"""How long the pieces of a file may lie before it is complete."""
+RATE: Final = "6/hour"
+"""Exports that one member may begin in each process: each reads and writes everything about a member."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberExport:
+    """A job that writes a member's file, and the link to fetch it with."""
+
+    job: Job
+    url: str
+
+
+async def export_member(ctx: Context, /, *, user: UserId) -> MemberExport:
+    """Begin to write down everything about a member; for themselves and admins."""
+    viewer = ctx.signed_in()
+    if not (viewer.may(Role.ADMIN) or (viewer.is_member and viewer.id == user)):
+        raise NotAllowed("Only an admin can export another member's data.", path=("input", "user"))
+    member = await load_member(ctx, user)
+    ctx.services.rates.hit(RATE, "members:export", viewer.id)
+    occurred = ctx.once.occurred(Kind.MEMBER_EXPORTED, f"User:{member.user}", about=member.user)
+    job = new_job(ctx, EXPORT_MEMBER, {"user": member.user})
+    token = ctx.services.seal.sign_text(PURPOSE, job.id.encode())
+    answer = MemberExport(job, f"{ctx.services.policy.public_url.rstrip('/')}{PATH}?token={token}")
+    await begin_job_once(ctx, job, answer, *occurred)
+    return answer
+
+
+async def export_member_job(services: Services, run: JobRun) -> str:
+    table, attempt, user = services.table, secrets.token_hex(8), run.input["user"]
+    pieces, waiting = 0, bytearray()
+
+    async def write() -> None:
+        nonlocal pieces
+        expires = services.clock() + _WRITING_TIME
+        piece = bytes(waiting[:PIECE_BYTES])
+        del waiting[:PIECE_BYTES]
+        await export_store.write_piece(table, ExportPiece(run.job.id, attempt, pieces, piece, expires))
+        pieces += 1
+
+    run.done = 0
+    async for line in file_lines(table, user, services.clock().isoformat()):
+        waiting += line
+        run.done += 1
+        while len(waiting) >= PIECE_BYTES:
+            await write()
+    while waiting:
+        await write()
+    await export_store.publish(table, Export(run.job.id, attempt, pieces, services.clock() + LINK_LIFETIME))
+    return "The file can be fetched once, within an hour."
+
+
+async def file_lines(table: Table, user: str, exported_at: str) -> AsyncIterator[bytes]:
+    """The lines of a member's file, each with its line feed."""
+    explained = dict(KINDS.values())
+    left_out = {entity.record.__name__: reason for entity, reason in LEFT_OUT.items()}
+    yield _line({"kind": "header", "member": user, "exportedAt": exported_at, "kinds": explained, "leftOut": left_out})
+    async for kind, record in member_file(table, user):
+        fields = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+        yield _line({"kind": kind, "record": {_camel_case(name): value for name, value in fields.items()}})
+
+
+def _line(fields: dict[str, Any]) -> bytes:
+    return orjson.dumps(fields, default=_encoded, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SORT_KEYS)
+
+
+def _encoded(value: object) -> str:
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    raise TypeError
+
+
+def _camel_case(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

@@ -1,0 +1,168 @@
+"""Suspensions: a suspended member reads as before, and each of their mutations is refused with the reason.
+
+Every process reads all suspensions every 20 seconds, so mutations are refused everywhere within half a minute, on open
+sockets too: each mutation asks here. A process that cannot read them goes on with those that it knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import structlog
+
+from datastore import suspensions as suspension_store
+from datastore.dynamo import DynamoError, iso
+from datastore.people import Profile
+from datastore.refusals import Conflict, InvalidInput, NotAllowed
+from datastore.suspensions import Suspension
+from resolvers.context import Context, UserId
+from resolvers.loading.loader import Loader
+from resolvers.members.access import load_member, refuse_admin
+from resolvers.people import CONTROL_CHARACTERS
+from resolvers.viewer import Role
+
+if TYPE_CHECKING:
+    from resolvers.context import Services
+
+LOOK_SECONDS = 20.0
+LONGEST_REASON = 500
+LONGEST = timedelta(days=3650)
+
+_log = structlog.get_logger("ringside.members")
+
+
+# ── fields ──
+
+
+async def suspension(ctx: Context, member: Profile, /) -> Suspension | None:
+    """For the member and moderators; None once it has ended."""
+    viewer = ctx.viewer
+    if not (viewer.may(Role.MODERATOR) or (viewer.is_member and viewer.id == member.user)):
+        return None
+    found = await ctx.services.get(suspensions_loader).load(member.user)
+    return found if found is not None and found.holds_at(ctx.now()) else None
+
+
+def suspensions_loader(services: Services) -> Loader[str, Suspension]:
+    """Suspensions by member, read in one batch for a page."""
+
+    async def read(users: Sequence[str]) -> Mapping[str, Suspension]:
+        return await suspension_store.read_suspensions(services.table, users)
+
+    loader: Loader[str, Suspension] = Loader(read, fresh=True)
+    return services.loaders.add("suspensions", loader)
+
+
+async def suspend_member(ctx: Context, /, *, user: UserId, until: datetime | None = None, reason: str) -> Profile:
+    """Refuse a member's writes until a time, or until somebody reinstates them."""
+    viewer = ctx.with_role(Role.MODERATOR)
+    reason = _parse_reason(reason)
+    now = ctx.now()
+    if until is not None and not now < until <= now + LONGEST:
+        raise InvalidInput("`until` lies ahead, by ten years at most.", path=("input", "until"))
+    member = await load_member(ctx, user)
+    if member.user == viewer.id:
+        raise NotAllowed("Nobody can suspend themselves.", path=("input", "user"))
+    await refuse_admin(ctx, member, "An admin cannot be suspended.")
+    suspended = Suspension(member.user, reason, now, until)
+    await suspension_store.suspend(ctx.table, ctx.once, member, suspended)
+    ctx.services.get(Suspensions).changed(member.user, suspended)
+    return member
+
+
+async def reinstate_member(ctx: Context, /, *, user: UserId) -> Profile:
+    """End a member's suspension."""
+    viewer = ctx.with_role(Role.MODERATOR)
+    member = await load_member(ctx, user)
+    if member.user == viewer.id:
+        raise NotAllowed("Nobody can reinstate themselves.", path=("input", "user"))
+    if not await suspension_store.reinstate(ctx.table, ctx.once, member, member.user):
+        raise Conflict("This member is not suspended.", path=("input", "user"))
+    ctx.services.get(Suspensions).changed(member.user, None)
+    return member
+
+
+def _parse_reason(text: str) -> str:
+    reason = " ".join(text.split())
+    if not reason or len(reason) > LONGEST_REASON or CONTROL_CHARACTERS.search(reason):
+        raise InvalidInput(
+            f"A reason has 1 to {LONGEST_REASON} characters, none of them a control character.",
+            path=("input", "reason"),
+        )
+    return reason
+
+
+# ── what a process knows ──
+
+
+class Suspensions:
+    """Every suspension, as this process has last read them."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._known: dict[str, Suspension] = {}
+        self._changes = 0
+        self._admins_noted: tuple[date, set[str]] = (date.min, set())
+        self._looking: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Read them from now on; without this only what this process changes is known."""
+        if self._looking is None:
+            self._looking = asyncio.get_running_loop().create_task(self._look_repeatedly())
+
+    async def check(self, ctx: Context) -> None:
+        """NotAllowed if the viewer, a member, is suspended. An admin is not, and is remembered as one."""
+        viewer = ctx.viewer
+        if viewer.may(Role.ADMIN):
+            await self._note_admin(viewer.id)
+            return
+        found, now = self._known.get(viewer.id), ctx.now()
+        if found is not None and found.holds_at(now):
+            end = "" if found.until is None else f" until {iso(found.until)}"
+            raise NotAllowed(
+                f"You are suspended{end} and can read only: {found.reason}",
+                retry_after=None if found.until is None else (found.until - now).total_seconds(),
+            )
+
+    async def _note_admin(self, user: str) -> None:
+        """Once a day."""
+        now = self._services.clock()
+        if self._admins_noted[0] != now.date():
+            self._admins_noted = (now.date(), set())
+        if user not in self._admins_noted[1]:
+            await suspension_store.note_admin(self._services.table, user, now)
+            self._admins_noted[1].add(user)
+
+    def changed(self, user: str, suspended: Suspension | None) -> None:
+        """What this process has just written."""
+        self._changes += 1
+        self._known.pop(user, None)
+        if suspended is not None:
+            self._known[user] = suspended
+
+    async def look(self) -> None:
+        """Read all of them, unless this process changes one meanwhile: then with the next look."""
+        changes = self._changes
+        known = await suspension_store.read_every_suspension(self._services.table)
+        if changes == self._changes:
+            self._known = dict(known)
+
+    async def _look_repeatedly(self) -> None:
+        while True:
+            try:
+                await self.look()
+            except DynamoError as error:
+                _log.warning("suspensions could not be read", reason=str(error))
+            except Exception:  # noqa: BLE001 - a fault with one look must not end all of them
+                _log.exception("suspensions could not be read")
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._looking

@@ -1,0 +1,158 @@
+"""What a process remembers of leagues.
+
+A league and the viewer's place in it are read for every request, with the season's revision beside them: a league's id
+holds its season, so that need not be looked up first. What depends
+on them is remembered for a revision of the league and of the season: the members, and their standings, which are the
+season's own. So a change is seen at the next request; what was read while members came and went is read again after
+`_TTL` at the latest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from weakref import WeakValueDictionary
+
+from datastore import pickem as pickem_store
+from datastore.dynamo import BadKey, key_text
+from datastore.ids import is_ulid
+from datastore.pickem import League, LeagueMember, Membership, Season
+from datastore.refusals import NotFound
+from resolvers.context import Context, Services
+from resolvers.loading.loader import Loader, read_each
+from resolvers.pickem.views import LeagueView
+
+_TTL = 60.0
+_LEAGUES = 64
+"""How many leagues' members are remembered: at most 100 kB each."""
+_KNOWN = 10_000
+"""How many leagues this process remembers to have read with their members."""
+
+
+class RosterKey(NamedTuple):
+    """A league and the revision of its members."""
+
+    league: str
+    revision: int
+
+
+class LeagueCache:
+    """The leagues' loaders."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._known: dict[str, None] = {}
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        add = services.loaders.add
+        views: Loader[tuple[str, str | None], LeagueView] = Loader(self._read_views, fresh=True)
+        rosters: Loader[RosterKey, Sequence[str]] = Loader(self._read_rosters, ttl=_TTL, size=_LEAGUES)
+        self.views = add("leagues", views)
+        self.rosters = add("league_members", rosters)
+
+    async def _read_views(
+        self, keys: Sequence[tuple[str, str | None]]
+    ) -> Mapping[tuple[str, str | None], LeagueView | Exception]:
+        valid = [key for key in keys if is_league_id(key[0])]
+        known = [key for key in valid if key[0] in self._known]
+        new = [key for key in valid if key[0] not in self._known]
+        if not new:
+            return await self._read_known(known) if known else {}
+        return {**(await self._read_known(known) if known else {}), **await self._read_new(new)}
+
+    async def _read_known(self, keys: Sequence[tuple[str, str | None]]) -> Mapping[tuple[str, str | None], LeagueView]:
+        """In one batch: the leagues, the viewers' places in them, and the seasons."""
+        seasons = sorted({season_of(league) for league, _ in keys})
+        records, revisions = await pickem_store.read_leagues(self._services.table, keys, seasons)
+        return {
+            key: LeagueView.of(record[0], record[1], revisions.get(record[0].season, Season(record[0].season)))
+            for key, record in zip(keys, records, strict=True)
+            if record is not None
+        }
+
+    async def _read_new(
+        self, keys: Sequence[tuple[str, str | None]]
+    ) -> Mapping[tuple[str, str | None], LeagueView | Exception]:
+        """A league that is new to this process is read with its members, which saves its first page a round trip."""
+        names = sorted({season_of(league) for league, _ in keys})
+        whole, seasons = await asyncio.gather(
+            read_each(sorted({league for league, _ in keys}), self._read_whole),
+            pickem_store.read_seasons(self._services.table, names),
+        )
+        views: dict[tuple[str, str | None], LeagueView | Exception] = {}
+        for league, user in keys:
+            found = whole.get(league)
+            if isinstance(found, Exception):
+                views[league, user] = found
+            elif found is not None:
+                season = seasons.get(found[0].season, Season(found[0].season))
+                views[league, user] = LeagueView.of(found[0], found[1].get(user or ""), season)
+        return views
+
+    async def _read_whole(self, league_id: str) -> tuple[League, Mapping[str, LeagueMember]] | None:
+        found = await pickem_store.read_whole_league(self._services.table, league_id)
+        if found is None:
+            return None
+        league, members = found
+        self._known[league.id] = None
+        if len(self._known) > _KNOWN:
+            del self._known[next(iter(self._known))]
+        roster = _roster(members)
+        if len(roster) == league.members:  # else somebody joined or left during the read
+            self.rosters.put(RosterKey(league.id, league.revision), roster)
+        return league, {member.user: member for member in members}
+
+    def turn(self, league: str) -> asyncio.Lock:
+        """Held while a member is added: transactions on one league's item would only make each other fail."""
+        return self._turns.setdefault(league, asyncio.Lock())
+
+    async def _read_rosters(self, keys: Sequence[RosterKey]) -> Mapping[RosterKey, Sequence[str] | Exception]:
+        async def read(key: RosterKey) -> Sequence[str]:
+            found = await pickem_store.read_whole_league(self._services.table, key.league)
+            return _roster(found[1]) if found else ()
+
+        return await read_each(keys, read)
+
+
+def league_id(ulid: str, season: str) -> str:
+    """The id of a league, which never changes its season."""
+    return f"{ulid}:{season}"
+
+
+def season_of(league: str) -> str:
+    return league.partition(":")[2]
+
+
+def is_league_id(text: str) -> bool:
+    try:
+        key_text(season_of(text))
+    except BadKey:
+        return False
+    return is_ulid(text.partition(":")[0])
+
+
+def _roster(members: Sequence[LeagueMember]) -> tuple[str, ...]:
+    """The ids of those who are members, not of those who are waiting."""
+    return tuple(member.user for member in members if member.membership is not Membership.WAITING)
+
+
+def league_cache(ctx: Context) -> LeagueCache:
+    return ctx.services.get(LeagueCache)
+
+
+async def load_league(ctx: Context, league_id: str) -> LeagueView | None:
+    """A league as the viewer stands to it; None if there is none, or none any more."""
+    user = ctx.viewer.id if ctx.viewer.is_member else None
+    return await league_cache(ctx).views.load((league_id, user))
+
+
+async def load_for_change(ctx: Context, league_id: str) -> LeagueView:
+    league = await load_league(ctx, league_id)
+    if league is None:
+        raise NotFound(path=("input", "league"))
+    return league
+
+
+async def current_view(ctx: Context, league: League) -> LeagueView | None:
+    """The league as it is now: a mutation's answer, or its receipt, may be older. None if it was deleted."""
+    return league if isinstance(league, LeagueView) else await load_league(ctx, league.id)

@@ -1,0 +1,179 @@
+"""Standings and events of a league: the season's own sums and predictions, of its members.
+
+Nothing is stored for them. A process remembers the members' standings for a revision of the league and of the season,
+and who has submitted: for `_OPEN_TTL` seconds while an event takes predictions, and for the event's version after that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, NamedTuple, TypeVar
+
+from datastore import pickem as pickem_store
+from datastore.dynamo import Page, PageRequest, Window
+from datastore.pickem import Event, League
+from datastore.refusals import InvalidInput, NotFound
+from resolvers.context import Context, NodeOf, Services
+from resolvers.loading.loader import Loader, read_each
+from resolvers.pickem.cache import load_event
+from resolvers.pickem.league_cache import LeagueCache, RosterKey, current_view, load_league
+from resolvers.pickem.views import Entries, LeagueEvent, LeagueView, PredictionView, StandingView
+
+N = TypeVar("N")
+EventId = Annotated[str, NodeOf("Event")]
+_TTL = 60.0
+_OPEN_TTL = 5.0
+_LEAGUES = 32
+"""How many leagues' rows are remembered: some 500 kB for 1,000 members."""
+
+
+class TableKey(NamedTuple):
+    roster: RosterKey
+    season: str
+    published: int
+
+
+class EntriesKey(NamedTuple):
+    roster: RosterKey
+    event: str
+    version: int
+    is_scored: bool
+
+
+class LeagueTable(NamedTuple):
+    """The standings of a league's members, best first."""
+
+    positions: tuple[str, ...]
+    rows: tuple[StandingView, ...]
+
+
+class LeaguePages:
+    """The loaders of leagues' standings and entries."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._rosters = services.get(LeagueCache).rosters
+        add = services.loaders.add
+        tables: Loader[TableKey, LeagueTable] = Loader(self._read_tables, ttl=_TTL, size=_LEAGUES)
+        open_entries: Loader[EntriesKey, Entries] = Loader(self._read_entries, ttl=_OPEN_TTL, size=_LEAGUES)
+        locked_entries: Loader[EntriesKey, Entries] = Loader(self._read_entries, ttl=_TTL, size=_LEAGUES)
+        self.tables = add("league_standings", tables)
+        self._open_entries = add("league_open_entries", open_entries)
+        self._locked_entries = add("league_entries", locked_entries)
+
+    async def table(self, league: LeagueView) -> LeagueTable:
+        key = TableKey(roster_key(league), league.season, league.season_record.published)
+        return await self.tables.load(key) or LeagueTable((), ())
+
+    async def entries(self, league: LeagueView, event: Event) -> Entries:
+        loader = self._locked_entries if event.revealed else self._open_entries
+        key = EntriesKey(roster_key(league), event.id, event.version, event.scored is not None)
+        return await loader.load(key) or Entries()
+
+    async def _read_tables(self, keys: Sequence[TableKey]) -> Mapping[TableKey, LeagueTable | Exception]:
+        async def read(key: TableKey) -> LeagueTable:
+            users = await self._rosters.load(key.roster) or ()
+            standings = await pickem_store.read_standings(self._services.table, key.season, users)
+            return _ranked(list(standings.values()))
+
+        return await read_each(keys, read)
+
+    async def _read_entries(self, keys: Sequence[EntriesKey]) -> Mapping[EntriesKey, Entries | Exception]:
+        async def read(key: EntriesKey) -> Entries:
+            users = await self._rosters.load(key.roster) or ()
+            predictions = await pickem_store.read_predictions(self._services.table, key.event, users)
+            position = partial(pickem_store.prediction_position, is_scored=key.is_scored)
+            placed = sorted((position(prediction), prediction.user) for prediction in predictions)
+            return Entries(tuple(position for position, _ in placed), tuple(user for _, user in placed))
+
+        return await read_each(keys, read)
+
+
+def roster_key(league: LeagueView) -> RosterKey:
+    return RosterKey(league.id, league.revision)
+
+
+def _ranked(standings: Sequence[pickem_store.Standing]) -> LeagueTable:
+    """In the season's order. A rank is one more than the number of members with more points."""
+    placed = sorted((pickem_store.standing_position(standing), standing) for standing in standings)
+    rows: list[StandingView] = []
+    for index, (_, standing) in enumerate(placed):
+        shared = rows[-1].rank if rows and rows[-1].points == standing.points else index + 1
+        rows.append(
+            StandingView(
+                user=standing.user,
+                season=standing.season,
+                rank=shared,
+                points=standing.points,
+                correct=standing.correct,
+                events_played=standing.events_played,
+            )
+        )
+    return LeagueTable(tuple(position for position, _ in placed), tuple(rows))
+
+
+async def league_standings(ctx: Context, league: League, /, *, window: Window) -> Page[StandingView] | None:
+    view = await current_view(ctx, league)
+    if view is None or not view.is_visible:
+        return None
+    request = window.open(f"league standings:{view.id}")
+    table = await ctx.services.get(LeaguePages).table(view)
+    page: Page[StandingView] = _page(table.positions, table.rows, request)
+    return page.counted(len(table.rows))
+
+
+def _page(positions: Sequence[str], rows: Sequence[N], request: PageRequest) -> Page[N]:
+    """The rows after the request's position; pages of leagues go forward only."""
+    start = 0 if request.position is None else bisect_right(positions, request.position)
+    end = start + request.wanted
+    return Page.cut(list(zip(positions[start:end], rows[start:end], strict=True)), request)
+
+
+async def league_standings_changed(
+    ctx: Context, *, season: str, league: str, size: int
+) -> AsyncGenerator[list[StandingView]]:
+    """The league's first rows, then again after each change, for as long as the viewer may see them."""
+    view = await load_league(ctx, league)
+    if view is None or not view.is_visible:
+        raise NotFound("There is no such league, or you are not a member of it.", path=("league",))
+    if view.season != season:
+        raise InvalidInput(f"This league's season is {view.season}.", path=("league",))
+    services = ctx.services
+    cache, pages = services.get(LeagueCache), services.get(LeaguePages)
+
+    async def read_rows(number: int) -> Sequence[StandingView]:
+        current = await cache.views.load((league, None))
+        return (await pages.table(current)).rows[:number] if current else ()
+
+    async for rows in services.live.rows(("league standings", league), read_rows, size):
+        view = await load_league(ctx, league)
+        if view is None or not view.is_visible:
+            raise NotFound("You are not a member of this league any more.", path=("league",))
+        yield list(rows)
+
+
+async def league_event(ctx: Context, league: League, /, *, event: EventId) -> LeagueEvent | None:
+    """None for an event of another season, and for those who may not see the league."""
+    view, found = await asyncio.gather(current_view(ctx, league), load_event(ctx, event))
+    if view is None or found is None or not view.is_visible or found.season != view.season:
+        return None
+    return LeagueEvent(view, found, await ctx.services.get(LeaguePages).entries(view, found))
+
+
+async def league_predictions(ctx: Context, league_event: LeagueEvent, /, *, window: Window) -> Page[PredictionView]:
+    """Of the members, in the event's order; none before picks are public."""
+    event, entries = league_event.event, league_event.entries
+    request = window.open(f"league predictions:{league_event.league.id}:{event.id}:{event.scored}")
+    if not event.revealed:
+        return Page.cut([], request)
+    users: Page[str] = _page(entries.positions, entries.users, request)
+    predictions = await pickem_store.read_predictions(ctx.table, event.id, users.nodes)
+    by_user = {prediction.user: PredictionView(prediction, event) for prediction in predictions}
+    # All are there, unless a member was erased since.
+    items = tuple((position, by_user[user]) for position, user in users.items if user in by_user)
+    page: Page[PredictionView] = replace(users, items=items)  # type: ignore[arg-type,assignment]
+    return page

@@ -1,0 +1,295 @@
+"""Leagues: who belongs to one, and who may see it.
+
+Everybody sees a league's name, season and entry; all else of a private league (CODE, APPROVAL) is null for those who
+are not members. A mutation's answer is read again before it shows more, so an old receipt shows nothing to somebody who
+has left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Annotated, TypeVar
+
+from datastore import pickem as pickem_store
+from datastore.dynamo import Page, Window
+from datastore.people import Profile
+from datastore.pickem import Entry, League, LeagueMember, MemberLeagues, Membership, StaleLeagues
+from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
+from resolvers.context import Context, NodeOf, UserId
+from resolvers.loading.batched import batched
+from resolvers.node_ids import node_id
+from resolvers.people import CONTROL_CHARACTERS, authors
+from resolvers.pickem import rules
+from resolvers.pickem.league_cache import (
+    current_view,
+    is_league_id,
+    league_cache,
+    league_id,
+    load_for_change,
+    load_league,
+)
+from resolvers.pickem.league_codes import admit_attempt, new_code, parse_code, spelled
+from resolvers.pickem.views import Admitted, Joined, LeagueView
+
+A = TypeVar("A")
+LeagueId = Annotated[str, NodeOf("League")]
+LONGEST_NAME = 80
+ATTEMPTS = 16
+"""How often a change is tried again when the member's leagues change meanwhile."""
+
+
+# ── reading ──
+
+
+async def league(ctx: Context, /, *, id: LeagueId | None = None, code: str | None = None) -> League | None:  # noqa: A002 - the argument's public name
+    if (id is None) == (code is None):
+        raise InvalidInput("Ask for a league by its id or by its code.", path=("id",))
+    if code is None:
+        return None if id is None else await load_league(ctx, id)
+    ctx.member()
+    return await _league_of_code(ctx, code)
+
+
+async def _league_of_code(ctx: Context, text: str) -> LeagueView | None:
+    """Counts as an attempt, right or wrong. The league is compared, so an old code of it finds nothing."""
+    await admit_attempt(ctx)
+    code = parse_code(text)
+    coded = await pickem_store.read_league_of_code(ctx.table, code) if code else None
+    found = await load_league(ctx, coded) if coded else None
+    return found if found is not None and found.code == code else None
+
+
+async def league_by_key(ctx: Context, key: str) -> League | None:
+    return await load_league(ctx, key)
+
+
+async def viewer_membership(ctx: Context, league: League, /) -> Membership | None:
+    view = await current_view(ctx, league)
+    return view.place.membership if view and view.place else None
+
+
+async def member_count(ctx: Context, league: League, /) -> int | None:
+    view = await current_view(ctx, league)
+    return view.members if view and view.is_visible else None
+
+
+async def code(ctx: Context, league: League, /) -> str | None:
+    view = await current_view(ctx, league)
+    return spelled(view.code) if view and view.is_captain and view.code else None
+
+
+async def members(ctx: Context, league: League, /, *, window: Window) -> Page[LeagueMember] | None:
+    """In the order of their ids. Captains also see who is waiting."""
+    view = await current_view(ctx, league)
+    if view is None or not view.is_visible:
+        return None
+    return await pickem_store.read_members(ctx.table, view.id, window, with_waiting=view.is_captain)
+
+
+@batched
+async def league_member_users(ctx: Context, members: Sequence[LeagueMember], /) -> list[Profile]:
+    return await authors(ctx, [member.user for member in members])
+
+
+async def user_leagues(ctx: Context, profile: Profile, /, *, season: str | None = None, window: Window) -> Page[League]:
+    """The member's own leagues, newest first; none for others."""
+    request = window.open(f"leagues:{profile.user}:{season}")
+    ids: list[str] = []
+    if ctx.viewer.is_member and ctx.viewer.id == profile.user:
+        own = await pickem_store.read_member_leagues(ctx.table, profile.user)
+        ids = sorted((league for league, of in own.leagues.items() if season in (None, of)), reverse=True)
+    views = await league_cache(ctx).views.load_many([(each, profile.user) for each in ids])
+    found = [(view.id, view) for view in views if view is not None]
+    rest = [item for item in found if request.position is None or item[0] < request.position]
+    page: Page[League] = Page.cut(rest[: request.wanted], request)
+    return page
+
+
+# ── joining ──
+
+
+async def create_league(ctx: Context, /, *, name: str, season: str, entry: Entry) -> League:
+    """A new league, with the viewer as its first captain."""
+    member, now = ctx.member(), ctx.now()
+    valid_season = rules.validate_season(season)
+    empty = League(
+        id=league_id(ctx.new_id(), valid_season),
+        name=parse_league_name(name),
+        season=valid_season,
+        entry=entry,
+        created_at=now,
+        members=1,
+        captains=1,
+    )
+    captain = LeagueMember(empty.id, member.id, Membership.CAPTAIN, now, empty.id)
+
+    async def create(own: MemberLeagues) -> League:
+        new = replace(empty, code=new_code() if entry is Entry.CODE else None)
+        if not await pickem_store.create_league(ctx.table, new, captain, own, ctx.once, _plain(new)):
+            raise StaleLeagues  # another league has this code: once in a million years
+        return _plain(new)
+
+    return await _with_own_leagues(ctx, create)
+
+
+def parse_league_name(text: str) -> str:
+    name = " ".join(text.split())
+    if not 1 <= len(name) <= LONGEST_NAME or CONTROL_CHARACTERS.search(name):
+        raise InvalidInput(
+            f"A league's name has 1 to {LONGEST_NAME} characters, none of them a control character.",
+            path=("input", "name"),
+        )
+    return name
+
+
+async def _with_own_leagues(ctx: Context, change: Callable[[MemberLeagues], Awaitable[A]]) -> A:
+    """A change that gives the viewer one more league, tried again when their leagues change meanwhile."""
+    for _ in range(ATTEMPTS):
+        own = await pickem_store.read_member_leagues(ctx.table, ctx.viewer.id)
+        try:
+            return await change(await _with_room(ctx, own))
+        except StaleLeagues:
+            continue
+    raise StaleLeagues
+
+
+async def _with_room(ctx: Context, own: MemberLeagues) -> MemberLeagues:
+    """The member's leagues, fewer than the limit; deleted ones are dropped first."""
+    most = pickem_store.MOST_LEAGUES
+    if len(own.leagues) < most:
+        return own
+    ids = sorted(own.leagues)
+    found, _ = await pickem_store.read_leagues(ctx.table, [(each, None) for each in ids])
+    gone = [each for each, league in zip(ids, found, strict=True) if league is None]
+    if not gone:
+        raise Conflict(f"You are in {most} leagues already, which is the limit. Leave one first.")
+    return await pickem_store.drop_leagues(ctx.table, own, gone)
+
+
+async def join_league(ctx: Context, /, *, league: LeagueId | None = None, code: str | None = None) -> Joined:
+    """An OPEN league admits at once, a CODE league with its code; in an APPROVAL league one waits for a captain."""
+    member, token = ctx.member(), ctx.new_id()
+    if (league is None) == (code is None):
+        raise InvalidInput("Join a league by its id or by its code.", path=("input", "league"))
+
+    async def join(own: MemberLeagues) -> Joined:
+        found = await _load_to_join(ctx, league) if league is not None else by_code
+        if found is None:
+            raise NotFound(
+                "No league has this code. Ask a captain of the league for its current code.", path=("input", "code")
+            )
+        membership = Membership.WAITING if found.entry is Entry.APPROVAL else Membership.MEMBER
+        place = LeagueMember(found.id, member.id, membership, ctx.now(), token)
+        answer = Joined(_plain(found), membership)
+        async with league_cache(ctx).turn(found.id):
+            await pickem_store.join_league(ctx.table, found, place, own, ctx.once, answer)
+        return answer
+
+    by_code = None if code is None else await _league_of_code(ctx, code)
+    return await _with_own_leagues(ctx, join)
+
+
+async def _load_to_join(ctx: Context, key: str) -> LeagueView:
+    found = await load_for_change(ctx, key)
+    if found.entry is Entry.CODE and not found.is_member:
+        raise NotAllowed("This league takes members by its code. Ask one of its captains for it.")
+    return found
+
+
+def _plain(league: League) -> League:
+    """Without what only members may see: this is stored in a receipt."""
+    values = {name: getattr(league, name) for name in ("id", "name", "season", "entry", "created_at")}
+    return League(**values)
+
+
+# ── members ──
+
+
+async def admit_to_league(ctx: Context, /, *, league: LeagueId, user: UserId, captain: bool = False) -> Admitted:
+    """Admits somebody who is waiting, or makes a member a captain."""
+    viewer, token = ctx.member(), ctx.new_id()
+    current = await load_for_change(ctx, league)
+    if current.place is None or not current.is_captain:
+        raise NotAllowed("Only a captain of the league may do this.")
+    before = await pickem_store.read_place(ctx.table, league, user)
+    if before is None:
+        raise NotFound("This member has not asked to join the league.", path=("input", "user"))
+    wanted = Membership.CAPTAIN if captain else Membership.MEMBER
+    answer = Admitted(_plain(current), before)
+    if before.membership is Membership.CAPTAIN or before.membership is wanted or before.user == viewer.id:
+        return answer  # they are that already
+    since = ctx.now() if before.membership is Membership.WAITING else before.since
+    after = replace(before, membership=wanted, since=since, token=token)
+    answer = replace(answer, member=after)
+    await pickem_store.admit(ctx.table, current.place, before, after, ctx.once, answer)
+    return answer
+
+
+async def leave_league(ctx: Context, /, *, league: LeagueId, successor: UserId | None = None) -> League:
+    """Leaves, or stops waiting. The last captain names a successor."""
+    ctx.member()
+    for _ in range(ATTEMPTS):
+        current = await load_for_change(ctx, league)
+        if current.place is None:
+            raise Conflict("You are not a member of this league.", path=("input", "league"))
+        if successor is not None:
+            _validate_successor(current, successor)
+        own = await pickem_store.read_member_leagues(ctx.table, ctx.viewer.id)
+        answer = _plain(current)
+        try:
+            await pickem_store.leave(ctx.table, current.place, successor, own, ctx.once, answer)
+        except StaleLeagues:
+            continue
+        return answer
+    raise StaleLeagues
+
+
+def _validate_successor(league: LeagueView, successor: str) -> None:
+    if not league.is_captain:
+        raise InvalidInput("Only a captain names a successor.", path=("input", "successor"))
+    if league.place is not None and successor == league.place.user:
+        raise InvalidInput("A successor is another member of the league.", path=("input", "successor"))
+
+
+# ── captains ──
+
+
+async def _load_as_captain(ctx: Context, key: str) -> tuple[LeagueView, LeagueMember]:
+    ctx.member()
+    current = await load_for_change(ctx, key)
+    if current.place is None or not current.is_captain:
+        raise NotAllowed("Only a captain of the league may do this.")
+    return current, current.place
+
+
+async def rotate_league_code(ctx: Context, /, *, league: LeagueId) -> League:
+    """Gives the league another code. The old one admits nobody from then on."""
+    current, captain = await _load_as_captain(ctx, league)
+    if current.entry is not Entry.CODE:
+        raise Conflict(f"This league is {current.entry.value}: it has no code.", path=("input", "league"))
+    for _ in range(ATTEMPTS):
+        after = replace(current, code=new_code())
+        if await pickem_store.rotate_code(ctx.table, captain, current, after, ctx.once, _plain(current)):
+            return _plain(current)
+    raise Conflict
+
+
+async def delete_league(ctx: Context, /, *, league: LeagueId) -> str:
+    """Deletes a league with its members. Nobody sees it from the first write on; a repeat completes it."""
+    member = ctx.member()
+    if not is_league_id(league):
+        raise NotFound(path=("input", "league"))
+    stored, place = await asyncio.gather(
+        pickem_store.read_league(ctx.table, league), pickem_store.read_place(ctx.table, league, member.id)
+    )
+    if stored is None or (stored.deleted_at is not None and place is None):
+        raise NotFound(path=("input", "league"))
+    if place is None or place.membership is not Membership.CAPTAIN:
+        raise NotAllowed("Only a captain of the league may do this.")
+    await pickem_store.delete_league(ctx.table, place, stored, ctx.once)
+    answer = node_id("League", league)
+    if ctx.once.key is not None:
+        await ctx.once.transact(ctx.table, answer)
+    return answer

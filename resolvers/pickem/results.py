@@ -1,0 +1,67 @@
+"""How an event ended: the results of its matches, and the answer to its tie-break."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from datastore import pickem as pickem_store
+from datastore.journal import Kind
+from datastore.pickem import Event, EventState, MatchOutcome
+from datastore.refusals import Conflict
+from resolvers.context import Context
+from resolvers.pickem import rules
+from resolvers.pickem.cache import pickem_cache
+from resolvers.pickem.events import EventId, MatchId, retry_on_conflict, validate_match, with_receipt
+from resolvers.pickem.tie_breaks import parse_number
+from resolvers.pickem.views import MatchView, match_view
+from resolvers.viewer import Role
+
+
+async def record_result(
+    ctx: Context, /, *, match: MatchId, outcome: MatchOutcome, winner: int | None = None
+) -> MatchView:
+    """Record how a match ended. A later result corrects an earlier one; points follow when the event is scored."""
+    ctx.with_role(Role.EDITOR)
+    event_id, _, match_id = match.partition(":")
+
+    async def change(before: Event) -> MatchView:
+        ended = validate_match(before, await pickem_cache(ctx).card(before), match_id)
+        if before.state not in (EventState.LOCKED, EventState.SCORED):
+            raise Conflict(
+                f"This event is {before.state.value}. Results are recorded once it is locked.", path=("input", "match")
+            )
+        result = rules.parse_result(ended, outcome, winner)
+        if before.results.get(match_id) == result:
+            return await with_receipt(ctx, match_view(before, ended))
+        results = {**before.results, match_id: result}
+        after = before.changed(results=results, generation=before.generation + 1)
+        answer = match_view(after, ended)
+        occurrence = ctx.once.occurred(Kind.RESULT_RECORDED, pickem_store.name_of(ended))
+        await pickem_store.change_event(ctx.table, before, after, ctx.once, answer, *occurrence)
+        return answer
+
+    return await retry_on_conflict(ctx, event_id, change, "match")
+
+
+async def record_tie_break(ctx: Context, /, *, event: EventId, answer: float) -> Event:
+    """Record the answer. A later one corrects it; the order follows when the event is scored."""
+    ctx.with_role(Role.EDITOR)
+    thousandths = parse_number(answer, "answer")
+
+    async def change(before: Event) -> Event:
+        if before.tie_break is None:
+            raise Conflict("This event asks for no number.", path=("input", "event"))
+        if before.state not in (EventState.LOCKED, EventState.SCORED):
+            raise Conflict(
+                f"This event is {before.state.value}. The answer is recorded once it is locked.",
+                path=("input", "event"),
+            )
+        if before.tie_break.thousandths == thousandths:
+            return await with_receipt(ctx, before)
+        answered = replace(before.tie_break, thousandths=thousandths)
+        after = before.changed(tie_break=answered, generation=before.generation + 1)
+        occurrence = ctx.once.occurred(Kind.TIE_BREAK_RECORDED, pickem_store.name_of(after))
+        await pickem_store.change_event(ctx.table, before, after, ctx.once, after, *occurrence)
+        return after
+
+    return await retry_on_conflict(ctx, event, change)

@@ -1,0 +1,87 @@
+"""Tie-breaks: an event asks for a number, predictions guess it, and the nearest guess is listed first among equals.
+
+Ranks stay shared; only the listed order changes. Within an event: points, nearest guess (over or under alike), correct
+picks, who joined first. Within a season: points, correct picks, sum of distances, who joined first. A missing guess
+counts as the worst distance given in that event, so not guessing never pays; an event without an answer counts for
+nobody. What is stored is the closeness: the worst distance less one's own, which orders in the same way and is 0 for a
+missing guess.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from datastore import pickem as pickem_store
+from datastore.pickem import THOUSAND, Event, GuessRange, Prediction, TieBreak, predictions_to_score
+from datastore.receipts import Once
+from datastore.refusals import InvalidInput
+from resolvers.context import Services
+from resolvers.people import CONTROL_CHARACTERS
+
+LONGEST_QUESTION = 200
+LONGEST_UNIT = 40
+LARGEST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TieBreakInput:
+    """A tie-break as a client sends it."""
+
+    question: str
+    unit: str | None = None
+
+
+def parse_tie_break(given: TieBreakInput) -> TieBreak:
+    question = _parse_text(given.question, LONGEST_QUESTION, "question")
+    return TieBreak(question, None if given.unit is None else _parse_text(given.unit, LONGEST_UNIT, "unit"))
+
+
+def _parse_text(text: str, longest: int, name: str) -> str:
+    parsed = " ".join(text.split())
+    if not 1 <= len(parsed) <= longest or CONTROL_CHARACTERS.search(parsed):
+        raise InvalidInput(
+            f"A tie-break's {name} has 1 to {longest} characters, none of them a control character.",
+            path=("input", "tieBreak", name),
+        )
+    return parsed
+
+
+def parse_number(number: float, name: str) -> int:
+    """In thousandths, to which it is rounded."""
+    if not math.isfinite(number) or abs(number) > LARGEST:
+        raise InvalidInput(f"`{name}` is a number from -{LARGEST:,} to {LARGEST:,}.", path=("input", name))
+    return round(number * THOUSAND)
+
+
+def parse_guess(event: Event, guess: float | None) -> int | None:
+    if guess is None:
+        return None
+    if event.tie_break is None:
+        raise InvalidInput("This event asks for no number; leave `guess` out.", path=("input", "guess"))
+    return parse_number(guess, "guess")
+
+
+def closeness(event: Event, prediction: Prediction) -> int:
+    """How much nearer the guess is than the worst one."""
+    answer = event.tie_break.thousandths if event.tie_break else None
+    guesses = event.guesses
+    if answer is None or prediction.guess is None or guesses is None or guesses.low is None or guesses.high is None:
+        return 0
+    worst = max(abs(guesses.low - answer), abs(guesses.high - answer))
+    return worst - abs(prediction.guess - answer)
+
+
+async def with_guesses(services: Services, event: Event, at_once: int) -> Event:
+    """The event with the range of its guesses, which is final after the lock; VersionConflict if it has changed."""
+    if event.tie_break is None or event.tie_break.thousandths is None or event.guesses is not None:
+        return event
+    guesses = [
+        prediction.guess
+        async for predictions in predictions_to_score(services.table, event.id, at_once)
+        for prediction in predictions
+        if prediction.guess is not None
+    ]
+    after = event.changed(guesses=GuessRange(min(guesses, default=None), max(guesses, default=None)))
+    await pickem_store.change_event(services.table, event, after, Once.unkeyed(services.clock()), after)
+    return after

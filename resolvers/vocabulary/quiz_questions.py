@@ -1,0 +1,63 @@
+"""A quiz's questions, made of words: pure rules.
+
+The choices of a question are the right answer and up to three of other words. A word whose prompt is the same could be
+answered with either, so it lends no wrong answer; nor does one with the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from random import Random
+
+from datastore.vocabulary import Word
+
+CHOICES = 4
+
+
+class QuizKind(Enum):
+    """What is asked about a word."""
+
+    MEANING = "MEANING"
+    READING = "READING"
+    CHARACTERS = "CHARACTERS"
+
+
+@dataclass(frozen=True, slots=True)
+class QuizQuestion:
+    """A question as it is asked; its answer is kept elsewhere."""
+
+    number: int
+    prompt: str
+    choices: tuple[str, ...]
+
+
+def prompt_and_answer(word: Word, kind: QuizKind) -> tuple[str, str] | None:
+    """What is asked about a word and what is right; None for a word that cannot be asked about."""
+    if kind is QuizKind.MEANING:
+        return word.term, word.definition
+    if kind is QuizKind.READING:
+        return (word.term, word.reading) if word.reading else None
+    return (word.definition, word.simplified) if word.chinese else None
+
+
+def ask(words: Sequence[Word], size: int, kind: QuizKind, random: Random) -> list[tuple[Word, QuizQuestion]]:
+    """Up to `size` questions about different words, each with two choices at least."""
+    usable = [(word, pair) for word in words if (pair := prompt_and_answer(word, kind)) is not None]
+    asked: list[tuple[Word, QuizQuestion]] = []
+    for word, (prompt, answer) in random.sample(usable, len(usable)):
+        if len(asked) == size:
+            break
+        wrong = _wrong_answers([pair for _, pair in usable], prompt, answer)
+        if wrong:
+            choices = [answer, *random.sample(wrong, min(len(wrong), CHOICES - 1))]
+            random.shuffle(choices)
+            asked.append((word, QuizQuestion(len(asked) + 1, prompt, tuple(choices))))
+    return asked
+
+
+def _wrong_answers(pairs: Sequence[tuple[str, str]], prompt: str, answer: str) -> list[str]:
+    right = {other.casefold() for asked, other in pairs if asked.casefold() == prompt.casefold()}
+    wrong = {other.casefold(): other for _, other in pairs if other.casefold() not in right | {answer.casefold()}}
+    return list(wrong.values())

@@ -1,0 +1,271 @@
+"""Quizzes that the service asks and grades: one function per field.
+
+Starting and answering take two dependent calls each: one reads all that decides, the other writes. To read a list with
+random words in one call, the process remembers how many words each list had; at first it asks about the list's first
+ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random, SystemRandom
+from typing import Final
+
+import orjson
+
+from datastore import vocabulary as vocabulary_store
+from datastore.refusals import InvalidInput, NotFound, RateLimited
+from datastore.seal import Forged
+from datastore.vocabulary import (
+    AskedWord,
+    Card,
+    OpenQuiz,
+    QuizAnswered,
+    QuizExpired,
+    QuizResult,
+    QuizReviews,
+    QuizSheet,
+    QuizUnknown,
+    Word,
+    WordList,
+)
+from resolvers.context import Context, Services
+from resolvers.loading.batched import batched
+from resolvers.vocabulary.cache import VocabularyCache
+from resolvers.vocabulary.cards import load_words
+from resolvers.vocabulary.learning import WRITE_RATE, member_today
+from resolvers.vocabulary.lists import ListId
+from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
+from resolvers.vocabulary.quiz_questions import QuizKind, QuizQuestion, ask, prompt_and_answer
+from resolvers.vocabulary.scheduling import Grade, reviewed
+from resolvers.vocabulary.streaks import Streak, compute_streak
+from resolvers.vocabulary.visibility import member_id, require_list
+
+SHORTEST, LONGEST = 3, 50
+LIFETIME = timedelta(hours=1)
+_KEPT: Final = timedelta(days=1)
+"""How long a quiz is kept after that, so that late answers are told that they are late."""
+_SPARE_WORDS = 12
+_LONGEST_ANSWER = 1000
+_MAX_SIZES = 10_000
+_PURPOSE = "quiz"
+_random: Random = SystemRandom()
+
+
+@dataclass(frozen=True, slots=True)
+class QuizView:
+    """A quiz as it is asked."""
+
+    token: str
+    list: str
+    questions: tuple[QuizQuestion, ...]
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class GradedAnswer:
+    """An answer, and whether it is right."""
+
+    number: int
+    right: bool
+    list: str
+    ordinal: int
+    given: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuizGraded:
+    """A quiz's result."""
+
+    result: QuizResult
+    answers: tuple[GradedAnswer, ...]
+    streak: Streak
+
+
+class ListSizes:
+    """How many words lists had when they were last read."""
+
+    def __init__(self, _: Services) -> None:
+        self._sizes: dict[str, int] = {}
+
+    def get(self, list_id: str) -> int | None:
+        return self._sizes.get(list_id)
+
+    def put(self, word_list: WordList) -> None:
+        if len(self._sizes) >= _MAX_SIZES:
+            self._sizes.clear()
+        self._sizes[word_list.list] = word_list.next_ordinal
+
+
+# ── asking ──
+
+
+async def start_quiz(
+    ctx: Context,
+    /,
+    *,
+    list: ListId,  # noqa: A002 - the argument's public name
+    size: int = 10,
+    kind: QuizKind = QuizKind.MEANING,
+) -> QuizView:
+    member = ctx.member()
+    if not SHORTEST <= size <= LONGEST:
+        raise InvalidInput(f"A quiz has {SHORTEST} to {LONGEST} questions.", path=("input", "size"))
+    ctx.services.rates.hit(WRITE_RATE, "quizzes", member.id)
+    words, cards = await _load_words(ctx, list, size, kind)
+    asked = ask(words, size, kind, _random)
+    if len(asked) < size:
+        _refuse(len(asked), kind, has_words=bool(words))
+    now, quiz_id = ctx.now(), ctx.new_id()
+    expires = now + LIFETIME
+    ordinals = {word.ordinal for word, _ in asked}
+    quiz = OpenQuiz(
+        id=quiz_id,
+        user=member.id,
+        list=list,
+        asked_at=now,
+        expires=expires,
+        remove_at=expires + _KEPT,
+        words=tuple(AskedWord(word.ordinal, _answer(word, kind)) for word, _ in asked),
+        cards=tuple(card for card in cards if card.ordinal in ordinals),
+    )
+    token = ctx.services.seal.sign_text(_PURPOSE, orjson.dumps([member.id, list, quiz_id]))
+    view = QuizView(token, list, tuple(question for _, question in asked), expires)
+    await vocabulary_store.ask_quiz(ctx.table, quiz, view, ctx.once)
+    return view
+
+
+async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind) -> tuple[Sequence[Word], Sequence[Card]]:
+    """Random words of a list, enough for a quiz if it has as many, and the member's cards of them."""
+    sizes, user = ctx.services.get(ListSizes), ctx.viewer.id
+    known, wanted = sizes.get(list_id), size + _SPARE_WORDS
+    ordinals = range(wanted) if known is None or known <= wanted else _random.sample(range(known), wanted)
+    word_list, words, cards = await vocabulary_store.read_list_and_words(ctx.table, user, list_id, ordinals)
+    if word_list is None or not word_list.visible_to(member_id(ctx)):
+        raise NotFound("There is no list with this id.", path=("input", "list"))
+    sizes.put(word_list)
+    ctx.services.get(VocabularyCache).lists.put(list_id, word_list)
+    words = [word for word in words if word.ordinal < word_list.next_ordinal]
+    if len(ask(words, size, kind, _random)) == size or word_list.next_ordinal <= len(ordinals):
+        return words, cards
+    # Many words were removed or cannot be asked about: look at more of them, from a random one on.
+    words = await vocabulary_store.read_some_words(ctx.table, word_list, _random.randrange(word_list.next_ordinal))
+    found = await vocabulary_store.read_cards(ctx.table, user, list_id, [word.ordinal for word in words])
+    return words, found
+
+
+def _refuse(possible: int, kind: QuizKind, *, has_words: bool) -> None:
+    lacking = {QuizKind.READING: "readings", QuizKind.CHARACTERS: "Chinese characters"}.get(kind)
+    if possible < SHORTEST and lacking and has_words:
+        raise InvalidInput(f"This list has too few words with {lacking}. Choose another kind.", path=("input", "kind"))
+    if possible < SHORTEST:
+        raise InvalidInput(f"This list has too few different words for a quiz of {SHORTEST}.", path=("input", "list"))
+    raise InvalidInput(
+        f"This list has words for {possible} questions of this kind. Ask for no more.", path=("input", "size")
+    )
+
+
+def _answer(word: Word, kind: QuizKind) -> str:
+    pair = prompt_and_answer(word, kind)
+    return pair[1] if pair is not None else ""
+
+
+# ── answering ──
+
+
+async def answer_quiz(ctx: Context, /, *, token: str, answers: Sequence[str]) -> QuizGraded:
+    """Grades a quiz of the viewer, once, within an hour and not faster than a person can read."""
+    member = ctx.member()
+    if len(answers) > LONGEST or any(len(answer) > _LONGEST_ANSWER for answer in answers):
+        raise InvalidInput(
+            f"A quiz has at most {LONGEST} answers of {_LONGEST_ANSWER} characters.", path=("input", "answers")
+        )
+    list_id, quiz_id = _parse_token(ctx, token)
+    ctx.services.rates.hit(WRITE_RATE, "quizzes", member.id)
+    sheet = await vocabulary_store.read_quiz_sheet(ctx.table, member.id, list_id, quiz_id)
+    quiz = _validated(ctx, sheet, answers)
+    graded = tuple(
+        GradedAnswer(number, _is_right(given, word.answer), quiz.list, word.ordinal, given)
+        for number, (word, given) in enumerate(zip(quiz.words, answers, strict=True), 1)
+    )
+    today, now = member_today(ctx, sheet.profile), ctx.now()
+    result = QuizResult(
+        user=member.id,
+        date=today,
+        id=quiz.id,
+        list=quiz.list,
+        correct=sum(answer.right for answer in graded),
+        total=len(graded),
+        submitted_at=now,
+        private=sheet.list is not None and not sheet.list.public,
+        asked_here=True,
+    )
+    grades = {answer.ordinal: Grade.GOOD if answer.right else Grade.AGAIN for answer in graded}
+
+    def review(before: Card | None, ordinal: int) -> Card:
+        return reviewed(before, member.id, (quiz.list, ordinal), grades[ordinal], now)
+
+    for word in quiz.words:  # the answer shows them
+        ctx.services.get(VocabularyCache).words.prefetch((quiz.list, word.ordinal))
+    wrong_first = sorted(grades, key=lambda ordinal: grades[ordinal] is Grade.GOOD)
+    answer: QuizGraded = await vocabulary_store.record_answers(
+        ctx.table,
+        sheet,
+        result,
+        QuizReviews(review, wrong_first),
+        lambda days: QuizGraded(result, graded, compute_streak(days.dates(), today, days.freezes_from)),
+        ctx.once,
+    )
+    ctx.services.get(QuizLeaderboards).add_written(result)
+    return answer
+
+
+def _parse_token(ctx: Context, token: str) -> tuple[str, str]:
+    """List and id of the quiz that a token names, which must be the viewer's."""
+    try:
+        user, list_id, quiz_id = orjson.loads(ctx.services.seal.open_text(_PURPOSE, token))
+    except (Forged, ValueError):
+        raise QuizUnknown(path=("input", "token")) from None
+    if user != ctx.viewer.id:
+        raise QuizUnknown(path=("input", "token"))
+    return list_id, quiz_id
+
+
+def _validated(ctx: Context, sheet: QuizSheet, answers: Sequence[str]) -> OpenQuiz:
+    """The quiz, if these answers may be graded now."""
+    quiz, now = sheet.quiz, ctx.now()
+    if quiz is None or now >= quiz.expires:
+        raise QuizExpired(path=("input", "token"))
+    if quiz.answered_at is not None:
+        raise QuizAnswered(path=("input", "token"))
+    if sheet.list is None or not sheet.list.visible_to(ctx.viewer.id):
+        raise NotFound("The list of this quiz was deleted.", path=("input", "token"))
+    if len(answers) != len(quiz.words):
+        raise InvalidInput(
+            f"The quiz has {len(quiz.words)} questions, and these are {len(answers)} answers.",
+            path=("input", "answers"),
+        )
+    least = timedelta(seconds=ctx.services.policy.quiz_seconds_per_question * len(quiz.words))
+    if (left := (quiz.asked_at + least - now).total_seconds()) > 0:
+        raise RateLimited(
+            f"{len(quiz.words)} questions take {least.total_seconds():g} seconds to answer.", retry_after=left
+        )
+    return quiz
+
+
+def _is_right(given: str, answer: str) -> bool:
+    return " ".join(given.split()).casefold() == " ".join(answer.split()).casefold()
+
+
+# ── what is shown of them ──
+
+
+async def quiz_list(ctx: Context, quiz: QuizView, /) -> WordList:
+    return await require_list(ctx, quiz.list)
+
+
+@batched
+async def answered_words(ctx: Context, answers: Sequence[GradedAnswer], /) -> list[Word]:
+    return await load_words(ctx, [(answer.list, answer.ordinal) for answer in answers])

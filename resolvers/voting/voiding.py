@@ -1,0 +1,132 @@
+"""Voiding a voter: within the request as far as its time allows, and the rest as a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from time import monotonic
+from typing import Annotated
+
+from datastore import voting as voting_store
+from datastore.dynamo import BadKey, key_text, remaining
+from datastore.jobs import Job
+from datastore.receipts import Once
+from datastore.refusals import InvalidInput
+from datastore.voting import MAIN, Voided
+from resolvers.context import AddedLater, AnyId, Context, Services
+from resolvers.jobs.running import JobRun, begin_job
+from resolvers.node_ids import parse_node_id
+from resolvers.viewer import Role
+from resolvers.voting.board_cache import BoardCache
+from resolvers.voting.boards import board_cache, board_not_found
+
+VOID_VOTER = "VOID_VOTER"
+_STEP_SECONDS = 1.0
+"""How long a job voids before it counts what it has done."""
+
+
+@dataclass(frozen=True, slots=True)
+class VoidedVotes:
+    """What one call voided, and the job that voids the rest, if there was more."""
+
+    votes_removed: int
+    job: Job | None = None
+
+
+async def void_voter(
+    ctx: Context, /, *, board: str = MAIN, voter: AnyId, same_address: Annotated[bool, AddedLater()] = False
+) -> VoidedVotes:
+    """Voids all votes of one voter on one board and settles it; with `same_address` also those from their addresses.
+
+    Half of the request's time is for voiding, the rest for settling. What is left then becomes a job.
+    """
+    ctx.with_role(Role.EDITOR)
+    if not voting_store.is_slug(board) or await board_cache(ctx).boards.load(board) is None:
+        raise board_not_found(board)
+    wanted = _Wanted(board, _parse_voter(voter), same_address, ctx.once.actor)
+    until = remaining() / 2
+    voided = await wanted.void(ctx.services, lambda: remaining() < until)
+    job = None
+    if not voided.finished:
+        job = await begin_job(ctx, VOID_VOTER, wanted.as_input())
+    answer = VoidedVotes(voided.votes, job)
+    if ctx.once.key is not None:
+        await ctx.once.transact(ctx.table, answer)
+    return answer
+
+
+async def void_voter_job(services: Services, run: JobRun) -> str:
+    """Voids what a request had no time for. It begins anew after an interruption: voided votes are passed over."""
+    wanted = _Wanted.of_input(run.input)
+    while True:
+        until = monotonic() + _STEP_SECONDS
+        voided = await wanted.void(services, lambda until=until: monotonic() > until)  # type: ignore[misc]
+        run.done += voided.votes
+        if voided.finished:
+            return f"{run.done} votes were voided."
+
+
+async def void_votes_since(services: Services, voter: str, since: datetime | None, once: Once) -> int:
+    """Voids a voter's votes since a time on every board, and settles the boards; returns their number."""
+    table, voided = services.table, 0
+    async for board in voting_store.all_boards(table):
+        if await voting_store.read_latest_vote(table, voter, board.slug) is None:
+            continue
+        settler = services.get(BoardCache).settler(board.slug)
+        async with settler.voting():
+            result = await voting_store.void_votes(table, voter, board.slug, once, lambda: False, since=since)
+        await settler.settle_anew()
+        voided += result.votes
+    return voided
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Whose votes to void, and where."""
+
+    board: str
+    voter: str
+    same_address: bool
+    actor: str | None
+
+    def as_input(self) -> dict[str, str]:
+        same_address = "yes" if self.same_address else ""
+        return {"board": self.board, "voter": self.voter, "same_address": same_address, "actor": self.actor or ""}
+
+    @classmethod
+    def of_input(cls, stored: Mapping[str, str]) -> _Wanted:
+        return cls(stored["board"], stored["voter"], bool(stored["same_address"]), stored.get("actor") or None)
+
+    async def void(self, services: Services, out_of_time: Callable[[], bool]) -> Voided:
+        """Void until the time is up, then settle the board."""
+        settler = services.get(BoardCache).settler(self.board)
+        async with settler.voting():
+            voided = await self._void(services, out_of_time)
+        await settler.settle_anew()
+        return voided
+
+    async def _void(self, services: Services, out_of_time: Callable[[], bool]) -> Voided:
+        table, once = services.table, Once.unkeyed(services.clock(), services.journal, self.actor)
+        own = await voting_store.void_votes(table, self.voter, self.board, once, out_of_time)
+        if not (own.finished and self.same_address):
+            return own
+        others = await voting_store.void_votes_of_addresses(table, self.voter, self.board, once, out_of_time)
+        return Voided(own.votes + others.votes, others.finished)
+
+
+def _parse_voter(text: str) -> str:
+    """A voter's own id, or the id of the member who voted."""
+    try:
+        kind, key = parse_node_id(text)
+    except InvalidInput:
+        kind, key = "User", text
+    try:
+        if kind == "User":
+            return key_text(key)
+    except BadKey:
+        pass
+    raise InvalidInput(
+        "A voter is identified by a User's id, or by the `voter` of a ballot or of an exported vote.",
+        path=("input", "voter"),
+    )

@@ -1,0 +1,39 @@
+"""Jobs: work that goes on beside requests."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import strawberry
+
+from datastore import jobs as jobs_store
+from resolvers.jobs import running
+from schema.fields import described, field
+from schema.types import Node, enum, record_type
+
+JobState = jobs_store.JobState
+
+enum(
+    JobState,
+    "How a job stands.",
+    name="JobState",
+    RUNNING="It has not ended. A process works on it, or one soon will.",
+    DONE="All of it was done.",
+    FAILED="It ended early; `message` says why.",
+)
+
+
+@record_type(jobs_store.Job, "Work that goes on beside requests and after restarts. It is kept for 30 days.")
+class Job(Node):
+    kind: str = described("What it does.")
+    state: JobState = described("How it stands.")
+    done: int = described("How many things it has done; a few seconds old while it runs.")
+    total: int | None = described("How many there are to do, if that is known.")
+    started_at: datetime = described("When it was begun.")
+    finished_at: datetime | None = described("When it ended.")
+    message: str | None = described("What came of it, for people.")
+
+
+@strawberry.type
+class JobsQuery:
+    job: Job | None = field(running.job, "A job, for the member who began it and for admins.", id="The job's id.")

@@ -1,0 +1,159 @@
+"""The journal: who did what; and webhooks, which tell other systems."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import strawberry
+
+from datastore import journal as journal_store
+from resolvers.journal import occurrences, webhooks
+from schema.connections import connection
+from schema.fields import described, field
+from schema.jobs import Job
+from schema.mutations import mutation
+from schema.types import Node, enum, record_type
+
+Ground = journal_store.Ground  # declared with the comments, which decisions are about
+
+
+@record_type(journal_store.Occurrence, "Something that was done, as the journal keeps it: never the content itself.")
+class Occurrence(Node):
+    at: datetime = described("When it was done.")
+    kind: str = described("What was done: `comment.posted`, `event.locked`, …")
+    actor: strawberry.ID | None = field(
+        occurrences.actor, "Who did it; null for a visitor, the service itself, and members who were erased."
+    )
+    object: strawberry.ID | None = field(
+        occurrences.occurrence_object,
+        "What it was done to. Votes and subscriptions have ids here, but are no nodes. Null if it was a member's own "
+        "and they were erased.",
+    )
+    ground: Ground | None = described("Why a moderator decided so.")
+    note: str | None = described("What a moderator noted.")
+
+
+OccurrenceConnection = connection(
+    Occurrence, "A page of the journal, newest first.", edge="An occurrence in the journal."
+)
+
+DeliveryState = journal_store.DeliveryState
+
+enum(
+    DeliveryState,
+    "Whether an occurrence has reached a webhook.",
+    name="DeliveryState",
+    WAITING="It was not delivered yet, or is tried again later.",
+    DELIVERED="The receiver has accepted it. Kept for a week.",
+    DEAD="It failed for a day and was given up; `redeliver` orders it again. Kept for 30 days.",
+)
+
+
+@record_type(journal_store.Delivery, "An occurrence on its way to a webhook.")
+class Delivery(Node):
+    occurrence: Occurrence | None = field(
+        webhooks.delivery_occurrences, "What it reports; null if that is delivered and no longer in the journal."
+    )
+    state: DeliveryState = described("How it stands.")
+    attempts: int = described("How often it was sent.")
+    last_status: int | None = described("The HTTP status of the last answer; null without one.")
+    last_error: str | None = described("Why the last attempt failed.")
+    next_at: datetime | None = described("When it is tried again.")
+
+
+DeliveryConnection = connection(Delivery, "A page of deliveries, newest first.", edge="A delivery in its list.")
+
+
+@record_type(journal_store.Webhook, "An address that is told what happens.")
+class Webhook(Node):
+    url: str = described("Where messages are sent.")
+    kinds: list[str] = described(
+        "The kinds of occurrences that it is told of. An empty list stands for all but votes and predictions."
+    )
+    active: bool = described("False once it was removed.")
+    created_at: datetime = described("When it was added.")
+    deliveries: DeliveryConnection = field(
+        webhooks.deliveries, "What was, is and could not be delivered, newest first.", state="Only those in this state."
+    )
+
+
+WebhookConnection = connection(Webhook, "A page of webhooks, oldest first.", edge="A webhook in a list.")
+
+
+@strawberry.type
+class JournalQuery:
+    webhooks: WebhookConnection = field(webhooks.webhooks, "All webhooks, oldest first. For admins.")
+    journal: OccurrenceConnection = field(
+        occurrences.journal,
+        "Who did what, newest first. For moderators. It is kept for `RINGSIDE_JOURNAL_DAYS`. An occurrence that exists "
+        "during a whole traversal appears exactly once. With `actor` or `object`, the newest may be missing for a "
+        "moment.",
+        actor="Only what this member did: the id of a User.",
+        object="Only what was done to the object with this id.",
+    )
+
+
+# ── mutations ──
+
+
+@strawberry.type(description="The webhook was added.")
+class WebhookAdded:
+    webhook: Webhook = described("The webhook. It is told of what happens from ten seconds later on.")
+    secret: str = described("The secret that signs its messages, as Standard Webhooks has it. It is not shown again.")
+
+
+@strawberry.type(description="The webhook was removed. Nothing is sent to it any more.")
+class WebhookRemoved:
+    deleted_id: strawberry.ID = described("The removed webhook's id.")
+
+
+@strawberry.type(description="The webhook has a new secret.")
+class WebhookSecretRotated:
+    webhook: Webhook = described("The webhook.")
+    secret: str = described("The new secret. For a day the old one signs too.")
+
+
+@strawberry.type(description="Occurrences are delivered again.")
+class Redelivery:
+    job: Job = described("The job that orders them again.")
+
+
+@strawberry.type
+class JournalMutation:
+    add_webhook = mutation(
+        webhooks.add_webhook,
+        "Adds a webhook: an address that is told what happens, at least once, and in order for each object. For "
+        "admins.",
+        WebhookAdded,
+        input_description="A new webhook.",
+        result_description="The webhook with its secret, or why it was not added.",
+        url="Where to send messages: https:// and a public address, without a user or password.",
+        kinds="The kinds of occurrences to tell of. An empty list stands for all but votes and predictions, which "
+        "have to be named.",
+    )
+    remove_webhook = mutation(
+        webhooks.remove_webhook,
+        "Removes a webhook, and what waits for it. For admins.",
+        WebhookRemoved,
+        input_description="A webhook to remove.",
+        result_description="The removed webhook's id, or why it was not removed.",
+        webhook="The webhook's id.",
+    )
+    rotate_webhook_secret = mutation(
+        webhooks.rotate_webhook_secret,
+        "Gives a webhook a new secret. Both sign for a day. For admins.",
+        WebhookSecretRotated,
+        input_description="A webhook to give a new secret.",
+        result_description="The webhook with its new secret, or why it has none.",
+        webhook="The webhook's id.",
+    )
+    redeliver = mutation(
+        webhooks.redeliver,
+        "Delivers to a webhook again what occurred since a time, as far as the journal goes back, and what was given "
+        "up since. For admins.",
+        Redelivery,
+        input_description="What to deliver again.",
+        result_description="The job, or why nothing is delivered again.",
+        webhook="The webhook's id.",
+        since="The time of the first occurrence to deliver again.",
+    )

@@ -1,0 +1,112 @@
+"""What moderators and members do with a member as a whole."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import strawberry
+
+from datastore import suspensions as suspension_store
+from resolvers.members import exporting, suspensions, taking_back
+from resolvers.members.taking_back import Part
+from schema.fields import described, field
+from schema.jobs import Job
+from schema.lazy import LazyUser
+from schema.mutations import mutation
+from schema.types import enum, record_type
+
+
+@record_type(suspension_store.Suspension, "A suspended member reads as before, and cannot write.")
+class Suspension:
+    until: datetime | None = described("When it ends; null if a moderator has to end it.")
+    reason: str = described("Why, in a moderator's words. The member sees it.")
+    at: datetime = described("When it began.")
+
+
+@strawberry.type
+class SuspensionOfUser:
+    """What suspensions add to a member."""
+
+    suspension: Suspension | None = field(
+        suspensions.suspension, "The suspension that is in force; for the member and moderators."
+    )
+
+
+@strawberry.type(description="The member is suspended. Every process refuses their mutations within a minute.")
+class MemberSuspended:
+    user: LazyUser = described("The member.")
+
+
+@strawberry.type(description="The member may write again. Every process knows it within a minute.")
+class MemberReinstated:
+    user: LazyUser = described("The member.")
+
+
+enum(
+    Part,
+    "A part of what is stored about a member.",
+    name="Part",
+    VOTES="Votes on all boards.",
+    PREDICTIONS="Predictions, with the points they gave.",
+    COMMENTS="Comments.",
+    QUIZZES="Quiz results.",
+    SENTENCES="Practice sentences.",
+    SUBSCRIPTIONS="Subscriptions to word lists.",
+    PROFILE="The profile.",
+)
+
+
+@strawberry.type(description="The contributions are being taken back.")
+class TakenBack:
+    job: Job = described("The job that does it.")
+
+
+@strawberry.type(description="The member's file is being written.")
+class MemberExport:
+    job: Job = described("The job that writes it.")
+    url: str = described(
+        "The file as JSON Lines, once, within an hour after the job is done. Until then the answer is 425, with a "
+        "Retry-After. Whoever has this link can fetch the file."
+    )
+
+
+@strawberry.type
+class MembersMutation:
+    export_member = mutation(
+        exporting.export_member,
+        "Writes down everything that is stored about a member. For the member and admins.",
+        MemberExport,
+        input_description="A member whose data is exported.",
+        result_description="The job and the link to its file, or why it was not begun.",
+        user="The member's id.",
+    )
+    take_back = mutation(
+        taking_back.take_back,
+        "Takes back what a member contributed: votes are voided, comments rejected, predictions, quiz results and "
+        "sentences removed, and events scored again, so that every total and rank is as if they had not been there. "
+        "For moderators.",
+        TakenBack,
+        input_description="Contributions to take back.",
+        result_description="The job that takes them back, or why it was not begun.",
+        user="The member's id.",
+        since="Only what they contributed from this time on.",
+        parts="What to take back. Not SUBSCRIPTIONS and PROFILE.",
+    )
+    suspend_member = mutation(
+        suspensions.suspend_member,
+        "Suspends a member, or changes their suspension. For moderators.",
+        MemberSuspended,
+        input_description="A member who may not write for some time.",
+        result_description="The suspended member, or why they were not suspended.",
+        user="The member's id. Admins cannot be suspended, and nobody can suspend themselves.",
+        until="When the suspension ends; without it, when a moderator ends it.",
+        reason="Why, 1 to 500 characters. The member sees it.",
+    )
+    reinstate_member = mutation(
+        suspensions.reinstate_member,
+        "Ends a member's suspension. For moderators.",
+        MemberReinstated,
+        input_description="A member who may write again.",
+        result_description="The member, or why they were not reinstated.",
+        user="The member's id.",
+    )

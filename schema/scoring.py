@@ -1,0 +1,73 @@
+"""Results, answers and points of events."""
+
+from __future__ import annotations
+
+import strawberry
+
+from resolvers.pickem import results, scoring, unscoring
+from schema.fields import described
+from schema.mutations import mutation
+from schema.pickem import Event, Match
+
+
+@strawberry.type(description="The result is recorded; points follow when the event is scored.")
+class ResultRecorded:
+    match: Match = described("The match with its result.")
+
+
+@strawberry.type(description="All predictions of the event are scored with its current results.")
+class EventScored:
+    event: Event = described("The event as it is now.")
+    predictions_scored: int = described("The number of predictions, all of them scored.")
+
+
+@strawberry.type(description="The event's points are taken back.")
+class EventUnscored:
+    event: Event = described("The event, which is LOCKED again.")
+
+
+@strawberry.type(description="The answer is recorded; the order follows when the event is scored.")
+class TieBreakRecorded:
+    event: Event = described("The event with the answer.")
+
+
+@strawberry.type
+class ScoringMutation:
+    record_result = mutation(
+        results.record_result,
+        "Records or corrects how a match ended. For editors.",
+        ResultRecorded,
+        input_description="How a match of a locked event ended. A later result corrects an earlier one.",
+        result_description="The match, or why its result was not recorded.",
+        match="The match.",
+        outcome="The kind of ending.",
+        winner="The position of the winning team, from 0. Required with WON, not allowed otherwise.",
+    )
+    score_event = mutation(
+        scoring.score_event,
+        "Scores an event's predictions. Safe to repeat at any time: it scores only the predictions that are left. "
+        "For editors.",
+        EventScored,
+        input_description="A locked event to score, or to score again after a correction.",
+        result_description="The scored event, or why it was not scored.",
+        event="The event.",
+        confirm_missing="Whether to score it although matches have no result; their picks give no points. Otherwise "
+        "it is refused with CONFLICT.",
+    )
+    unscore_event = mutation(
+        unscoring.unscore_event,
+        "Takes back all points of an event, as if it had never been scored. Results stay. For editors.",
+        EventUnscored,
+        input_description="An event whose points are taken back. It is LOCKED again, and can be scored again.",
+        result_description="The event without points, or why it has them still.",
+        event="The event.",
+    )
+    record_tie_break = mutation(
+        results.record_tie_break,
+        "Records or corrects the answer to an event's tie-break. For editors.",
+        TieBreakRecorded,
+        input_description="The answer to the tie-break of a locked event. A later answer corrects an earlier one.",
+        result_description="The event, or why its answer was not recorded.",
+        event="The event.",
+        answer="The number, rounded to thousandths; at most a million either way.",
+    )

@@ -1,0 +1,102 @@
+"""`ringside backup` and `ringside restore`: the embedded engine's table as one file."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+from server.app import open_engine, validate_table
+from server.commands import Failed, err, out
+from server.commands.files import STANDARD, open_input, open_output
+from server.engine import EngineInUse, back_up, find_binary, install, locked_folder, run_engine, staged_copy
+from server.engine.backup import REPLACED
+from server.settings import Settings
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="The file to write; - writes to standard output.", allow_dash=True)],
+) -> None:
+    """Backs up the embedded engine's table, also while the service runs: the file is the table of one moment.
+
+    The file is checked before it gets its name. It does not contain the secret, RINGSIDE_DATA/secret.
+    """
+    settings = _embedded_settings("backup")
+    with _progress("backing up") as advance:
+        if file != STANDARD:
+            size = back_up(settings.data, file, advance)
+        else:
+            with tempfile.TemporaryDirectory(prefix="ringside-") as folder, open_output(file) as target:
+                made = Path(folder, "backup")
+                size = back_up(settings.data, made, advance)
+                with made.open("rb") as source:
+                    shutil.copyfileobj(source, target)
+    err.print(f"{size:,} bytes written.")
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A backup; - reads standard input.", allow_dash=True)],
+) -> None:
+    """Replaces the embedded engine's table by a backup. The service must be stopped.
+
+    The backup is checked first. The files it replaces are kept in RINGSIDE_DATA/replaced until the next restore.
+    """
+    settings = _embedded_settings("restore")
+    if file == STANDARD:
+        with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
+            received = Path(folder, "backup")
+            with open_input(file) as (source, _), received.open("wb") as target:
+                shutil.copyfileobj(source, target)
+            asyncio.run(_restore(settings, received))
+    else:
+        if not file.is_file():
+            raise Failed(f"There is no file {file}.")
+        asyncio.run(_restore(settings, file))
+    out.print(f"The table was restored. The files before are in {settings.data / REPLACED}.")
+
+
+async def _restore(settings: Settings, file: Path) -> None:
+    try:
+        async with locked_folder(settings.data):
+            await asyncio.to_thread(_replace, settings, file)
+    except EngineInUse as in_use:
+        raise Failed(f"A restore replaces the table, which is being served. {in_use}") from None
+
+
+def _replace(settings: Settings, file: Path) -> None:
+    with staged_copy(settings.data, file) as folder:
+        with run_engine(folder, find_binary(settings.data, settings.engine_binary)) as engine:
+            staged = settings.model_copy(update={"dynamodb_url": engine.url})
+            asyncio.run(_validate(staged))
+        install(settings.data, folder)
+
+
+async def _validate(staged: Settings) -> None:
+    """UnusableTable unless this release can serve the table, or upgrade it."""
+    async with open_engine(staged) as table:
+        await validate_table(table, older=True)
+
+
+def _embedded_settings(command: str) -> Settings:
+    settings = Settings.load()
+    if not settings.embedded:
+        raise Failed(
+            f"`ringside {command}` is for the embedded engine, and RINGSIDE_DYNAMODB_URL names another one. "
+            "Use `ringside export all` and `ringside import all`, or the backups of that engine."
+        )
+    return settings
+
+
+@contextmanager
+def _progress(description: str) -> Iterator[Callable[[int, int], None]]:
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Progress(*columns, console=err, transient=True) as progress:
+        task = progress.add_task(description, total=None)
+        yield lambda left, pages: progress.update(task, total=pages, completed=pages - left)

@@ -1,0 +1,70 @@
+"""The files that commands read and write, by one convention.
+
+A file is an argument, and `-` stands for standard input or output. A command that writes prints unless it is given a
+file. An option names a further file: the output of a command that reads several, a report of what was skipped.
+"""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from server.commands import Failed
+
+STANDARD = Path("-")
+
+
+@contextmanager
+def open_input(file: Path) -> Iterator[tuple[BinaryIO, int | None]]:
+    """The file and its size, if it has one."""
+    if file == STANDARD:
+        yield sys.stdin.buffer, None
+        return
+    try:
+        with file.open("rb") as source:
+            yield source, file.stat().st_size
+    except OSError as error:
+        raise Failed(f"{file} cannot be read: {error.strerror}.") from None
+
+
+def read_text(file: Path) -> str:
+    with open_input(file) as (source, _):
+        return decode(source.read(), file)
+
+
+def decode(data: bytes, file: Path) -> str:
+    """Text in UTF-8, with or without a byte order mark, or in UTF-16 with one, as spreadsheets write it.
+
+    Anything else is refused instead of guessed: a wrong guess would store wrong letters.
+    """
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise Failed(f"{file} cannot be read: line {line} is not text in UTF-8. Save the file as UTF-8.") from None
+    if "\x00" in text:
+        raise Failed(f"{file} cannot be read: it is not text in UTF-8, but has NUL characters. Save the file as UTF-8.")
+    return text
+
+
+@contextmanager
+def open_output(file: Path) -> Iterator[BinaryIO]:
+    if file == STANDARD:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        with file.open("wb") as target:
+            yield target
+    except OSError as error:
+        raise Failed(f"{file} cannot be written: {error.strerror}.") from None
+
+
+def write_text(file: Path, text: str) -> None:
+    with open_output(file) as target:
+        target.write(text.encode())

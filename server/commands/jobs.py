@@ -1,0 +1,53 @@
+"""`ringside jobs`: lists jobs, and works on those that are not finished."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+from rich.table import Table as Grid
+
+from datastore import jobs as jobs_store
+from datastore.dynamo import iso
+from datastore.jobs import Job
+from resolvers.context import Services
+from resolvers.jobs.kinds import JOB_KINDS
+from resolvers.jobs.running import JobRunner
+from resolvers.node_ids import node_id
+from server.commands import err, out, run_with_services
+
+_REFRESH_SECONDS = 0.5
+
+
+def jobs(
+    *, resume: Annotated[bool, typer.Option("--resume", help="Work on unfinished jobs until none is left.")] = False
+) -> None:
+    """Lists the jobs of the last 30 days, newest first. A serving process works on them by itself."""
+    found = run_with_services(_resume if resume else _list)
+    grid = Grid("id", "kind", "state", "done", "of", "started", "finished", "message")
+    for one in found:
+        grid.add_row(
+            node_id("Job", one.id),
+            one.kind,
+            one.state,
+            f"{one.done:,}",
+            "" if one.total is None else f"{one.total:,}",
+            iso(one.started_at),
+            "" if one.finished_at is None else iso(one.finished_at),
+            one.message or "",
+        )
+    out.print(grid if found else "There are no jobs.")
+
+
+async def _list(services: Services) -> list[Job]:
+    return [one async for one in jobs_store.all_jobs(services.table)]
+
+
+async def _resume(services: Services) -> list[Job]:
+    """Works on every job whose process is gone, and waits for the others."""
+    services.get(JobRunner).start(JOB_KINDS)
+    with err.status("Looking for unfinished jobs"):
+        while await jobs_store.read_unfinished_jobs(services.table):  # noqa: ASYNC110 - others finish some of them
+            await asyncio.sleep(_REFRESH_SECONDS)
+    return await _list(services)

@@ -1,0 +1,115 @@
+"""Exports a whole table.
+
+A Scan shows each item at another moment, so beside writers it may hold a transaction in half. The embedded engine's
+table is therefore read from a copy of one moment. Other tables are read again, consistently, until two passes agree:
+each item then had, at the end of the first of both, the value that both have seen, so the export is the table of that
+moment. (Unless a value changed and changed back in between, which no count of the service does without a trace.) If
+writers do not pause for that long, `PASSES` passes end it; the export then holds each item as it was at some time of
+the last pass, and says how many changed meanwhile.
+
+What was read is kept beside the file, in FILE.part, until the export is complete; an interrupted export goes on with
+it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from datastore.dynamo import Table
+from datastore.whole_table import SEGMENTS, read_rows
+from server.commands import Failed
+from server.commands.files import STANDARD, open_output
+from server.commands.transfer.file import End, is_export, write_export
+from server.commands.transfer.sources import identity, table_to_read
+from server.commands.transfer.spool import Spool, SpoolInUse, open_spool
+from server.engine.backup import sync
+from server.settings import Settings
+
+PASSES: Final = 4
+Advance = Callable[[str, int], None]
+"""Told what is being done, and with how many items it is."""
+
+
+def export_table(settings: Settings, file: Path, advance: Advance) -> End:
+    """Exports the table of these settings to a file, which appears once it is complete."""
+    if file != STANDARD:
+        return _export_to_file(settings, file, advance)
+    with tempfile.TemporaryDirectory(prefix="ringside-") as folder, open_output(file) as target:
+        whole = Path(folder, "export")
+        end = _export_to_file(settings, whole, advance)
+        with whole.open("rb") as source:
+            shutil.copyfileobj(source, target)
+    return end
+
+
+def _export_to_file(settings: Settings, file: Path, advance: Advance) -> End:
+    if file.exists() and not (file.is_file() and is_export(_beginning(file))):
+        raise Failed(f"{file} exists and is not an export. Choose another file.")
+    part = file.with_name(f"{file.name}.part")
+    try:
+        part.mkdir(mode=0o700, exist_ok=True)
+        with open_spool(part / "rows", identity(settings)) as spool:
+            changed = asyncio.run(_read(settings, spool, part / "copy", advance))
+            with _new_file(part / "whole") as target:
+                end = write_export(target, spool.rows(), changed, partial(advance, "writing"))
+        (part / "whole").rename(file)
+        sync(file.parent)
+        shutil.rmtree(part)
+    except SpoolInUse:
+        raise Failed(f"Another export writes {file}. Wait for it, or choose another file.") from None
+    except sqlite3.Error as error:
+        raise Failed(f"What was read cannot be kept in {part}: {error}.") from None
+    except OSError as error:
+        raise Failed(f"{file} cannot be written: {error.strerror}.") from None
+    return end
+
+
+async def _read(settings: Settings, spool: Spool, copy: Path, advance: Advance) -> int:
+    """Read the table until two passes agree; returns how many items differ between the last two.
+
+    An earlier run may have ended with any pass. Even so a whole pass follows, or the rest of one: what was kept may be
+    days old.
+    """
+    changed = 0
+    async with table_to_read(settings, copy) as (table, is_copy):
+        for _ in range(PASSES):
+            again = spool.number > 1
+            progress = partial(advance, "reading again" if again else "reading")
+            await asyncio.gather(*(_read_segment(table, spool, segment, progress) for segment in range(SEGMENTS)))
+            differing = spool.end_pass()
+            changed = differing if again and not is_copy else 0
+            if is_copy or (again and not changed):
+                break
+    return changed
+
+
+async def _read_segment(table: Table, spool: Spool, segment: int, advance: Callable[[int], None]) -> None:
+    start, done = spool.position(segment)
+    if done:
+        return
+    async for rows, position in read_rows(table, segment, start):
+        spool.add(segment, rows, position)
+        advance(spool.seen)
+
+
+@contextmanager
+def _new_file(file: Path) -> Iterator[BinaryIO]:
+    """A file that only its owner may read, synced to disk at the end."""
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as target:
+        yield target
+        target.flush()
+        os.fsync(target.fileno())
+
+
+def _beginning(file: Path) -> bytes:
+    with file.open("rb") as source:
+        return source.read(1000)

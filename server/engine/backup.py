@@ -1,0 +1,192 @@
+"""Backups of the embedded engine's file: taken while the service writes, checked before they get their name, restored.
+
+A copy of the file made by `cp` is torn: SQLite changes pages meanwhile, and the newest are in its log. A backup reads
+everything within one read transaction, through SQLite's backup interface. It is the table of one moment: no
+transaction is half in it, and writers do not wait. Meanwhile SQLite's log keeps growing.
+
+| step of a restore                                     | killed after it                                            |
+|-------------------------------------------------------|------------------------------------------------------------|
+| copy the backup to `restoring/table.db` and check it  | nothing has changed; a leftover is removed by the next one |
+| name the copy `table.db.restored`                     | the engine's next start goes on with the next step         |
+| move the table's present files to `replaced/`         | the same                                                   |
+| name the copy `table.db`                              | done                                                       |
+"""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from glob import escape
+from pathlib import Path
+from typing import Final
+
+from server.engine.folder import is_alive
+from server.engine.programs import table_file
+
+REPLACED: Final = "replaced"
+"""The folder, in the data folder, of the files that the last restore has replaced."""
+_RESTORING: Final = "restoring"
+_RESTORED: Final = "table.db.restored"
+_PARTS: Final = ("", "-wal", "-shm")
+_PAGES_A_STEP: Final = 2_000
+"""8 MB: some milliseconds, after which the progress is told."""
+_SQLITE: Final = b"SQLite format 3\0"
+
+Advance = Callable[[int, int], None]
+"""Told how many pages are left, of how many; an exception ends the copying."""
+
+
+class BackupFailed(Exception):
+    """A backup cannot be made or restored; the message says why and what to do."""
+
+
+def back_up(data: Path, file: Path, advance: Advance | None = None) -> int:
+    """Write a backup of a data folder's table, and return its size. An existing backup is replaced by a whole one."""
+    source = table_file(data)
+    if not source.exists():
+        raise BackupFailed(
+            f"There is no table in {data}: the embedded engine dynoxide keeps it in {source.name}. Set RINGSIDE_DATA "
+            "to the service's data folder."
+        )
+    if file.exists() and not is_backup(file):
+        raise BackupFailed(f"{file} exists and is not a backup. Choose another file.")
+    part = file.with_name(f".{file.name}.part-{os.getpid()}")
+    _remove_leftovers(file)
+    try:
+        with _private(part):
+            copy_file(source, part, advance)
+            check_backup(part)
+            part.replace(file)
+        sync(file.parent)
+        return file.stat().st_size
+    except sqlite3.Error as error:
+        raise BackupFailed(f"{source} cannot be backed up to {file}: {error}.") from error
+    except OSError as error:
+        raise BackupFailed(f"{file} cannot be written: {error.strerror}.") from error
+
+
+def _remove_leftovers(file: Path) -> None:
+    """Remove the parts of backups to this file by processes that were killed."""
+    prefix = f".{file.name}.part-"
+    for leftover in file.parent.glob(f"{escape(prefix)}*"):
+        pid = leftover.name.removeprefix(prefix).partition("-")[0]
+        if pid.isdecimal() and not is_alive(int(pid)):
+            leftover.unlink(missing_ok=True)
+
+
+@contextmanager
+def _private(part: Path) -> Iterator[None]:
+    """A new file that only its owner may read; removed unless it has got another name."""
+    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    try:
+        yield
+    finally:
+        for suffix in ("", "-journal", "-wal", "-shm"):
+            part.with_name(part.name + suffix).unlink(missing_ok=True)
+
+
+def copy_file(source: Path, target: Path, advance: Advance | None = None) -> None:
+    """Copy a table's file as it is at one moment, to a file that needs no log beside it, and sync it to disk."""
+
+    def told(_: int, left: int, pages: int) -> None:
+        if advance is not None:
+            advance(left, pages)
+
+    with closing(_read_only(source)) as old, closing(sqlite3.connect(target, isolation_level=None)) as new:
+        old.execute("BEGIN")
+        old.execute("SELECT count(*) FROM sqlite_master").fetchall()  # from here on it sees one moment
+        old.backup(new, pages=_PAGES_A_STEP, progress=told)
+        new.execute("PRAGMA journal_mode = DELETE")
+    sync(target)
+
+
+def check_backup(file: Path) -> None:
+    """Refuse a file that is not a whole table's, with the reason. All of it is read."""
+    try:
+        with closing(_read_only(file)) as connection:
+            ((result,),) = connection.execute("PRAGMA integrity_check(1)")
+            tables = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = '_tables'").fetchone()[0]
+    except sqlite3.Error as error:
+        result, tables = str(error), 1
+    if result != "ok":
+        raise BackupFailed(f"{file} is damaged: {' '.join(str(result).split())}. Use another backup.")
+    if not tables:
+        raise BackupFailed(f"{file} is an SQLite file, but not a backup by `ringside backup`.")
+
+
+def is_backup(file: Path) -> bool:
+    """Whether a file may be a backup, by its beginning."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
+
+
+# ── restoring ──
+
+
+@contextmanager
+def staged_copy(data: Path, backup: Path) -> Iterator[Path]:
+    """A folder with a checked copy of a backup, on the disk of the data folder; removed afterwards.
+
+    The caller holds the folder's lock.
+    """
+    if not is_backup(backup):
+        raise BackupFailed(f"{backup} is not a backup by `ringside backup`.")
+    folder = data / _RESTORING
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(mode=0o700)
+        check_backup(backup)
+        with _private(table_file(folder).with_suffix(".copy")):
+            copy_file(backup, table_file(folder).with_suffix(".copy"))
+            table_file(folder).with_suffix(".copy").rename(table_file(folder))
+        check_backup(table_file(folder))
+        yield folder
+    except sqlite3.Error as error:
+        raise BackupFailed(f"{backup} cannot be restored: {error}.") from error
+    except OSError as error:
+        raise BackupFailed(f"{backup} cannot be restored to {data}: {error.strerror}.") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def install(data: Path, folder: Path) -> None:
+    """Put a staged copy in the place of the table, whose files move to `replaced/`."""
+    with closing(sqlite3.connect(table_file(folder), isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")  # what an engine has written since is in its log
+    sync(table_file(folder))
+    shutil.rmtree(data / REPLACED, ignore_errors=True)
+    table_file(folder).rename(data / _RESTORED)
+    sync(data)
+    complete_restore(data)
+
+
+def complete_restore(data: Path) -> None:
+    """Finish a restore that was killed after its copy was complete. The caller holds the folder's lock."""
+    restored, present = data / _RESTORED, table_file(data)
+    if not restored.exists():
+        return
+    aside = data / REPLACED
+    aside.mkdir(mode=0o700, exist_ok=True)
+    for part in _PARTS:
+        with suppress(FileNotFoundError):
+            present.with_name(present.name + part).rename(aside / (present.name + part))
+    sync(aside)
+    restored.rename(present)
+    sync(data)
+
+
+def _read_only(file: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or a folder's names, are on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,193 @@
+"""The complexity of an operation: an upper bound of the fields in its answer, as a function of its variables.
+
+Every field counts 1. What is selected inside a field counts once for each object that the field may answer. Its type
+and its arguments say how many:
+
+- a page: as many as `first` or `last`, whichever is larger, and 20 without them. A field is a page if its type is a
+  connection, or if it has one of these arguments. `edges` and `nodes` are counted at the page itself.
+- a list that is asked for by a list, such as `nodes(ids:)`: as many as that list has.
+- any other list of objects: 10. It has no argument for its size; what it shows bounds it, such as an event's card.
+
+Variables count as graphql-core coerces them: an absent one has its default, and 100.0 is 100. A value that is no size
+counts as the largest page. Fields of the introspection count once, because their depth has a limit of its own.
+
+`Cost` is built once for each operation, so that a request only multiplies and adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from graphql import (
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    GraphQLField,
+    GraphQLSchema,
+    InlineFragmentNode,
+    OperationDefinitionNode,
+    SelectionNode,
+    SelectionSetNode,
+    Undefined,
+    ValueNode,
+    VariableNode,
+    get_named_type,
+    get_nullable_type,
+    is_list_type,
+)
+from graphql.utilities import value_from_ast_untyped
+
+from schema.windows import LARGEST_PAGE, PAGE_SIZE
+
+Variables: TypeAlias = Mapping[str, Any]
+
+LIST_SIZE = 10
+_PAGE_ARGUMENTS = ("first", "last")
+
+
+class _Size(NamedTuple):
+    """How many objects a field may answer: the largest of its sizes."""
+
+    constant: int
+    """The largest of those in the document; 0 if there is none."""
+    variables: list[tuple[str, Any]]
+    """The names of the others, and the defaults of these variables."""
+    default: int
+    """The size if none is given."""
+
+    def of(self, given: Variables) -> int:
+        largest = self.constant
+        for name, default in self.variables:
+            value = given.get(name, default)
+            largest = max(largest, value if type(value) is int and value > 0 else _objects(value))
+        return largest or self.default
+
+
+class _Sum(NamedTuple):
+    """A constant, and products of a factor and an earlier sum, which stands at an index."""
+
+    constant: int
+    products: list[tuple[int | _Size, int]]
+
+
+class Cost:
+    """The complexity of a valid operation.
+
+    A fragment is added up once however often it is spread: a chain of fragments can stand for more fields than there
+    is time to count.
+    """
+
+    def __init__(
+        self,
+        schema: GraphQLSchema,
+        operation: OperationDefinitionNode,
+        fragments: Mapping[str, FragmentDefinitionNode],
+    ) -> None:
+        self._schema = schema
+        self._fragments = fragments
+        self._defaults = {
+            definition.variable.name.value: _literal(definition.default_value)
+            for definition in operation.variable_definitions or ()
+        }
+        self._fragment_sums: dict[str, _Sum] = {}
+        self._sums: list[_Sum] = []  # those that depend on variables, inner ones first, and the operation's own
+        self._sums.append(self._sum(operation.selection_set, schema.get_root_type(operation.operation)))
+
+    @property
+    def fixed(self) -> int | None:
+        """The complexity if no variable changes it."""
+        return None if len(self._sums) > 1 else self._sums[0].constant
+
+    def __call__(self, variables: Variables) -> int:
+        totals: list[int] = []
+        for constant, products in self._sums:
+            total = constant
+            for factor, index in products:
+                total += (factor if isinstance(factor, int) else factor.of(variables)) * totals[index]
+            totals.append(total)
+        return totals[-1]
+
+    def _sum(self, selection_set: SelectionSetNode, parent: Any) -> _Sum:
+        constant, products = 0, []
+        for node in selection_set.selections:
+            factor: int | _Size = 1
+            if isinstance(node, FieldNode):
+                constant += 1
+                definition = self._schema.get_field(parent, node.name.value)
+                factor = self._factor(node, definition, parent) if definition else 1
+            inner = self._inner(node, parent)
+            if isinstance(factor, int) and not inner.products:
+                constant += factor * inner.constant
+            else:
+                self._sums.append(inner)
+                products.append((factor, len(self._sums) - 1))
+        return _Sum(constant, products)
+
+    def _inner(self, node: SelectionNode, parent: Any) -> _Sum:
+        """The sum of what is selected inside a node."""
+        if isinstance(node, FragmentSpreadNode):
+            name = node.name.value
+            if name not in self._fragment_sums:
+                fragment = self._fragments[name]
+                self._fragment_sums[name] = self._sum(fragment.selection_set, self._type(fragment))
+            return self._fragment_sums[name]
+        if isinstance(node, InlineFragmentNode):
+            return self._sum(node.selection_set, self._type(node) if node.type_condition else parent)
+        if not isinstance(node, FieldNode) or node.selection_set is None:
+            return _Sum(0, [])
+        definition = self._schema.get_field(parent, node.name.value)
+        return self._sum(node.selection_set, get_named_type(definition.type) if definition else None)
+
+    def _type(self, fragment: Any) -> Any:
+        return self._schema.get_type(fragment.type_condition.name.value)
+
+    def _factor(self, node: FieldNode, definition: GraphQLField, parent: Any) -> int | _Size:
+        """How many objects a field may answer."""
+        type_name, is_list = get_named_type(definition.type).name, is_list_type(get_nullable_type(definition.type))
+        if type_name.startswith("__") or _is_connection(parent.name):
+            return 1
+        if _is_connection(type_name) or not definition.args.keys().isdisjoint(_PAGE_ARGUMENTS):
+            return self._size(node, definition, _PAGE_ARGUMENTS, PAGE_SIZE)
+        if not is_list:
+            return 1
+        lists = tuple(
+            name for name, argument in definition.args.items() if is_list_type(get_nullable_type(argument.type))
+        )
+        return self._size(node, definition, lists, LIST_SIZE)
+
+    def _size(self, node: FieldNode, definition: GraphQLField, names: tuple[str, ...], default: int) -> int | _Size:
+        """The largest size that these arguments give; the default if they give none."""
+        given = {argument.name.value: argument.value for argument in node.arguments or ()}
+        constant, variables = 0, []
+        for name in names:
+            if name not in definition.args:
+                continue
+            value, otherwise = given.get(name), definition.args[name].default_value
+            if isinstance(value, VariableNode):
+                variable = value.name.value
+                default_of_variable = self._defaults.get(variable)
+                variables.append((variable, otherwise if default_of_variable is None else default_of_variable))
+            else:
+                constant = max(constant, _objects(otherwise if value is None else _literal(value)))
+        return _Size(constant, variables, default) if variables else constant or default
+
+
+def _is_connection(type_name: str) -> bool:
+    """Whether a type is a connection, by Relay's rule for names."""
+    return type_name.endswith("Connection")
+
+
+def _literal(value: ValueNode | None) -> Any:
+    return None if value is None else value_from_ast_untyped(value)
+
+
+def _objects(value: Any) -> int:
+    """How many objects a value asks for; 0 if it leaves that to the default."""
+    if isinstance(value, list | tuple):
+        return max(1, len(value))
+    if isinstance(value, float) and value.is_integer():
+        return max(1, int(value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return max(1, value)
+    return 0 if value is None or value is Undefined else LARGEST_PAGE

@@ -1,0 +1,48 @@
+"""Turns for work that would block the event loop: checking and compiling documents takes up to 50 ms each.
+
+The work of a turn runs in a thread, where Python lets the event loop interrupt it (server/process_tuning.py). One turn
+follows the other, with a pause as long as the turn between them: such work takes at most half of a process, however
+many new documents a client sends. Requests for the same document wait for the same turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Hashable
+from functools import partial
+
+from datastore.dynamo import SingleFlight, shared_context
+
+
+class Turns:
+    """Which work may run next, first come, first served."""
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        """The pieces of work that wait for their turn, or for the end of it."""
+        self._work: SingleFlight[Hashable, None] = SingleFlight(shared_context)
+        self._lock = asyncio.Lock()
+        self._next_at = 0.0
+
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether this work waits for its turn already."""
+        return key in self._work
+
+    async def take(self, key: Hashable, work: Callable[[], object]) -> None:
+        """Does the work of this key in a turn of its own, once for all who ask meanwhile."""
+        await self._work.run(key, partial(self._carry_out, work))
+
+    async def _carry_out(self, work: Callable[[], object]) -> None:
+        self.waiting += 1
+        try:
+            async with self._lock:
+                await asyncio.sleep(max(0.0, self._next_at - time.perf_counter()))
+                began = time.perf_counter()
+                try:
+                    await asyncio.to_thread(work)
+                finally:
+                    ended = time.perf_counter()
+                    self._next_at = ended + (ended - began)
+        finally:
+            self.waiting -= 1

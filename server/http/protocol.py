@@ -1,0 +1,298 @@
+"""The server's HTTP/1.1 protocol: uvicorn's, with bounds on what a client sends and on the time it takes.
+
+Uvicorn bounds neither headers, nor the time for which a client may be silent, nor the number of connections: 127 MB of
+headers took 415 MB of memory, and 1,100 idle sockets used up 1,024 descriptors. An ASGI application comes too late for
+all three, since it is called when the headers are complete. So this is a subclass of uvicorn's protocol. It relies on
+names that uvicorn does not promise to keep: pyproject.toml excludes the next version, and
+`tests/attack/test_raw_http.py` checks the names.
+
+What is counted per section of a message: the bytes of the request line and the headers; then those of the body's
+framing, which are chunk sizes, chunk extensions and trailers. Trailers are dropped, because they could otherwise
+replace headers that a proxy has checked.
+
+At the limit of connections a new one takes the place of the one that has waited longest for its client. If none waits,
+all have requests in progress, and the new one gets 503.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from contextlib import suppress
+from enum import Enum, auto
+from typing import Any
+
+import orjson
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from server.http.connection_limits import ConnectionLimits
+
+MAX_HEADERS = 256
+"""Headers of a request, of which even a byte each would take some hundred bytes of memory."""
+
+MAX_PIPELINED = 256
+"""Requests that a client sends before it has the answers to those before."""
+
+LINGER_SECONDS = 2.0
+"""How long a refused client's further bytes are dropped, because closing at once may destroy the refusal."""
+
+MIN_PIECE = 4096
+CHUNK_FRAMING = 16
+"""Bytes of a chunk's size and line ends that are not counted."""
+
+
+class ServerConfig(uvicorn.Config):
+    """Uvicorn's configuration, with limits."""
+
+    def __init__(self, app: Any, limits: ConnectionLimits, **options: Any) -> None:
+        super().__init__(app, http=LimitedProtocol, **options)
+        self.connection_limits = limits
+        self.waiting: dict[LimitedProtocol, None] = {}
+        """The connections whose clients have not sent a complete request, the longest waiting first."""
+
+
+class _Section(Enum):
+    """The part of a message that comes next."""
+
+    NONE = auto()
+    """Nothing has come since the last message."""
+    HEAD = auto()
+    BODY = auto()
+
+
+_NONE, _HEAD, _BODY = _Section  # attributes of an Enum take longer
+
+
+def _refusal(status: str, code: str, message: str, *headers: str) -> bytes:
+    body = orjson.dumps({"errors": [{"message": message, "extensions": {"code": code}}]})
+    lines = (
+        f"HTTP/1.1 {status}",
+        "content-type: application/json; charset=utf-8",
+        f"content-length: {len(body)}",
+        "connection: close",
+        *headers,
+    )
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+_BAD_REQUEST = _refusal("400 Bad Request", "BAD_REQUEST", "This is not a valid HTTP request.")
+_UPGRADE = _refusal("400 Bad Request", "BAD_REQUEST", "A request with a body cannot ask for another protocol.")
+_TIMEOUT = _refusal("408 Request Timeout", "BAD_REQUEST", "The request took too long to arrive.")
+_TOO_LARGE = _refusal("431 Request Header Fields Too Large", "BAD_REQUEST", "The request's headers are too large.")
+_FULL = _refusal(
+    "503 Service Unavailable", "OVERLOADED", "The service is at its limit. Try again shortly.", "retry-after: 1"
+)
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """One connection."""
+
+    config: ServerConfig
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._limits = config.connection_limits
+        self._waiting = config.waiting
+        self._section = _NONE
+        self._section_ended = False
+        self._allowance = self._limits.header_bytes
+        self._content_bytes = 0
+        self._deadline = math.inf
+        self._timer: asyncio.TimerHandle | None = None
+        self._bad_request = _BAD_REQUEST
+        self._finished = False
+        """Whether further bytes are none of this protocol's: the client was refused, or speaks WebSocket now."""
+
+    # ── connections ──
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > self._limits.connections and not self._make_room():
+            transport.write(_FULL)
+            transport.close()
+            return
+        self._waiting[self] = None
+        self._end_at(self._limits.header_seconds)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._release()
+        super().connection_lost(exc)
+
+    def _make_room(self) -> bool:
+        """Whether a connection that waited for its client was closed."""
+        if (longest := next(iter(self._waiting), None)) is None:
+            return False
+        del self._waiting[longest]
+        if longest.transport.get_write_buffer_size():
+            longest.transport.abort()  # closing would wait until the client takes in the rest
+        else:
+            longest.transport.close()
+        return True
+
+    def _release(self) -> None:
+        self._waiting.pop(self, None)
+        self._deadline = math.inf
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # ── bytes ──
+
+    def data_received(self, data: bytes) -> None:
+        while len(data) > (size := max(self._allowance, MIN_PIECE)):
+            piece, data = data[:size], data[size:]
+            self._receive(piece)
+        self._receive(data)
+
+    def _receive(self, data: bytes) -> None:
+        if self._finished:
+            return
+        super().data_received(data)
+        if self._section_ended:
+            self._section_ended = False
+            self._allowance = self._limits.header_bytes
+        else:
+            self._allowance -= len(data) - self._content_bytes
+        self._content_bytes = 0
+        if self._section is not _NONE or self._idle:
+            self._await_rest()
+
+    @property
+    def _idle(self) -> bool:
+        """Whether all requests have been answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _await_rest(self) -> None:
+        """The client has begun a request, or sent line breaks before one: the rest must come in time."""
+        if self._finished:
+            return
+        if self._allowance <= 0 or (self._section is _HEAD and len(self.headers) > MAX_HEADERS):
+            self._refuse(_TOO_LARGE)
+        elif self._deadline == math.inf:
+            self._end_at(self._limits.body_seconds if self._section is _BODY else self._limits.header_seconds)
+
+    # ── the parser's callbacks ──
+
+    def on_message_begin(self) -> None:
+        self._section = _HEAD
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        if len(self.headers) > MAX_HEADERS:
+            self._fail(_TOO_LARGE)
+        upgrades = self.parser.should_upgrade()
+        ignored = upgrades and not self._should_upgrade()
+        if ignored and self._announces_body():  # which the parser would skip
+            self._fail(_UPGRADE)
+        super().on_headers_complete()
+        self._section, self._section_ended, self._deadline = _BODY, True, math.inf
+        if not upgrades:
+            self.headers = []  # of trailers, which the request must not take for its headers
+        if ignored:
+            self.cycle.keep_alive = False  # the parser stops at such a request
+        if len(self.pipeline) > MAX_PIPELINED:
+            self.transport.abort()
+
+    def on_chunk_header(self) -> None:
+        self._content_bytes += CHUNK_FRAMING
+
+    def on_body(self, body: bytes) -> None:
+        self._content_bytes += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._section, self._section_ended, self._deadline = _NONE, True, math.inf
+        self._waiting.pop(self, None)
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._idle and not self.transport.is_closing():
+            self._waiting[self] = None
+
+    def _fail(self, refusal: bytes) -> None:
+        self._bad_request = refusal
+        raise ValueError  # ends in `send_400_response`
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
+        self._refuse(self._bad_request)
+
+    # ── other protocols ──
+
+    def _should_upgrade(self) -> bool:
+        return super()._should_upgrade() and self.parser.get_method() == b"GET"
+
+    def _announces_body(self) -> bool:
+        return any(
+            name == b"transfer-encoding" or (name, value) != (b"content-length", b"0")
+            for name, value in self.headers
+            if name in (b"content-length", b"transfer-encoding")
+        )
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Says nothing: clients could fill the log."""
+
+    def handle_websocket_upgrade(self) -> None:
+        self._finished = True
+        self._release()
+        with suppress(Exception):
+            super().handle_websocket_upgrade()
+        if not getattr(self.transport.get_protocol(), "handshake_initiated", False):
+            # The library has refused headers that httptools accepts, and uvicorn does not pass its answer on.
+            for failed in [other for other in self.connections if other.transport is self.transport]:
+                self.connections.discard(failed)
+            self.connections.add(self)
+            self.transport.set_protocol(self)
+            self._refuse(_BAD_REQUEST)
+
+    # ── deadlines and refusals ──
+
+    def _end_at(self, seconds: float) -> None:
+        """Refuses the request unless it is complete by then."""
+        self._deadline = self.loop.time() + seconds
+        if self._timer is not None and self._timer.when() <= self._deadline:
+            return  # it begins anew when it ends
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_at(self._deadline, self._check_deadline)
+
+    def _check_deadline(self) -> None:
+        self._timer = None
+        if self._deadline == math.inf or self.transport.is_closing():
+            return
+        in_body = self._section is _BODY
+        # While an earlier request is answered, reading may pause: that is not the client's time.
+        if self._deadline > self.loop.time():
+            self._timer = self.loop.call_at(self._deadline, self._check_deadline)
+        elif self.pipeline or not (in_body or self._idle):
+            self._end_at(self._limits.body_seconds if in_body else self._limits.header_seconds)
+        elif self._finished:
+            self.transport.abort()
+        elif self._section is _NONE:
+            self.transport.close()
+        else:
+            self._refuse(_TIMEOUT)
+
+    def _refuse(self, refusal: bytes) -> None:
+        """Answers the message that the parser is at, and closes the connection; only the latter during an answer."""
+        in_body = self._section is _BODY
+        answerable = in_body is not self._idle and not (in_body and (self.pipeline or self.cycle.response_started))
+        self._finished = True
+        if not self._idle:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if not answerable:
+            self.transport.close()
+            return
+        self.transport.write(refusal)
+        with suppress(OSError, NotImplementedError):
+            self.transport.write_eof()
+        self._end_at(LINGER_SECONDS)

@@ -1,0 +1,25 @@
+"""How Python's garbage collector and threads behave in a process that serves.
+
+By default the collector looks for cycles whenever 700 more containers have been made than freed: in the middle of
+answering a page, where there are no cycles. And every so often it looks through all objects, including schema and code,
+which stay. So the objects of the start are frozen, and the collector looks at the rest less often: 10,000 containers
+are some megabytes. Documents that the cache drops hold no cycles, syntax trees and compiled operations alike, and are
+freed at once.
+
+New documents are checked and compiled in a thread, and by default the event loop waits up to 5 ms for a thread each
+time it has something to do. With a tenth of that, a request meanwhile takes a few milliseconds longer, not tens.
+"""
+
+import gc
+import sys
+
+THRESHOLDS = (10_000, 5, 5)
+SWITCH_SECONDS = 0.0005
+
+
+def tune_process() -> None:
+    """For a process that is about to serve, once."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*THRESHOLDS)
+    sys.setswitchinterval(SWITCH_SECONDS)

@@ -1,0 +1,207 @@
+"""Sockets and streams: how many there may be, how much they may do, and for how long."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from datastore.dynamo import Table
+from resolvers.context import Services
+from resolvers.viewer import Role
+from server.auth import credentials as credentials_module
+from server.auth.credentials import CHANGED, Credentials
+from server.auth.identification import Identification
+from server.auth.tokens import mint
+from server.settings import Settings
+from tests.attack.serving import Served, serving_on_a_socket
+from tests.conftest import SECRET, settings_for
+from tests.engines import RunningEngine
+from tests.npm import FOLDER, node_with
+from tests.service import Service
+from tests.websockets import PROTOCOL, receive, send, wait_until_closed
+
+WATCH = 'subscription { commentPosted(product: "p") { id } }'
+READ = "{ boards { nodes { slug } } }"
+
+
+@pytest.fixture
+def strict(default_engine: RunningEngine, one_table: Table) -> Settings:
+    """Settings with low limits."""
+    return settings_for(
+        default_engine,
+        one_table.name,
+        max_in_flight=2,
+        max_streams=4,
+        streams_per_address=2,
+        max_subscriptions=5,
+        subscriptions_per_address=3,
+        operations_per_socket=8,
+    )
+
+
+@pytest.fixture
+async def served(strict: Settings) -> AsyncIterator[Served]:
+    async with serving_on_a_socket(strict) as served:
+        yield served
+
+
+@asynccontextmanager
+async def socket_of(url: str, token: str | None = None) -> AsyncIterator[ClientConnection]:
+    """An acknowledged socket."""
+    async with connect(url.replace("http", "ws") + "/graphql", subprotocols=[PROTOCOL]) as connection:  # type: ignore[list-item]
+        await send(connection, {"type": "connection_init", "payload": {"Authorization": token} if token else {}})
+        assert (await receive(connection))["type"] == "connection_ack"
+        yield connection
+
+
+def ask(number: int, query: str) -> dict[str, Any]:
+    return {"id": str(number), "type": "subscribe", "payload": {"query": query}}
+
+
+def bearer(settings: Settings, seconds: float = 3600) -> str:
+    return "Bearer " + mint(settings, "ada", roles=[Role.ADMIN], lifetime=timedelta(seconds=seconds))
+
+
+async def test_operations_of_sockets_count_as_requests_in_flight(served: Served) -> None:
+    """At the limit they are refused with OVERLOADED, as HTTP requests are with 503; afterwards they are answered."""
+    async with socket_of(served.url) as first, socket_of(served.url) as second:
+        for number in (100, 101):  # checked at its first use and compiled at its second, one document after the other
+            await send(first, ask(number, READ))
+            assert [(await receive(first))["type"] for _ in range(2)] == ["next", "complete"]
+        for connection in (first, second):
+            await send(connection, *(ask(number, READ) for number in range(8)))
+        codes: list[str] = []
+        for connection in (first, second):
+            ended: set[str] = set()
+            while len(ended) < 8:
+                message = await receive(connection)
+                if message["type"] != "next":
+                    ended.add(message["id"])
+                if message["type"] == "error":
+                    codes.append(message["payload"][0]["extensions"]["code"])
+        assert set(codes) == {"OVERLOADED"}
+        assert len(codes) <= 14
+        await send(first, ask(9, READ))
+        assert (await receive(first))["type"] == "next"
+
+
+async def test_sockets_and_streams_of_an_address_are_bounded(served: Served) -> None:
+    """Of both kinds together; a place that becomes free can be taken."""
+    async with AsyncExitStack() as stack, httpx.AsyncClient(base_url=served.url) as http:
+        headers = {"accept": "text/event-stream"}
+        request = http.build_request("POST", "/graphql", json={"query": WATCH}, headers=headers)
+        first = await stack.enter_async_context(socket_of(served.url))
+        stream = await http.send(request, stream=True)
+        assert stream.status_code == 200
+        with pytest.raises(InvalidStatus) as refused:
+            await stack.enter_async_context(socket_of(served.url))
+        assert refused.value.response.status_code == 503
+        second = await http.post("/graphql", json={"query": WATCH}, headers=headers)
+        assert (second.status_code, second.headers["retry-after"]) == (503, "1")
+        await first.close()
+        await stack.enter_async_context(socket_of(served.url))
+        await stream.aclose()
+
+
+async def test_open_subscriptions_of_an_address_are_bounded(served: Served) -> None:
+    """The rest is refused with OVERLOADED, until one has ended."""
+    async with socket_of(served.url) as connection:
+        await send(connection, *(ask(number, WATCH) for number in range(4)))
+        refused = await receive(connection)
+        assert (refused["type"], refused["payload"][0]["extensions"]["code"]) == ("error", "OVERLOADED")
+        await send(connection, {"id": "0", "type": "complete"}, ask(5, WATCH), ask(6, "{ __typename }"))
+        assert [(await receive(connection))["type"] for _ in range(2)] == ["next", "complete"]
+
+
+async def test_operations_of_a_socket_are_bounded(served: Served) -> None:
+    """A client that sends more breaks the protocol."""
+    async with socket_of(served.url) as connection:
+        await send(connection, *(ask(number, READ) for number in range(30)))
+        with pytest.raises(ConnectionClosed) as closed:
+            await wait_until_closed(connection)
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 4429
+
+
+async def test_a_socket_ends_with_its_token(served: Served, strict: Settings) -> None:
+    """With 4403, although a subscription is open: the client connects again with a new token."""
+    async with socket_of(served.url, bearer(strict, 2)) as connection:
+        await send(connection, ask(1, WATCH))
+        with pytest.raises(ConnectionClosed) as closed:
+            await wait_until_closed(connection)
+        assert closed.value.rcvd is not None
+        assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (4403, "Forbidden: token expired")
+
+
+async def test_a_stream_ends_with_its_token(served: Served, strict: Settings) -> None:
+    """The last event is an error, and then it is complete."""
+    headers = {"accept": "text/event-stream", "authorization": bearer(strict, 2)}
+    async with httpx.AsyncClient(base_url=served.url, timeout=30) as http:
+        response = await http.post("/graphql", json={"query": WATCH}, headers=headers)
+    [event] = [line for line in response.text.splitlines() if line.startswith("data: ")]
+    [error] = json.loads(event.removeprefix("data: "))["errors"]
+    assert error["extensions"]["code"] == "NOT_SIGNED_IN"
+    assert "token expired" in error["message"]
+    assert response.text.endswith("event: complete\ndata:\n\n")
+
+
+async def test_a_token_is_checked_again_while_a_socket_is_open(
+    strict: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A secret or a role that was withdrawn ends it; a visitor's socket has nothing that could end."""
+    monkeypatch.setattr(credentials_module, "CHECK_SECONDS", 0.01)
+    headers = [(b"authorization", bearer(strict).encode())]
+    services = Services(SimpleNamespace(), strict.seal())  # type: ignore[arg-type] - no table
+    before = Identification(strict, services)
+    identified = await before.identify(headers, secure=False)
+    rotated = Settings(dynamodb_url=strict.dynamodb_url, secrets=(f"{SECRET}, but another",))
+    withdrawn = Credentials(Identification(rotated, services), identified, headers, secure=False)
+    assert "not signed by a key known here" in await withdrawn.lapse()
+    fewer = identified._replace(viewer=replace(identified.viewer, roles=frozenset()))
+    assert await Credentials(before, fewer, headers, secure=False).lapse() == CHANGED
+    visitor = Credentials(before, await before.identify([], secure=False), [], secure=False)
+    for lasting in (visitor, Credentials(before, identified, headers, secure=False)):
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(lasting.lapse(), 0.1)
+
+
+async def test_a_graphql_ws_client_connects_again_with_a_new_token(served: Served, strict: Settings) -> None:
+    """The usual client of browsers, whose `connectionParams` bring a fresh token."""
+    node = node_with("graphql-ws")
+    tokens = [bearer(strict, seconds).removeprefix("Bearer ") for seconds in (2, 3600)]
+    address = served.url.replace("http", "ws") + "/graphql"
+    command = [node, "reconnect.mjs", address, *tokens]
+    client = await asyncio.to_thread(
+        subprocess.run, command, cwd=FOLDER, capture_output=True, text=True, timeout=30, check=True
+    )
+    assert [json.loads(line) for line in client.stdout.splitlines()] == [
+        {"event": "connected"},
+        {"event": "closed", "code": 4403, "reason": "Forbidden: token expired"},
+        {"event": "connected"},
+    ]
+
+
+async def test_an_aborted_socket_fills_no_log(service: Service) -> None:
+    """It used to be a traceback for each operation under way."""
+    lines = len(service.lines)
+    for _ in range(3):
+        async with connect(service.url.replace("http", "ws") + "/graphql", subprotocols=[PROTOCOL]) as connection:  # type: ignore[list-item]
+            await send(connection, {"type": "connection_init"}, *(ask(number, READ) for number in range(30)))
+            await receive(connection)
+            connection.transport.abort()
+    async with httpx.AsyncClient(base_url=service.url) as http:
+        for _ in range(5):
+            await http.post("/graphql", json={"query": READ})
+    assert [line for line in service.lines[lines:] if "Traceback" in line or '"level":"error"' in line] == []

@@ -1,0 +1,242 @@
+"""Hostile and broken HTTP: too much, too slow, malformed. The service answers or closes, and goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+
+import httpx
+import pytest
+from graphql import get_introspection_query
+from hypothesis import HealthCheck, given, settings
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from datastore.dynamo import Table
+from server.http.connection_limits import ConnectionLimits
+from server.http.protocol import MAX_HEADERS, LimitedProtocol, ServerConfig
+from tests.attack import raw_http
+from tests.attack.raw_http import CHUNKED, EXAMPLES, LIVEZ, QUERY, connect, exchange, head, post
+from tests.attack.serving import Served, serving_on_a_socket
+from tests.conftest import settings_for
+from tests.engines import RunningEngine
+from tests.service import Service, running_service
+
+LARGE = b"x" * 140_000
+"""More than twice the limit: what a read brings after the headers' end is counted from the next one on."""
+
+
+@pytest.fixture
+async def impatient(default_engine: RunningEngine, one_table: Table) -> AsyncIterator[Served]:
+    """A service that waits for nobody."""
+    limits = {"header_timeout": 0.3, "body_timeout": 0.3, "idle_timeout": 0.3, "max_connections": 20}
+    async with serving_on_a_socket(settings_for(default_engine, one_table.name, **limits)) as served:
+        yield served
+
+
+def test_uvicorn_still_has_what_the_protocol_overrides() -> None:
+    """Another version of uvicorn may call other methods; then the limits would vanish without a word."""
+    added = {"on_chunk_header"}  # which the parser calls if it is there
+    overridden = {name for name in vars(LimitedProtocol) if callable(getattr(HttpToolsProtocol, name, None))}
+    assert overridden >= {
+        "connection_made", "connection_lost", "data_received", "on_message_begin", "on_headers_complete",
+        "on_body", "on_message_complete", "on_response_complete", "send_400_response", "handle_websocket_upgrade",
+        "_should_upgrade", "_unsupported_upgrade_warning",
+    }  # fmt: skip
+    hooks = {name for name in vars(LimitedProtocol) if name.startswith("on_")} - added
+    assert hooks <= set(dir(HttpToolsProtocol))
+    made = inspect.getsource(HttpToolsProtocol)
+    for name in ("self.connections", "self.pipeline", "self.cycle", "self.parser", "self.headers", "self.loop"):
+        assert f"{name}" in made
+    cycle = inspect.getsource(RequestResponseCycle)
+    for name in ("disconnected", "message_event", "response_started", "response_complete", "keep_alive"):
+        assert f"self.{name}" in cycle
+    assert ServerConfig.__mro__[1].__module__ == "uvicorn.config"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        head("GET", "/livez", b"x: " + LARGE),
+        head("GET", "/" + "a" * 100_000),
+        head("GET", "/livez", *["a: b"] * (MAX_HEADERS + 1)),
+        head("GET", "/livez", *["a: b"] * 100_000),
+        CHUNKED + b"1a;" + LARGE + b"\r\n" + QUERY + b"\r\n0\r\n\r\n",
+        CHUNKED + b"1a\r\n" + QUERY + b"\r\n0\r\nx: " + LARGE + b"\r\n\r\n",
+    ],
+    ids=["one header", "the request line", "some hundred headers", "many headers", "a chunk's extension", "a trailer"],
+)
+@pytest.mark.parametrize("size", [1000, 10_000_000])
+async def test_headers_beyond_the_limit_are_refused(service: Service, sent: bytes, size: int) -> None:
+    """With 431, and the connection is closed, however many pieces the bytes come in."""
+    pieces = [sent[start : start + size] for start in range(0, len(sent), size)]
+    answered = await exchange(service.url, pieces)
+    assert (answered.statuses, answered.closed) == ([431], True)
+
+
+async def test_headers_up_to_the_limit_are_accepted(service: Service) -> None:
+    """Also twice on a connection, with a body in small chunks after them."""
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in QUERY)
+    sent = CHUNKED.replace(b"\r\n\r\n", b"\r\nx: " + b"x" * 60_000 + b"\r\n\r\n") + chunks + b"0\r\n\r\n"
+    assert (await exchange(service.url, [sent + sent])).statuses == [200, 200]
+
+
+async def test_an_endless_header_costs_little_memory() -> None:
+    """127 MB of headers took 415 MB of memory; now they are not read."""
+    with running_service({"RINGSIDE_DYNAMODB_URL": "embedded"}) as own:
+        before = raw_http.resident_bytes(own.process.pid)
+        flood = (b"GET /livez HTTP/1.1\r\nhost: x\r\nx: ", *[b"x" * 1_000_000] * 60)
+        answers = await asyncio.gather(*(exchange(own.url, flood) for _ in range(4)))
+        assert all(answer.closed for answer in answers)
+        assert raw_http.resident_bytes(own.process.pid) - before < 30_000_000
+        assert (await exchange(own.url, [LIVEZ])).statuses == [200]
+
+
+async def test_trailers_do_not_become_headers(service: Service) -> None:
+    """A proxy has checked the headers, and not these."""
+    sent = CHUNKED + b"1a\r\n" + QUERY + b"\r\n0\r\nAuthorization: Bearer forged\r\n\r\n"
+    assert (await exchange(service.url, [sent])).statuses == [200]
+
+
+STOPPED = {
+    "nothing": (b"", []),
+    "line breaks": (b"\r\n" * 20, []),
+    "half a header": (b"GET /livez HTTP/1.1\r\nho", [408]),
+    "half a body": (post()[:-5], [408]),
+    "no chunk": (CHUNKED + b"1a\r\n", [408]),
+    "no more": (LIVEZ, [200]),
+    "a line break more": (LIVEZ + b"\r\n", [200]),
+    "half of another": (LIVEZ + b"GET /li", [200, 408]),
+}
+
+
+async def test_a_client_that_stops_is_not_waited_for(impatient: Served) -> None:
+    """It is told so, if it has begun a request, and the connection is closed."""
+    answers = await asyncio.gather(*(exchange(impatient.url, [sent], quiet=None) for sent, _ in STOPPED.values()))
+    answered = {name: answer.statuses for name, answer in zip(STOPPED, answers, strict=True)}
+    assert answered == {name: statuses for name, (_, statuses) in STOPPED.items()}
+    await asyncio.sleep(0.05)
+    assert not impatient.server.server_state.connections
+    assert not impatient.server.config.waiting  # type: ignore[attr-defined]
+
+
+async def test_a_byte_now_and_then_does_not_keep_a_connection(impatient: Served) -> None:
+    """The deadline is for all of the headers, and for all of the body."""
+    for sent in (b"GET /livez HTTP/1.1\r\n" + b"x" * 1000, post()[:-15] + b" " * 10):
+        start = sent.rindex(b"\r\n")
+        pieces = [sent[: start + 2], *(sent[at : at + 1] for at in range(start + 2, len(sent)))]
+        answered = await exchange(impatient.url, pieces, pause=0.05, quiet=None)
+        assert (answered.statuses, answered.closed) == ([408], True)
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the system has no such option")
+async def test_a_client_that_accepts_nothing_is_disconnected() -> None:
+    """It asks for more than fits into buffers, and does not read: its answers end."""
+    introspect = json.dumps({"query": get_introspection_query()}).encode()
+    requests = 200
+    with running_service({"RINGSIDE_BODY_TIMEOUT": "0.5"}) as own:
+        async with connect(own.url, limit=1000) as (reader, writer):
+            writer.write(post(body=introspect) * requests)
+            await asyncio.sleep(4)
+            received = 0
+            with suppress(ConnectionError):
+                while received < requests and (piece := await reader.read(1_000_000)):
+                    received += piece.count(b"HTTP/1.1 200 ")
+            assert 0 < received < requests
+        assert (await exchange(own.url, [post()])).statuses == [200]
+
+
+async def test_idle_connections_make_room_for_requests(impatient: Served) -> None:
+    """At the limit the one that has waited longest is closed; clients that ask are answered."""
+    async with AsyncExitStack() as stack:
+        for _ in range(3):
+            idle = [await stack.enter_async_context(connect(impatient.url)) for _ in range(30)]
+            assert (await exchange(impatient.url, [post()])).statuses == [200]
+        assert len(impatient.server.server_state.connections) <= 21
+        assert await idle[0][0].read() == b""
+
+
+async def test_eleven_hundred_idle_sockets_stop_nobody() -> None:
+    """They used up the descriptors of the process."""
+    with running_service({"RINGSIDE_MAX_CONNECTIONS": "200"}) as own:
+        async with AsyncExitStack() as stack:
+            await asyncio.gather(*(stack.enter_async_context(connect(own.url)) for _ in range(1100)))
+            answers = await asyncio.gather(*(exchange(own.url, [post()]) for _ in range(20)))
+            assert [answer.statuses for answer in answers] == [[200]] * 20
+
+
+def test_connections_stay_below_the_limit_of_open_files() -> None:
+    """The soft limit is raised to the hard one first."""
+    program = (
+        "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (200, 1000));"
+        "from server.http.connection_limits import *; from server.settings import Settings; raise_file_limit();"
+        "print(ConnectionLimits.of(Settings(secrets=('x' * 40,))).connections)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "872\n"
+
+
+async def test_a_full_service_refuses_clearly(impatient: Served) -> None:
+    """If all connections have requests in progress, a new one gets 503 and is closed."""
+    watch = b'{"query":"subscription { commentPosted(product: 1) { id } }"}'
+    stream = post("accept: text/event-stream", body=watch)
+    async with AsyncExitStack() as stack:
+        for status in [b" 200 "] * 10 + [b" 503 "]:  # streams take up half of the 20 connections
+            reader, writer = await stack.enter_async_context(connect(impatient.url))
+            writer.write(stream)
+            assert status in await reader.readline()
+        limits: ConnectionLimits = impatient.server.config.connection_limits  # type: ignore[attr-defined]
+        impatient.server.config.connection_limits = replace(limits, connections=10)  # type: ignore[attr-defined]
+        await asyncio.sleep(0.5)  # the refused one is idle until then
+        refused = await exchange(impatient.url, [])
+        assert (refused.statuses, refused.closed) == ([503], True)
+        assert b"retry-after: 1" in refused.received
+    await asyncio.sleep(0.1)
+    assert (await exchange(impatient.url, [post()])).statuses == [200]
+
+
+UPGRADES = {
+    "without a body": (head("POST", "/graphql", "connection: upgrade", "upgrade: websocket"), [415]),
+    "with a body": (post("connection: upgrade", "upgrade: websocket"), [400]),
+    "of HTTP/2": (head("GET", "/livez", "connection: upgrade", "upgrade: h2c"), [200]),
+    "without a key": (head("GET", "/graphql", "connection: upgrade", "upgrade: websocket"), [400]),
+    "with many headers": (head("GET", "/graphql", "connection: upgrade", "upgrade: websocket", *["a: b"] * 150), [400]),
+}
+
+
+async def test_a_wrong_request_to_upgrade_is_answered(impatient: Served) -> None:
+    """And closed: such a connection used to stay, silent."""
+    for name, (sent, statuses) in UPGRADES.items():
+        answered = await exchange(impatient.url, [sent], quiet=None)
+        assert (name, answered.statuses, answered.closed) == (name, statuses, True)
+    await asyncio.sleep(0.05)
+    assert not impatient.server.server_state.connections
+
+
+async def test_requests_in_advance_are_answered_in_order(service: Service) -> None:
+    """Two hundred at once; far more close the connection."""
+    answered = await exchange(service.url, [(post() + LIVEZ) * 100])
+    assert answered.statuses == [200] * 200
+    assert (await exchange(service.url, [LIVEZ * 20_000])).closed
+
+
+@given(stream=raw_http.streams())
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+def test_no_bytes_bring_the_service_down(service: Service, stream: Sequence[bytes]) -> None:
+    """Whatever comes, whole or in pieces: no status of 500 and above but 503, and the next request is answered."""
+    answered = asyncio.run(exchange(service.url, stream, quiet=0.02))
+    assert [status for status in answered.statuses if status >= 500 and status != 503] == []
+
+
+async def test_the_service_is_unharmed(service: Service) -> None:
+    """After all of the above: no traceback in its log, no request without an answer, modest memory."""
+    async with httpx.AsyncClient(base_url=service.url) as http:
+        assert (await http.post("/graphql", json={"query": "{ __typename }"})).status_code == 200
+    assert [line for line in service.lines if "Traceback" in line] == []
+    assert raw_http.resident_bytes(service.process.pid) < 400_000_000

@@ -1,0 +1,63 @@
+"""Hostile and broken WebSockets: the service closes them with a reason, and goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from hypothesis import HealthCheck, example, given, settings
+
+from tests.attack import raw_http
+from tests.attack.raw_http import EXAMPLES, Exchange, connect, exchange, post
+from tests.attack.websocket_frames import CONTINUATION, HANDSHAKE, PING, TEXT, conversations, frame, message
+from tests.service import Service
+
+INIT = message({"type": "connection_init"})
+
+
+async def converse(url: str, pieces: Sequence[bytes], quiet: float) -> Exchange:
+    """Opens a socket, then sends the pieces: what a client sends with its handshake is lost."""
+    async with connect(url) as (reader, writer):
+        writer.write(HANDSHAKE)
+        received = await reader.readuntil(b"\r\n\r\n")
+        assert received.startswith(b"HTTP/1.1 101 ")
+        for piece in pieces:
+            writer.write(piece)
+            await asyncio.sleep(0)
+        try:
+            while True:
+                async with asyncio.timeout(quiet):
+                    piece = await reader.read(65_536)
+                if not piece:
+                    return Exchange(received, closed=True)
+                received += piece
+        except TimeoutError:
+            return Exchange(received, closed=False)
+        except ConnectionError:
+            return Exchange(received, closed=True)
+
+
+@given(pieces=conversations())
+@example(pieces=[INIT, frame(b"\xb0")])
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+def test_no_frames_bring_the_service_down(service: Service, pieces: Sequence[bytes]) -> None:
+    """Whatever comes, the log has no errors and the next request is answered."""
+    lines = len(service.lines)
+    asyncio.run(converse(service.url, pieces, quiet=0.02))
+    failed = [line for line in service.lines[lines:] if "Traceback" in line or '"level":"error"' in line]
+    assert not failed, failed[0][:2000]
+
+
+async def test_floods_of_frames_cost_little_memory(service: Service) -> None:
+    """Pings that are not read, endless fragments, a message larger than the limit, announced or not."""
+    before = raw_http.resident_bytes(service.process.pid)
+    floods = [
+        [INIT, *[frame(b"x" * 125, PING) * 100] * 300],
+        [INIT, frame(b"", TEXT, first_bits=0), *[frame(b"", CONTINUATION, first_bits=0) * 500] * 100],
+        [INIT, frame(b"", TEXT, first_bits=0), *[frame(b"x" * 60_000, CONTINUATION, first_bits=0)] * 60],
+        [INIT, frame(b"x", more=2**62), *[b"x" * 60_000] * 60],
+        [INIT, *[message({"type": "ping"}) * 100] * 100],
+    ]
+    await asyncio.gather(*(converse(service.url, flood, quiet=1.0) for flood in floods))
+    assert raw_http.resident_bytes(service.process.pid) - before < 60_000_000
+    assert (await exchange(service.url, [post()])).statuses == [200]

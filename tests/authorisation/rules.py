@@ -1,0 +1,195 @@
+"""The rules: for every query, mutation, subscription and field, the viewers who may use it.
+
+A field of the schema without a rule here fails the suite. Connections, edges, page information and the payloads of
+mutations need none: they contain what their caller has just been allowed to see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final, TypeVar
+
+
+class Viewer(StrEnum):
+    """The kinds of viewers. The author is the member who owns the object in question; the member is another one.
+
+    A key is a machine with an API key, which has only the role of a member or is an admin.
+    """
+
+    VISITOR = "visitor"
+    MEMBER = "member"
+    AUTHOR = "author"
+    MODERATOR = "moderator"
+    EDITOR = "editor"
+    ADMIN = "admin"
+    KEY = "key"
+    ADMIN_KEY = "admin-key"
+
+
+Viewers = frozenset[Viewer]
+
+EVERYBODY: Final = frozenset(Viewer)
+NOBODY: Final[Viewers] = frozenset()
+KEYS: Final = frozenset({Viewer.KEY, Viewer.ADMIN_KEY})
+MEMBERS: Final = EVERYBODY - KEYS - {Viewer.VISITOR}
+AUTHOR: Final = frozenset({Viewer.AUTHOR})
+ADMINS: Final = frozenset({Viewer.ADMIN, Viewer.ADMIN_KEY})
+AUTHOR_OR_ADMIN: Final = AUTHOR | ADMINS
+MODERATORS: Final = ADMINS | {Viewer.MODERATOR}
+AUTHOR_OR_MEMBER: Final = AUTHOR | {Viewer.MEMBER}
+AUTHOR_OR_MODERATORS: Final = AUTHOR | MODERATORS
+EDITORS: Final = ADMINS | {Viewer.EDITOR}
+
+PERSONAL: Final = "says something about the viewer, so it differs between them"
+PUBLIC_PART: Final = "complete for the author; others see the public part of it"
+MODERATED_PART: Final = "complete for the author and moderators; others see the public part of it"
+
+Rule = Viewers | str
+R = TypeVar("R", Viewers, Rule)
+
+
+def _each(rule: R, names: str) -> dict[str, R]:
+    return dict.fromkeys(names.split(), rule)
+
+
+QUERIES: Final[Mapping[str, Viewers]] = {
+    **_each(
+        EVERYBODY,
+        """
+        viewer user node nodes board boards contender contenders leaderboard matchup matchups event events standings
+        league job predictions comment comments commentStatistics commentStatisticsOf topProducts wordList
+        wordLists dailyWords quizLeaderboard
+        """,
+    ),
+    **_each(MODERATORS, "moderationQueue latestComments journal"),
+    **_each(ADMINS, "apiKeys webhooks"),
+}
+
+SUBSCRIPTIONS: Final[Mapping[str, Viewers]] = _each(
+    EVERYBODY, "leaderboardChanged standingsChanged eventChanged commentPosted"
+)
+
+MUTATIONS: Final[Mapping[str, Viewers]] = {
+    **_each(EVERYBODY, "drawMatchup castVote"),
+    "startVisit": frozenset({Viewer.VISITOR}),
+    **_each(
+        MEMBERS,
+        """
+        updateProfile submitPrediction createLeague joinLeague leaveLeague postComment reportComment
+        createWordList subscribe unsubscribe recordQuiz reviewWord startQuiz answerQuiz
+        """,
+    ),
+    **_each(
+        EDITORS,
+        """
+        createBoard updateBoard addContender updateContender retireContender restoreContender voidVoter
+        createEvent updateEvent addMatch updateMatch removeMatch reorderMatches lockEvent recordResult
+        recordTieBreak scoreEvent unscoreEvent
+        """,
+    ),
+    **_each(AUTHOR, "admitToLeague rotateLeagueCode deleteLeague"),
+    **_each(AUTHOR_OR_MODERATORS, "editComment deleteComment"),
+    "exportMember": AUTHOR_OR_ADMIN,
+    **_each(MODERATORS, "moderateComment suspendMember reinstateMember takeBack"),
+    **_each(AUTHOR, "addWords writeSentence updateWord removeWord updateWordList deleteWordList"),
+    "deleteSentence": AUTHOR_OR_MODERATORS,
+    **_each(ADMINS, "createApiKey revokeApiKey addWebhook removeWebhook rotateWebhookSecret redeliver"),
+}
+
+NOT_FOR_KEYS: Final = {name for name, viewers in MUTATIONS.items() if viewers == MEMBERS} | {
+    "writeSentence",
+    "admitToLeague",
+    "rotateLeagueCode",
+    "deleteLeague",
+}
+"""Mutations that need a member: an API key is told to sign in, whatever its roles."""
+
+FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
+    # ── people ──
+    "User": {
+        **_each(EVERYBODY, "id name avatarUrl joinedAt standings standing predictions sentences streak"),
+        "quizResults": PUBLIC_PART,
+        "dueCount": PERSONAL,
+        "comments": MODERATED_PART,
+        "email": AUTHOR_OR_ADMIN,
+        "suspension": AUTHOR_OR_MODERATORS,
+        **_each(AUTHOR, "timeZone subscriptions leagues due"),
+    },
+    "Suspension": _each(AUTHOR_OR_MODERATORS, "until reason at"),
+    # ── voting ──
+    "Board": {
+        **_each(
+            EVERYBODY,
+            "id slug title createdAt opensAt closesAt closed contenderCount pairCount votes contenders leaderboard",
+        ),
+        "progress": PERSONAL,
+    },
+    "Contender": _each(
+        EVERYBODY,
+        """
+        id board name description link svg imageUrl createdAt retired wins losses ties score winRate rank matchups
+        """,
+    ),
+    "LeaderboardRow": _each(EVERYBODY, "rank contender wins losses ties score strength"),
+    "Strength": _each(EVERYBODY, "value low high"),
+    "Matchup": _each(EVERYBODY, "left right leftWins rightWins ties votes"),
+    "Visit": _each(PERSONAL, "token expiresAt"),
+    "Ballot": _each(PERSONAL, "token left right expiresAt progress voter"),
+    "BoardProgress": _each(PERSONAL, "seen remaining"),
+    # ── pick'em ──
+    "Event": {
+        **_each(
+            EVERYBODY, "id slug name season startsAt state description place imageUrl tieBreak matches predictions"
+        ),
+        "viewerPrediction": PERSONAL,
+    },
+    "Match": _each(EVERYBODY, "id name order preshow championships points teams result pickCounts"),
+    "MatchResult": _each(EVERYBODY, "outcome winner"),
+    "Team": _each(EVERYBODY, "name members champion"),
+    "Prediction": _each(EVERYBODY, "id event user submittedAt picks guess points correct rank"),
+    "TieBreak": _each(EVERYBODY, "question unit answer"),
+    "Pick": _each(EVERYBODY, "match team correct"),
+    "Standing": _each(EVERYBODY, "user season rank points correct eventsPlayed"),
+    "League": {
+        **_each(EVERYBODY, "id name season entry memberCount standings event members"),
+        "code": AUTHOR,
+        "viewerMembership": PERSONAL,
+    },
+    "LeagueMember": _each(EVERYBODY, "user membership since"),
+    "LeagueEvent": _each(EVERYBODY, "event submitted missing predictions"),
+    # ── comments ──
+    "Comment": {
+        **_each(EVERYBODY, "id product language rating title body author createdAt editedAt status"),
+        "viewerCanEdit": PERSONAL,
+        "moderationNote": AUTHOR_OR_MODERATORS,
+        "reportReasons": MODERATORS,
+    },
+    "CommentStatistics": _each(EVERYBODY, "product language total average histogram languages"),
+    "RatingCount": _each(EVERYBODY, "rating count"),
+    "LanguageCount": _each(EVERYBODY, "language count"),
+    "ProductStanding": _each(EVERYBODY, "product fiveStars statistics"),
+    # ── vocabulary ──
+    "WordList": _each(
+        EVERYBODY, "id name level public owner createdAt wordCount subscriberCount words dailyWord review"
+    ),
+    "Word": _each(EVERYBODY, "id term reading example audioUrl simplified traditional pinyin definition"),
+    "DailyWord": _each(EVERYBODY, "list date word"),
+    "ListSubscription": _each(EVERYBODY, "list characterSet active since"),
+    "QuizResult": _each(EVERYBODY, "id user list date correct total submittedAt proven"),
+    "QuizStanding": _each(EVERYBODY, "user rank correct total quizzes sentences"),
+    "Sentence": _each(EVERYBODY, "id user word date text createdAt"),
+    "QuizQuestion": _each(PERSONAL, "number prompt choices"),
+    "GradedAnswer": _each(PERSONAL, "number right word given"),
+    "DueCard": _each(EVERYBODY, "word list due stability difficulty reviews"),
+    "Streak": _each(EVERYBODY, "current longest lastActiveOn freezes"),
+    # ── machines ──
+    "ApiKey": _each(ADMINS, "id name roles createdAt expiresAt lastUsedAt prefix"),
+    # ── journal ──
+    "Occurrence": _each(MODERATORS, "id at kind actor object ground note"),
+    "Webhook": _each(ADMINS, "id url kinds active createdAt deliveries"),
+    "Delivery": _each(ADMINS, "id occurrence state attempts lastStatus lastError nextAt"),
+    # ── for everybody ──
+    "Job": _each(AUTHOR_OR_ADMIN, "id kind state done total startedAt finishedAt message"),
+    "Refused": _each(PERSONAL, "code message path retryAfterSeconds"),
+}

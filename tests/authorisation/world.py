@@ -1,0 +1,419 @@
+"""One site with an object of every kind and state, and a client for each kind of viewer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Self
+
+from datastore import jobs as jobs_store
+from datastore import people as people_store
+from datastore import vocabulary as vocabulary_store
+from datastore.jobs import JobState
+from datastore.journal import DELIVERY, DeliveryState, Occurrence
+from datastore.journal.records import new_delivery
+from datastore.people import Profile
+from datastore.receipts import Once
+from datastore.suspensions import SUSPENSION, Suspension
+from resolvers.node_ids import node_id, parse_node_id, parse_node_key
+from resolvers.viewer import Role
+from resolvers.vocabulary.scheduling import Grade, reviewed
+from tests.authorisation.rules import (
+    ADMINS,
+    AUTHOR,
+    AUTHOR_OR_ADMIN,
+    AUTHOR_OR_MEMBER,
+    AUTHOR_OR_MODERATORS,
+    EVERYBODY,
+    MODERATORS,
+    Rule,
+    Viewer,
+    Viewers,
+)
+from tests.client import Client
+
+SEASON: Final = "2026"
+REFUSED: Final = "... on Refused { code message path }"
+IN_A_DAY: Final = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+TEAMS: Final = [{"members": ["A"]}, {"members": ["B"]}]
+LEAF: Final = {"__typename"}
+
+
+async def clients_of(visitor: Client) -> dict[Viewer, Client]:
+    admin = visitor.member("admin", Role.ADMIN)
+    return {
+        Viewer.VISITOR: visitor,
+        Viewer.MEMBER: visitor.member("stranger"),
+        Viewer.AUTHOR: visitor.member("author", email="author@example.org"),
+        Viewer.MODERATOR: visitor.member("moderator", Role.MODERATOR),
+        Viewer.EDITOR: visitor.member("editor", Role.EDITOR),
+        Viewer.ADMIN: admin,
+        Viewer.KEY: await machine_of(admin, Role.MEMBER),
+        Viewer.ADMIN_KEY: await machine_of(admin, Role.ADMIN),
+    }
+
+
+async def machine_of(admin: Client, role: Role) -> Client:
+    """A machine with a new API key."""
+    created = await admin.ask(statement("createApiKey", "ApiKeyCreated secret"), input={"name": role, "roles": [role]})
+    return Client(admin.served, admin.settings, created["secret"])
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An object of a type, the viewers who can see it at all, and where its state changes a field's rule."""
+
+    name: str
+    type: str
+    query: str
+    """A query with `SELECTION` in the place of the object's fields."""
+    visible_to: Viewers = EVERYBODY
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+
+
+@dataclass
+class World:
+    """The clients, the ids of the objects, and the objects as instances."""
+
+    clients: Mapping[Viewer, Client]
+    ids: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    async def create(cls, visitor: Client) -> Self:
+        world = cls(await clients_of(visitor))
+        await world._people()
+        await world._voting()
+        await world._pickem()
+        await world._leagues()
+        await world._comments()
+        await world._vocabulary()
+        await world._job()
+        await world._machines()
+        return world
+
+    async def do(self, viewer: Viewer, mutation: str, payload: str, **fields: Any) -> Any:
+        """Carry out a mutation that must succeed; its payload's selected field."""
+        answer = await self.clients[viewer].ask(statement(mutation, payload), input=fields)
+        assert "code" not in answer, (mutation, answer)
+        return next(iter(answer.values()))
+
+    # ── objects that mutations use up ──
+
+    async def contender(self) -> str:
+        self.ids["count"] = f"{int(self.ids.get('count', '0')) + 1}"
+        name = f"Contender {self.ids['count']}"
+        added = await self.do(Viewer.EDITOR, "addContender", "ContenderAdded contender { id }", name=name)
+        return str(added["id"])
+
+    async def event(self, **more: Any) -> str:
+        tie_break = {"question": "Minutes?"}
+        fields = {"name": "Show", "season": SEASON, "startsAt": IN_A_DAY, "tieBreak": tie_break, **more}
+        created = await self.do(Viewer.EDITOR, "createEvent", "EventCreated event { id }", **fields)
+        return str(created["id"])
+
+    async def match(self, event: str) -> str:
+        fields = {"event": event, "name": "Singles", "points": 10, "teams": TEAMS}
+        added = await self.do(Viewer.EDITOR, "addMatch", "MatchAdded match { id }", **fields)
+        return str(added["id"])
+
+    async def lock(self, event: str) -> None:
+        await self.do(Viewer.EDITOR, "lockEvent", "EventLocked event { id }", event=event)
+
+    async def finished_match(self) -> tuple[str, str]:
+        """A match with a result, and its event, which is locked."""
+        event = await self.event()
+        match = await self.match(event)
+        await self.do(
+            Viewer.AUTHOR,
+            "submitPrediction",
+            "PredictionSubmitted prediction { id }",
+            event=event,
+            picks=[{"match": match, "team": 0}],
+        )
+        await self.lock(event)
+        await self.do(
+            Viewer.EDITOR, "recordResult", "ResultRecorded match { id }", match=match, outcome="WON", winner=0
+        )
+        return match, event
+
+    async def comment(self, status: str = "PUBLISHED") -> str:
+        posted = await self.do(
+            Viewer.AUTHOR, "postComment", "CommentPosted comment { id }", product="p", language="en", rating=5,
+            title="Title", body="Body",
+        )  # fmt: skip
+        if status != "PUBLISHED":
+            await self.do(
+                Viewer.MODERATOR, "moderateComment", "CommentModerated comment { id }", comment=posted["id"],
+                status=status, note="Please rephrase.",
+            )  # fmt: skip
+        return str(posted["id"])
+
+    async def sentence(self) -> str:
+        written = await self.do(Viewer.AUTHOR, "writeSentence", "SentenceWritten sentence { id }", text="A sentence.")
+        return str(written["id"])
+
+    async def api_key(self) -> str:
+        key = await self.do(
+            Viewer.ADMIN, "createApiKey", "ApiKeyCreated apiKey { id }", name="Robot", roles=["editor"], days=9
+        )
+        return str(key["id"])
+
+    async def webhook(self) -> str:
+        """Of a kind that never occurs: nothing is sent."""
+        fields = {"url": "https://8.8.8.8/", "kinds": ["member.erased"]}
+        added = await self.do(Viewer.ADMIN, "addWebhook", "WebhookAdded webhook { id }", **fields)
+        return str(added["id"])
+
+    async def quiz(self, viewer: Viewer) -> str:
+        """The token of a quiz that the viewer may answer at once."""
+        services = self.clients[viewer].services
+        services.policy = replace(services.policy, quiz_seconds_per_question=0)
+        quiz = await self.do(viewer, "startQuiz", "Quiz token", list=self.ids["public list"], size=3)
+        return str(quiz)
+
+    async def ballot(self) -> Mapping[Viewer, str]:
+        """A ballot of each viewer."""
+        drawn = "mutation { drawMatchup(input: {}) { ... on Ballot { token } } }"
+        return {viewer: (await client.ask(drawn))["token"] for viewer, client in self.clients.items()}
+
+    # ── the world ──
+
+    async def _people(self) -> None:
+        profile = {"name": "The Author", "avatarUrl": "https://example.org/a.png", "timeZone": "Etc/UTC"}
+        user = await self.do(
+            Viewer.AUTHOR, "updateProfile", "ProfileUpdated user { id }", **profile, email="author@example.org"
+        )
+        self.ids["user"] = user["id"]
+
+    async def outlaw(self, *, suspended: bool) -> str:
+        """The id of a member who is nobody's viewer."""
+        services = self.clients[Viewer.VISITOR].services
+        await people_store.create_profile(services.table, Profile("outlaw", "Outlaw", services.clock()))
+        if suspended:
+            await self.suspend("outlaw")
+        return node_id("User", "outlaw")
+
+    async def suspend(self, user: str) -> None:
+        """Suspend a member, also a viewer, without this process's refusing their mutations."""
+        services = self.clients[Viewer.VISITOR].services
+        suspended = Suspension(user, "Spam", services.clock(), services.clock() + timedelta(days=1))
+        await services.table.write(SUSPENSION.put(suspended))
+
+    async def _voting(self) -> None:
+        svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><rect width="1" height="1"/></svg>'
+        for name in ("left", "right"):
+            added = await self.do(Viewer.EDITOR, "addContender", "ContenderAdded contender { id }", name=name, svg=svg)
+            self.ids[name] = added["id"]
+        token = (await self.ballot())[Viewer.AUTHOR]
+        await self.do(Viewer.AUTHOR, "castVote", "VoteCast progress { seen }", token=token, verdict="LEFT")
+
+    async def _pickem(self) -> None:
+        match, event = await self.finished_match()
+        await self.do(Viewer.EDITOR, "scoreEvent", "EventScored event { id }", event=event)
+        self.ids |= {"scored": event, "scored match": match, "upcoming": await self.event()}
+        self.ids["upcoming match"] = await self.match(self.ids["upcoming"])
+        prediction = await self.do(
+            Viewer.AUTHOR,
+            "submitPrediction",
+            "PredictionSubmitted prediction { id }",
+            event=self.ids["upcoming"],
+            picks=[{"match": self.ids["upcoming match"], "team": 1}],
+            guess=12.5,
+        )
+        self.ids["upcoming prediction"] = prediction["id"]
+
+    async def league(self, entry: str = "OPEN") -> str:
+        """A league of the author."""
+        given = {"name": "Friends", "season": SEASON, "entry": entry}
+        created = await self.do(Viewer.AUTHOR, "createLeague", "LeagueCreated league { id code }", **given)
+        self.ids["code"] = created["code"] or self.ids.get("code", "")
+        return str(created["id"])
+
+    async def _leagues(self) -> None:
+        self.ids["open league"], self.ids["private league"] = await self.league(), await self.league("CODE")
+        await self.do(Viewer.MEMBER, "joinLeague", "LeagueJoined membership", code=self.ids["code"])
+
+    async def _comments(self) -> None:
+        self.ids["published comment"] = published = await self.comment()
+        self.ids["pending comment"] = await self.comment("PENDING")
+        self.ids["rejected comment"] = await self.comment("REJECTED")
+        reason = {"comment": published, "reason": "Off topic."}
+        await self.do(Viewer.MEMBER, "reportComment", "CommentReported comment { id }", **reason)
+        await self.do(
+            Viewer.MODERATOR, "moderateComment", "CommentModerated comment { id }", comment=published,
+            status="PUBLISHED", note="Fine.", ground="OTHER",
+        )  # fmt: skip
+        journal = f'{{ journal(actor: "{node_id("User", "moderator")}", first: 1) {{ nodes {{ id }} }} }}'
+        self.ids["decision"] = (await self.clients[Viewer.MODERATOR].ask(journal))["nodes"][0]["id"]
+        await self.do(Viewer.MEMBER, "reportComment", "CommentReported comment { id }", **reason)
+
+    async def _vocabulary(self) -> None:
+        for kind, public in (("public", True), ("private", False)):
+            owner = Viewer.EDITOR if public else Viewer.AUTHOR
+            made = await self.do(owner, "createWordList", "WordListCreated list { id }", name=kind, public=public)
+            self.ids[f"{kind} list"] = made["id"]
+            word = {"simplified": "词", "traditional": "詞", "pinyin": "ci", "definition": "word"}
+            more = [{"term": text, "definition": text} for text in ("one", "two", "three")]
+            words = await self.do(owner, "addWords", "WordsAdded words { id }", list=made["id"], words=[word, *more])
+            self.ids[f"{kind} word"] = words[0]["id"]
+            quiz = {"list": made["id"], "correct": 8, "total": 9}
+            result = await self.do(Viewer.AUTHOR, "recordQuiz", "QuizRecorded result { id }", **quiz)
+            self.ids[f"{kind} quiz"] = result["id"]
+            sentence = await self.do(
+                Viewer.AUTHOR, "writeSentence", "SentenceWritten sentence { id }", word=words[0]["id"], text="A word."
+            )
+            self.ids[f"{kind} sentence"] = sentence["id"]
+            await self.do(Viewer.AUTHOR, "subscribe", "Subscribed subscription { active }", list=made["id"])
+            # The first to ask for a day's word draws it; the review shows it from then on.
+            await self.clients[owner].ask(f'{{ wordList(id: "{made["id"]}") {{ dailyWord {{ date }} }} }}')
+
+    async def _job(self) -> None:
+        """A job that the author began, and that has ended: every field has a value."""
+        services = self.clients[Viewer.AUTHOR].services
+        starter = services.seal.keyed_hash("job starter", b"author").hex()
+        now = services.clock()
+        begun = jobs_store.new_job(services.ids.next(now), "NOTHING", starter, now, {})
+        job = await jobs_store.begin_job(services.table, replace(begun, total=1))
+        await jobs_store.finish_job(services.table, job, JobState.DONE, now, "Nothing was to be done.")
+        self.ids["job"] = node_id("Job", job.id)
+
+    async def _machines(self) -> None:
+        self.ids["key"] = await self.api_key()
+        self.ids["webhook"] = await self.webhook()
+        services = self.clients[Viewer.ADMIN].services
+        webhook, occurred = parse_node_id(self.ids["webhook"])[1], services.ids.next(services.clock())
+        occurrence = Occurrence(occurred, "member.erased", "User:admin")
+        delivery = new_delivery(webhook, occurrence, since=services.clock())
+        await services.table.write(DELIVERY.put(replace(delivery, state=DeliveryState.DEAD, attempts=1)))
+        self.ids["delivery"] = node_id("Delivery", delivery.node_key)
+
+        await self._review(self.ids["public word"])
+
+    async def _review(self, word: str) -> None:
+        """The author reviewed a word yesterday, so it is due."""
+        services = self.clients[Viewer.AUTHOR].services
+        list_id, _, ordinal = parse_node_key("Word", word).rpartition(".")
+        yesterday = services.clock() - timedelta(days=1)
+        await vocabulary_store.review_card(
+            services.table, "author", list_id, int(ordinal),
+            lambda before: reviewed(before, "author", (list_id, int(ordinal)), Grade.AGAIN, yesterday),
+            Once.unkeyed(yesterday),
+        )  # fmt: skip
+
+    def instances(self) -> list[Instance]:
+        """Every type of the rules that a query can reach, in each state that matters."""
+        ids = self.ids
+        today = datetime.now(UTC).date().isoformat()
+        upcoming: Mapping[str, Rule] = {"picks": AUTHOR, "guess": AUTHOR}
+        return [
+            Instance("profile", "User", f'{{ user(id: "{ids["user"]}") {{ SELECTION }} }}'),
+            Instance("streak", "Streak", f'{{ user(id: "{ids["user"]}") {{ streak {{ SELECTION }} }} }}'),
+            Instance(
+                "subscription",
+                "ListSubscription",
+                f'{{ user(id: "{ids["user"]}") {{ subscriptions {{ SELECTION }} }} }}',
+                AUTHOR,
+            ),
+            Instance(
+                "suspension",
+                "Suspension",
+                f'{{ user(id: "{ids["user"]}") {{ suspension {{ SELECTION }} }} }}',
+                AUTHOR_OR_MODERATORS,
+            ),
+            _node("job", "Job", ids["job"], AUTHOR_OR_ADMIN),
+            Instance(
+                "due card", "DueCard", f'{{ user(id: "{ids["user"]}") {{ due {{ nodes {{ SELECTION }} }} }} }}', AUTHOR
+            ),
+            Instance("board", "Board", "{ board { SELECTION } }"),
+            Instance("progress", "BoardProgress", "{ board { progress { SELECTION } } }"),
+            Instance("row", "LeaderboardRow", "{ leaderboard { nodes { SELECTION } } }"),
+            Instance("strength", "Strength", "{ leaderboard { nodes { strength { SELECTION } } } }"),
+            Instance(
+                "matchup", "Matchup", f'{{ matchup(left: "{ids["left"]}", right: "{ids["right"]}") {{ SELECTION }} }}'
+            ),
+            _node("contender", "Contender", ids["left"]),
+            _node("upcoming event", "Event", ids["upcoming"]),
+            _node("scored event", "Event", ids["scored"]),
+            _node(
+                "upcoming match",
+                "Match",
+                ids["upcoming match"],
+                rules={"pickCounts": frozenset(), "result": frozenset()},
+            ),
+            _node("scored match", "Match", ids["scored match"]),
+            Instance("team", "Team", f'{{ event(id: "{ids["scored"]}") {{ matches {{ teams {{ SELECTION }} }} }} }}'),
+            Instance(
+                "result",
+                "MatchResult",
+                f'{{ event(id: "{ids["scored"]}") {{ matches {{ result {{ SELECTION }} }} }} }}',
+            ),
+            _node("hidden prediction", "Prediction", ids["upcoming prediction"], rules=upcoming),
+            Instance(
+                "prediction", "Prediction", f'{{ predictions(event: "{ids["scored"]}") {{ nodes {{ SELECTION }} }} }}'
+            ),
+            Instance(
+                "pick", "Pick", f'{{ predictions(event: "{ids["scored"]}") {{ nodes {{ picks {{ SELECTION }} }} }} }}'
+            ),
+            Instance("standing", "Standing", f'{{ standings(season: "{SEASON}") {{ nodes {{ SELECTION }} }} }}'),
+            _node("decision", "Occurrence", ids["decision"], MODERATORS),
+            _node("published comment", "Comment", ids["published comment"]),
+            _node("pending comment", "Comment", ids["pending comment"], AUTHOR_OR_MODERATORS),
+            _node("rejected comment", "Comment", ids["rejected comment"], AUTHOR_OR_MODERATORS),
+            Instance("statistics", "CommentStatistics", '{ commentStatistics(product: "p") { SELECTION } }'),
+            Instance("bar", "RatingCount", '{ commentStatistics(product: "p") { histogram { SELECTION } } }'),
+            Instance("language", "LanguageCount", '{ commentStatistics(product: "p") { languages { SELECTION } } }'),
+            Instance("tie-break", "TieBreak", f'{{ event(id: "{ids["upcoming"]}") {{ tieBreak {{ SELECTION }} }} }}'),
+            _node("open league", "League", ids["open league"], rules={"code": frozenset()}),
+            _node(
+                "private league",
+                "League",
+                ids["private league"],
+                rules=dict.fromkeys(("memberCount", "standings", "event", "members"), AUTHOR_OR_MEMBER),
+            ),
+            Instance(
+                "league event",
+                "LeagueEvent",
+                f'{{ league(id: "{ids["private league"]}") {{ event(event: "{ids["scored"]}") {{ SELECTION }} }} }}',
+                AUTHOR_OR_MEMBER,
+            ),
+            Instance(
+                "league member",
+                "LeagueMember",
+                f'{{ league(id: "{ids["private league"]}") {{ members(first: 1) {{ nodes {{ SELECTION }} }} }} }}',
+                AUTHOR_OR_MEMBER,
+            ),
+            Instance("product", "ProductStanding", "{ topProducts { nodes { SELECTION } } }"),
+            _node("public list", "WordList", ids["public list"], rules={"level": frozenset(), "owner": EVERYBODY}),
+            _node("private list", "WordList", ids["private list"], AUTHOR),
+            _node("public word", "Word", ids["public word"]),
+            _node("private word", "Word", ids["private word"], AUTHOR),
+            Instance(
+                "daily word", "DailyWord", f'{{ wordList(id: "{ids["public list"]}") {{ dailyWord {{ SELECTION }} }} }}'
+            ),
+            _node("public quiz", "QuizResult", ids["public quiz"]),
+            _node("private quiz", "QuizResult", ids["private quiz"], AUTHOR),
+            _node("API key", "ApiKey", ids["key"], ADMINS),
+            _node("webhook", "Webhook", ids["webhook"], ADMINS),
+            _node("delivery", "Delivery", ids["delivery"], ADMINS),
+            _node("sentence", "Sentence", ids["public sentence"]),
+            _node("sentence about a private word", "Sentence", ids["private sentence"], rules={"word": AUTHOR}),
+            Instance(
+                "quiz standing", "QuizStanding", f'{{ quizLeaderboard(on: "{today}") {{ nodes {{ SELECTION }} }} }}'
+            ),
+        ]
+
+
+def _node(
+    name: str, kind: str, node: str, visible_to: Viewers = EVERYBODY, rules: Mapping[str, Rule] | None = None
+) -> Instance:
+    query = f'{{ node(id: "{node}") {{ ... on {kind} {{ SELECTION }} }} }}'
+    return Instance(name, kind, query, visible_to, rules or {})
+
+
+def statement(mutation: str, payload: str) -> str:
+    """A mutation; `payload` is "<Type> <selection>"."""
+    kind, _, selection = payload.partition(" ")
+    input_type = f"{mutation[0].upper()}{mutation[1:]}Input"
+    selected = f"... on {kind} {{ {selection} }} {REFUSED}"
+    return f"mutation ($input: {input_type}!) {{ {mutation}(input: $input) {{ {selected} }} }}"

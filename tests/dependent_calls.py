@@ -1,0 +1,48 @@
+"""Counts how many engine calls a request waits for, one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+from datastore.dynamo import Table
+
+T = TypeVar("T")
+CALLS = ("get_item", "batch_get_item", "query", "put_item", "update_item", "transact_write_items")
+TURNS = 50
+"""After so many turns of the event loop without another call, the request waits for those that it has made."""
+
+
+async def dependent_calls(table: Table, request: Awaitable[T]) -> tuple[T, int]:
+    """The request's answer, and the number of its rounds of calls: the calls of a round are made at the same time."""
+    client, made, go_on, rounds = table.client, 0, asyncio.Event(), 0
+    originals = {name: getattr(client, name) for name in CALLS}
+
+    def held(name: str) -> Any:
+        async def call(**parameters: Any) -> Any:
+            nonlocal made
+            made += 1
+            await go_on.wait()
+            return await originals[name](**parameters)
+
+        return call
+
+    for name in CALLS:
+        setattr(client, name, held(name))
+    try:
+        running = asyncio.ensure_future(request)
+        while not running.done():
+            before, turns = made, 0
+            while turns < TURNS and not running.done():
+                turns, before = (turns + 1, before) if made == before else (0, made)
+                await asyncio.sleep(0)
+            if made:
+                made, rounds = 0, rounds + 1
+                go_on.set()
+                go_on = asyncio.Event()
+            await asyncio.sleep(0.001)
+        return await running, rounds
+    finally:
+        for name, original in originals.items():
+            setattr(client, name, original)

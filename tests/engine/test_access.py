@@ -1,0 +1,99 @@
+"""The IAM policies: each role can do its work with its own, and none has a permission that it does not use."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from datastore.dynamo import Table, open_table
+from datastore.dynamo.access import ROLES, policy
+from datastore.dynamo.declaration import create
+from server.settings import Settings
+from tests.authorisation.world import World
+from tests.client import serving
+from tests.engines import RunningEngine
+from tests.mail_server import Mailbox, mail_server
+from tests.restricting_proxy import ARN, RestrictingProxy, permissions
+from tests.service import ringside
+
+SECRET = "a secret that has no comma and is long enough"
+INDEXES = "{ leaderboard(first: 1) { nodes { rank } } topProducts(first: 1) { nodes { product } } }"
+JOBS = (("daily",), ("score", "{scored}"), ("webhooks", "deliver"))
+AUDITS = (("audit",), ("export", "comments"), ("export", "events"), ("export", "votes"))
+
+
+@pytest.fixture
+async def empty_table(default_engine: RunningEngine, table_name: str) -> AsyncIterator[Table]:
+    """A table as CloudFormation creates it: without the item that names its layout."""
+    async with open_table(table_name, url=default_engine.url) as table:
+        await create(table)
+        yield table
+        await table.client.delete_table(TableName=table_name)
+
+
+@asynccontextmanager
+async def restricted(engine: RunningEngine, role: str) -> AsyncIterator[RestrictingProxy]:
+    async with RestrictingProxy(engine.url, policy(role, ARN)) as proxy:
+        yield proxy
+    assert proxy.refused == set(), role
+
+
+async def run(proxy: RestrictingProxy, table: Table, *arguments: str, **more: str) -> None:
+    """A command, which must succeed."""
+    variables = {"RINGSIDE_DYNAMODB_URL": proxy.url, "RINGSIDE_TABLE": table.name, "RINGSIDE_SECRETS": SECRET, **more}
+    done = await asyncio.to_thread(ringside, *arguments, **variables)
+    assert done.returncode == 0, (arguments, done.stdout, done.stderr, proxy.refused)
+
+
+def refuses_at_first() -> Callable[[str], str | None]:
+    """A mail server that takes no email from the first run, which gives back what it had claimed and fails."""
+    answers = iter(["550 No such mailbox"])
+    return lambda _: next(answers, None)
+
+
+async def test_each_role_can_do_its_work_with_its_policy_and_has_no_other_permission(
+    default_engine: RunningEngine, empty_table: Table, tmp_path: Path
+) -> None:
+    """The service from its first start on, with objects of all four parts; then commands on what it wrote."""
+    used = {}
+    mailbox = Mailbox()
+    mailbox.answer_recipient = refuses_at_first()
+    async with restricted(default_engine, "service") as proxy:
+        settings = Settings(dynamodb_url=proxy.url, table=empty_table.name, secrets=(SECRET,), introspection="on")
+        async with serving(settings) as visitor:
+            world = await World.create(visitor)
+            await visitor.ask(INDEXES)
+        used["service"] = proxy.used
+    for role, commands in (("jobs", JOBS), ("auditor", AUDITS)):
+        async with restricted(default_engine, role) as proxy, mail_server(mailbox, tmp_path) as url:
+            if role == "jobs":
+                with pytest.raises(AssertionError, match="550 No such mailbox"):
+                    await run(proxy, empty_table, "daily", RINGSIDE_SMTP_URL=url)
+            for command in commands:
+                await run(proxy, empty_table, *(part.format(**world.ids) for part in command), RINGSIDE_SMTP_URL=url)
+            used[role] = proxy.used
+    assert mailbox.recipients == ["author@example.org"]
+    for role in ROLES:
+        assert sorted(used[role]) == sorted(permissions(policy(role, ARN))), role
+
+
+async def test_a_role_that_lacks_a_permission_is_refused_as_dynamodb_refuses_it(
+    default_engine: RunningEngine, one_table: Table
+) -> None:
+    """The control of the test above: the proxy refuses, and the command says which permission is missing."""
+    lacking = policy("jobs", ARN)
+    lacking["Statement"][0]["Action"].remove("dynamodb:ConditionCheckItem")
+    async with RestrictingProxy(default_engine.url, lacking) as proxy:
+        with pytest.raises(AssertionError, match="is not authorized to perform: dynamodb:ConditionCheckItem"):
+            await run(proxy, one_table, "daily")
+        assert proxy.refused == {("dynamodb:ConditionCheckItem", ARN)}
+
+
+def test_the_auditor_can_write_nothing() -> None:
+    """ConditionCheckItem only compares an item, inside a transaction."""
+    reads = {"BatchGetItem", "ConditionCheckItem", "DescribeTable", "GetItem", "Query", "Scan"}
+    assert {action.removeprefix("dynamodb:") for action, _ in permissions(policy("auditor"))} == reads

@@ -1,0 +1,157 @@
+"""Words of any language, over HTTP, in files and in emails; Chinese ones are as they were."""
+
+from __future__ import annotations
+
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datastore.seal import Seal
+from datastore.vocabulary import WORD, CharacterSet, Word
+from resolvers.node_ids import parse_node_key
+from resolvers.viewer import Role
+from server.commands.word_csv import import_words
+from server.mail.message import EmailTemplate, Section, Unsubscription
+from tests.client import Client
+from tests.queries import ADD_WORDS, SUBSCRIBE, UPDATE_WORD
+from tests.vocabulary import public_list, today
+
+ARABIC = {
+    "term": "كتاب",
+    "reading": "kitāb",
+    "definition": "book",
+    "example": "هذا كتاب جديد.",
+    "audioUrl": "https://example.org/kitab.mp3",
+}
+
+
+async def test_a_word_of_any_language_has_a_reading_an_example_and_a_sound(client: Client) -> None:
+    """Old fields answer too: `simplified` with the term; character sets make no difference."""
+    list_id = await public_list(client, words=0)
+    editor, ada = client.member("eve", Role.EDITOR), client.member("ada")
+    chinese = {"simplified": "书", "traditional": "書", "pinyin": "shū", "definition": "book"}
+    words = [ARABIC, {"term": "el libro", "definition": "book"}, chinese]
+    added = (await editor.ask(ADD_WORDS, input={"list": list_id, "words": words}))["words"]
+    texts = [{name: text for name, text in word.items() if name != "id"} for word in added]
+    assert texts[0] == {**ARABIC, "simplified": "كتاب", "traditional": None, "pinyin": None}
+    empty = {"reading": None, "example": None, "audioUrl": None}
+    assert texts[1] == {
+        **empty, "term": "el libro", "simplified": "el libro", "traditional": None, "pinyin": None,
+        "definition": "book",
+    }  # fmt: skip
+    assert texts[2] == {**empty, **chinese, "term": "书", "reading": "shū"}
+    assert (await ada.ask(SUBSCRIBE, input={"list": list_id, "characterSet": "TRADITIONAL"}))["subscription"]["active"]
+    changed = await editor.ask(UPDATE_WORD, input={"word": added[1]["id"], "term": "la revista", "example": "¡Olé!"})
+    assert (changed["word"]["simplified"], changed["word"]["example"]) == ("la revista", "¡Olé!")
+
+
+@pytest.mark.parametrize(
+    ("texts", "path"),
+    [
+        ({"definition": "x"}, "term"),
+        ({"term": "a", "simplified": "b", "definition": "x"}, "term"),
+        ({"term": " ", "definition": "x"}, "term"),
+        ({"term": "x" * 101, "definition": "x"}, "term"),
+        ({"term": "a", "traditional": "b", "definition": "x"}, "traditional"),
+        ({"term": "a", "pinyin": "b", "definition": "x"}, "pinyin"),
+        ({"term": "a", "reading": "x" * 201, "definition": "x"}, "reading"),
+        ({"term": "a", "example": "x\x07", "definition": "x"}, "example"),
+        ({"term": "a", "audioUrl": "http://example.org/a.mp3", "definition": "x"}, "audioUrl"),
+        ({"term": "a", "audioUrl": "javascript:alert(1)", "definition": "x"}, "audioUrl"),
+        ({"term": "a\u202eb", "definition": "x"}, "term"),
+    ],
+)
+async def test_a_word_that_is_none_is_refused(one_client: Client, texts: dict[str, str], path: str) -> None:
+    """With the path of the text at fault."""
+    list_id = await public_list(one_client, words=0)
+    editor = one_client.member("eve", Role.EDITOR)
+    refused = await editor.ask(ADD_WORDS, input={"list": list_id, "words": [texts]})
+    assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "words", "0", path])
+
+
+async def test_processes_of_the_first_release_can_read_every_word(one_client: Client) -> None:
+    """They need the attributes `simplified` and `definition`; the others are new to them."""
+    list_id = await public_list(one_client, words=0)
+    await one_client.member("eve", Role.EDITOR).ask(ADD_WORDS, input={"list": list_id, "words": [ARABIC]})
+    items = one_client.services.table.scan_items()
+    (item,) = [item async for item in items if WORD.recognises(item["pk"]["S"], item["sk"]["S"])]
+    assert (item["simplified"], item["definition"]) == ({"S": "كتاب"}, {"S": "book"})
+
+
+async def test_a_file_has_words_of_any_language(one_client: Client, tmp_path: Path) -> None:
+    """Rows with a term and Chinese rows, in one file; a row with both is reported."""
+    file = tmp_path / "Mixed.csv"
+    file.write_text(
+        "term,Reading,example,audioUrl,definition,simplified,pinyin\n"
+        'كتاب,kitāb,"هذا كتاب, جديد.",https://example.org/k.mp3,book,,\n'
+        ",,,,book,书,shū\n"
+        "a,,,,both,b,\n"
+        "c,,,ftp://example.org,bad sound,,\n",
+        encoding="utf-8",
+    )
+    summary = await import_words(one_client.services, file, "Mixed", None, lambda *_: None)
+    assert (summary.added, [bad.line for bad in summary.bad]) == (2, [4, 5])
+    again = await import_words(one_client.services, file, "Mixed", None, lambda *_: None)
+    assert (again.added, again.existing) == (0, 2)
+    query = "{ wordLists { nodes { words { nodes { term reading example audioUrl pinyin } } } } }"
+    (listed,) = (await one_client.ask(query))["nodes"]
+    first = {name: text for name, text in ARABIC.items() if name != "definition"}
+    assert listed["words"]["nodes"] == [
+        {**first, "example": "هذا كتاب, جديد.", "audioUrl": "https://example.org/k.mp3", "pinyin": None},
+        {"term": "书", "reading": "shū", "example": None, "audioUrl": None, "pinyin": "shū"},
+    ]
+
+
+# ── in emails ──
+
+
+def email(word: Word, name: str = "Words") -> EmailMessage:
+    seal = Seal(["a secret of 32 characters or more"])
+    template = EmailTemplate("words@example.org", "https://ringside.example", seal, today())
+    message: Any = message_from_bytes(
+        template.render("ada", "ada@example.org", [Section("l", name, CharacterSet.SIMPLIFIED, word)]).content,
+        policy=default,
+    )
+    assert isinstance(message, EmailMessage)
+    return message
+
+
+def body(message: EmailMessage, kind: str) -> str:
+    part = message.get_body((kind,))
+    assert part is not None
+    return str(part.get_content()).replace("\r\n", "\n")
+
+
+def test_an_arabic_word_is_written_from_right_to_left() -> None:
+    """In HTML by `dir`; in plain lines and the subject it is isolated, so that the rest keeps its order."""
+    word = Word("l", 0, "كتاب", "book", any_language=True, own_reading="kitāb", example="هذا كتاب جديد.")
+    message = email(word, "كلمات أولى")
+    html, text = body(message, "html"), body(message, "plain")
+    assert '<div dir="rtl" style="font-size:40px;line-height:1.2">كتاب</div>' in html
+    assert '<div dir="ltr" style="font-size:18px;padding:6px 0">book</div>' in html
+    assert ">هذا كتاب جديد.</div>" in html
+    assert "<bdi>كلمات أولى</bdi>" in html
+    assert "\u2068كتاب\u2069   kitāb\nbook\n\u2068هذا كتاب جديد.\u2069\nfrom \u2068كلمات أولى\u2069 (" in text
+    assert message["Subject"] == "\u2068كتاب\u2069 (kitāb): book"
+
+
+def test_a_chinese_word_looks_as_before() -> None:
+    """With its language, its pinyin and no marks of direction."""
+    message = email(Word("l", 0, "书", "book", "書", "shū"))
+    assert message["Subject"] == "书 (shū): book"
+    assert '<div lang="zh-Hans" dir="ltr" style="font-size:40px;line-height:1.2">书</div>' in body(message, "html")
+    assert "书   shū\nbook\nfrom Words (" in body(message, "plain")
+
+
+async def test_the_page_to_unsubscribe_isolates_a_lists_name(one_client: Client) -> None:
+    """An Arabic name in an English sentence."""
+    list_id = await public_list(one_client, "كلمات أولى")
+    ada = one_client.member("ada", email="ada@example.org")
+    await ada.ask(SUBSCRIBE, input={"list": list_id})
+    link = Unsubscription("ada", parse_node_key("WordList", list_id), CharacterSet.SIMPLIFIED)
+    page = await one_client.http.get("/unsubscribe", params={"token": link.token(one_client.services.seal)})
+    assert "the daily words of \u2068كلمات أولى\u2069?" in page.text

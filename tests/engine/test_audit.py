@@ -1,0 +1,76 @@
+"""`ringside audit` beside writers: no false breaches, and real ones are found all the same."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from datastore.comments.records import COMMENT
+from server import audit
+from tests.client import Client
+from tests.comments import post
+from tests.writers import writers
+
+AUDITS = 2
+
+
+@pytest.fixture(autouse=True)
+def pauses_longer_than_settling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three pauses of 2.4 s together: settled counts are up to two seconds behind on a busy machine."""
+    monkeypatch.setattr(audit, "PAUSE_SECONDS", 0.4)
+
+
+async def suspects(client: Client) -> list[str]:
+    """What a single look finds."""
+    return [suspect for part in audit.PARTS for suspect in await audit.find_suspects(client.services, part)]
+
+
+async def breaches(client: Client) -> list[str]:
+    return [breach async for breach in audit.breaches(client.services)]
+
+
+async def test_writers_beside_an_audit_are_no_breaches(one_client: Client) -> None:
+    """A single look is wrong beside four writers, or this test proves nothing; the audit is not."""
+    suspected: list[str] = []
+    async with writers(one_client):
+        for _ in range(AUDITS):
+            suspected += await suspects(one_client)
+            assert await breaches(one_client) == []
+    assert suspected
+    await one_client.services.close()
+    assert await breaches(one_client) == []
+
+
+async def test_real_breaches_are_reported_beside_writers(one_client: Client) -> None:
+    """A comment that the indexes have lost, while others write."""
+    ada = one_client.member("ada")
+    await post(ada, "quiet")
+    async with writers(one_client):
+        await _lose_index_entry(one_client)
+        found = await breaches(one_client)
+    assert any(breach.startswith("comments: product quiet: the index") for breach in found), found
+    assert all("quiet" in breach for breach in found), found
+
+
+async def _lose_index_entry(client: Client) -> None:
+    """Removes the index keys of the comment on `quiet`, as a bug would."""
+    table = client.services.table
+    (comment,) = [record async for record in table.scan(COMMENT) if record.product == "quiet"]
+    keys = ", ".join(f"gsi{number}{part}" for number in (1, 2, 3) for part in ("pk", "sk"))
+    await table.client.update_item(
+        TableName=table.name, Key=COMMENT.item_key(comment).attributes, UpdateExpression=f"REMOVE {keys}"
+    )
+
+
+async def test_a_breach_is_named_once_with_its_part(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many looks confirm it."""
+    looks: list[str] = []
+
+    async def broken(_: object) -> AsyncIterator[str]:
+        looks.append("look")
+        yield "people: one thing is broken"
+
+    monkeypatch.setattr(audit, "PARTS", {"people": broken})
+    assert await breaches(one_client) == ["people: one thing is broken"]
+    assert len(looks) == audit.LOOKS

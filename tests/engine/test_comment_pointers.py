@@ -1,0 +1,197 @@
+"""Pointers: the lists of a member's comments and of the site's latest, and what keeps them as the comments are."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Any
+
+import pytest
+
+from datastore.comments import Comment, CommentChange, Status, change_comment
+from datastore.comments.pointers import POINTER, Pointer, pointer_to, pointer_writes
+from datastore.comments.records import COMMENT, HELD, entity_for
+from datastore.comments.upgrade import upgrade
+from datastore.dynamo import Table, metered
+from datastore.ids import Ids
+from datastore.receipts import Once
+from resolvers.context import utc_now
+from resolvers.node_ids import node_id
+from resolvers.viewer import Role
+from server.audit import breaches, find_suspects
+from tests.client import Client, pages
+from tests.comments import post
+from tests.killed import Killed, killed_at
+from tests.queries import DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT
+
+OF_MEMBER = """query ($user: ID!, $first: Int, $after: String, $last: Int, $before: String) {
+  user(id: $user) { comments(first: $first, after: $after, last: $last, before: $before) {
+    totalCount nodes { id status } edges { cursor }
+    pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } }"""
+LATEST = """query ($status: CommentStatus, $first: Int, $after: String) {
+  latestComments(status: $status, first: $first, after: $after) {
+    nodes { id status } pageInfo { hasNextPage endCursor } } }"""
+
+
+def ids(nodes: list[dict[str, Any]]) -> list[str]:
+    return [node["id"] for node in nodes]
+
+
+async def of_member(client: Client, user: str, **window: Any) -> Any:
+    return (await client.ask(OF_MEMBER, user=node_id("User", user), **window))["comments"]
+
+
+async def test_a_member_s_comments_are_listed_in_both_directions(client: Client) -> None:
+    """Newest first, on every product; held ones for the member and moderators alone; what is deleted is gone."""
+    ada, moderator = client.member("ada"), client.member("mia", Role.MODERATOR)
+    posted = [(await post(ada, product=f"p{number % 3}"))["id"] for number in range(7)]
+    await post(client.member("bob"))
+    await ada.ask(DELETE_COMMENT, input={"comment": posted[2]})
+    await moderator.ask(MODERATE_COMMENT, input={"comment": posted[4], "status": "REJECTED"})
+    await ada.ask(EDIT_COMMENT, input={"comment": posted[5], "rating": 1, "language": "de"})
+    every = [posted[place] for place in (6, 5, 4, 3, 1, 0)]
+    shown = [one for one in every if one != posted[4]]
+    for viewer, expected in ((ada, every), (moderator, every), (client.member("bob"), shown), (client, shown)):
+        page = await of_member(viewer, "ada")
+        assert (ids(page["nodes"]), page["totalCount"]) == (expected, len(expected))
+        assert ids(await pages(viewer, OF_MEMBER, size=2, user=node_id("User", "ada"))) == expected
+        last = await of_member(viewer, "ada", last=2)
+        assert ids(last["nodes"]) == expected[-2:]
+        before = await of_member(viewer, "ada", last=2, before=last["pageInfo"]["startCursor"])
+        assert ids(before["nodes"]) == expected[-4:-2]
+    await moderator.ask(MODERATE_COMMENT, input={"comment": posted[4], "status": "PUBLISHED"})
+    assert ids((await of_member(client, "ada"))["nodes"]) == every
+    assert [breach async for breach in breaches(client.services)] == []
+
+
+async def test_a_cursor_of_another_member_or_another_viewer_s_list_is_refused(client: Client) -> None:
+    """The list with held comments and the one without them are two lists."""
+    ada = client.member("ada")
+    for _ in range(2):
+        await post(ada)
+    await post(client.member("bob"))
+    cursor = (await of_member(ada, "ada", first=1))["pageInfo"]["endCursor"]
+    assert await ada.code(OF_MEMBER, user=node_id("User", "bob"), after=cursor) == "INVALID_CURSOR"
+    assert await client.code(OF_MEMBER, user=node_id("User", "ada"), after=cursor) == "INVALID_CURSOR"
+
+
+async def test_moderators_see_the_latest_comments_of_every_product(client: Client) -> None:
+    """Newest first, all or those of a status; a comment that exists during a traversal appears exactly once."""
+    moderator, chance = client.member("mia", Role.MODERATOR), Random(5)
+    posted = [(await post(client.member(f"m{number % 4}"), product=f"p{number % 5}"))["id"] for number in range(30)]
+    status = dict.fromkeys(posted, "PUBLISHED")
+    for comment in chance.sample(posted, 12):
+        status[comment] = chance.choice(["PENDING", "REJECTED"])
+        await moderator.ask(MODERATE_COMMENT, input={"comment": comment, "status": status[comment]})
+    await client.caught_up("the latest comments list every comment, under its status")
+    newest = posted[::-1]
+    assert ids(await pages(moderator, LATEST, size=7)) == newest
+    for wanted in ("PUBLISHED", "PENDING", "REJECTED"):
+        expected = [comment for comment in newest if status[comment] == wanted]
+        found = await pages(moderator, LATEST, size=3, status=wanted)
+        assert [(node["id"], node["status"]) for node in found] == [(comment, wanted) for comment in expected]
+    assert await client.member("ada").code(LATEST) == "NOT_ALLOWED"
+    assert await client.code(LATEST) == "NOT_SIGNED_IN"
+
+
+async def test_a_page_whose_comments_are_all_gone_leads_on(one_client: Client) -> None:
+    """As an index that is behind shows them: the page is empty, and its cursor leads to the rest."""
+    moderator, table = one_client.member("mia", Role.MODERATOR), one_client.services.table
+    kept = (await post(one_client.member("ada")))["id"]
+    for _ in range(3):
+        comment = (await post(one_client.member("ada")))["id"]
+        await moderator.ask(DELETE_COMMENT, input={"comment": comment})
+    for ulid in Ids().next(utc_now()), Ids().next(utc_now()), Ids().next(utc_now()):
+        await table.write(POINTER.put(Pointer("ada", ulid, "gone")))
+    page = await moderator.ask(LATEST, first=2)
+    assert page["nodes"] == []
+    assert page["pageInfo"]["hasNextPage"]
+    assert ids(await pages(moderator, LATEST, size=2)) == [kept]
+
+
+async def test_a_comment_costs_its_pointer_more(one_table: Table) -> None:
+    """Three write units at most: two in the transaction, one in the index; an edit costs nothing more."""
+    table = one_table  # the other engines count no units of transactions
+    comment = Comment("42", Ids().next(utc_now()), "en", 5, "x" * 300, "ada")
+    edited = Comment("42", comment.ulid, "en", 4, "y" * 300, "ada", revision=1)
+    once = Once.unkeyed(utc_now())
+    with metered() as bare:
+        await table.transact(*CommentChange(None, comment).writes()[:-1])
+    await table.transact(*CommentChange(comment, None).writes())
+    with metered() as spent:
+        await change_comment(table, once, None, CommentChange(None, comment))
+    assert 2 <= spent.write_units - bare.write_units <= 3
+    assert pointer_writes(comment, edited) == []
+
+
+def comments_of_an_earlier_release() -> list[Comment]:
+    numbers, make = range(120), Ids()
+    return [
+        Comment(
+            f"p{number % 7}", make.next(utc_now()), "en", 1 + number % 5, "Well made.", f"m{number % 3}",
+            held=(None, None, Status.PENDING, Status.REJECTED)[number % 4],
+        )
+        for number in numbers
+    ]  # fmt: skip
+
+
+async def _pointers(table: Table) -> set[Pointer]:
+    return {pointer async for pointer in table.scan(POINTER, consistent=True)}
+
+
+async def test_the_upgrade_writes_pointers_and_removes_those_to_nothing(table: Table) -> None:
+    """Missing ones, and those that an earlier release left when it moderated or deleted; run again, it changes none."""
+    comments = comments_of_an_earlier_release()
+    await table.write_many(entity_for(comment).put(comment) for comment in comments)
+    stale = Pointer(comments[0].author, comments[0].ulid, comments[0].product, Status.REJECTED)
+    gone = Pointer("m1", Ids().next(utc_now()), "p1")
+    await table.write_many(POINTER.put(pointer) for pointer in (stale, gone))
+    expected = set(map(pointer_to, comments))
+    for _ in range(2):
+        await upgrade(table, lambda _items: None)
+        assert await _pointers(table) == expected
+
+
+@pytest.mark.parametrize("write", [0, 1, 3])
+async def test_an_upgrade_that_was_killed_is_completed(one_table: Table, write: int) -> None:
+    """At its n-th write; run again, every comment has its pointer."""
+    comments = comments_of_an_earlier_release()
+    await one_table.write_many(entity_for(comment).put(comment) for comment in comments)
+    with killed_at(one_table, write), pytest.raises(Killed):
+        await upgrade(one_table, lambda _items: None)
+    await upgrade(one_table, lambda _items: None)
+    assert await _pointers(one_table) == set(map(pointer_to, comments))
+
+
+async def test_the_upgrade_is_right_beside_writers(one_client: Client) -> None:
+    """Comments that are posted, moderated and deleted meanwhile keep the pointer that their own transaction wrote."""
+    services, moderator = one_client.services, one_client.member("mia", Role.MODERATOR)
+    old = comments_of_an_earlier_release()
+    for comment in old:  # with its counts, and without its pointer
+        await services.table.transact(*CommentChange(None, comment).writes()[:-1])
+
+    async def write() -> None:
+        chance = Random(3)
+        for comment in chance.sample(old, 60):
+            key = {"comment": node_id("Comment", comment.node_key)}
+            await moderator.ask(MODERATE_COMMENT, input={**key, "status": chance.choice(["PUBLISHED", "REJECTED"])})
+            if chance.random() < 0.5:
+                await moderator.ask(DELETE_COMMENT, input=key)
+
+    await asyncio.gather(write(), *(upgrade(services.table, lambda _items: None) for _ in range(2)))
+    stored = {pointer_to(comment) async for comment in services.table.scan(COMMENT, HELD, consistent=True)}
+    assert await _pointers(services.table) == stored
+    assert [breach async for breach in breaches(services)] == []
+
+
+async def test_the_audit_finds_wrong_pointers(one_client: Client) -> None:
+    """One that is missing, and one that says something else."""
+    comments = [await post(one_client.member("ada")) for _ in range(3)]
+    table = one_client.services.table
+    pointers = sorted(await _pointers(table), key=lambda pointer: pointer.ulid)
+    assert len(pointers) == len(comments)
+    assert await find_suspects(one_client.services, "comments") == []
+    await table.write(POINTER.delete(POINTER.item_key(pointers[0])))
+    assert "pointers of member ada" in " ".join(await find_suspects(one_client.services, "comments"))
+    await table.write(POINTER.put(Pointer("ada", pointers[0].ulid, pointers[0].product, Status.PENDING)))
+    assert "pointers of member ada" in " ".join(await find_suspects(one_client.services, "comments"))

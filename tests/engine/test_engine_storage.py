@@ -1,0 +1,174 @@
+"""The embedded engine's storage in trouble: a full disk, a damaged file, an empty one. The reason is always named."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from datastore.dynamo import StorageFailed, Table, open_table, retries
+from datastore.dynamo.declaration import create
+from datastore.people import PROFILE, Profile
+from resolvers.context import utc_now
+from server.engine import EngineRefused, Program, integrity, run_engine_async, table_file
+from tests.client import Client, serving
+from tests.conftest import settings_for
+from tests.engines import RunningEngine, engine_program
+
+UPDATE = 'mutation { updateProfile(input: { name: "Ada" }) { __typename ... on Refused { code message } } }'
+FILLER = "filler"
+MOUNT = f"""
+mount -t tmpfs -o size=3m tmpfs "$1" && head -c 1000000 /dev/zero > "$1/{FILLER}" && shift && exec "$@"
+"""
+LIMIT = """
+shift; trap '' XFSZ; ulimit -f 3000; exec "$@"
+"""
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data folder that does not exist yet, on a machine that has dynoxide."""
+    engine_program("dynoxide", tmp_path)
+    return tmp_path / "data"
+
+
+def _may_mount(folder: Path) -> bool:
+    command = ["unshare", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "tmpfs", str(folder)]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def _small_disk(folder: Path) -> tuple[Program, str]:
+    """An engine on a disk of 3 MB, and what it reports once that is full.
+
+    Where mounting is not allowed, the engine's files may have 1.5 MB, which SQLite takes for a failing disk.
+    """
+    disk = folder / "disk"
+    disk.mkdir(parents=True)
+    unlimited = engine_program("dynoxide", disk)
+    mounts = _may_mount(disk)
+    shell = ["unshare", "--map-root-user", "--mount", "/bin/sh", "-c", MOUNT] if mounts else ["/bin/sh", "-c", LIMIT]
+
+    def command(host: str, port: int) -> Sequence[str]:
+        return *shell, "small-disk", str(disk), *unlimited.command(host, port)
+
+    return Program("dynoxide", command), "is full; free some space" if mounts else "fails"
+
+
+async def _fill(table: Table) -> None:
+    """Writes items, large ones and then small ones, until there is no room for either."""
+    for size in (20_000, 100):
+        with pytest.raises(StorageFailed):
+            await _write_profiles(table, size)
+
+
+async def _write_profiles(table: Table, size: int) -> None:
+    for number in range(10_000):
+        await table.write(PROFILE.put(Profile(f"user-{size}-{number}", size * "x", utc_now())))
+
+
+async def test_a_full_disk_is_named_in_answers_readiness_and_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reads go on, no request waits for its deadline, and all is well once there is room."""
+    monkeypatch.setattr(retries, "_logged", {})
+    program, reason = _small_disk(tmp_path)
+    async with run_engine_async(tmp_path, program=program) as engine, open_table("ringside", url=engine.url) as table:
+        await create(table)
+        async with serving(settings_for(RunningEngine("dynoxide", engine.url), "ringside")) as visitor:
+            assert (await visitor.http.get("/readyz")).status_code == 200
+            with caplog.at_level(logging.WARNING):
+                await _fill(table)
+            assert reason in caplog.text
+            assert len(caplog.records) == 1
+            await _assert_named(visitor, reason)
+            filler = Path(f"/proc/{engine.pid}/root{tmp_path}/disk/{FILLER}")
+            if filler.exists():
+                filler.unlink()
+                await _assert_writable(visitor)
+
+
+async def _assert_named(visitor: Client, reason: str) -> None:
+    ada = visitor.member("ada")
+    refused = await ada.ask(UPDATE)
+    assert refused["code"] == "UNAVAILABLE"
+    assert reason in refused["message"]
+    assert await visitor.ask("{ boards(first: 1) { nodes { slug } } }") == {"nodes": []}
+    assert reason in (await _readiness(visitor, 503))["reason"]
+
+
+async def _readiness(visitor: Client, status: int) -> dict[str, str]:
+    """What /readyz says once it has this status; it looks again after two seconds."""
+    async with asyncio.timeout(30):
+        while (answer := await visitor.http.get("/readyz")).status_code != status:
+            await asyncio.sleep(0.1)
+    body: dict[str, str] = answer.json()
+    return body
+
+
+async def _assert_writable(visitor: Client) -> None:
+    assert (await visitor.member("ada").ask(UPDATE))["__typename"] == "ProfileUpdated"
+    assert await _readiness(visitor, 200) == {"status": "ready"}
+
+
+# ── the file ──
+
+
+async def _table_with_items(data: Path) -> bytes:
+    """The file of a table with some megabytes, after the engine has ended."""
+    async with run_engine_async(data) as engine, open_table("ringside", url=engine.url) as table:
+        await create(table)
+        await table.write_many(PROFILE.put(Profile(f"user-{number}", 4000 * "x", utc_now())) for number in range(250))
+    return table_file(data).read_bytes()
+
+
+async def _refusal(data: Path) -> str:
+    with pytest.raises(EngineRefused) as refused:
+        async with run_engine_async(data):
+            pass
+    return str(refused.value)
+
+
+async def test_a_damaged_file_is_refused_and_left_alone(data: Path) -> None:
+    """64 KB in its middle are zero; without the check the engine would serve the rest."""
+    whole = await _table_with_items(data)
+    middle = len(whole) // 2
+    damaged = whole[:middle] + bytes(65_536) + whole[middle + 65_536 :]
+    table_file(data).write_bytes(damaged)
+    message = await _refusal(data)
+    assert f"{table_file(data)} is damaged: " in message
+    assert "Restore a copy" in message
+    assert table_file(data).read_bytes() == damaged
+
+
+async def test_an_empty_file_is_not_a_new_table(data: Path) -> None:
+    """A file that something emptied held a table."""
+    data.mkdir()
+    table_file(data).touch()
+    assert f"{table_file(data)} is empty" in await _refusal(data)
+    assert table_file(data).stat().st_size == 0
+    table_file(data).unlink()
+    async with run_engine_async(data):
+        assert table_file(data).stat().st_size > 0
+
+
+async def test_a_file_that_is_not_a_table_is_refused(data: Path) -> None:
+    """With SQLite's reason; the file is left as it is."""
+    data.mkdir()
+    table_file(data).write_text("not a database, " * 1000)
+    assert "file is not a database" in await _refusal(data)
+    assert table_file(data).read_text().startswith("not a database")
+
+
+async def test_the_check_of_a_large_file_is_bounded(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends after some seconds, here at once, and says that it has not seen the whole file."""
+    await _table_with_items(data)
+    monkeypatch.setattr(integrity, "CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(integrity, "_STEPS", 1)
+    with capture_logs() as logs:
+        integrity.check_file(table_file(data))
+    assert [line["event"] for line in logs] == ["the table's file is large: only a part of it was checked"]

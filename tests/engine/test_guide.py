@@ -1,0 +1,168 @@
+"""The guide: it builds without a broken link, and what it tells people to type works against the demo."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from graphql import FieldNode, OperationDefinitionNode, OperationType, parse, print_ast
+
+from tests.generated import ROOT
+from tests.service import Service, environment, running_service
+
+PAGES = sorted(page for page in (ROOT / "docs").glob("*.md") if page.name != "reference.md")
+BLOCKS = re.compile(r"```(graphql|sh)\n(.*?)```", re.DOTALL)
+ELSEWHERE = {
+    "aws", "cat", "cd", "docker", "echo", "exit", "export", "git", "helm", "kubectl", "npm", "openssl", "sudo",
+    "systemctl",
+}  # fmt: skip
+"""What these do is up to the reader's machine."""
+OTHER_SITE = "https://blog.example.org"
+FOR_VISITORS = {"startVisit"}
+"""A member's token makes these unnecessary, so they refuse it."""
+
+
+def blocks(language: str) -> list[Any]:
+    return [
+        pytest.param(text, id=f"{page.stem}: {' '.join(text.split())[:40]}")
+        for page in PAGES
+        for found, text in BLOCKS.findall(page.read_text(encoding="utf-8"))
+        if found == language
+    ]
+
+
+def operations() -> list[Any]:
+    return [
+        pytest.param(definition, id=f"{block.id}: {definition.name.value if definition.name else ''}")
+        for block in blocks("graphql")
+        for definition in parse(block.values[0]).definitions
+        if isinstance(definition, OperationDefinitionNode) and definition.operation is not OperationType.SUBSCRIPTION
+    ]
+
+
+def test_the_guide_builds_without_a_broken_link(tmp_path: Path) -> None:
+    """And none of its pages loads anything from elsewhere, so that it works offline."""
+    shutil.copy(ROOT / "zensical.toml", tmp_path)
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    built = subprocess.run(
+        [str(Path(sys.executable).with_name("zensical")), "build", "--strict"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    pages = list((tmp_path / "site").rglob("*.html"))
+    assert len(pages) > len(PAGES)
+    for page in pages:
+        assert re.findall(r'(?:src=|<link[^>]+href=)"https?://[^"]*"', page.read_text(encoding="utf-8")) == []
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A demo of its own: the guide's examples add to it."""
+    variables = {"RINGSIDE_DATA": str(tmp_path_factory.mktemp("guide")), "RINGSIDE_CORS_ORIGINS": OTHER_SITE}
+    with running_service(variables, ["--demo"]) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def demo(service: Service) -> Iterator[Demo]:
+    headers = {"Authorization": f"Bearer {service.token('ada-abara', '--role', 'admin')}"}
+    with httpx.Client(base_url=service.url, headers=headers) as http:
+        yield Demo(http)
+
+
+@dataclass
+class Demo:
+    """A client of the demo, and the values that the guide's variables stand for."""
+
+    http: httpx.Client
+
+    def ask(self, query: str, **variables: Any) -> Any:
+        return _data(self.http.post("/graphql", json={"query": query, "variables": variables}))
+
+    def ask_as_visitor(self, query: str, **variables: Any) -> Any:
+        """From a page on another site."""
+        body = {"query": query, "variables": variables}
+        return _data(httpx.post(f"{self.http.base_url}/graphql", json=body, headers={"Origin": OTHER_SITE}))
+
+    def value(self, name: str) -> Any:
+        fixed = {"product": "ringside-tee", "season": "2026", "name": "The Guide's Own"}
+        return fixed[name] if name in fixed else getattr(self, name)()
+
+    def token(self) -> str:
+        draw = 'mutation { drawMatchup(input: { board: "main" }) { ... on Ballot { token } } }'
+        return str(self.ask(draw)["drawMatchup"]["token"])
+
+    def list(self) -> str:
+        return str(self.ask("{ wordLists(first: 1) { nodes { id } } }")["wordLists"]["nodes"][0]["id"])
+
+    def event(self) -> str:
+        return str(self._upcoming()["id"])
+
+    def picks(self) -> Any:
+        return [{"match": match["id"], "team": 0} for match in self._upcoming()["matches"]]
+
+    def _upcoming(self) -> Any:
+        return self.ask("{ events(state: UPCOMING, first: 1) { nodes { id matches { id } } } }")["events"]["nodes"][0]
+
+
+def _data(response: httpx.Response) -> Any:
+    answer = response.json()
+    assert "errors" not in answer, answer
+    return answer["data"]
+
+
+@pytest.mark.parametrize("operation", operations())
+def test_a_query_of_the_guide_answers(operation: OperationDefinitionNode, demo: Demo) -> None:
+    """With data, and not with a refusal."""
+    names = [definition.variable.name.value for definition in operation.variable_definitions or ()]
+    fields = {field.name.value for field in operation.selection_set.selections if isinstance(field, FieldNode)}
+    ask = demo.ask_as_visitor if fields & FOR_VISITORS else demo.ask
+    data = ask(print_ast(operation), **{name: demo.value(name) for name in names})
+    for field, answer in data.items():
+        assert answer is not None, field
+        assert "code" not in answer, answer
+
+
+@pytest.mark.parametrize("block", blocks("sh"))
+def test_a_command_of_the_guide_works(block: str, service: Service, tmp_path: Path) -> None:
+    """`ringside`, `python` and `curl` are run, `make` is looked up. Lines with a gap (…) are for the reader to fill."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for line in block.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        if not words or "…" in line or words[0] in ELSEWHERE or words[0].split("=")[0].isupper():
+            continue
+        if words[0] == "make":
+            assert words[1] in targets
+            continue
+        assert words[0] in {"ringside", ".venv/bin/ringside", "python", "curl"}, line
+        if {"aws", "serve"} & set(words):  # it needs an account, or does not end
+            words = [*takewhile(lambda word: not word.startswith("-"), words), "--help"]
+        run(words, service, tmp_path)
+
+
+def run(words: list[str], service: Service, folder: Path) -> None:
+    binary = Path(sys.executable)
+    start = {"python": [str(binary)], "curl": ["curl", "--fail-with-body", "-sS"]}.get(
+        words[0], [str(binary), "-m", "server"]
+    )
+    arguments = [word.replace("http://127.0.0.1:8000", service.url) for word in words[1:]]
+    variables = environment(RINGSIDE_DATA=str(folder))
+    done = subprocess.run(
+        [*start, *arguments], cwd=ROOT, env=variables, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert '"errors"' not in done.stdout, done.stdout

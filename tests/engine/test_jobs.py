@@ -1,0 +1,262 @@
+"""Jobs: begun by a request, worked on by one process, taken up by another, and kept for 30 days."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+import pytest
+
+from datastore import jobs as jobs_store
+from datastore.dynamo import EngineUnavailable, Table
+from datastore.jobs import JOB, Job, JobLost, JobState
+from datastore.refusals import Conflict
+from resolvers.context import Services
+from resolvers.jobs import running
+from resolvers.jobs.kinds import JOB_KINDS
+from resolvers.jobs.running import JobRun, JobRunner
+from resolvers.node_ids import node_id
+from resolvers.viewer import Role
+from resolvers.voting import voiding
+from tests.client import Client
+from tests.fault.proxy import Proxy
+from tests.jobs import JOB_QUERY, SECRET, WRITES, ended
+from tests.queries import BOARD_COUNTS, VOID_VOTER
+from tests.service import ROOT, environment, ringside
+from tests.voting import add_contenders, assert_consistent, editor, vote
+
+VOID_AS_JOB = VOID_VOTER.replace("votesRemoved", "votesRemoved job { id }")
+
+
+async def begun(services: Services, kind: str = "TEST", **given: str) -> Job:
+    now = services.clock()
+    return await jobs_store.begin_job(
+        services.table, jobs_store.new_job(services.ids.next(now), kind, "somebody", now, given)
+    )
+
+
+def runner_of(services: Services) -> tuple[JobRunner, Services]:
+    """A runner as of another process."""
+    other = Services(services.table, services.seal, services.policy, clock=services.clock)
+    return other.get(JobRunner), other
+
+
+async def eventually(is_true: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(60):
+        while not await is_true():
+            await asyncio.sleep(0.05)
+
+
+async def test_what_a_request_has_no_time_for_becomes_a_job(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer counts what the request voided and names the job, which voids the rest; a repeat answers the same."""
+    await add_contenders(client, "a", "b", "c", "d")
+    ada = client.member("ada")
+    for _ in range(6):
+        await vote(ada)
+    seconds = iter([8.0])
+    monkeypatch.setattr(voiding, "remaining", lambda: next(seconds, 0.0))
+    admin = editor(client)
+    wanted = {"voter": "ada", "idempotencyKey": "once"}
+    answer = await admin.ask(VOID_AS_JOB, input=wanted)
+    job = await ended(admin, answer["job"]["id"])
+    assert (job["kind"], job["state"]) == ("VOID_VOTER", "DONE")
+    assert answer["votesRemoved"] + job["done"] == 6
+    assert (await client.ask(BOARD_COUNTS))["votes"] == 0
+    assert await admin.ask(VOID_AS_JOB, input=wanted) == answer
+    monkeypatch.undo()
+    assert await admin.ask(VOID_AS_JOB, input={"voter": "ada"}) == {"votesRemoved": 0, "job": None}
+    await assert_consistent(client)
+
+
+async def test_a_job_is_shown_to_who_began_it_and_to_admins(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others see nothing, and neither does anybody for the id of a job that is not in this table."""
+    await add_contenders(client, "a", "b")
+    await vote(client.member("ada"))
+    seconds = iter([8.0])
+    monkeypatch.setattr(voiding, "remaining", lambda: next(seconds, 0.0))
+    starter = client.member("eve", Role.EDITOR)
+    for _ in range(4):
+        await vote(client.member("ada"))
+    job = (await starter.ask(VOID_AS_JOB, input={"voter": "ada"}))["job"]
+    for viewer, sees in (
+        (starter, True),
+        (client.member("root", Role.ADMIN), True),
+        (client.member("other", Role.EDITOR, Role.MODERATOR), False),
+        (client, False),
+    ):
+        assert (await viewer.ask(JOB_QUERY, id=job["id"]) is not None) is sees
+    foreign = node_id("Job", "01JD0000000000000000000000")
+    for strange in (foreign, node_id("Job", "a#b")):
+        assert await starter.ask(JOB_QUERY, id=strange) is None
+    assert await starter.code(JOB_QUERY, id=node_id("Board", "main")) == "BAD_USER_INPUT"
+    await ended(starter, job["id"])
+
+
+async def test_a_job_whose_process_is_gone_is_taken_up(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a process that has seen no sign of life for some time by its own clock, and not before."""
+    monkeypatch.setattr(running, "LOST_SECONDS", 0.3)
+    services = one_client.services
+    lost = await jobs_store.claim_job(services.table, await begun(services), "a process that was killed")
+    assert lost is not None
+    ran = asyncio.Event()
+
+    async def work(_: Services, run: JobRun) -> str:
+        run.done += 1
+        ran.set()
+        return "done"
+
+    runner, other = runner_of(services)
+    runner._kinds = {"TEST": work}
+    await runner.look()
+    assert not ran.is_set()
+    await asyncio.sleep(0.2)
+    lost = await jobs_store.report_job(services.table, lost, done=7)  # it is alive after all
+    await asyncio.sleep(0.2)
+    await runner.look()
+    assert not ran.is_set()
+    await asyncio.sleep(0.4)
+    await runner.look()
+    await ran.wait()
+    await eventually(lambda: _is(services.table, lost.id, JobState.DONE))
+    job = await jobs_store.read_job(services.table, lost.id)
+    assert job is not None
+    assert (job.done, job.message, job.claim, job.input) == (8, "done", None, {})
+    with pytest.raises(JobLost):
+        await jobs_store.report_job(services.table, lost, done=9)
+    await other.close()
+
+
+async def _is(table: Table, id_: str, state: JobState) -> bool:
+    job = await jobs_store.read_job(table, id_)
+    return job is not None and job.state is state
+
+
+async def test_a_process_that_stops_leaves_its_jobs_to_others(one_client: Client) -> None:
+    """With its place, and at once: the next process that looks goes on there."""
+    services, places = one_client.services, list[str | None]()
+
+    async def endless(_: Services, run: JobRun) -> str:
+        places.append(run.place)
+        run.place, run.done = "half", 5
+        await asyncio.sleep(0 if len(places) > 1 else 1000)
+        return "done"
+
+    job = await begun(services)
+    (first, services_1), (second, services_2) = runner_of(services), runner_of(services)
+    first._kinds = second._kinds = {"TEST": endless}
+    await first.look()
+    await eventually(lambda: _so(bool(places)))
+    await services_1.close()
+    await second.look()
+    await eventually(lambda: _is(services.table, job.id, JobState.DONE))
+    assert places == [None, "half"]
+    await services_2.close()
+
+
+async def _so(value: bool) -> bool:  # noqa: FBT001
+    return value
+
+
+async def test_one_process_works_on_a_job_at_a_time(one_client: Client) -> None:
+    """Ten that look at the same moment: one claims it."""
+    services, runs = one_client.services, list[str]()
+
+    async def work(_: Services, run: JobRun) -> str:
+        runs.append(run.job.id)
+        await asyncio.sleep(0.2)
+        return "done"
+
+    job = await begun(services)
+    others = [runner_of(services) for _ in range(10)]
+    for runner, _ in others:
+        runner._kinds = {"TEST": work}
+    await asyncio.gather(*(runner.look() for runner, _ in others))
+    await eventually(lambda: _is(services.table, job.id, JobState.DONE))
+    assert runs == [job.id]
+    for _, other in others:
+        await other.close()
+
+
+@pytest.mark.parametrize(
+    ("failure", "state", "message"),
+    [
+        (Conflict("There is nothing to take back."), JobState.FAILED, "There is nothing to take back."),
+        (ZeroDivisionError(), JobState.FAILED, "An internal error, which the log describes."),
+        (EngineUnavailable("gone"), JobState.RUNNING, None),
+    ],
+)
+async def test_a_job_ends_as_its_work_does(
+    one_client: Client, failure: Exception, state: JobState, message: str | None
+) -> None:
+    """A failure of the table leaves it to be taken up again, with what it has done."""
+    services = one_client.services
+
+    async def work(_: Services, run: JobRun) -> str:
+        run.done = 3
+        raise failure
+
+    runner, other = runner_of(services)
+    job = await runner.work_on(await begun(services, secret="ada"), {"TEST": work})
+    assert job is not None
+    assert (job.state, job.message, job.done, job.claim) == (state, message, 3, None)
+    assert bool(job.input) == (state is JobState.RUNNING)
+    assert job.expires - job.started_at == timedelta(days=30)
+    assert "ttl" in JOB.item(job)
+    await other.close()
+
+
+@pytest.mark.parametrize("writes", [1, 2, 5, 9])
+async def test_a_job_that_is_killed_is_completed_by_another_process(one_client: Client, writes: int) -> None:
+    """`ringside jobs --resume` is killed after so many writes; then the rest is voided, each vote once."""
+    await add_contenders(one_client, *"abcdefghi")
+    services, settings = one_client.services, one_client.settings
+    for _ in range(36):
+        await vote(one_client.member("ada"))
+    services.get(JobRunner)._kinds = {}  # this process works on none
+    job = await begun(services, "VOID_VOTER", board="main", voter="ada", same_address="")
+    async with Proxy(settings.dynamodb_url) as proxy:
+        variables = environment(
+            RINGSIDE_DYNAMODB_URL=proxy.url,
+            RINGSIDE_TABLE=settings.table,
+            RINGSIDE_SECRETS=SECRET,
+        )
+        process = subprocess.Popen([sys.executable, "-m", "server", "jobs", "--resume"], cwd=ROOT, env=variables)
+        while process.poll() is None and sum(proxy.requests[operation] for operation in WRITES) < writes:
+            await asyncio.sleep(0.001)
+        assert process.poll() is None
+        process.kill()
+        await asyncio.to_thread(process.wait)
+    left = await jobs_store.read_job(services.table, job.id)
+    assert left is not None
+    runner, other = runner_of(services)
+    resumed = await runner.work_on(left, JOB_KINDS)
+    assert resumed is not None
+    assert resumed.state is JobState.DONE
+    assert (await one_client.ask(BOARD_COUNTS))["votes"] == 0
+    await assert_consistent(one_client)
+    await other.close()
+
+
+async def test_the_command_lists_jobs_and_finishes_them(one_client: Client) -> None:
+    """It takes up at once what nobody has claimed."""
+    await add_contenders(one_client, "a", "b")
+    await vote(one_client.member("ada"))
+    one_client.services.get(JobRunner)._kinds = {}
+    job = await begun(one_client.services, "VOID_VOTER", board="main", voter="ada", same_address="")
+    settings = one_client.settings
+    variables = {
+        "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
+        "RINGSIDE_TABLE": settings.table,
+        "RINGSIDE_SECRETS": SECRET,
+        "COLUMNS": "300",
+    }
+    listed = await asyncio.to_thread(ringside, "jobs", **variables)
+    assert node_id("Job", job.id) in listed.stdout
+    assert "RUNNING" in listed.stdout
+    resumed = await asyncio.to_thread(ringside, "jobs", "--resume", **variables)
+    assert resumed.returncode == 0, resumed.stderr
+    assert "1 votes were voided." in resumed.stdout
+    assert (await one_client.ask(BOARD_COUNTS))["votes"] == 0

@@ -1,0 +1,323 @@
+"""Leagues: entering and leaving them, captains, codes, limits."""
+
+from __future__ import annotations
+
+from asyncio import gather
+from datetime import timedelta
+from typing import Any
+
+from datastore import pickem as pickem_store
+from datastore.pickem import LEAGUE, LEAGUE_MEMBER, MEMBER_LEAGUES, Membership
+from resolvers.node_ids import node_id, parse_node_key
+from resolvers.pickem.league_codes import PER_MEMBER
+from server.audit import leagues as audit
+from tests.client import Client, pages, serving
+from tests.leagues import (
+    ADMIT,
+    CREATE_LEAGUE,
+    DELETE_LEAGUE,
+    JOIN_LEAGUE,
+    LEAVE_LEAGUE,
+    OWN_LEAGUES,
+    ROTATE_CODE,
+    create,
+    join,
+    places,
+    user_id,
+)
+from tests.leagues import (
+    LEAGUE as LEAGUE_BY_ID,
+)
+from tests.queries import mutation
+
+
+async def test_an_open_league_admits_everybody_at_once(client: Client) -> None:
+    """Its creator is its captain; a second join and a visitor are refused."""
+    ada, bob = client.member("ada"), client.member("bob")
+    league = await create(ada)
+    assert (league["memberCount"], league["viewerMembership"], league["code"]) == (1, "CAPTAIN", None)
+    assert await join(bob, league=league["id"]) == "MEMBER"
+    assert await bob.code(JOIN_LEAGUE, input={"league": league["id"]}) == "CONFLICT"
+    assert await client.code(JOIN_LEAGUE, input={"league": league["id"]}) == "NOT_SIGNED_IN"
+    seen = await client.ask(LEAGUE_BY_ID, id=league["id"])
+    assert (seen["memberCount"], seen["viewerMembership"], seen["code"]) == (2, None, None)
+    assert await places(client, league["id"]) == {
+        await user_id(ada): "CAPTAIN",
+        await user_id(bob): "MEMBER",
+    }
+
+
+async def test_a_code_admits_until_it_is_rotated(client: Client) -> None:
+    """However it is typed. The id alone does not admit; old, wrong and malformed codes find nothing."""
+    ada, bob, eve = client.member("ada"), client.member("bob"), client.member("eve")
+    league = await create(ada, "CODE")
+    code = league["code"]
+    assert await bob.code(JOIN_LEAGUE, input={"league": league["id"]}) == "NOT_ALLOWED"
+    seen = await bob.ask(LEAGUE_BY_ID, code=code)
+    assert (seen["id"], seen["memberCount"], seen["code"], seen["members"]) == (league["id"], None, None, None)
+    assert await join(bob, code=f" {code.replace('-', ' ').upper()} ") == "MEMBER"
+    rotated = (await ada.ask(ROTATE_CODE, input={"league": league["id"]}))["league"]
+    assert rotated["code"] not in (None, code)
+    for wrong in (code, code[:-1] + ("a" if code[-1] != "a" else "e"), code[:-2], "", "x" * 5000, "bä" * 9, "b#" * 9):
+        assert await eve.code(JOIN_LEAGUE, input={"code": wrong}) == "NOT_FOUND"
+        assert await eve.ask(LEAGUE_BY_ID, code=wrong) is None
+    assert await join(eve, code=rotated["code"]) == "MEMBER"
+    assert await bob.code(ROTATE_CODE, input={"league": league["id"]}) == "NOT_ALLOWED"
+    assert await ada.code(ROTATE_CODE, input={"league": (await create(ada))["id"]}) == "CONFLICT"
+
+
+async def test_attempts_at_codes_are_limited(one_client: Client) -> None:
+    """Right ones count too, and joins as much as queries; others are not affected; an hour later it goes on."""
+    eve, league = one_client.member("eve"), await create(one_client.member("ada"), "CODE")
+    for attempt in range(PER_MEMBER.limit):
+        if attempt % 2:
+            assert await eve.ask(LEAGUE_BY_ID, code=league["code"]) is not None
+        else:
+            assert await eve.code(JOIN_LEAGUE, input={"code": "bababa-bababa-bababa"}) == "NOT_FOUND"
+    fields = "... on Refused { code retryAfterSeconds }"
+    join_again = f"mutation ($input: JoinLeagueInput!) {{ joinLeague(input: $input) {{ {fields} }} }}"
+    answer = await eve.ask(join_again, input={"code": league["code"]})
+    assert answer["code"] == "RATE_LIMITED"
+    assert 0 < answer["retryAfterSeconds"] <= 3600
+    assert await eve.code(LEAGUE_BY_ID, code=league["code"]) == "RATE_LIMITED"
+    assert await join(one_client.member("bob"), code=league["code"]) == "MEMBER"
+    now = one_client.services.clock()
+    one_client.services.clock = lambda: now + timedelta(hours=1)
+    assert await join(eve, code=league["code"]) == "MEMBER"
+
+
+async def test_a_captain_admits_to_a_league_with_approval(client: Client) -> None:
+    """Who waits is no member: they see its name, and other members do not see them."""
+    ada, bob, eve = client.member("ada"), client.member("bob"), client.member("eve")
+    league = await create(ada, "APPROVAL")
+    assert await join(bob, league=league["id"]) == "WAITING"
+    assert await bob.code(JOIN_LEAGUE, input={"league": league["id"]}) == "CONFLICT"
+    seen = await bob.ask(LEAGUE_BY_ID, id=league["id"])
+    assert (seen["viewerMembership"], seen["memberCount"], seen["members"]) == ("WAITING", None, None)
+    waiting = {"league": league["id"], "user": await user_id(bob)}
+    assert await bob.code(ADMIT, input=waiting) == "NOT_ALLOWED"
+    assert await eve.code(ADMIT, input=waiting) == "NOT_ALLOWED"
+    assert await ada.code(ADMIT, input={**waiting, "user": await user_id(eve)}) == "NOT_FOUND"
+    assert await places(ada, league["id"]) == {await user_id(ada): "CAPTAIN", await user_id(bob): "WAITING"}
+    admitted = await ada.ask(ADMIT, input=waiting)
+    assert (admitted["member"]["membership"], admitted["league"]["memberCount"]) == ("MEMBER", 2)
+    await join(eve, league=league["id"])
+    assert await user_id(eve) not in await places(bob, league["id"])
+    promoted = await ada.ask(ADMIT, input={**waiting, "captain": True})
+    assert promoted["member"]["membership"] == "CAPTAIN"
+    assert (await bob.ask(ADMIT, input={"league": league["id"], "user": await user_id(eve)}))["member"][
+        "membership"
+    ] == ("MEMBER")
+
+
+async def test_the_last_captain_names_a_successor(one_client: Client) -> None:
+    """A member of the league, and nobody else; members leave freely, and so does one captain of two."""
+    ada, bob, eve = (one_client.member(name) for name in ("ada", "bob", "eve"))
+    league = {"league": (await create(ada))["id"]}
+    assert await bob.code(LEAVE_LEAGUE, input=league) == "CONFLICT"
+    assert await ada.code(LEAVE_LEAGUE, input=league) == "CONFLICT"
+    for member in (bob, eve):
+        await join(member, **league)
+    assert await ada.code(LEAVE_LEAGUE, input=league) == "CONFLICT"
+    own = {**league, "successor": await user_id(ada)}
+    assert await ada.code(LEAVE_LEAGUE, input=own) == "INVALID_INPUT"
+    stranger = {**league, "successor": node_id("User", "nobody")}
+    assert await ada.code(LEAVE_LEAGUE, input=stranger) == "CONFLICT"
+    named = {**league, "successor": await user_id(bob)}
+    assert await eve.code(LEAVE_LEAGUE, input=named) == "INVALID_INPUT"
+    left = (await ada.ask(LEAVE_LEAGUE, input=named))["league"]
+    assert (left["viewerMembership"], left["memberCount"]) == (None, 2)
+    assert (await ada.ask(OWN_LEAGUES))["leagues"]["nodes"] == []
+    await bob.ask(ADMIT, input={**league, "user": await user_id(eve), "captain": True})
+    assert "league" in await bob.ask(LEAVE_LEAGUE, input=league)
+    assert await places(one_client, league["league"]) == {await user_id(eve): "CAPTAIN"}
+
+
+async def test_two_last_captains_cannot_both_leave(one_client: Client) -> None:
+    """They try at the same time, several times over: one stays."""
+    ada, bob = one_client.member("ada"), one_client.member("bob")
+    for _ in range(5):
+        league = {"league": (await create(ada))["id"]}
+        await join(bob, **league)
+        await ada.ask(ADMIT, input={**league, "user": await user_id(bob), "captain": True})
+        await gather(*(captain.ask(LEAVE_LEAGUE, input=league) for captain in (ada, bob)))
+        assert list((await places(one_client, league["league"])).values()) == ["CAPTAIN"]
+
+
+async def test_three_hundred_join_at_once(client: Client) -> None:
+    """With one code, some of them twice, at two services: everybody once, and the count is exact."""
+    settings = client.settings.model_copy(update={"max_in_flight": 1000, "request_timeout": 120.0})
+    async with serving(settings) as one, serving(settings) as other:
+        league = await create(one.member("captain"), "CODE")
+        members = [(one, other)[number % 2].member(f"m{number}") for number in range(300)]
+        members += [other.member(f"m{number}") for number in range(20)]
+        query = mutation("joinLeague", "LeagueJoined", "membership")
+        answers = await gather(*(member.ask(query, input={"code": league["code"]}) for member in members))
+    assert sum("membership" in answer for answer in answers) == 300
+    assert {answer["code"] for answer in answers if "code" in answer} == {"CONFLICT"}
+    whole = await pickem_store.read_whole_league(client.services.table, parse_node_key("League", league["id"]))
+    assert whole is not None
+    assert (whole[0].members, len(whole[1]), whole[0].revision) == (301, 301, 300)
+
+
+async def fill(client: Client, league: str, members: int) -> None:
+    """Set the number of a league's members, as if so many had joined."""
+    key = LEAGUE.at(id=parse_node_key("League", league))
+    await client.services.table.write(LEAGUE.change(key, values={"members": members}))
+
+
+async def test_a_league_is_never_above_its_limit(one_client: Client) -> None:
+    """Of twelve who join at once, three find room; a captain cannot admit more either; who leaves makes room."""
+    ada = one_client.member("ada")
+    league = (await create(ada))["id"]
+    await fill(one_client, league, pickem_store.leagues.MOST_MEMBERS - 3)
+    members = [one_client.member(f"m{number}") for number in range(12)]
+    answers = await gather(*(member.ask(JOIN_LEAGUE, input={"league": league}) for member in members))
+    assert sum("membership" in answer for answer in answers) == 3
+    full = next(answer for answer in answers if "code" in answer)
+    assert (full["code"], full["message"]) == ("CONFLICT", "This league is full: it has 1,000 members.")
+    joined = next(member for member, answer in zip(members, answers, strict=True) if "membership" in answer)
+    await joined.ask(LEAVE_LEAGUE, input={"league": league})
+    assert await join(one_client.member("late"), league=league) == "MEMBER"
+    private = (await create(ada, "APPROVAL"))["id"]
+    await fill(one_client, private, pickem_store.leagues.MOST_MEMBERS)
+    assert await join(joined, league=private) == "WAITING"
+    given = {"league": private, "user": await user_id(joined)}
+    assert await ada.code(ADMIT, input=given) == "CONFLICT"
+
+
+async def test_a_member_is_in_fifty_leagues_at_most(one_client: Client) -> None:
+    """Joining counts like creating; deleted leagues do not count any more; concurrent joins stay within the limit."""
+    ada, bob = one_client.member("ada"), one_client.member("bob")
+    own = [(await create(ada, name=f"L{number}"))["id"] for number in range(pickem_store.MOST_LEAGUES - 2)]
+    others = [(await create(bob, name=f"B{number}"))["id"] for number in range(5)]
+    answers = await gather(*(ada.ask(JOIN_LEAGUE, input={"league": league}) for league in others))
+    assert (
+        sorted(answer.get("code", answer.get("membership")) for answer in answers) == ["CONFLICT"] * 3 + ["MEMBER"] * 2
+    )
+    refused = {"name": "More", "season": "2026", "entry": "OPEN"}
+    assert await ada.code(CREATE_LEAGUE, input=refused) == "CONFLICT"
+    await ada.ask(DELETE_LEAGUE, input={"league": own[0]})
+    await create(ada, name="Again")
+    assert await ada.code(CREATE_LEAGUE, input=refused) == "CONFLICT"
+    listed = await pages(ada, OWN_LEAGUES, size=20)
+    assert len(listed) == pickem_store.MOST_LEAGUES
+    assert own[0] not in {league["id"] for league in listed}
+
+
+async def test_members_list_their_own_leagues(client: Client) -> None:
+    """Newest first, by season if asked, waiting ones too; nobody else's."""
+    ada, bob = client.member("ada"), client.member("bob")
+    first = await create(ada, name="First")
+    second = await create(ada, "APPROVAL", name="Second", season="2027")
+    await join(bob, league=first["id"])
+    await join(bob, league=second["id"])
+    assert [(one["name"], one["viewerMembership"]) for one in await pages(bob, OWN_LEAGUES, size=1)] == [
+        ("Second", "WAITING"),
+        ("First", "MEMBER"),
+    ]
+    assert [one["name"] for one in (await bob.ask(OWN_LEAGUES, season="2026"))["leagues"]["nodes"]] == ["First"]
+    others = "query ($id: ID!) { user(id: $id) { leagues { nodes { id } } } }"
+    assert (await ada.ask(others, id=await user_id(bob)))["leagues"]["nodes"] == []
+
+
+async def test_a_deleted_league_is_gone_for_everybody(client: Client) -> None:
+    """For its members, its code and its id; only captains may delete, and a repeat finds nothing."""
+    ada, bob = client.member("ada"), client.member("bob")
+    league = await create(ada, "CODE")
+    await join(bob, code=league["code"])
+    given = {"league": league["id"]}
+    assert await bob.code(DELETE_LEAGUE, input=given) == "NOT_ALLOWED"
+    keyed = {**given, "idempotencyKey": "k"}
+    for _ in range(2):
+        assert (await ada.ask(DELETE_LEAGUE, input=keyed))["deletedId"] == league["id"]
+    assert await ada.code(DELETE_LEAGUE, input=given) == "NOT_FOUND"
+    for member in (ada, bob):
+        assert await member.ask(LEAGUE_BY_ID, id=league["id"]) is None
+        assert (await member.ask(OWN_LEAGUES))["leagues"]["nodes"] == []
+        assert await member.code(LEAVE_LEAGUE, input=given) == "NOT_FOUND"
+    assert await bob.code(JOIN_LEAGUE, input={"code": league["code"]}) == "NOT_FOUND"
+
+
+async def test_keys_repeat_answers_and_change_nothing(one_client: Client) -> None:
+    """Creating, joining and leaving; an old receipt shows nothing to somebody who has left."""
+    ada, bob = one_client.member("ada"), one_client.member("bob")
+    given = {"name": "Once", "season": "2026", "entry": "CODE", "idempotencyKey": "k"}
+    answers = await gather(*(ada.ask(CREATE_LEAGUE, input=given) for _ in range(5)))
+    assert len({answer["league"]["id"] for answer in answers}) == 1
+    league = answers[0]["league"]
+    joining = {"code": league["code"], "idempotencyKey": "k"}
+    for _ in range(2):
+        joined = await bob.ask(JOIN_LEAGUE, input=joining)
+        assert (joined["membership"], joined["league"]["memberCount"]) == ("MEMBER", 2)
+    for _ in range(2):
+        left = await bob.ask(LEAVE_LEAGUE, input={"league": league["id"], "idempotencyKey": "l"})
+        assert left["league"]["memberCount"] is None
+    old = (await bob.ask(JOIN_LEAGUE, input=joining))["league"]
+    assert (old["memberCount"], old["members"], old["viewerMembership"]) == (None, None, None)
+
+
+async def test_bad_input_is_refused(one_client: Client) -> None:
+    """Names, seasons, ids of other things and of nothing, both or neither of id and code."""
+    ada = one_client.member("ada")
+    event = node_id("Event", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+    unknown = node_id("League", "01ARZ3NDEKTSV4RRFFQ69G5FAV:2026")
+    for name in ("Ünïcode 友達 🏆", "اصدقاء", "x" * 80, "' OR 1=1 --"):
+        assert (await create(ada, name=f"  {name} "))["name"] == name
+    for wrong in ({"name": ""}, {"name": " "}, {"name": "x" * 81}, {"name": "a\x07"}, {"name": "a\u202eb"},
+                  {"season": "a#b"}, {"season": ""}):  # fmt: skip
+        given: dict[str, Any] = {"name": "n", "season": "s", "entry": "OPEN", **wrong}
+        assert await ada.code(CREATE_LEAGUE, input=given) == "INVALID_INPUT"
+    for query in (LEAVE_LEAGUE, ROTATE_CODE, DELETE_LEAGUE, JOIN_LEAGUE):
+        assert await ada.code(query, input={"league": unknown}) == "NOT_FOUND"
+        assert await ada.code(query, input={"league": event}) == "INVALID_INPUT"
+        for forged in ("a#b", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "01ARZ3NDEKTSV4RRFFQ69G5FAV:a#b"):
+            assert await ada.code(query, input={"league": node_id("League", forged)}) == "NOT_FOUND"
+    assert await ada.code(JOIN_LEAGUE, input={}) == "INVALID_INPUT"
+    assert await ada.code(JOIN_LEAGUE, input={"league": unknown, "code": "b"}) == "INVALID_INPUT"
+    assert await ada.code("{ league { id } }") == "BAD_USER_INPUT"
+    assert await ada.code('{ league(id: "%s", code: "b") { id } }' % unknown) == "BAD_USER_INPUT"
+    assert await ada.ask(LEAGUE_BY_ID, id=node_id("League", "a#b")) is None
+    assert await one_client.code('{ league(code: "bababa") { id } }') == "NOT_SIGNED_IN"
+
+
+async def test_the_lists_of_members_and_leagues_agree(one_client: Client) -> None:
+    """Whatever joins, admissions and departures came, at the same time."""
+    members = [one_client.member(f"m{number}") for number in range(8)]
+    leagues = [(await create(members[0], entry, name=entry))["id"] for entry in ("OPEN", "APPROVAL")]
+
+    async def come_and_go(member: Client) -> None:
+        for league in leagues:
+            await member.ask(JOIN_LEAGUE, input={"league": league})
+        await members[0].ask(ADMIT, input={"league": leagues[1], "user": await user_id(member)})
+        await member.ask(LEAVE_LEAGUE, input={"league": leagues[0]})
+
+    await gather(*(come_and_go(member) for member in members[1:]))
+    table = one_client.services.table
+    assert [breach async for breach in audit.breaches(one_client.services)] == []
+    for league in leagues:
+        whole = await pickem_store.read_whole_league(table, parse_node_key("League", league))
+        assert whole is not None
+        stored, places_of = whole
+        assert stored.members == sum(place.membership != "WAITING" for place in places_of)
+        for place in places_of:
+            own = await table.get(MEMBER_LEAGUES.at(user=place.user), consistent=True)
+            assert own is not None
+            assert stored.id in own.leagues
+            assert LEAGUE_MEMBER.item_key(place).sk == f"MEMBER#{place.user}"
+
+
+async def test_the_audit_finds_members_that_do_not_add_up(one_client: Client) -> None:
+    """A wrong count, a list without the league, a league without a captain."""
+    ada, table = one_client.member("ada"), one_client.services.table
+    league = await create(ada)
+    key = parse_node_key("League", league["id"])
+    await table.write(LEAGUE.change(LEAGUE.at(id=key), values={"members": 7}))
+    await table.write(
+        LEAGUE_MEMBER.change(LEAGUE_MEMBER.at(league=key, user="ada"), values={"membership": Membership.MEMBER})
+    )
+    await table.write(MEMBER_LEAGUES.delete(MEMBER_LEAGUES.at(user="ada")))
+    found = [breach async for breach in audit.breaches(one_client.services)]
+    assert any("are (7, 1, 0); there are (1, 0, 0)" in breach for breach in found)
+    assert any("no captain" in breach for breach in found)
+    assert any("the list of ada differ" in breach for breach in found)

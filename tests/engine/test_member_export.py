@@ -1,0 +1,175 @@
+"""A member's file: complete, explained, and fetched once by whoever has its link."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import orjson
+import pytest
+
+from datastore import jobs as jobs_store
+from datastore.dynamo import Table
+from datastore.exports import EXPORT, EXPORT_PIECE
+from datastore.jobs import JobState
+from datastore.member_file import KINDS, LEFT_OUT
+from resolvers.context import utc_now
+from resolvers.jobs.kinds import JOB_KINDS
+from resolvers.jobs.running import JobRun, JobRunner
+from resolvers.members import exporting
+from resolvers.members.exporting import EXPORT_MEMBER, PATH, PURPOSE, file_lines
+from resolvers.node_ids import node_id
+from resolvers.viewer import Role
+from tests.client import Client
+from tests.generated import entities
+from tests.jobs import SECRET, ended
+from tests.killed import Killed, killed_at
+from tests.queries import ADD_WORDS, CREATE_LIST, REPORT_COMMENT, UPDATE_PROFILE
+from tests.service import ringside
+from tests.two_worlds import Site
+
+EXPORT_QUERY = """mutation ($input: ExportMemberInput!) { exportMember(input: $input) {
+  ... on MemberExport { job { id } url } ... on Refused { code message path } } }"""
+EVE = node_id("User", "eve")
+
+
+async def contribute(client: Client) -> None:
+    """Everything that a member can leave behind, and some things of others beside it."""
+    site = Site(client)
+    await site.prepare()
+    await site.contribute("bob", 1)
+    await site.contribute("eve", 4)
+    await site.score()
+    eve = client.member("eve")
+    await eve.ask(UPDATE_PROFILE, input={"email": "eve@example.org", "timeZone": "Europe/Vienna"})
+    made = await eve.ask(CREATE_LIST, input={"name": "Mine"})
+    words = [{"simplified": "词", "definition": "word"}]
+    await eve.ask(ADD_WORDS, input={"list": made["list"]["id"], "words": words})
+    page = await client.ask('{ comments(product: "mug") { nodes { id body } } }')
+    other = next(comment["id"] for comment in page["nodes"] if comment["body"].startswith("bob"))
+    await eve.ask(REPORT_COMMENT, input={"comment": other, "reason": "Off topic."})
+
+
+async def export(client: Client, **more: Any) -> tuple[str, str]:
+    """The link, once the job is done, and the job's id."""
+    answer = await client.ask(EXPORT_QUERY, input={"user": EVE, **more})
+    assert (await ended(client, answer["job"]["id"]))["state"] == "DONE"
+    return answer["url"], answer["job"]["id"]
+
+
+async def test_a_member_s_file_has_everything_and_explains_it(client: Client) -> None:
+    """Each kind that they have, and nothing of others; every kind is one of the header's."""
+    await contribute(client)
+    await client.caught_up("the indexes list the private list, the report and what the member did")
+    url, _ = await export(client.member("eve"))
+    answer = await client.http.get(url)
+    assert answer.status_code == 200
+    assert answer.headers["cache-control"] == "no-store"
+    header, *lines = [orjson.loads(line) for line in answer.text.splitlines()]
+    assert (header["kind"], header["member"]) == ("header", "eve")
+    counted = Counter(line["kind"] for line in lines)
+    assert counted.keys() <= header["kinds"].keys()
+    expected = {
+        "profile": 1, "vote": 3, "prediction": 2, "standing": 1, "comment": 4, "quiz": 2, "sentence": 1,
+        "activeDays": 1, "list": 1, "word": 1, "quota": 1, "report": 1,
+    }  # fmt: skip
+    assert {kind: counted[kind] for kind in expected} == expected
+    profile = next(line["record"] for line in lines if line["kind"] == "profile")
+    assert (profile["email"], profile["timeZone"]) == ("eve@example.org", "Europe/Vienna")
+    bodies = {line["record"]["body"] for line in lines if line["kind"] == "comment"}
+    assert bodies == {"eve on belt", "eve on mug", "eve on tee", "eve again"}
+    assert "bob" not in answer.text
+
+
+def test_every_entity_is_in_the_file_or_says_why_not() -> None:
+    """A new entity fails this until its module says what it holds about a member: see `datastore/member_file.py`."""
+    assert not KINDS.keys() & LEFT_OUT.keys()
+    undeclared = [f"{entity.key.partition.text} {entity.key.sort.text}" for entity in entities()
+                  if entity not in KINDS and entity not in LEFT_OUT]  # fmt: skip
+    assert undeclared == []
+    assert len({name for name, _ in KINDS.values()}) == len(KINDS)
+
+
+async def test_a_link_is_good_once_within_an_hour(one_client: Client) -> None:
+    """425 until the job is done, then the file, then 410; an altered link is refused."""
+    eve, services = one_client.member("eve"), one_client.services
+    await eve.ask(UPDATE_PROFILE, input={"name": "Eve"})
+    kinds, services.get(JobRunner)._kinds = services.get(JobRunner)._kinds, {}
+    answer = await eve.ask(EXPORT_QUERY, input={"user": EVE})
+    early = await one_client.http.get(answer["url"])
+    assert early.status_code == 425
+    assert int(early.headers["retry-after"]) > 0
+    services.get(JobRunner)._kinds = kinds
+    await services.get(JobRunner).look()
+    await ended(eve, answer["job"]["id"])
+    assert (await one_client.http.head(answer["url"])).status_code == 200
+    assert "Eve" in (await one_client.http.get(answer["url"])).text
+    assert (await one_client.http.get(answer["url"])).status_code == 410
+    assert [item async for item in services.table.scan(EXPORT, EXPORT_PIECE, consistent=True)] == []
+    late, _ = await export(eve)
+    services.clock = lambda: utc_now() + timedelta(minutes=61)
+    assert (await one_client.http.get(late)).status_code == 410
+    for altered in (late[:-1] + ("A" if late[-1] != "A" else "B"), f"{PATH}?token=", PATH):
+        assert (await one_client.http.get(altered)).status_code == 400
+    foreign = services.seal.sign_text(PURPOSE, b"01JD0000000000000000000000")
+    assert (await one_client.http.get(f"{PATH}?token={foreign}")).status_code == 410
+
+
+async def test_who_may_export_whom(one_client: Client) -> None:
+    """Oneself and an admin; a few times an hour."""
+    await one_client.member("eve").ask(UPDATE_PROFILE, input={"name": "Eve"})
+    moderator = one_client.member("mia", Role.MODERATOR, Role.EDITOR)
+    assert await moderator.code(EXPORT_QUERY, input={"user": EVE}) == "NOT_ALLOWED"
+    assert await one_client.member("bob").code(EXPORT_QUERY, input={"user": EVE}) == "NOT_ALLOWED"
+    assert await one_client.code(EXPORT_QUERY, input={"user": EVE}) == "NOT_SIGNED_IN"
+    admin = one_client.member("root", Role.ADMIN)
+    assert await admin.code(EXPORT_QUERY, input={"user": node_id("User", "nobody")}) == "NOT_FOUND"
+    await export(admin)
+    answers = [await one_client.member("eve").ask(EXPORT_QUERY, input={"user": EVE}) for _ in range(8)]
+    assert answers[-1]["code"] == "RATE_LIMITED"
+    once = [await admin.ask(EXPORT_QUERY, input={"user": EVE, "idempotencyKey": "k"}) for _ in range(2)]
+    assert once[0] == once[1]
+
+
+@pytest.mark.parametrize("write", [0, 1, 3])
+async def test_an_export_that_was_killed_is_complete_when_it_is_resumed(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch, write: int
+) -> None:
+    """At its n-th write; its file has the lines of one attempt, in pieces that expire."""
+    monkeypatch.setattr(exporting, "PIECE_BYTES", 2000)
+    await contribute(one_client)
+    services, now = one_client.services, utc_now()
+    services.get(JobRunner)._kinds = {}
+    token_job = jobs_store.new_job(services.ids.next(now), EXPORT_MEMBER, "somebody", now, {"user": "eve"})
+    job = await jobs_store.begin_job(services.table, token_job)
+    with killed_at(services.table, write), pytest.raises(Killed):
+        await JOB_KINDS[EXPORT_MEMBER](services, JobRun(job, 0, None, None, services.table))
+    done = await services.get(JobRunner).work_on(job, JOB_KINDS)
+    assert done is not None
+    assert done.state is JobState.DONE
+    assert all(await _expire(services.table))
+    url = f"{PATH}?token={services.seal.sign_text(PURPOSE, job.id.encode())}"
+    fetched = (await one_client.http.get(url)).text.splitlines()[1:]
+    whole = [line.decode().rstrip("\n") async for line in file_lines(services.table, "eve", "")][1:]
+    assert fetched == whole
+
+
+async def _expire(table: Table) -> list[bool]:
+    return ["ttl" in item async for item in table.scan_items() if item["pk"]["S"].startswith("EXPORT#")]
+
+
+async def test_the_command_writes_the_same_file(one_client: Client) -> None:
+    """For an operator, without a link."""
+    await contribute(one_client)
+    settings = one_client.settings
+    variables = {
+        "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
+        "RINGSIDE_TABLE": settings.table,
+        "RINGSIDE_SECRETS": SECRET,
+    }
+    written = await asyncio.to_thread(ringside, "export", "member", "eve", **variables)
+    assert written.returncode == 0, written.stderr
+    whole = [line.decode().rstrip("\n") async for line in file_lines(one_client.services.table, "eve", "")][1:]
+    assert written.stdout.splitlines()[1:] == whole

@@ -1,0 +1,275 @@
+"""Quizzes that the service asks and grades, over HTTP."""
+
+from __future__ import annotations
+
+from asyncio import gather
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from datastore.dynamo import Table
+from datastore.vocabulary import CARD, OPEN_QUIZ, QUIZ
+from resolvers.viewer import Role
+from server import audit
+from tests.client import Client, serving
+from tests.conftest import settings_for
+from tests.dependent_calls import dependent_calls
+from tests.engines import RunningEngine
+from tests.killed import Killed, killed_at
+from tests.queries import ADD_WORDS, DELETE_LIST, RECORD_QUIZ, REMOVE_WORD
+from tests.vocabulary import known_list, private_list, word_ids
+
+START = """
+mutation ($input: StartQuizInput!) {
+  startQuiz(input: $input) {
+    ... on Quiz { token expiresAt list { id } questions { number prompt choices } }
+    ... on Refused { code message path retryAfterSeconds }
+  }
+}
+"""
+ANSWER = """
+mutation ($input: AnswerQuizInput!) {
+  answerQuiz(input: $input) {
+    ... on QuizGraded {
+      result { id date correct total proven list { id } }
+      answers { number right given word { id term definition } }
+      streak { current }
+    }
+    ... on Refused { code message path retryAfterSeconds }
+  }
+}
+"""
+LEADERBOARD = """
+query ($on: Date!, $list: ID, $proven: Boolean) {
+  quizLeaderboard(on: $on, list: $list, proven: $proven) { nodes { rank user { name } correct total quizzes } }
+}
+"""
+
+
+@pytest.fixture
+def now() -> list[datetime]:
+    """The time, which the test moves."""
+    return [datetime.now(UTC).replace(microsecond=0)]
+
+
+def with_clock(client: Client, now: list[datetime]) -> None:
+    client.services.clock = lambda: now[0]
+
+
+def right_answers(quiz: Mapping[str, Any]) -> list[str]:
+    """Of lists made by `some_words`: 词7 means "word 7"."""
+    return [question["prompt"].replace("词", "word ") for question in quiz["questions"]]
+
+
+# ── on every engine ──
+
+
+async def test_a_quiz_is_asked_graded_and_counted(client: Client, now: list[datetime]) -> None:
+    """Each word once, each right answer among its choices; the result is proven, and the words return when due."""
+    with_clock(client, now)
+    list_id = await known_list(client, words=8)
+    ada = client.member("ada")
+    quiz = await ada.ask(START, input={"list": list_id, "size": 5, "kind": "MEANING"})
+    assert [question["number"] for question in quiz["questions"]] == [1, 2, 3, 4, 5]
+    assert len({question["prompt"] for question in quiz["questions"]}) == 5
+    right = right_answers(quiz)
+    for question, answer in zip(quiz["questions"], right, strict=True):
+        assert answer in question["choices"]
+        assert len(set(question["choices"])) == 4
+    now[0] += timedelta(seconds=5)
+    graded = await ada.ask(ANSWER, input={"token": quiz["token"], "answers": ["wrong", *right[1:]]})
+    result = graded["result"]
+    assert (result["correct"], result["total"], result["proven"], result["list"]["id"]) == (4, 5, True, list_id)
+    assert [answer["right"] for answer in graded["answers"]] == [False, True, True, True, True]
+    assert [answer["word"]["definition"] for answer in graded["answers"]] == right
+    assert graded["streak"] == {"current": 1}
+    now[0] += timedelta(minutes=2)
+    (due,) = (await ada.ask("{ viewer { due { nodes { word { term } } } } }"))["due"]["nodes"]
+    assert due["word"]["term"] == quiz["questions"][0]["prompt"]
+    now[0] += timedelta(minutes=10)
+    assert await ada.ask("{ viewer { dueCount } }") == {"dueCount": 5}
+    board = await ada.ask(LEADERBOARD, on=result["date"], list=list_id)
+    assert board["nodes"] == [{"rank": 1, "user": {"name": "Ada"}, "correct": 4, "total": 5, "quizzes": 1}]
+    await client.caught_up("the index shows the result")
+    assert [breach async for breach in audit.breaches(client.services)] == []
+
+
+async def test_a_quiz_is_answered_once(client: Client, now: list[datetime]) -> None:
+    """Of ten concurrent answers one counts; a repeated request with its key gets the same answer again."""
+    with_clock(client, now)
+    list_id = await known_list(client, words=6)
+    ada = client.member("ada")
+    quiz = await ada.ask(START, input={"list": list_id, "size": 3, "kind": "MEANING"})
+    now[0] += timedelta(seconds=10)
+    given = {"token": quiz["token"], "answers": right_answers(quiz)}
+    keyed = {**given, "idempotencyKey": "mine"}
+    answers = await gather(*(ada.ask(ANSWER, input=keyed if number % 2 else given) for number in range(10)))
+    codes = [answer.get("code", "graded") for answer in answers]
+    assert set(codes) <= {"graded", "TOKEN_SPENT"}
+    assert "graded" in codes
+    assert await ada.code(ANSWER, input=given) == "TOKEN_SPENT"
+    assert await ada.code(ANSWER, input={**given, "answers": ["", "", ""]}) == "TOKEN_SPENT"
+    results = [result async for result in client.services.table.scan(QUIZ, consistent=True)]
+    assert len(results) == 1
+    now[0] += timedelta(days=1)
+    assert await ada.code(ANSWER, input=given) in {"TOKEN_SPENT", "TOKEN_EXPIRED"}
+
+
+# ── on the default engine ──
+
+
+async def test_answers_that_cannot_count_are_refused(one_client: Client, now: list[datetime]) -> None:
+    """By someone else, altered, too fast, too few, too many, too long, late: nothing is stored, and the quiz stays."""
+    with_clock(one_client, now)
+    list_id = await known_list(one_client, words=6)
+    ada, bob = one_client.member("ada"), one_client.member("bob")
+    quiz = await ada.ask(START, input={"list": list_id, "size": 4, "kind": "MEANING"})
+    token, right = quiz["token"], right_answers(quiz)
+    now[0] += timedelta(seconds=1)
+    refused = await ada.ask(ANSWER, input={"token": token, "answers": right})
+    assert (refused["code"], refused["retryAfterSeconds"]) == ("RATE_LIMITED", 3.0)
+    now[0] += timedelta(seconds=3)
+    assert await bob.code(ANSWER, input={"token": token, "answers": right}) == "TOKEN_UNKNOWN"
+    assert await one_client.code(ANSWER, input={"token": token, "answers": right}) == "NOT_SIGNED_IN"
+    for wrong in ("", "none", token[:-1], token + "A", ("B" if token[0] == "A" else "A") + token[1:], "x" * 5000):
+        assert await ada.code(ANSWER, input={"token": wrong, "answers": right}) == "TOKEN_UNKNOWN"
+    for answers in ([], right[1:], [*right, "more"], [""] * 10_000, ["x" * 1001, *right[1:]]):
+        refused = await ada.ask(ANSWER, input={"token": token, "answers": answers})
+        assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "answers"])
+    assert [result async for result in one_client.services.table.scan(QUIZ)] == []
+    assert (await ada.ask(ANSWER, input={"token": token, "answers": right}))["result"]["correct"] == 4
+    late = await ada.ask(START, input={"list": list_id, "size": 4, "kind": "MEANING"})
+    now[0] += timedelta(hours=1)
+    assert await ada.code(ANSWER, input={"token": late["token"], "answers": right_answers(late)}) == "TOKEN_EXPIRED"
+
+
+async def test_a_quiz_of_a_deleted_list_is_not_graded(one_client: Client, now: list[datetime]) -> None:
+    """A word that was removed meanwhile is."""
+    with_clock(one_client, now)
+    list_id, other = await known_list(one_client, words=6), await known_list(one_client, "Other", words=3)
+    ada, editor = one_client.member("ada"), one_client.member("eve", Role.EDITOR)
+    quiz = await ada.ask(START, input={"list": list_id, "size": 3, "kind": "MEANING"})
+    second = await ada.ask(START, input={"list": other, "size": 3, "kind": "MEANING"})
+    await editor.ask(DELETE_LIST, input={"list": list_id})
+    await editor.ask(REMOVE_WORD, input={"word": (await word_ids(editor, other))[0]})
+    now[0] += timedelta(seconds=10)
+    assert await ada.code(ANSWER, input={"token": quiz["token"], "answers": right_answers(quiz)}) == "NOT_FOUND"
+    graded = await ada.ask(ANSWER, input={"token": second["token"], "answers": right_answers(second)})
+    assert graded["result"]["correct"] == 3
+    assert len({answer["word"]["id"] for answer in graded["answers"]}) == 3
+
+
+async def test_a_quiz_needs_words_to_ask_about(one_client: Client) -> None:
+    """Lists that are too short, hidden, or lack what the kind asks about are refused with the reason."""
+    ada = one_client.member("ada")
+    list_id = await known_list(one_client, words=4)
+    own = await private_list(one_client.member("bob"))
+    for size in (0, 2, 51, -1):
+        refused = await ada.ask(START, input={"list": list_id, "size": size, "kind": "MEANING"})
+        assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "size"])
+    refused = await ada.ask(START, input={"list": list_id, "size": 5, "kind": "MEANING"})
+    assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "size"])
+    assert "4 questions" in refused["message"]
+    refused = await ada.ask(START, input={"list": list_id, "size": 3, "kind": "READING"})
+    assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "kind"])
+    assert await ada.code(START, input={"list": own, "size": 3, "kind": "MEANING"}) == "NOT_FOUND"
+    assert await one_client.code(START, input={"list": list_id, "size": 3, "kind": "MEANING"}) == "NOT_SIGNED_IN"
+    mine = await private_list(ada, words=0)
+    refused = await ada.ask(START, input={"list": mine, "size": 3, "kind": "MEANING"})
+    assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "list"])
+    spanish = [{"term": text, "definition": text.upper(), "reading": f"[{text}]"} for text in ("uno", "dos", "tres")]
+    await ada.ask(ADD_WORDS, input={"list": mine, "words": spanish})
+    refused = await ada.ask(START, input={"list": mine, "size": 3, "kind": "CHARACTERS"})
+    assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "kind"])
+    quiz = await ada.ask(START, input={"list": mine, "size": 3, "kind": "READING"})
+    assert all(f"[{question['prompt']}]" in question["choices"] for question in quiz["questions"])
+
+
+async def test_a_quiz_is_found_among_many_removed_words(one_client: Client) -> None:
+    """Also if hardly a random word is left."""
+    list_id = await known_list(one_client, words=90)
+    editor = one_client.member("eve", Role.EDITOR)
+    await gather(*(editor.ask(REMOVE_WORD, input={"word": word}) for word in (await word_ids(editor, list_id))[:80]))
+    ada = one_client.member("ada")
+    for _ in range(3):
+        quiz = await ada.ask(START, input={"list": list_id, "size": 10, "kind": "MEANING"})
+        assert len(quiz["questions"]) == 10
+
+
+async def test_proven_results_have_a_leaderboard_of_their_own(one_client: Client, now: list[datetime]) -> None:
+    """Beside those that members report themselves."""
+    with_clock(one_client, now)
+    list_id = await known_list(one_client, words=6)
+    ada, bob = one_client.member("ada"), one_client.member("bob")
+    quiz = await ada.ask(START, input={"list": list_id, "size": 3, "kind": "MEANING"})
+    now[0] += timedelta(seconds=3)
+    graded = await ada.ask(ANSWER, input={"token": quiz["token"], "answers": right_answers(quiz)})
+    await bob.ask(RECORD_QUIZ, input={"list": list_id, "correct": 999, "total": 1000})
+    on = graded["result"]["date"]
+    names = {
+        proven: [row["user"]["name"] for row in (await ada.ask(LEADERBOARD, on=on, proven=proven))["nodes"]]
+        for proven in (None, True, False)
+    }
+    assert names == {None: ["Bob", "Ada"], True: ["Ada"], False: ["Bob"]}
+    proven = await bob.ask("{ viewer { quizResults { nodes { proven } } } }")
+    assert proven == {"quizResults": {"nodes": [{"proven": False}]}}
+
+
+async def test_starting_and_answering_take_two_dependent_calls(one_client: Client, now: list[datetime]) -> None:
+    """A quiz of twenty, also for words whose cards exist already."""
+    with_clock(one_client, now)
+    list_id = await known_list(one_client, words=60)
+    ada, table = one_client.member("ada"), one_client.services.table
+    await ada.ask('mutation { updateProfile(input: { name: "Ada" }) { __typename } }')
+    for _ in range(3):
+        wanted = {"list": list_id, "size": 20, "kind": "MEANING"}
+        quiz, calls = await dependent_calls(table, ada.ask(START, input=wanted))
+        assert calls <= 2
+        now[0] += timedelta(seconds=20)
+        given = {"token": quiz["token"], "answers": right_answers(quiz)}
+        graded, calls = await dependent_calls(table, ada.ask(ANSWER, input=given))
+        assert graded["result"]["correct"] == 20
+        assert calls <= 2
+
+
+async def test_the_largest_quiz_schedules_all_its_words(one_client: Client, now: list[datetime]) -> None:
+    """Twice fifty words: the second time each has a card already."""
+    with_clock(one_client, now)
+    list_id = await known_list(one_client, words=50)
+    ada = one_client.member("ada")
+    for turn in (1, 2):
+        quiz = await ada.ask(START, input={"list": list_id, "size": 50, "kind": "MEANING"})
+        now[0] += timedelta(minutes=1)
+        given = {"token": quiz["token"], "answers": right_answers(quiz), "idempotencyKey": str(turn)}
+        assert (await ada.ask(ANSWER, input=given))["result"]["correct"] == 50
+        cards = [card async for card in one_client.services.table.scan(CARD)]
+        assert [card.reviews for card in cards] == [turn] * 50
+    assert [breach async for breach in audit.breaches(one_client.services)] == []
+
+
+async def test_a_killed_answer_is_whole_or_never_was(
+    one_table: Table, default_engine: RunningEngine, now: list[datetime]
+) -> None:
+    """After the write the result is there with its day and its cards; the repeat is told that it was answered."""
+    settings = settings_for(default_engine, one_table.name)
+    async with serving(settings) as client:
+        with_clock(client, now)
+        list_id = await known_list(client, words=6)
+        ada = client.member("ada")
+        quiz = await ada.ask(START, input={"list": list_id, "size": 5, "kind": "MEANING"})
+        now[0] += timedelta(seconds=5)
+        given = {"token": quiz["token"], "answers": right_answers(quiz), "idempotencyKey": "once"}
+        with killed_at(client.services.table, 0), pytest.raises(Killed):
+            await ada.ask(ANSWER, input=given)
+    async with serving(settings) as client:
+        with_clock(client, now)
+        ada = client.member("ada")
+        assert (await ada.ask(ANSWER, input=given))["result"]["correct"] == 5
+        assert await ada.code(ANSWER, input={**given, "idempotencyKey": "again"}) == "TOKEN_SPENT"
+        assert len([result async for result in one_table.scan(QUIZ)]) == 1
+        assert [card.reviews async for card in one_table.scan(CARD)] == [1] * 5
+        assert [breach async for breach in audit.breaches(client.services)] == []
+        (stored,) = [open_quiz async for open_quiz in one_table.scan(OPEN_QUIZ)]
+        assert stored.answered_at == now[0]

@@ -1,0 +1,141 @@
+"""Taking back all votes from a voter's network addresses: exactly those, once, however often it is repeated."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import orjson
+
+from datastore import voting as voting_store
+from datastore.dynamo import Table
+from datastore.receipts import Once
+from datastore.voting import Ballot, Board, Verdict
+from datastore.voting.addresses import ADDRESS_VOTER, LOOKBACK, ORIGIN
+from datastore.voting.voiding import VOIDING_PLACE
+from resolvers.context import utc_now
+from server.commands.voting import _lines
+from tests.client import Client
+from tests.queries import BOARD_COUNTS, DRAW_MATCHUP, VOID_VOTER
+from tests.voting import add_contenders, assert_consistent, editor, settle_votes, vote
+
+HOME, SCHOOL, MOBILE, ELSEWHERE = "192.0.2.1", "192.0.2.2", "2001:db8:1:2::3", "198.51.100.1"
+
+
+def at(client: Client, address: str) -> Client:
+    """The same visitor or member at another address."""
+    moved = Client(client.served, client.settings)
+    transport = httpx.ASGITransport(client.served, client=(address, 1))
+    moved.http = httpx.AsyncClient(transport=transport, base_url="http://ringside.test", headers=client.http.headers)
+    moved.http.cookies = client.http.cookies
+    return moved
+
+
+async def void(client: Client, voter: str) -> int:
+    answer = await editor(client).ask(VOID_VOTER, input={"voter": voter, "sameAddress": True})
+    return int(answer["votesRemoved"])
+
+
+def set_clock(client: Client, clock: Callable[[], datetime]) -> None:
+    client.services.clock = clock
+
+
+async def test_all_votes_from_a_voter_s_addresses_are_voided(client: Client) -> None:
+    """Those of the addresses that the voter used, of visitors and members; the same voters' others stay."""
+    await add_contenders(client, "a", "b", "c", "d")
+    cheat, dropped, pupil, stranger = (client.visitor() for _ in range(4))
+    for visitor in (cheat, dropped, pupil, stranger):
+        await visitor.ask("{ __typename }")  # the cookie
+    voter = (await at(cheat, HOME).ask(DRAW_MATCHUP))["voter"]
+    for who, address in (
+        *((cheat, place) for place in (HOME, MOBILE)),
+        *((dropped, place) for place in (HOME, HOME, SCHOOL)),
+        (pupil, SCHOOL),
+        (stranger, ELSEWHERE),
+        (client.member("ada"), "2001:db8:1:2:ffff::1"),
+    ):
+        await vote(at(who, address), "LEFT")
+    await vote(at(stranger, HOME), "SKIP")
+    await settle_votes(client)
+    assert (await client.ask(BOARD_COUNTS))["votes"] == 8
+    assert await void(client, voter) == 5
+    assert await void(client, voter) == 0
+    assert (await client.ask(BOARD_COUNTS))["votes"] == 3
+    await vote(at(dropped, HOME), "RIGHT")  # the address goes on
+    assert await void(client, voter) == 1
+    await assert_consistent(client)
+
+
+async def test_votes_of_a_week_are_found(one_client: Client) -> None:
+    """Not older ones, and a week later none: although nothing has removed the expired items."""
+    await add_contenders(one_client, "a", "b", "c", "d")
+    now = utc_now()
+    early, late, cheat = (one_client.visitor() for _ in range(3))
+    set_clock(one_client, lambda: now - LOOKBACK - timedelta(minutes=1))
+    await vote(at(early, HOME))
+    set_clock(one_client, lambda: now - LOOKBACK + timedelta(minutes=1))
+    await vote(at(late, HOME))
+    set_clock(one_client, lambda: now)
+    await vote(at(early, HOME))
+    voter = (await vote(at(cheat, HOME)))["ballot"]["voter"]
+    assert await void(one_client, voter) == 3
+    last = one_client.visitor()
+    await vote(at(last, HOME))
+    set_clock(one_client, lambda: now + LOOKBACK + timedelta(days=1))
+    assert await void(one_client, voter) == 0
+    await assert_consistent(one_client)
+
+
+async def test_the_table_and_exports_hold_no_address(one_client: Client) -> None:
+    """Two items for a voter, an address, a board and a day, whatever the number of votes; no address is legible."""
+    await add_contenders(one_client, "a", "b", "c")
+    visitor = at(one_client, HOME)
+    for _ in range(3):
+        await vote(visitor)
+    table = one_client.services.table
+    items = [item async for item in table.scan_items()]
+    stored = repr(items)
+    assert HOME not in stored
+    assert [item["sk"]["S"].split("#")[0] for item in items].count("ORIGIN") == 1
+    found = [item async for item in table.scan(ADDRESS_VOTER)]
+    assert len(found) == 1
+    exported = [line async for line in _lines(table, "main")]
+    assert len(exported) == 3
+    assert all(not {"origin", "address"} & line.keys() for line in exported)
+    assert found[0].address not in orjson.dumps(exported).decode()
+
+
+async def test_voiding_is_continued_where_it_stopped(one_table: Table) -> None:
+    """Calls that are out of time at once each void a part; together they void every vote of the address once."""
+    now, day = datetime(2026, 5, 5, 12, tzinfo=UTC), datetime(2026, 5, 5, tzinfo=UTC).date()
+    board = Board("main", "Main", now, size=2)
+    for number in range(30):
+        voter = f"v{number}"
+        tag = await voting_store.remember_origin(one_table, voter, "main", "feed" if number < 25 else "beef", day)
+        for place in range(1 + number % 6):
+            ballot = Ballot(voter, "main", place, 0, 1, now, b"")
+            cast = voting_store.vote_on(ballot, board, Verdict.LEFT, now, tag)
+            await voting_store.cast(one_table, cast, Once(voter, None, "", now))
+    editor_once = Once("editor", None, "", now)
+    calls, voided, finished = 0, 0, False
+    while not finished and calls < 100:
+        result = await voting_store.void_votes_of_addresses(one_table, "v0", "main", editor_once, lambda: True)
+        calls, voided, finished = calls + 1, voided + result.votes, result.finished
+    assert finished
+    assert calls > 5
+    assert voided == sum(1 + number % 6 for number in range(25))
+    assert await one_table.get(VOIDING_PLACE.at(voter="v0", board="main"), consistent=True) is None
+    assert len([record async for record in one_table.scan(ORIGIN)]) == 30
+
+
+async def test_simultaneous_voiding_voids_once(one_client: Client) -> None:
+    """Two editors at once: the sums are exact, and their answers add up."""
+    await add_contenders(one_client, "a", "b")
+    voters = [at(one_client.visitor(), HOME) for _ in range(9)]
+    votes = await asyncio.gather(*(vote(visitor) for visitor in voters))
+    voter = votes[0]["ballot"]["voter"]
+    counts = await asyncio.gather(void(one_client, voter), void(one_client, voter))
+    assert sum(counts) == 9
+    await assert_consistent(one_client)

@@ -1,0 +1,185 @@
+"""Settling by several processes: one at a time for all of them, whatever their clocks say and whichever is killed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+
+import pytest
+
+from datastore import voting
+from datastore.dynamo import Table
+from datastore.dynamo.errors import EngineUnavailable
+from datastore.voting import BoardWithMarks
+from resolvers.context import utc_now
+from resolvers.voting import settling_pace
+from resolvers.voting.board_cache import BoardCache
+from resolvers.voting.board_settler import BoardSettler
+from tests.client import Client, serving
+from tests.conftest import settings_for
+from tests.engines import RunningEngine
+from tests.queries import LEADERBOARD
+from tests.voting import add_contenders, assert_consistent, vote
+
+
+async def board_now(table: Table) -> BoardWithMarks:
+    current = await voting.read_board_with_marks(table, "main", consistent=True)
+    assert current is not None
+    return current
+
+
+def settler_of(client: Client) -> BoardSettler:
+    return client.services.get(BoardCache).settler("main")
+
+
+async def quiet(table: Table) -> BoardWithMarks:
+    """The board once nothing is left to settle; nobody asks for it meanwhile."""
+    async with asyncio.timeout(20):
+        while (current := await board_now(table)).is_dirty:
+            await asyncio.sleep(0.1)
+    return current
+
+
+@asynccontextmanager
+async def processes(engine: RunningEngine, table: Table, number: int) -> AsyncIterator[list[Client]]:
+    settings = settings_for(engine, table.name)
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(serving(settings)) for _ in range(number)]
+
+
+# ── marks ──
+
+
+async def test_failed_votes_leave_one_mark(one_client: Client, one_table: Table) -> None:
+    """Hundreds of votes that fail, and hundreds that are cancelled: one item, and every board read stays small."""
+    await add_contenders(one_client, "a", "b")
+    settler = settler_of(one_client)
+
+    async def failing() -> None:
+        async with settler.voting():
+            raise EngineUnavailable("the engine gave no answer")
+
+    async def hanging() -> None:
+        async with settler.voting():
+            await asyncio.sleep(60)
+
+    for _ in range(10):
+        assert all(await asyncio.gather(*(failing() for _ in range(30)), return_exceptions=True))
+        votes = [asyncio.create_task(hanging()) for _ in range(30)]
+        await asyncio.sleep(0)
+        for each in votes:
+            each.cancel()
+        await asyncio.gather(*votes, return_exceptions=True)
+    current = await board_now(one_table)
+    assert [mark.process for mark in current.marks] == [settler.mark.process]
+    assert not current.marks[0].clean
+
+
+async def test_more_marks_than_are_read_are_cleared(one_client: Client, one_table: Table) -> None:
+    """Marks of a hundred crashed processes: a board read has a bound, and settling takes them away."""
+    await add_contenders(one_client, "a", "b")
+    until = utc_now()
+    marks = [voting.DirtyMark("main", f"process-{number:03d}", until, until, clean=True) for number in range(150)]
+    await asyncio.gather(*(voting.write_mark(one_table, mark) for mark in marks))
+    assert len((await board_now(one_table)).marks) < 70
+    for _ in range(2):
+        await settler_of(one_client).settle_anew()
+    assert not (await board_now(one_table)).has_more_marks
+
+
+async def test_a_dead_mark_is_cleaned_once_its_votes_are_settled(
+    default_engine: RunningEngine, one_table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process is killed after its vote was acknowledged: others settle it, and stop when its mark stays as it is."""
+    monkeypatch.setattr(settling_pace, "_DEAD_AFTER", 1.0)
+    async with processes(default_engine, one_table, 2) as (killed, other):
+        await add_contenders(killed, "a", "b")
+        await vote(killed.visitor())
+        await settler_of(killed)._loop.close()  # as kill -9 does
+        assert (await board_now(one_table)).is_dirty
+        async with asyncio.timeout(20):
+            while (await board_now(one_table)).is_dirty:
+                await other.ask(LEADERBOARD)
+                await asyncio.sleep(0.1)
+        assert sum(row["wins"] for row in (await other.ask(LEADERBOARD))["nodes"]) == 1
+
+
+# ── clocks ──
+
+
+@pytest.mark.parametrize("ahead", [0.02, -7.0, 3600.0, -3600.0])
+async def test_the_last_settling_signs_whatever_the_clocks_say(
+    default_engine: RunningEngine, one_table: Table, ahead: float
+) -> None:
+    """Votes through two processes in turn: all are shown as soon as both are quiet, and those of a killed one."""
+    async with processes(default_engine, one_table, 2) as (first, second):
+        first.services.clock = lambda: utc_now() + timedelta(seconds=ahead)
+        await add_contenders(first, "a", "b")
+        for client in (first, second):
+            await vote(client.visitor())
+            await settler_of(client).settle_anew()
+        assert (await board_now(one_table)).board.votes == 2
+        await vote(second.visitor())
+        await settler_of(second)._loop.close()  # killed
+        async with asyncio.timeout(20):
+            while (await first.ask("{ board { votes } }")) != {"votes": 3}:
+                await asyncio.sleep(0.1)
+        await assert_consistent(first)
+
+
+# ── one for all ──
+
+
+async def test_processes_settle_one_at_a_time_for_all_of_them(default_engine: RunningEngine, one_table: Table) -> None:
+    """Four processes with votes all the time begin about as many settlings as one would."""
+    async with processes(default_engine, one_table, 4) as clients:
+        await add_contenders(clients[0], "a", "b", "c")
+        ends = asyncio.get_running_loop().time() + 4.0
+        before = (await board_now(one_table)).board.claims
+
+        async def votes(client: Client, number: int) -> int:
+            cast = 0
+            while asyncio.get_running_loop().time() < ends:
+                await vote(client.member(f"v{number}-{cast}"))
+                cast += 1
+                await asyncio.sleep(0.05)
+            return cast
+
+        cast = sum(await asyncio.gather(*(votes(client, number) for number, client in enumerate(clients))))
+        settlings = (await board_now(one_table)).board.claims - before
+        assert 2 <= settlings <= 4
+        current = await quiet(one_table)
+        assert current.board.votes == cast
+        await assert_consistent(clients[0])
+
+
+async def test_a_claim_whose_process_was_killed_blocks_nobody(default_engine: RunningEngine, one_table: Table) -> None:
+    """It claimed the settling and did nothing; the next one follows in its time."""
+    async with processes(default_engine, one_table, 1) as (client,):
+        await add_contenders(client, "a", "b")
+        await vote(client.visitor())
+        claimed = await voting.claim_settling(one_table, (await board_now(one_table)).board, utc_now())
+        assert claimed is not None
+        assert await voting.claim_settling(one_table, (await board_now(one_table)).board, utc_now()) is not None
+        current = await quiet(one_table)
+        assert (current.board.votes, current.board.completed) == (1, current.board.claims)
+
+
+async def test_a_settling_that_ends_late_takes_nothing_back(default_engine: RunningEngine, one_table: Table) -> None:
+    """Two settlings overlap, and the earlier one completes last: the later sums and the later number stay."""
+    async with processes(default_engine, one_table, 1) as (client,):
+        await add_contenders(client, "a", "b")
+        await vote(client.visitor())
+        await settler_of(client)._loop.close()
+        early = await voting.claim_settling(one_table, (await board_now(one_table)).board, utc_now())
+        await vote(client.visitor())
+        await settler_of(client)._loop.close()
+        later = await voting.claim_settling(one_table, (await board_now(one_table)).board, utc_now())
+        assert early is not None
+        assert later is not None
+        await voting.settle(one_table, later)
+        await voting.settle(one_table, early)
+        assert ((await board_now(one_table)).board.votes, (await board_now(one_table)).board.completed) == (2, 2)
+        await assert_consistent(client)

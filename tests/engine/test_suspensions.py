@@ -1,0 +1,130 @@
+"""Suspensions: writes are refused with the reason, reading works, and every process and open socket notices."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from datastore.dynamo import iso
+from datastore.suspensions import SUSPENSION
+from resolvers.context import Services, utc_now
+from resolvers.members import suspensions
+from resolvers.members.suspensions import Suspensions
+from resolvers.node_ids import node_id
+from resolvers.viewer import Role
+from tests.client import Client, serving
+from tests.comments import post
+from tests.queries import POST_COMMENT, UPDATE_PROFILE
+
+SUSPEND = """mutation ($input: SuspendMemberInput!) { suspendMember(input: $input) {
+  ... on MemberSuspended { user { id suspension { until reason at } } } ... on Refused { code message path } } }"""
+REINSTATE = """mutation ($input: ReinstateMemberInput!) { reinstateMember(input: $input) {
+  ... on MemberReinstated { user { id suspension { reason } } } ... on Refused { code message path } } }"""
+ADA = node_id("User", "ada")
+COMMENT = {"product": "42", "language": "en", "rating": 5, "body": "Well made."}
+
+
+def moderator(client: Client) -> Client:
+    return client.member("mia", Role.MODERATOR)
+
+
+async def refusal(client: Client) -> dict[str, Any] | None:
+    """Why the member may not post; None if they may."""
+    answer = await client.ask(POST_COMMENT, input=COMMENT)
+    return None if "comment" in answer else dict(answer)
+
+
+async def test_a_suspended_member_reads_and_does_not_write(client: Client) -> None:
+    """They learn the reason and how long it lasts; reinstated, they write again."""
+    ada, until = client.member("ada"), utc_now() + timedelta(hours=2)
+    comment = await post(ada)
+    wanted = {"user": ADA, "until": iso(until), "reason": "Spam in  ten threads"}
+    suspended = await moderator(client).ask(SUSPEND, input=wanted)
+    assert suspended["user"]["suspension"]["until"] == iso(until)
+    refused = await refusal(ada)
+    assert refused is not None
+    assert refused["code"] == "NOT_ALLOWED"
+    assert "Spam in ten threads" in refused["message"]
+    assert 7100 < refused["retryAfterSeconds"] <= 7200
+    assert await ada.ask("query ($id: ID!) { comment(id: $id) { body } }", id=comment["id"]) == {"body": "Well made."}
+    assert (await ada.ask("{ viewer { suspension { reason } } }"))["suspension"] == {"reason": "Spam in ten threads"}
+    assert await client.ask(f'{{ user(id: "{ADA}") {{ suspension {{ reason }} }} }}') == {"suspension": None}
+    reinstated = await moderator(client).ask(REINSTATE, input={"user": ADA})
+    assert reinstated["user"]["suspension"] is None
+    assert await refusal(ada) is None
+
+
+async def test_a_suspension_ends_by_itself_or_lasts(one_client: Client) -> None:
+    """Also while the engine has not removed its item; without an end a repeat may not help."""
+    ada, services, now = one_client.member("ada"), one_client.services, utc_now()
+    await post(ada)
+    wanted = {"user": ADA, "until": iso(now + timedelta(minutes=1)), "reason": "Spam"}
+    await moderator(one_client).ask(SUSPEND, input=wanted)
+    assert await refusal(ada)
+    services.clock = lambda: now + timedelta(minutes=2)
+    assert await refusal(ada) is None
+    assert (await ada.ask("{ viewer { suspension { reason } } }"))["suspension"] is None
+    await moderator(one_client).ask(SUSPEND, input={"user": ADA, "reason": "Spam again"})
+    refused = await refusal(ada)
+    assert refused is not None
+    assert refused["retryAfterSeconds"] is None
+    assert [item.until async for item in services.table.scan(SUSPENSION)] == [None]
+
+
+async def test_every_process_notices(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process refuses after its next look, and goes on with what it knows when the table is silent."""
+    monkeypatch.setattr(suspensions, "LOOK_SECONDS", 0.05)
+    async with serving(one_client.settings) as elsewhere:
+        ada = elsewhere.member("ada")
+        assert await refusal(ada) is None
+        await moderator(one_client).ask(SUSPEND, input={"user": ADA, "reason": "Spam"})
+        async with asyncio.timeout(30):
+            while await refusal(ada) is None:
+                await asyncio.sleep(0.02)
+        await moderator(one_client).ask(REINSTATE, input={"user": ADA})
+        async with asyncio.timeout(30):
+            while await refusal(ada) is not None:
+                await asyncio.sleep(0.02)
+
+
+def test_a_process_looks_often_enough() -> None:
+    """Every process and open socket notices within a minute: two looks, one of which may fail."""
+    assert 2 * suspensions.LOOK_SECONDS < 60
+
+
+async def test_a_look_that_overlaps_a_change_forgets_nothing(one_client: Client) -> None:
+    """What the process has just written is known at once, whatever a look that began before it read."""
+    services: Services = one_client.services
+    known, ada = services.get(Suspensions), one_client.member("ada")
+    await post(ada)
+
+    async def suspend() -> None:
+        await moderator(one_client).ask(SUSPEND, input={"user": ADA, "reason": "Spam"})
+
+    await asyncio.gather(*(known.look() for _ in range(20)), suspend(), *(known.look() for _ in range(20)))
+    assert await refusal(ada)
+
+
+async def test_who_cannot_be_suspended(client: Client) -> None:
+    """Admins, oneself, and nobody; and nothing is half done."""
+    admin, mia = client.member("root", Role.ADMIN), moderator(client)
+    await admin.ask(UPDATE_PROFILE, input={"name": "Root"})
+    await mia.ask(UPDATE_PROFILE, input={"name": "Mia"})
+    await post(client.member("ada"))
+    root = node_id("User", "root")
+    assert await mia.code(SUSPEND, input={"user": root, "reason": "Coup"}) == "NOT_ALLOWED"
+    assert await mia.code(SUSPEND, input={"user": node_id("User", "mia"), "reason": "x"}) == "NOT_ALLOWED"
+    assert await mia.code(REINSTATE, input={"user": node_id("User", "mia")}) == "NOT_ALLOWED"
+    assert await mia.code(SUSPEND, input={"user": node_id("User", "nobody"), "reason": "x"}) == "NOT_FOUND"
+    assert await mia.code(SUSPEND, input={"user": node_id("Board", "main"), "reason": "x"}) == "INVALID_INPUT"
+    assert await mia.code(REINSTATE, input={"user": ADA}) == "CONFLICT"
+    for wrong in ({"reason": " "}, {"reason": "x" * 501}, {"reason": "a\u202eb"}):
+        assert await mia.code(SUSPEND, input={"user": ADA, **wrong}) == "INVALID_INPUT"
+    for until in (utc_now() - timedelta(minutes=1), utc_now() + timedelta(days=5000)):
+        assert await mia.code(SUSPEND, input={"user": ADA, "reason": "x", "until": iso(until)}) == "INVALID_INPUT"
+    assert await client.member("bob").code(SUSPEND, input={"user": ADA, "reason": "x"}) == "NOT_ALLOWED"
+    assert await client.code(SUSPEND, input={"user": ADA, "reason": "x"}) == "NOT_SIGNED_IN"
+    assert [item async for item in client.services.table.scan(SUSPENSION, consistent=True)] == []

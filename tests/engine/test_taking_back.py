@@ -1,0 +1,235 @@
+"""Taking back what a member contributed: every count equals that of a site on which they never were."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pytest
+
+from datastore import jobs as jobs_store
+from datastore.dynamo import Table, iso
+from datastore.jobs import JobState
+from datastore.journal import Kind
+from datastore.vocabulary import ACTIVE_DAYS
+from resolvers.context import Services, utc_now
+from resolvers.jobs.kinds import JOB_KINDS
+from resolvers.jobs.running import JobRunner
+from resolvers.members.taking_back import TAKE_BACK, Part, TakingBack
+from resolvers.node_ids import node_id
+from resolvers.viewer import Role
+from resolvers.vocabulary import quiz_leaderboard
+from server.audit import breaches
+from tests.client import Client, serving
+from tests.conftest import create_table, settings_for
+from tests.engines import RunningEngine
+from tests.fault.proxy import Proxy
+from tests.jobs import SECRET, WRITES, ended
+from tests.queries import UPDATE_PROFILE, WRITE_SENTENCE
+from tests.service import ROOT, environment
+from tests.two_worlds import Site
+
+TAKE = """mutation ($input: TakeBackInput!) { takeBack(input: $input) {
+  ... on TakenBack { job { id } } ... on Refused { code message path } } }"""
+ALL = ["VOTES", "PREDICTIONS", "COMMENTS", "QUIZZES", "SENTENCES"]
+OTHERS = ("ada", "bob", "cleo")
+EVE = node_id("User", "eve")
+
+
+def today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def moderator(client: Client) -> Client:
+    return client.member("mia", Role.MODERATOR)
+
+
+async def take_back(client: Client, **more: Any) -> dict[str, Any]:
+    """The job, once it has ended."""
+    answer = await moderator(client).ask(TAKE, input={"user": EVE, "parts": ALL, **more})
+    job = await ended(moderator(client), answer["job"]["id"])
+    assert job["state"] == "DONE", job
+    return job
+
+
+@asynccontextmanager
+async def twin(engine: RunningEngine, name: str) -> AsyncIterator[Site]:
+    """Another site on the same engine."""
+    async with create_table(f"{name}-twin", engine.url), serving(settings_for(engine, f"{name}-twin")) as client:
+        yield Site(client)
+
+
+async def live_without_eve(site: Site) -> None:
+    await site.prepare()
+    for taste, user in enumerate(OTHERS):
+        await site.contribute(user, taste)
+    await site.score()
+
+
+async def live_with_eve(site: Site) -> None:
+    await site.prepare()
+    await site.contribute("ada", 0)
+    await site.contribute("eve", 4)
+    for taste, user in enumerate(OTHERS[1:], start=1):
+        await site.contribute(user, taste)
+    await site.score()
+
+
+async def test_every_count_is_as_if_the_member_had_never_been_there(
+    client: Client, table: Table, engine: RunningEngine
+) -> None:
+    """Votes, predictions, comments, quizzes and sentences, while another member writes; then nothing of it is left."""
+    site = Site(client)
+    await live_with_eve(site)
+    job, _ = await asyncio.gather(take_back(client), site.client.member("dan").ask(UPDATE_PROFILE, input={"name": "D"}))
+    assert job["done"] == 3 + 2 + 4 + 3
+    async with twin(engine, table.name) as other:
+        await live_without_eve(other)
+        assert await site.counts(today()) == await other.counts(today())
+        assert await site.ranks(OTHERS) == await other.ranks(OTHERS)
+        never = (await other.ranks(["eve"]))["eve"]
+    gone = (await site.ranks(["eve"]))["eve"]
+    assert never is None
+    assert gone["standing"] is None
+    assert gone["comments"] == {"totalCount": 0}
+    assert (gone["streak"]["longest"], gone["quizResults"], gone["sentences"]) == (0, {"nodes": []}, {"nodes": []})
+    assert [breach async for breach in breaches(client.services)] == []
+    assert (await take_back(client))["done"] == 0
+
+
+async def test_members_who_write_meanwhile_are_counted(client: Client, table: Table, engine: RunningEngine) -> None:
+    """Others vote, predict and comment while the job runs."""
+    site = Site(client)
+    await site.prepare()
+    await site.contribute("eve", 4)
+    await asyncio.gather(take_back(client), *(site.contribute(user, taste) for taste, user in enumerate(OTHERS)))
+    await site.score()
+    async with twin(engine, table.name) as other:
+        await live_without_eve(other)
+        assert without_order(await site.counts(today())) == without_order(await other.counts(today()))
+    assert [breach async for breach in breaches(client.services)] == []
+
+
+def without_order(counts: dict[str, Any]) -> Any:
+    """Members who write at the same time are listed in any order."""
+    if isinstance(counts, dict):
+        return {name: without_order(value) for name, value in counts.items()}
+    if isinstance(counts, list):
+        return sorted((without_order(value) for value in counts), key=orjson.dumps)
+    return counts
+
+
+async def test_only_what_is_wanted_is_taken_back(one_client: Client) -> None:
+    """Nothing from before `since`, and no other part."""
+    site = Site(one_client)
+    await site.prepare()
+    await site.contribute("eve", 1)
+    await asyncio.sleep(0.01)
+    since = iso(utc_now())
+    before = (await site.ranks(["eve"]))["eve"]
+    assert (await take_back(one_client, since=since))["done"] == 0
+    await site.client.member("eve").ask(WRITE_SENTENCE, input={"text": "One more."})
+    assert (await take_back(one_client, since=since, parts=["QUIZZES", "VOTES"]))["done"] == 0
+    assert (await take_back(one_client, since=since, parts=["SENTENCES"]))["done"] == 1
+    assert (await site.ranks(["eve"]))["eve"] == before
+    assert (await take_back(one_client, parts=["QUIZZES"]))["done"] == 2
+    days = [days async for days in one_client.services.table.scan(ACTIVE_DAYS)]
+    assert len(days) == 1  # a sentence of that day is left
+    assert (await take_back(one_client, parts=["SENTENCES"]))["done"] == 1
+    assert [days async for days in one_client.services.table.scan(ACTIVE_DAYS)] == []
+
+
+async def test_who_may_take_back_what(client: Client) -> None:
+    """Parts that are contributions, of a member who exists; an admin's only by an admin. Nothing is half done."""
+    admin, mia = client.member("root", Role.ADMIN), moderator(client)
+    await admin.ask(UPDATE_PROFILE, input={"name": "Root"})
+    root = node_id("User", "root")
+    assert await mia.code(TAKE, input={"user": root, "parts": ["VOTES"]}) == "NOT_ALLOWED"
+    assert await mia.code(TAKE, input={"user": EVE, "parts": ["VOTES"]}) == "NOT_FOUND"
+    await client.member("eve").ask(UPDATE_PROFILE, input={"name": "Eve"})
+    for parts in ([], ["PROFILE"], ["VOTES", "SUBSCRIPTIONS"]):
+        assert await mia.code(TAKE, input={"user": EVE, "parts": parts}) == "INVALID_INPUT"
+    unknown = await mia.answer(TAKE, input={"user": EVE, "parts": ["EVERYTHING"]})
+    assert "EVERYTHING" in unknown["errors"][0]["message"]
+    assert await client.member("bob").code(TAKE, input={"user": EVE, "parts": ["VOTES"]}) == "NOT_ALLOWED"
+    assert [job async for job in jobs_store.all_jobs(client.services.table)] == []
+    taken = await admin.ask(TAKE, input={"user": root, "parts": ["VOTES"], "idempotencyKey": "once"})
+    assert (await ended(admin, taken["job"]["id"]))["message"] == "0 contributions were taken back."
+    assert await admin.ask(TAKE, input={"user": root, "parts": ["VOTES"], "idempotencyKey": "once"}) == taken
+
+
+async def test_the_journal_says_who_took_back_what(one_client: Client) -> None:
+    """The mutation, and each contribution."""
+    site = Site(one_client)
+    await live_with_eve(site)
+    await take_back(one_client)
+    query = """query ($actor: ID!) { journal(actor: $actor, first: 100) { nodes { kind ground } } }"""
+    await one_client.caught_up("the journal lists every occurrence")
+    nodes = (await moderator(one_client).ask(query, actor=node_id("User", "mia")))["nodes"]
+    kinds = [node["kind"] for node in nodes]
+    assert kinds.count(Kind.MEMBER_TAKEN_BACK) == 1
+    assert kinds.count(Kind.VOTE_VOIDED) == 3
+    assert kinds.count(Kind.PREDICTION_VOIDED) == 2
+    assert kinds.count(Kind.QUIZ_REMOVED) == 2
+    assert kinds.count(Kind.SENTENCE_REMOVED) == 1
+    grounds = [node["ground"] for node in nodes if node["kind"] == Kind.COMMENT_MODERATED]
+    assert grounds == ["FRAUD"] * 4
+
+
+async def _job(services: Services, parts: frozenset[Part]) -> jobs_store.Job:
+    now = services.clock()
+    wanted = TakingBack("eve", None, parts, None).as_input()
+    return await jobs_store.begin_job(
+        services.table, jobs_store.new_job(services.ids.next(now), TAKE_BACK, "somebody", now, wanted)
+    )
+
+
+async def test_a_job_that_is_killed_again_and_again_is_completed(
+    one_client: Client, one_table: Table, default_engine: RunningEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that works on it is killed after ever more writes; the counts are those of the other site."""
+    monkeypatch.setattr(quiz_leaderboard, "_OVERLAY_SECONDS", 0.0)  # another process removes what this one wrote
+    site, services = Site(one_client), one_client.services
+    await live_with_eve(site)
+    services.get(JobRunner)._kinds = {}  # this process works on none
+    job, kills = await _job(services, frozenset(map(Part, ALL))), 0
+    async with Proxy(default_engine.url) as proxy:
+        for writes in (2, 4, 7, 12, 20):
+            kills += await _killed_after(writes, proxy, services)
+            left = await jobs_store.read_job(services.table, job.id)
+            assert left is not None
+            if left.state is JobState.RUNNING:
+                await jobs_store.release_job(services.table, left)  # so that nobody waits for a sign of life
+    assert kills >= 3
+    other = Services(services.table, services.seal, services.policy, clock=services.clock)
+    left = await jobs_store.read_job(services.table, job.id)
+    assert left is not None
+    completed = await other.get(JobRunner).work_on(left, JOB_KINDS)
+    assert completed is not None
+    assert completed.state is JobState.DONE
+    await other.close()
+    async with twin(default_engine, one_table.name) as without:
+        await live_without_eve(without)
+        assert await site.counts(today()) == await without.counts(today())
+    assert [breach async for breach in breaches(services)] == []
+
+
+async def _killed_after(writes: int, proxy: Proxy, services: Services) -> bool:
+    """Runs `ringside jobs --resume` until it has made so many writes; whether it had to be killed."""
+    variables = environment(
+        RINGSIDE_DYNAMODB_URL=proxy.url, RINGSIDE_TABLE=services.table.name, RINGSIDE_SECRETS=SECRET
+    )
+    proxy.reset_counts()
+    process = subprocess.Popen([sys.executable, "-m", "server", "jobs", "--resume"], cwd=ROOT, env=variables)
+    while process.poll() is None and sum(proxy.requests[operation] for operation in WRITES) < writes:
+        await asyncio.sleep(0.001)
+    is_alive = process.poll() is None
+    process.kill()
+    await asyncio.to_thread(process.wait)
+    return is_alive

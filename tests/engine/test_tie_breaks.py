@@ -1,0 +1,161 @@
+"""Tie-breaks: they decide the order of equals, exactly and after every correction, and never a rank."""
+
+from __future__ import annotations
+
+from asyncio import gather
+from random import Random
+
+from server.audit import pickem as audit
+from tests.client import Client
+from tests.leagues import STANDINGS as LEAGUE_STANDINGS
+from tests.leagues import create, join
+from tests.queries import RECORD_TIE_BREAK, SUBMIT_PREDICTION, mutation
+from tests.season import EventEditor, in_hours, prediction_input, submit
+
+MINUTES = {"question": "Minutes of the main event", "unit": "minutes"}
+TIE_BREAK = "tieBreak { question unit answer }"
+CREATE = mutation("createEvent", "EventCreated", f"event {{ id {TIE_BREAK} }}")
+UPDATE = mutation("updateEvent", "EventUpdated", f"event {{ id {TIE_BREAK} }}")
+GUESSES = """
+query ($id: ID!) { event(id: $id) {
+  tieBreak { answer } viewerPrediction { guess }
+  predictions(first: 100) { nodes { guess rank points user { name } } }
+} }
+"""
+
+
+async def with_tie_break(editor: EventEditor, *points: int) -> tuple[str, list[str]]:
+    fields = {"name": "Show", "season": editor.season, "startsAt": in_hours(24), "tieBreak": MINUTES}
+    event = (await editor.client.ask(CREATE, input=fields))["event"]["id"]
+    return event, [(await editor.match(event, points=worth))["id"] for worth in points]
+
+
+async def guess(member: Client, event: str, picks: list[tuple[str, int]], number: float | None) -> None:
+    answer = await member.ask(SUBMIT_PREDICTION, input={**prediction_input(event, picks), "guess": number})
+    assert "prediction" in answer, answer
+
+
+async def answer(editor: EventEditor, event: str, number: float) -> None:
+    recorded = await editor.client.ask(RECORD_TIE_BREAK, input={"event": event, "answer": number})
+    assert recorded["event"]["tieBreak"]["answer"] == number
+
+
+async def names(client: Client, event: str) -> list[str]:
+    await client.caught_up("the ranking of the event shows its last scoring")
+    return [row["user"]["name"] for row in (await client.ask(GUESSES, id=event))["predictions"]["nodes"]]
+
+
+async def test_the_nearest_guess_is_listed_first_among_equals(client: Client) -> None:
+    """Over and under alike, a missing guess last, ranks shared; a corrected answer reorders; hidden until the lock."""
+    editor = EventEditor(client)
+    event, [match] = await with_tie_break(editor, 10)
+    for user, number in {"far": 40.0, "under": 17.5, "over": 22.5, "none": None, "exact": 20.0}.items():
+        await guess(client.member(user), event, [(match, 0)], number)
+    await guess(client.member("wrong"), event, [(match, 1)], 20.0)
+    seen = await client.member("far").ask(GUESSES, id=event)
+    assert seen["viewerPrediction"]["guess"] == 40.0
+    assert [row["guess"] for row in seen["predictions"]["nodes"] if row["user"]["name"] != "Far"] == [None] * 5
+    assert await editor.client.code(RECORD_TIE_BREAK, input={"event": event, "answer": 20.0}) == "CONFLICT"
+    await editor.lock(event)
+    await editor.result(match, 0)
+    await editor.score(event)
+    assert await names(client, event) == ["Far", "Under", "Over", "None", "Exact", "Wrong"]
+    await answer(editor, event, 20.0)
+    await editor.score(event)
+    assert await names(client, event) == ["Exact", "Under", "Over", "Far", "None", "Wrong"]
+    await client.caught_up("the standings list every member")
+    assert [row["rank"] for row in (await editor.standings())["nodes"]] == [1, 1, 1, 1, 1, 6]
+    await answer(editor, event, 39.0)
+    await editor.score(event)
+    assert await names(client, event) == ["Far", "Over", "Exact", "Under", "None", "Wrong"]
+    assert [breach async for breach in audit.breaches(client.services)] == []
+    await editor.unscore(event)
+    await client.caught_up("no standing is listed")
+    assert [breach async for breach in audit.breaches(client.services)] == []
+
+
+async def test_the_order_is_that_of_a_plain_model(client: Client) -> None:
+    """Random events, guesses, answers and corrections: events, season and league list as a naive computation does."""
+    random, editor = Random(11), EventEditor(client)
+    users = [f"m{number}" for number in range(7)]
+    members = {user: client.member(user) for user in users}
+    league = (await create(members["m0"]))["id"]
+    for user in users[1:5]:
+        await join(members[user], league=league)
+    given: dict[str, dict[str, tuple[int, int, float | None]]] = {}
+    cards: dict[str, list[str]] = {}
+    for _ in range(3):
+        event, card = await with_tie_break(editor, 10, 10)
+        cards[event], given[event] = card, {}
+        for user in users:
+            picks = random.randrange(2), random.randrange(2)
+            number = random.choice([None, float(random.randrange(10, 40)), random.randrange(100) / 8])
+            given[event][user] = (*picks, number)
+            await guess(members[user], event, list(zip(card, picks, strict=True)), number)
+    events = list(cards)
+    for event in events:
+        await editor.lock(event)
+        await gather(*(editor.result(match, 0) for match in cards[event]))
+    answers: dict[str, float | None] = dict.fromkeys(events)
+    for event, number in ((events[0], 20.0), (events[1], 12.375), (events[0], 30.0)):
+        await answer(editor, event, number)
+        answers[event] = number
+        await gather(*(editor.score(scored) for scored in events))
+        distances = {one: distances_of(given[one], answers[one]) for one in events}
+        totals = {user: sum(correct(given[one][user]) for one in events) for user in users}
+        sums = {user: sum(distances[one][user] for one in events) for user in users}
+        season = sorted(users, key=lambda user: (-totals[user], sums[user], user))
+        await client.caught_up("the standings list every member")
+        listed = [row["user"]["name"].lower() for row in (await editor.standings(first=100))["nodes"]]
+        assert listed == season
+        rows = (await members["m0"].ask(LEAGUE_STANDINGS, id=league))["standings"]["nodes"]
+        assert [row["user"]["name"].lower() for row in rows] == [user for user in season if user in users[:5]]
+        for one in events:
+            keys = {user: (-correct(given[one][user]), distances[one][user], user) for user in users}
+            assert [name.lower() for name in await names(client, one)] == sorted(users, key=keys.__getitem__)
+    assert [breach async for breach in audit.breaches(client.services)] == []
+
+
+def correct(given: tuple[int, int, float | None]) -> int:
+    return given[:2].count(0)
+
+
+def distances_of(given: dict[str, tuple[int, int, float | None]], number: float | None) -> dict[str, float]:
+    """A missing guess counts as the worst distance; without an answer nothing counts."""
+    if number is None:
+        return dict.fromkeys(given, 0.0)
+    known = {user: abs(number - one[2]) for user, one in given.items() if one[2] is not None}
+    worst = max(known.values(), default=0.0)
+    return {user: known.get(user, worst) for user in given}
+
+
+async def test_bad_guesses_questions_and_answers_are_refused(one_client: Client) -> None:
+    """Not a number, infinite, too large; for an event that asks for none; changes after the lock."""
+    editor, ada = EventEditor(one_client), one_client.member("ada")
+    event, [match] = await with_tie_break(editor, 10)
+    plain, [other] = await editor.card(10)
+    for number in (1e300, -1e300, 1_000_000.001):
+        given = {**prediction_input(event, [(match, 0)]), "guess": number}
+        refused = await ada.ask(SUBMIT_PREDICTION, input=given)
+        assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "guess"])
+    literal = 'mutation { submitPrediction(input: {event: "%s", picks: [], guess: %s}) { __typename } }'
+    for text in ("NaN", '"20"', "Infinity"):
+        assert "errors" in await ada.answer(literal % (event, text)), text
+    assert await ada.ask(literal % (event, "1e999")) == {"__typename": "Refused"}
+    unasked = {**prediction_input(plain, [(other, 0)]), "guess": 1.0}
+    assert await ada.code(SUBMIT_PREDICTION, input=unasked) == "INVALID_INPUT"
+    await guess(ada, event, [(match, 0)], 1 / 3)
+    assert (await ada.ask(GUESSES, id=event))["viewerPrediction"]["guess"] == 0.333
+    for wrong in ({"question": ""}, {"question": "x" * 201}, {"question": "q", "unit": " "}, {"question": "a\x07"}):
+        assert await editor.client.code(UPDATE, input={"event": event, "tieBreak": wrong}) == "INVALID_INPUT"
+    changed = await editor.client.ask(UPDATE, input={"event": event, "tieBreak": {"question": " Falls? "}})
+    assert changed["event"]["tieBreak"] == {"question": "Falls?", "unit": None, "answer": None}
+    await editor.lock(event)
+    assert await editor.client.code(UPDATE, input={"event": event, "tieBreak": None}) == "LOCKED"
+    assert await editor.client.code(RECORD_TIE_BREAK, input={"event": event, "answer": 1e300}) == "INVALID_INPUT"
+    await submit(ada, plain, [(other, 0)])
+    await editor.lock(plain)
+    assert await editor.client.code(RECORD_TIE_BREAK, input={"event": plain, "answer": 1.0}) == "CONFLICT"
+    keyed = {"event": event, "answer": 2.0, "idempotencyKey": "k"}
+    for _ in range(2):
+        assert (await editor.client.ask(RECORD_TIE_BREAK, input=keyed))["event"]["tieBreak"]["answer"] == 2.0

@@ -1,0 +1,102 @@
+"""`ringside webhooks deliver`, and the example of a receiver, run as their users run them."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.generated import ROOT
+from tests.queries import POST_COMMENT, mutation
+from tests.receiver import receiving
+from tests.service import Service, environment, ringside, start_service
+
+ADD_WEBHOOK = mutation("addWebhook", "WebhookAdded", "webhook { id } secret")
+COMMENT = "query ($id: ID!) { node(id: $id) { ... on Comment { status moderationNote } } }"
+NETWORKS = {"RINGSIDE_WEBHOOK_NETWORKS": "127.0.0.0/8"}
+
+
+async def ask(service: Service, token: str, document: str, **variables: Any) -> Any:
+    async with httpx.AsyncClient(headers={"authorization": f"Bearer {token}"}) as http:
+        answer = await http.post(f"{service.url}/graphql", json={"query": document, "variables": variables})
+    assert "errors" not in answer.json(), answer.text
+    return next(iter(answer.json()["data"].values()))
+
+
+async def post(service: Service, token: str, body: str) -> str:
+    given = {"product": "42", "language": "en", "rating": 5, "body": body}
+    answer = await ask(service, token, POST_COMMENT, input=given)
+    return str(answer["comment"]["id"])
+
+
+async def test_a_command_delivers_what_waits_and_ends(tmp_path: Path) -> None:
+    """What was written while the receiver was away; a further run has nothing to do."""
+    variables, available = {**NETWORKS, "RINGSIDE_DATA": str(tmp_path)}, False
+    async with receiving(lambda _: 204 if available else 500) as receiver:
+        with ExitStack() as stack:
+            service = await start_service(variables, stack)
+            admin, ada = service.token("root", "--role", "admin"), service.token("ada")
+            await ask(service, admin, ADD_WEBHOOK, input={"url": receiver.url, "kinds": ["comment.posted"]})
+            await post(service, ada, "Good.")
+            await receiver.until(lambda: len(receiver.received) > 0)
+        available, printed = True, ""
+        while not receiver.accepted:  # until the pause after the failure is over
+            done = await asyncio.to_thread(ringside, "webhooks", "deliver", **variables)
+            assert done.returncode == 0, done.stderr
+            printed = done.stdout
+        assert "1 delivered, 0 to be tried again, 0 given up." in printed
+        done = await asyncio.to_thread(ringside, "webhooks", "deliver", **variables)
+        assert "0 delivered" in done.stdout
+    assert len(receiver.accepted) == 1
+
+
+@contextmanager
+def example(secret: str, api: str, token: str, port: int) -> Iterator[None]:
+    process = subprocess.Popen(
+        [sys.executable, "examples/webhook_receiver.py", api, str(port)],
+        cwd=ROOT,
+        env={**environment(), "RINGSIDE_WEBHOOK_SECRET": secret, "RINGSIDE_TOKEN": token},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+async def test_the_example_decides_about_comments_that_wait(tmp_path: Path) -> None:
+    """It verifies who sent a message; what nobody signed is refused."""
+    variables = {**NETWORKS, "RINGSIDE_DATA": str(tmp_path), "RINGSIDE_PREMODERATION": "true"}
+    async with receiving() as free:
+        port = int(free.url.split(":")[2].partition("/")[0])
+    with ExitStack() as stack:
+        service = await start_service(variables, stack)
+        admin, ada = service.token("root", "--role", "admin"), service.token("ada")
+        moderator = service.token("max", "--role", "moderator")
+        url = f"http://127.0.0.1:{port}/"
+        given = {"url": url, "kinds": ["comment.posted", "comment.edited"]}
+        secret = (await ask(service, admin, ADD_WEBHOOK, input=given))["secret"]
+        stack.enter_context(example(secret, f"{service.url}/graphql", moderator, port))
+        good, bad = await post(service, ada, "Well made."), await post(service, ada, "Buy at https://spam.example")
+        async with asyncio.timeout(60):
+            while "PENDING" in {(await ask(service, ada, COMMENT, id=one))["status"] for one in (good, bad)}:
+                await asyncio.sleep(0.2)
+        assert (await ask(service, ada, COMMENT, id=good))["status"] == "PUBLISHED"
+        assert await ask(service, ada, COMMENT, id=bad) == {
+            "status": "REJECTED",
+            "moderationNote": "Please leave out the link.",
+        }
+        async with httpx.AsyncClient() as http:
+            forged = {"webhook-id": "1", "webhook-timestamp": "1700000000", "webhook-signature": "v1,AAAA"}
+            assert (await http.post(url, headers=forged, content=b"{}")).status_code == 401

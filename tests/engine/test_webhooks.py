@@ -1,0 +1,358 @@
+"""Webhooks: what reaches a receiver, how it is signed, in which order, and where nothing is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from datastore.dynamo import Table, iso
+from resolvers.context import utc_now
+from resolvers.node_ids import node_id
+from resolvers.viewer import Role
+from server.settings import Settings
+from server.webhooks import delivering, sending
+from server.webhooks.sending import open_sender
+from server.webhooks.signatures import sign
+from tests.client import Client, pages, serving
+from tests.comments import post
+from tests.conftest import settings_for
+from tests.engines import RunningEngine
+from tests.queries import CAST_VOTE, DRAW_MATCHUP, EDIT_COMMENT, mutation
+from tests.receiver import Message, Receiver, receiving
+from tests.voting import add_contenders
+
+ADD_WEBHOOK = mutation("addWebhook", "WebhookAdded", "webhook { id url kinds active } secret")
+REMOVE_WEBHOOK = mutation("removeWebhook", "WebhookRemoved", "deletedId")
+ROTATE_SECRET = mutation("rotateWebhookSecret", "WebhookSecretRotated", "webhook { id } secret")
+REDELIVER = mutation("redeliver", "Redelivery", "job { id state }")
+DELIVERIES = """
+query ($id: ID!, $state: DeliveryState, $first: Int, $after: String) {
+  node(id: $id) { ... on Webhook { deliveries(state: $state, first: $first, after: $after) {
+    nodes { id state attempts lastStatus lastError nextAt occurrence { kind object } }
+    pageInfo { hasNextPage endCursor } } } } }
+"""
+LOCAL = {"webhook_networks": ("127.0.0.0/8",)}
+
+
+@pytest.fixture(autouse=True)
+def brief_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test waits for what a receiver would be given time for."""
+    monkeypatch.setattr(delivering, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(delivering, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(delivering, "STUCK_SECONDS", 0.1)
+    monkeypatch.setattr(delivering, "_FIRST_PAUSE", 0.1)
+    monkeypatch.setattr(delivering, "MARGIN", timedelta())
+
+
+@pytest.fixture
+async def hooked(table: Table, engine: RunningEngine) -> AsyncIterator[Client]:
+    """A service on each of the engines that may send to this machine."""
+    async with serving(settings_for(engine, table.name, **LOCAL)) as visitor:
+        yield visitor
+
+
+@pytest.fixture
+async def one_hooked(one_table: Table, settings: Settings) -> AsyncIterator[Client]:
+    """The same on the default engine."""
+    assert one_table.name == settings.table
+    async with serving(settings.model_copy(update=LOCAL)) as visitor:
+        yield visitor
+
+
+def admin(client: Client) -> Client:
+    return client.member("root", Role.ADMIN)
+
+
+async def add(client: Client, receiver: Receiver, *kinds: str) -> dict[str, Any]:
+    answer: dict[str, Any] = await admin(client).ask(ADD_WEBHOOK, input={"url": receiver.url, "kinds": list(kinds)})
+    assert "webhook" in answer, answer
+    return answer
+
+
+async def deliveries(client: Client, webhook: str, **wanted: Any) -> list[dict[str, Any]]:
+    return await pages(admin(client), DELIVERIES, id=webhook, **wanted)
+
+
+async def until_delivered(client: Client, webhook: str) -> None:
+    async with asyncio.timeout(30):
+        while await deliveries(client, webhook, state="WAITING"):
+            await asyncio.sleep(0.05)
+
+
+async def test_a_receiver_is_told_what_happens_signed_and_in_order(hooked: Client) -> None:
+    """Only of the kinds it wants, each message with the id, time and signature that Standard Webhooks asks for."""
+    async with receiving() as receiver:
+        added = await add(hooked, receiver, "comment.posted", "comment.edited")
+        ada = hooked.member("ada")
+        comment = await post(ada)
+        for number in range(5):
+            await ada.ask(EDIT_COMMENT, input={"comment": comment["id"], "body": f"Text {number}."})
+        await receiver.until(lambda: len(receiver.accepted) == 6)
+        assert receiver.kinds() == ["comment.posted", *["comment.edited"] * 5]
+        for message in receiver.accepted:
+            assert (message.data["actor"], message.data["object"]) == (node_id("User", "ada"), comment["id"])
+            timestamp = int(message.headers["webhook-timestamp"])
+            assert message.headers["webhook-signature"] == sign([added["secret"]], message.id, timestamp, message.body)
+            assert abs(timestamp - utc_now().timestamp()) < 60
+        assert len({message.id for message in receiver.accepted}) == 6
+        await until_delivered(hooked, added["webhook"]["id"])
+        shown = await deliveries(hooked, added["webhook"]["id"], size=4)
+        assert [(one["state"], one["attempts"], one["lastStatus"]) for one in shown] == [("DELIVERED", 1, 204)] * 6
+        assert [one["occurrence"]["kind"] for one in shown] == receiver.kinds()[::-1]
+
+
+async def test_what_fails_is_sent_again_and_holds_back_its_object_only(hooked: Client) -> None:
+    """A third of the attempts fails: all arrive, for each comment in order, each under one id."""
+    chance = Random(7)
+    async with receiving(lambda _: 204 if chance.random() > 0.34 else 500) as receiver:
+        await add(hooked, receiver)
+        ada = hooked.member("ada")
+        comments = [(await post(ada, product=str(number)))["id"] for number in range(8)]
+        for number in range(4):
+            for comment in comments:
+                await ada.ask(EDIT_COMMENT, input={"comment": comment, "body": f"Text {number}."})
+        await receiver.until(lambda: len({message.id for message in receiver.accepted}) == 40)
+        assert len(receiver.received) > 45
+        for comment in comments:
+            ids = [message.id for message in receiver.accepted if message.data["object"] == comment]
+            assert ids == sorted(ids)
+            assert len(set(ids)) == 5
+
+
+async def test_a_dead_letter_does_not_hold_back_later_ones(one_hooked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is given up when it fails after a day, and can be ordered again; then it arrives, once."""
+    refused = True
+
+    def answer(message: Message) -> int:
+        return 500 if refused and message.data["kind"] == "comment.posted" else 200
+
+    async with receiving(answer) as receiver:
+        webhook = (await add(one_hooked, receiver, "comment.posted", "comment.edited"))["webhook"]["id"]
+        began, ada = utc_now(), one_hooked.member("ada")
+        comment = await post(ada)
+        await ada.ask(EDIT_COMMENT, input={"comment": comment["id"], "body": "Again."})
+        await receiver.until(lambda: len(receiver.received) > 1)
+        assert receiver.accepted == []
+        [waiting] = [one for one in await deliveries(one_hooked, webhook, state="WAITING") if one["attempts"]]
+        assert (waiting["lastStatus"], waiting["lastError"]) == (500, "it answered 500")
+        monkeypatch.setattr(delivering, "GIVE_UP_AFTER", timedelta())
+        await receiver.until(lambda: receiver.kinds() == ["comment.edited"])
+        [dead] = await deliveries(one_hooked, webhook, state="DEAD")
+        assert (dead["occurrence"]["kind"], dead["nextAt"]) == ("comment.posted", None)
+        refused = False
+        monkeypatch.setattr(delivering, "GIVE_UP_AFTER", timedelta(days=1))
+        answered = await admin(one_hooked).ask(REDELIVER, input={"webhook": webhook, "since": iso(began)})
+        assert answered["job"]["state"] == "RUNNING"
+        await receiver.until(lambda: len(receiver.accepted) == 3)
+        assert receiver.kinds() == ["comment.edited", "comment.posted", "comment.edited"]
+        await until_delivered(one_hooked, webhook)
+        assert await deliveries(one_hooked, webhook, state="DEAD") == []
+        assert len(await deliveries(one_hooked, webhook)) == 2
+
+
+async def test_both_secrets_sign_for_a_day(one_hooked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The new one first; after the day it signs alone."""
+    async with receiving() as receiver:
+        added = await add(one_hooked, receiver, "comment.posted")
+        rotated = await admin(one_hooked).ask(ROTATE_SECRET, input={"webhook": added["webhook"]["id"]})
+        assert rotated["secret"] != added["secret"]
+        await asyncio.sleep(0.5)  # the process learns of it at its next look
+        await post(one_hooked.member("ada"))
+        await receiver.until(lambda: len(receiver.accepted) == 1)
+        monkeypatch.setattr(one_hooked.services, "clock", lambda: utc_now() + timedelta(days=2))
+        await post(one_hooked.member("ada"))
+        await receiver.until(lambda: len(receiver.accepted) == 2)
+        for message, secrets in zip(
+            receiver.accepted, ([rotated["secret"], added["secret"]], [rotated["secret"]]), strict=True
+        ):
+            timestamp = int(message.headers["webhook-timestamp"])
+            assert message.headers["webhook-signature"] == sign(secrets, message.id, timestamp, message.body)
+
+
+async def test_a_removed_webhook_is_told_nothing_more(one_hooked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is anything kept for it."""
+    monkeypatch.setattr(delivering, "CLEAR_SECONDS", 0.0)
+    async with receiving(lambda _: 500) as receiver:
+        webhook = (await add(one_hooked, receiver))["webhook"]["id"]
+        await post(one_hooked.member("ada"))
+        await receiver.until(lambda: len(receiver.received) > 0)
+        removed = await admin(one_hooked).ask(REMOVE_WEBHOOK, input={"webhook": webhook})
+        assert removed == {"deletedId": webhook}
+        assert (await admin(one_hooked).ask(REMOVE_WEBHOOK, input={"webhook": webhook}))["code"] == "NOT_FOUND"
+        table = one_hooked.services.table
+        async with asyncio.timeout(30):
+            while [item async for item in table.scan_items() if item["pk"]["S"].startswith(("DELIVERIES", "WEBHOOKS"))]:
+                await asyncio.sleep(0.05)
+        await post(one_hooked.member("ada"))
+        assert not [item async for item in table.scan_items() if item["pk"]["S"].startswith("DELIVERIES")]
+
+
+async def test_votes_are_told_to_those_who_name_them(one_hooked: Client) -> None:
+    """And then they are in the journal too."""
+    async with receiving() as named, receiving() as unnamed:
+        await add(one_hooked, named, "vote.cast")
+        await add(one_hooked, unnamed)
+        await add_contenders(admin(one_hooked), "A", "B")
+        ballot = await one_hooked.member("ada").ask(DRAW_MATCHUP)
+        await one_hooked.member("ada").ask(CAST_VOTE, token=ballot["token"], verdict="SKIP")
+        await named.until(lambda: named.kinds() == ["vote.cast"])
+        await unnamed.until(lambda: unnamed.kinds().count("contender.added") == 2)
+        assert "vote.cast" not in unnamed.kinds()
+        journal = "{ journal(first: 1) { nodes { kind actor } } }"
+        assert (await admin(one_hooked).ask(journal))["nodes"] == [
+            {"kind": "vote.cast", "actor": node_id("User", "ada")}
+        ]
+
+
+async def test_without_a_journal_what_happens_is_still_delivered(one_table: Table, settings: Settings) -> None:
+    """It is kept until then, and no longer."""
+    async with serving(settings.model_copy(update={**LOCAL, "journal_days": 0})) as client, receiving() as receiver:
+        webhook = (await add(client, receiver, "comment.posted"))["webhook"]["id"]
+        comment = await post(client.member("ada"))
+        await receiver.until(lambda: len(receiver.accepted) == 1)
+        assert receiver.accepted[0].data["object"] == comment["id"]
+        await until_delivered(client, webhook)
+        [delivered] = await deliveries(client, webhook)
+        assert (delivered["state"], delivered["occurrence"]) == ("DELIVERED", None)
+    items = [item async for item in one_table.scan_items()]
+    assert not [item for item in items if item["pk"]["S"].startswith("JOURNAL#")]
+    assert not [item for item in items if item["pk"]["S"].startswith("DELIVERIES") and "content" in item]
+
+
+async def test_another_process_goes_on_after_one_was_killed(
+    one_table: Table, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first never releases its shards. What it has sent but not stored is sent again, the rest once."""
+    monkeypatch.setattr(delivering, "LOST_SECONDS", 1.0)
+    monkeypatch.setattr(delivering, "RENEW_SECONDS", 0.2)
+    monkeypatch.setattr(delivering, "SAFE_SECONDS", 0.7)
+    monkeypatch.setattr(delivering.ShardWorker, "stop", _die)
+    assert one_table.name == settings.table
+    async with receiving() as receiver:
+        posted = set[str]()
+        for life in range(3):
+            async with serving(settings.model_copy(update=LOCAL)) as client:
+                if not life:
+                    await add(client, receiver, "comment.posted")
+                for number in range(10):
+                    posted.add((await post(client.member("ada"), product=f"{life} {number}"))["id"])
+                if life == 2:
+                    await receiver.until(lambda: {message.data["object"] for message in receiver.accepted} == posted)
+        assert len(receiver.accepted) < 45
+
+
+async def _die(shard: delivering.ShardWorker) -> None:
+    """What remains of a shard after kill -9: nothing runs, and the claim stays."""
+    for task in (shard._running, *shard._busy.values()):
+        task.cancel()
+
+
+# ── bad input ──
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.com/",
+        "https://user:secret@example.com/",
+        "https://127.0.0.1/",
+        "https://localhost/",
+        "https://[::ffff:127.0.0.1]/",
+        "https://2130706433/",
+        "https://169.254.169.254/latest/meta-data",
+    ],
+)
+async def test_an_address_that_may_not_be_sent_to_is_refused(one_client: Client, url: str) -> None:
+    """With a reason, and nothing is stored."""
+    answer = await admin(one_client).ask(ADD_WEBHOOK, input={"url": url, "kinds": []})
+    assert (answer["code"], answer["path"]) == ("INVALID_INPUT", ["input", "url"])
+    assert "not an address for a webhook" in answer["message"]
+    assert not [item async for item in one_client.services.table.scan_items() if item["pk"]["S"] == "WEBHOOKS"]
+
+
+async def test_webhooks_are_for_admins_and_of_known_kinds(one_client: Client) -> None:
+    """And there are ten at most."""
+    given = {"url": "https://8.8.8.8/", "kinds": ["comment.posted"]}
+    assert await one_client.member("max", Role.MODERATOR).code(ADD_WEBHOOK, input=given) == "NOT_ALLOWED"
+    answer = await admin(one_client).ask(ADD_WEBHOOK, input={**given, "kinds": ["comment.posted", "comment.read"]})
+    assert (answer["code"], answer["path"]) == ("INVALID_INPUT", ["input", "kinds", "1"])
+    assert "comment.moderated" in answer["message"]
+    answers = [await admin(one_client).ask(ADD_WEBHOOK, input=given) for _ in range(11)]
+    assert [answer.get("code") for answer in answers] == [None] * 10 + ["CONFLICT"]
+    missing = {"webhook": node_id("Webhook", one_client.services.ids.next(utc_now()))}
+    assert await admin(one_client).code(ROTATE_SECRET, input=missing) == "NOT_FOUND"
+    assert await admin(one_client).code(REDELIVER, input={**missing, "since": iso(utc_now())}) == "NOT_FOUND"
+    future = iso(utc_now() + timedelta(hours=1))
+    known = {"webhook": answers[0]["webhook"]["id"], "since": future}
+    assert await admin(one_client).code(REDELIVER, input=known) == "INVALID_INPUT"
+
+
+# ── sending ──
+
+
+@asynccontextmanager
+async def attempt_to_send(receiver: Receiver, *allowed: str) -> AsyncIterator[sending.Outcome]:
+    async with open_sender(allowed) as sender:
+        yield await sender.send(receiver.url, {"webhook-id": "1"}, b"{}")
+
+
+async def test_a_name_that_leads_elsewhere_later_is_not_sent_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DNS rebinding: the address is checked when the connection is made, and it is that one that is connected to."""
+    real = socket.getaddrinfo
+
+    def rebound(host: Any, port: Any, *more: Any, **named: Any) -> Any:
+        return real("127.0.0.1" if host == "rebound.example.com" else host, port, *more, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebound)
+    async with receiving() as receiver, open_sender(()) as sender:
+        port = receiver.url.rpartition(":")[2]
+        outcome = await sender.send(f"https://rebound.example.com:{port}", {}, b"{}")
+        assert outcome.status is None
+        assert "127.0.0.1 is not a public address" in str(outcome.error)
+        assert receiver.received == []
+
+
+async def test_a_redirect_is_a_failure() -> None:
+    """It is not followed, wherever it leads."""
+
+    def redirect(_: Message) -> web.Response:
+        return web.Response(status=307, headers={"location": receiver.url})
+
+    async with receiving(redirect) as receiver, attempt_to_send(receiver, "127.0.0.1") as outcome:
+        assert outcome == sending.Outcome(307, "it answered 307")
+        assert len(receiver.received) == 1
+
+
+async def test_of_a_long_response_only_the_start_is_read() -> None:
+    """Its status counts."""
+    long = web.Response(status=200, body=b"x" * 50_000_000)
+    async with receiving(lambda _: long) as receiver, attempt_to_send(receiver, "127.0.0.1") as outcome:
+        assert outcome == sending.Outcome(200)
+
+
+async def test_a_receiver_that_does_not_answer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After ten seconds; here sooner."""
+    monkeypatch.setattr(sending, "SEND_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        async with open_sender(("127.0.0.1",)) as sender:
+            outcome = await sender.send(url, {}, b"{}")
+    assert outcome.status is None
+    assert "did not answer" in str(outcome.error)
+
+
+async def test_a_receiver_that_is_gone_is_a_failure() -> None:
+    """With the reason."""
+    async with receiving() as receiver:
+        pass
+    async with attempt_to_send(receiver, "127.0.0.1") as outcome:
+        assert outcome.status is None
+        assert outcome.error

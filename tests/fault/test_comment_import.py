@@ -1,0 +1,119 @@
+"""Imports that are killed at every step, while members go on: what they changed since stays as they left it."""
+
+from __future__ import annotations
+
+import io
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+import orjson
+import pytest
+
+from datastore.comments import COMMENT, Comment, read_comment
+from datastore.comments.pointers import POINTER, pointer_to
+from datastore.comments.transfer import IMPORT_BATCH, ImportBatch, Imported, import_group
+from resolvers.context import utc_now
+from resolvers.node_ids import node_id
+from server.audit.comments import breaches
+from server.commands.comments import import_lines, parse_comment
+from tests.client import Client
+from tests.comments import post
+from tests.queries import COMMENT_STATISTICS, DELETE_COMMENT, EDIT_COMMENT
+
+COMMENTS = 30
+STEPS = 12
+METHODS = ("batch_get_item", "batch_write_item", "get_item", "put_item", "query", "transact_write_items", "update_item")
+
+
+class Killed(Exception):
+    """The import's process ends here."""
+
+
+def lines(product: str) -> list[bytes]:
+    return [
+        orjson.dumps({
+            "product": product, "language": "en", "rating": 3, "body": f"Number {place}.", "author": "ada",
+            "createdAt": f"2026-01-01T00:00:00.{place:03d}Z",
+        })
+        for place in range(COMMENTS)
+    ]  # fmt: skip
+
+
+async def run_import(client: Client, product: str) -> Imported:
+    return await import_lines(client.services, io.BytesIO(b"\n".join(lines(product))), None)
+
+
+def kill_at(client: Client, step: int, patch: pytest.MonkeyPatch, *, applied: bool) -> None:
+    """Let an engine call be the process's last one; it is applied or not."""
+    engine, calls = client.services.table.client, 0
+
+    def killing(method: Any) -> Any:
+        async def call(**parameters: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls > step or (calls == step and not applied):
+                raise Killed
+            answer = await method(**parameters)
+            if calls == step:
+                raise Killed
+            return answer
+
+        return call
+
+    for name in METHODS:
+        patch.setattr(engine, name, killing(getattr(engine, name)))
+
+
+async def change_some(ada: Client, product: str) -> tuple[bool, bool]:
+    """A member edits the first comment and deletes the last, as far as they are visible; returns which were."""
+    first, last = (
+        node_id("Comment", parse_comment(line, 1).node_key) for line in (lines(product)[0], lines(product)[-1])
+    )
+    edited = await ada.ask(EDIT_COMMENT, input={"comment": first, "rating": 5})
+    visible = await ada.ask("query ($id: ID!) { comment(id: $id) { id } }", id=last)
+    await ada.ask(DELETE_COMMENT, input={"comment": last})
+    return "comment" in edited, visible is not None
+
+
+@pytest.mark.parametrize("applied", [False, True])
+async def test_an_import_killed_at_any_step_is_repeated_without_undoing_what_members_did(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch, *, applied: bool
+) -> None:
+    """Edits stay, what was deleted stays deleted, the rest is there, and every comment is counted once."""
+    ada = one_client.member("ada")
+    await post(ada, "another")
+    for step in range(1, STEPS):
+        product = f"p{step}"
+        with monkeypatch.context() as patch:
+            kill_at(one_client, step, patch, applied=applied)
+            with suppress(Killed):
+                await run_import(one_client, product)
+        edited, deleted = await change_some(ada, product)
+        await run_import(one_client, product)
+        await run_import(one_client, product)
+        statistics = await one_client.ask(COMMENT_STATISTICS, product=product)
+        expected = [int(edited), 0, COMMENTS - edited - deleted, 0, 0]
+        assert [row["count"] for row in statistics["histogram"]] == expected, f"killed at step {step}"
+    await one_client.services.close()
+    assert [breach async for breach in breaches(one_client.services)] == []
+
+
+async def test_an_import_that_layout_1_left_open_is_completed_without_undoing_edits(one_client: Client) -> None:
+    """Its comments were written and not counted yet; an edit has moved the counts already."""
+    table, ada = one_client.services.table, one_client.member("ada")
+    comments = [parse_comment(line, 1) for line in lines("old")]
+    digest = "0d2ad35a7a95f01cbb5e3f7c1b0a6b5a"
+    await table.write_many(COMMENT.put(comment) for comment in comments[:20])
+    await table.write_many(POINTER.put(pointer_to(comment)) for comment in comments[:20])  # as the upgrade does
+    await table.write(IMPORT_BATCH.put(ImportBatch(digest, tuple(comment.node_key for comment in comments))))
+    await ada.ask(EDIT_COMMENT, input={"comment": node_id("Comment", comments[0].node_key), "rating": 5})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("datastore.comments.transfer._digest", lambda _: digest)
+        assert await import_group(table, comments, utc_now() + timedelta(days=1)) == COMMENTS
+        assert await import_group(table, comments, utc_now() + timedelta(days=1)) == 0
+    kept: Comment | None = await read_comment(table, "old", comments[0].ulid)
+    assert kept is not None
+    assert kept.rating == 5
+    await one_client.services.close()
+    assert [breach async for breach in breaches(one_client.services)] == []

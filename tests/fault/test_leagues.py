@@ -1,0 +1,95 @@
+"""Leagues when processes are killed and answers are lost."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from datastore import pickem as pickem_store
+from resolvers.node_ids import parse_node_key
+from tests.client import Client
+from tests.killed import WRITES, Killed, killed_at
+from tests.leagues import (
+    ADMIT,
+    CREATE_LEAGUE,
+    DELETE_LEAGUE,
+    JOIN_LEAGUE,
+    LEAGUE,
+    LEAVE_LEAGUE,
+    OWN_LEAGUES,
+    ROTATE_CODE,
+    create,
+    join,
+    user_id,
+)
+
+
+async def test_a_deletion_may_be_killed_at_every_write(one_client: Client) -> None:
+    """From its first write on the league is gone for everybody; a repeat leaves nothing of it."""
+    ada, members = one_client.member("ada"), [one_client.member(f"m{number}") for number in range(30)]
+    table = one_client.services.table
+    for write in range(10):
+        league = await create(ada, "CODE")
+        for member in members:
+            await join(member, code=(await ada.ask(LEAGUE, id=league["id"]))["code"])
+        key, killed = parse_node_key("League", league["id"]), False
+        with killed_at(table, write):
+            try:
+                await ada.ask(DELETE_LEAGUE, input={"league": league["id"]})
+            except Killed:
+                killed = True
+        for reader in (ada, members[0], one_client):
+            assert await reader.ask(LEAGUE, id=league["id"]) is None
+        with suppress(KeyError):
+            assert await ada.code(DELETE_LEAGUE, input={"league": league["id"]}) == "NOT_FOUND"
+        assert await pickem_store.read_league(table, key) is None
+        assert [item async for item in table.scan(pickem_store.LEAGUE, pickem_store.LEAGUE_MEMBER)] == []
+        if not killed:
+            break
+    assert write >= 3
+
+
+async def ask_without_answer(client: Client, query: str, **given: Any) -> Any:
+    """A mutation whose transaction is applied, while its answer is lost."""
+    table_client, lost = client.services.table.client, False
+    originals = {name: getattr(table_client, name) for name in WRITES}
+
+    async def lose_one_answer(**request: Any) -> Any:
+        nonlocal lost
+        answer = await originals["transact_write_items"](**request)
+        if not lost:
+            lost = True
+            raise TimeoutError
+        return answer
+
+    table_client.transact_write_items = lose_one_answer
+    try:
+        return await client.ask(query, input=given)
+    finally:
+        table_client.transact_write_items = originals["transact_write_items"]
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+async def test_a_lost_answer_changes_nothing_twice(one_client: Client, *, keyed: bool) -> None:
+    """Creating, joining, admitting, leaving, rotating: each is done once and answered as done."""
+    ada, bob = one_client.member("ada"), one_client.member("bob")
+
+    def once(name: str) -> dict[str, str]:
+        return {"idempotencyKey": name} if keyed else {}
+
+    given = {"name": "L", "season": "2026", "entry": "APPROVAL", **once("create")}
+    league = (await ask_without_answer(ada, CREATE_LEAGUE, **given))["league"]["id"]
+    assert len((await ada.ask(OWN_LEAGUES))["leagues"]["nodes"]) == 1
+    assert (await ask_without_answer(bob, JOIN_LEAGUE, league=league, **once("join")))["membership"] == "WAITING"
+    user = await user_id(bob)
+    admitted = await ask_without_answer(ada, ADMIT, league=league, user=user, **once("admit"))
+    assert (admitted["member"]["membership"], admitted["league"]["memberCount"]) == ("MEMBER", 2)
+    left = await ask_without_answer(bob, LEAVE_LEAGUE, league=league, **once("leave"))
+    assert left["league"]["memberCount"] is None
+    assert (await ada.ask(LEAGUE, id=league))["memberCount"] == 1
+    coded = await create(ada, "CODE")
+    rotated = await ask_without_answer(ada, ROTATE_CODE, league=coded["id"], **once("rotate"))
+    assert rotated["league"]["code"] != coded["code"]
+    assert await join(bob, code=(await ada.ask(LEAGUE, id=coded["id"]))["code"]) == "MEMBER"

@@ -1,0 +1,168 @@
+"""Season ranks on an engine whose indexes lag, under two scorers, kills and corrections; and what scoring costs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from datastore import pickem as pickem_store
+from datastore.dynamo import Table
+from datastore.layout import ensure_layout
+from datastore.pickem import Event, Histogram, Match
+from datastore.pickem.histograms import store_histogram
+from datastore.pickem.seeding import seed_event
+from datastore.pickem.standings import SEASON
+from resolvers.context import Services
+from resolvers.node_ids import node_id
+from resolvers.pickem import rules
+from resolvers.pickem.cache import PickemCache
+from resolvers.pickem.scoring import ScoringProgress, score
+from server.audit import pickem as audit
+from server.settings import Settings
+from tests import bulk_predictions
+from tests.client import Client, serving
+from tests.killed import Killed, killed_at
+from tests.lagging import Lag
+from tests.lagging.tables import lagging
+from tests.queries import SCORE_EVENT, STANDINGS
+from tests.season import EventEditor, submit
+
+MEMBERS = 40
+
+
+async def seed(table: Table, name: str = "Crowded", members: int = MEMBERS) -> tuple[Event, Sequence[Match]]:
+    event, matches = bulk_predictions.locked_event("2026", name)
+    await seed_event(table, event, matches, bulk_predictions.generate_predictions(event, members))
+    return event, matches
+
+
+def expected_points(*events: tuple[Event, Sequence[Match]]) -> Counter[str]:
+    """The points of every member, by a plain sum."""
+    points: Counter[str] = Counter()
+    for event, matches in events:
+        winners = rules.winners(event, {match.id: match for match in matches})
+        for prediction in bulk_predictions.generate_predictions(event, MEMBERS):
+            points[prediction.user] += rules.score(prediction.picks, winners).points
+    return points
+
+
+async def assert_exact_ranks(reader: Client, points: Counter[str]) -> None:
+    """Of every member, by their own standing: the list of all comes from an index."""
+    page = await reader.ask(STANDINGS, season="2026", first=1)
+    assert page["totalCount"] == len(points)
+    _, ranks = await reader.services.get(PickemCache).season_ranks("2026")
+    for user, total in points.items():
+        standing = await pickem_store.read_standing(reader.services.table, user, "2026")
+        assert standing is not None
+        assert standing.points == total
+        assert ranks.rank(standing.points) == 1 + sum(other > total for other in points.values())
+
+
+async def audited(table: Table, settings: Settings) -> list[str]:
+    return [breach async for breach in audit.breaches(Services(table, settings.seal()))]
+
+
+async def test_ranks_are_exact_as_soon_as_a_scoring_is_acknowledged(tmp_path: Path, settings: Settings) -> None:
+    """Two processes score two events of a season at once, then one again after a correction; every index is behind."""
+    async with lagging(tmp_path, seed=3, lag=Lag(mean=1.0, late=0.1)) as (engine, table):
+        await ensure_layout(table)
+        first, second = await seed(table), await seed(table, "Second")
+        served = settings.model_copy(update={"dynamodb_url": engine.url, "table": table.name})
+        async with serving(served) as one, serving(served) as other:
+            await asyncio.gather(
+                EventEditor(one).score(node_id("Event", first[0].id)),
+                EventEditor(other).score(node_id("Event", second[0].id)),
+                EventEditor(other).score(node_id("Event", first[0].id)),
+            )
+            await assert_exact_ranks(other, expected_points(first, second))
+            event = bulk_predictions.corrected(first[0])
+            match = event.card[0]
+            winner = event.results[match].winner
+            await EventEditor(one).result(node_id("Match", f"{event.id}:{match}"), winner)
+            await EventEditor(other).score(node_id("Event", event.id))
+            await assert_exact_ranks(one, expected_points((event, first[1]), second))
+            await engine.catch_up()
+            assert await audited(table, settings) == []
+
+
+async def test_a_scoring_may_be_killed_at_every_write(one_table: Table, settings: Settings) -> None:
+    """The next one completes it; the audit finds nothing."""
+    services = Services(one_table, settings.seal())
+    for write in range(100):
+        event, _ = await seed(one_table, f"E{write}", 6)
+        with killed_at(one_table, write) as writes:
+            try:
+                await score(services, event.id, ScoringProgress())
+            except Killed:
+                killed = True
+            else:
+                killed = False
+        scored = await score(services, event.id, ScoringProgress())
+        assert scored.predictions_scored == 6
+        if not killed:
+            break
+    assert writes[0] >= 6
+    assert await audited(one_table, settings) == []
+
+
+async def test_scoring_again_repairs_ranks_and_points(one_client: Client) -> None:
+    """Whatever was published or stored instead: by the mutation and by the command alike."""
+    table, services = one_client.services.table, one_client.services
+    event, _ = await seed(table)
+    given: dict[str, Any] = {"event": node_id("Event", event.id)}
+    editor = EventEditor(one_client)
+    await editor.client.ask(SCORE_EVENT, input=given)
+    await store_histogram(table, "STANDINGS:2026", 99, Histogram.of({1: 3}))
+    season = SEASON.change(SEASON.at(season="2026"), values={"tickets": 99, "published": 99, "members": 3})
+    await table.write(season)
+    prediction = await pickem_store.read_prediction(table, event.id, "fan-0000007")
+    assert prediction is not None
+    await table.write(
+        pickem_store.PREDICTION.change(
+            pickem_store.PREDICTION.item_key(prediction), values={"picks": {**prediction.picks, event.card[1]: 1}}
+        )
+    )
+    broken = [breach async for breach in audit.breaches(services)]
+    assert any("40 standings, 3 counted" in breach for breach in broken)
+    await editor.client.ask(SCORE_EVENT, input=given)
+    left = [breach async for breach in audit.breaches(services)]
+    assert all("the gates and the predictions differ" in breach for breach in left)
+
+
+async def test_a_credit_costs_the_same_in_every_event_of_a_season(tmp_path: Path, settings: Settings) -> None:
+    """10 units, however long the season; 833 a second use 42 % of the hottest key's units."""
+    costs, credits_at_833 = [], 0.0
+    async with lagging(tmp_path, lag=Lag(mean=0.0)) as (engine, table):
+        services = Services(table, settings.seal())
+        for number in range(4):
+            event, _ = await seed(table, f"E{number}")
+            engine.ledger.writes.clear()
+            await score(services, event.id, ScoringProgress())
+            units: Counter[str] = Counter()
+            for (key, _), spent in engine.ledger.writes.items():
+                if key.value.startswith(("USER#", "RANKING#", "STANDINGS#2026#", f"EVENT#{event.id}#")):
+                    units[f"{key.index_name} {key.value}"] += spent
+            costs.append(sum(units.values()) / MEMBERS)
+            # Per key, the fullest of 4 rankings: with more members their shares even out.
+            rankings = sum(spent for name, spent in units.items() if "RANKING#" in name) / 4
+            credits_at_833 = 833 * rankings / MEMBERS
+    assert max(costs[1:]) - min(costs[1:]) < 0.1  # the first event's standings are new in the ranking
+    assert max(costs) < 11
+    assert credits_at_833 <= 700
+
+
+async def test_scoring_reads_what_was_accepted_just_before_the_lock(tmp_path: Path, settings: Settings) -> None:
+    """Its work comes from the table: a prediction whose index entry is seconds behind gets its points all the same."""
+    async with lagging(tmp_path, lag=Lag(mean=1e6, longest=1e6, stale=1.0)) as (engine, table):
+        served = settings.model_copy(update={"dynamodb_url": engine.url, "table": table.name})
+        async with serving(served) as client:
+            editor = EventEditor(client)
+            event, [match] = await editor.card(10)
+            await asyncio.gather(*(submit(client.member(f"m{one}"), event, [(match, one % 2)]) for one in range(9)))
+            await editor.lock(event)
+            await editor.result(match, 0)
+            assert await editor.score(event) == 9
+            assert (await editor.standings(first=1))["totalCount"] == 9

@@ -1,0 +1,102 @@
+"""Taking points back when processes are killed, and beside a scorer that was held up."""
+
+from __future__ import annotations
+
+import pytest
+
+from datastore import pickem as pickem_store
+from datastore.dynamo import Table
+from datastore.pickem import Credit, Share
+from datastore.pickem.auditing import all_predictions, all_standings
+from datastore.pickem.seeding import seed_event
+from datastore.refusals import Conflict
+from resolvers.context import Services
+from resolvers.pickem.scoring import ScoringProgress, score
+from resolvers.pickem.unscoring import unscore
+from server.audit import pickem as audit
+from server.settings import Settings
+from tests import bulk_predictions
+from tests.killed import Killed, killed_at
+
+MEMBERS = 6
+
+
+async def audited(services: Services) -> list[str]:
+    return [breach async for breach in audit.breaches(services)]
+
+
+async def sums(services: Services) -> dict[str, tuple[int, int, int]]:
+    standings = all_standings(services.table)
+    return {one.user: (one.points, one.correct, one.events_played) async for one in standings}
+
+
+async def seed(table: Table, name: str) -> pickem_store.Event:
+    event, matches = bulk_predictions.locked_event("2026", name)
+    await seed_event(table, event, matches, bulk_predictions.generate_predictions(event, MEMBERS))
+    return event
+
+
+@pytest.mark.parametrize("then", ["unscored", "scored"])
+async def test_an_unscoring_may_be_killed_at_every_write(one_table: Table, settings: Settings, then: str) -> None:
+    """Unscored again, all is as before; scored in place of that, all is as after one scoring."""
+    services = Services(one_table, settings.seal())
+    event = await seed(one_table, "Killed")
+    other = await seed(one_table, "Other")
+    await score(services, other.id, ScoringProgress())
+    before = await sums(services)
+    await score(services, event.id, ScoringProgress())
+    after = await sums(services)
+    for write in range(100):
+        killed = False
+        with killed_at(one_table, write):
+            try:
+                await unscore(services, event.id)
+            except Killed:
+                killed = True
+        if then == "unscored":
+            # Its last write may have been the one that was applied: then a repeat finds nothing left to do.
+            assert (await unscore(services, event.id)).state == "LOCKED"
+            assert await sums(services) == before
+            assert await audited(services) == []
+        assert (await score(services, event.id, ScoringProgress())).predictions_scored == MEMBERS
+        assert await sums(services) == after
+        if not killed:
+            break
+    assert write >= 5
+    assert await audited(services) == []
+
+
+async def test_a_scorer_that_was_held_up_adds_nothing_afterwards(one_table: Table, settings: Settings) -> None:
+    """It read the predictions before they lost their points, or reads them again: its generation is older."""
+    services = Services(one_table, settings.seal())
+    event = await seed(one_table, "Held up")
+    read = [prediction async for prediction in all_predictions(one_table, event.id)]
+    await score(services, event.id, ScoringProgress())
+    await unscore(services, event.id)
+    late = [Credit(prediction, Share(event.generation, 50, 3), event.starts_at) for prediction in read]
+    await pickem_store.credit(one_table, event.season, late)
+    assert await sums(services) == {}
+    assert await audited(services) == []
+
+
+async def test_a_scoring_under_way_ends_when_the_event_is_unscored(one_table: Table, settings: Settings) -> None:
+    """It does not begin again and so undo what the editor has just done."""
+    services = Services(one_table, settings.seal())
+    event = await seed(one_table, "Under way")
+    original, unscored = one_table.client.transact_write_items, False
+
+    async def unscore_first(**request: object) -> object:
+        nonlocal unscored
+        if not unscored:
+            unscored = True
+            await unscore(services, event.id)
+        return await original(**request)
+
+    one_table.client.transact_write_items = unscore_first
+    with pytest.raises(Conflict, match="unscored meanwhile"):
+        await score(services, event.id, ScoringProgress())
+    one_table.client.transact_write_items = original
+    assert await sums(services) == {}
+    stored = (await pickem_store.read_events(one_table, [event.id]))[event.id]
+    assert (stored.state, stored.begun, stored.unscoring) == ("LOCKED", None, None)
+    assert await audited(services) == []

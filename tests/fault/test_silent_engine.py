@@ -1,0 +1,55 @@
+"""An engine that accepts connections and requests and answers none: the service answers all the same."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import ExitStack
+
+import httpx
+import psutil
+
+from datastore.dynamo import Table
+from tests.engines import RunningEngine
+from tests.fault.proxy import Proxy
+from tests.service import start_service
+
+QUERY = {"query": "{ boards(first: 1) { nodes { slug } } }"}
+REQUESTS = 400
+MAX_IN_FLIGHT = 64
+GROWTH = 40_000_000
+"""Bytes by which the service may grow under its first load; 400 pending requests and their answers need less."""
+
+
+async def _outcome(http: httpx.AsyncClient) -> str:
+    answer = await http.post("/graphql", json=QUERY)
+    if answer.status_code != 200:
+        return str(answer.status_code)
+    body = answer.json()
+    return str(body["errors"][0]["extensions"]["code"]) if "errors" in body else "OK"
+
+
+async def test_requests_to_a_silent_engine_are_answered(default_engine: RunningEngine, one_table: Table) -> None:
+    """At their deadline, or refused at once; memory stays flat, readiness says so, and the service recovers."""
+    async with Proxy(default_engine.url) as proxy:
+        variables = {
+            "RINGSIDE_DYNAMODB_URL": proxy.url,
+            "RINGSIDE_TABLE": one_table.name,
+            "RINGSIDE_SECRETS": "a secret that is long enough to be one in tests",
+            "RINGSIDE_REQUEST_TIMEOUT": "1",
+            "RINGSIDE_MAX_IN_FLIGHT": str(MAX_IN_FLIGHT),
+        }
+        with ExitStack() as stack:
+            service = await start_service(variables, stack)
+            process = psutil.Process(service.process.pid)
+            async with httpx.AsyncClient(base_url=service.url, timeout=60) as http:
+                assert await _outcome(http) == "OK"
+                before = process.memory_info().rss
+                async with proxy.silent():
+                    outcomes = Counter(await asyncio.gather(*(_outcome(http) for _ in range(REQUESTS))))
+                    assert (await http.get("/readyz")).status_code == 503
+                    assert (await http.get("/livez")).status_code == 200
+                assert outcomes.keys() <= {"UNAVAILABLE", "503"}
+                assert outcomes["UNAVAILABLE"] >= MAX_IN_FLIGHT
+                assert process.memory_info().rss - before < GROWTH
+                assert await _outcome(http) == "OK"

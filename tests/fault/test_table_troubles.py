@@ -1,0 +1,154 @@
+"""What DynamoDB answers when it is busy or refuses the credentials: waited for, and told in one line."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+
+import orjson
+import pytest
+
+from datastore.dynamo import (
+    CredentialsRefused,
+    DeadlineExceeded,
+    Table,
+    Throttled,
+    TransactionConflict,
+    deadline,
+    open_table,
+    retries,
+)
+from datastore.dynamo.declaration import definition, differences
+from datastore.people import PROFILE, Profile
+from resolvers.context import utc_now
+from tests.client import serving
+from tests.conftest import settings_for
+from tests.engines import RunningEngine
+from tests.fault import faults
+from tests.fault.faults import Answer, Body, Fault, refused
+from tests.fault.proxy import Proxy
+
+MOST_REQUESTS = 25
+"""Of a call that pauses for up to 20 ms, then twice as long each time: in a second there would be hundreds without."""
+
+EXPIRED = ("ExpiredTokenException", "UnrecognizedClientException")
+
+
+class BusyEngine(Proxy):
+    """An engine that carries out the first entry of a batch, and nothing of a batch with one entry."""
+
+    async def _answer(
+        self, fault: Fault | None, operation: str, body: Body, raw: bytes, headers: dict[str, str]
+    ) -> Answer | None:
+        if operation not in faults.BATCHES:
+            return await super()._answer(fault, operation, body, raw, headers)
+        ((table, wanted),) = body["RequestItems"].items()
+        entries = wanted["Keys"] if operation == "BatchGetItem" else wanted
+        if len(entries) == 1:
+            answer = {"Responses": {}, faults.BATCHES[operation]: body["RequestItems"]}
+            return Answer(200, orjson.dumps(answer))
+        first, rest = ({"Keys": part} if "Keys" in wanted else part for part in (entries[:1], entries[1:]))
+        done = orjson.dumps({"RequestItems": {table: first}})
+        return faults.with_unprocessed(operation, await self._forward(done, headers), {table: rest})
+
+
+class RefusingEngine(Proxy):
+    """An engine that refuses every call with this error."""
+
+    error: str | None = None
+
+    async def _answer(
+        self, fault: Fault | None, operation: str, body: Body, raw: bytes, headers: dict[str, str]
+    ) -> Answer | None:
+        if self.error is not None:
+            return refused(self.error, "The security token included in the request is expired")
+        return await super()._answer(fault, operation, body, raw, headers)
+
+
+@pytest.fixture
+async def busy(default_engine: RunningEngine, one_table: Table) -> AsyncIterator[tuple[BusyEngine, Table]]:
+    async with BusyEngine(default_engine.url) as proxy, open_table(one_table.name, url=proxy.url) as table:
+        yield proxy, table
+
+
+@pytest.fixture
+async def refusing(default_engine: RunningEngine) -> AsyncIterator[RefusingEngine]:
+    async with RefusingEngine(default_engine.url) as proxy:
+        yield proxy
+
+
+# ── partially processed batches ──
+
+
+async def test_pauses_grow_while_a_batch_is_read_in_parts(busy: tuple[BusyEngine, Table]) -> None:
+    """Each answer has one key of a hundred: partial progress is no reason to ask again at once."""
+    proxy, table = busy
+    keys = [PROFILE.at(user=f"user-{number}") for number in range(100)]
+    with deadline(1), pytest.raises(Throttled):
+        await table.get_many(keys)
+    assert 2 <= proxy.requests["BatchGetItem"] <= MOST_REQUESTS
+
+
+async def test_pauses_grow_while_a_batch_is_written_in_parts(busy: tuple[BusyEngine, Table]) -> None:
+    """One item of each answer is written; what was written stays."""
+    proxy, table = busy
+    profiles = [Profile(f"user-{number}", "Ada", utc_now()) for number in range(25)]
+    with deadline(1), pytest.raises(Throttled):
+        await table.write_many(map(PROFILE.put, profiles))
+    assert 2 <= proxy.requests["BatchWriteItem"] <= MOST_REQUESTS
+    assert await table.get(PROFILE.at(user="user-0"), consistent=True) == profiles[0]
+
+
+# ── credentials, replicas ──
+
+
+@pytest.mark.parametrize("error", EXPIRED)
+async def test_credentials_that_are_being_replaced_are_waited_for(
+    refusing: RefusingEngine, default_engine: RunningEngine, one_table: Table, error: str
+) -> None:
+    """A refused call is repeated, and succeeds with the new credentials; nothing is answered INTERNAL."""
+    del default_engine
+    async with open_table(one_table.name, url=refusing.url) as table:
+        refusing.error = error
+        with deadline(0.3), pytest.raises(DeadlineExceeded, match=rf"credentials are refused \({error}\)") as late:
+            await table.get(PROFILE.at(user="ada"))
+        assert isinstance(late.value.__cause__, CredentialsRefused)
+        assert refusing.requests["GetItem"] > 1
+        refusing.error = None
+        assert await table.get(PROFILE.at(user="ada")) is None
+
+
+async def test_refused_credentials_are_unavailable_with_one_line_of_log(
+    refusing: RefusingEngine, one_table: Table, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many requests fail, and without a stack trace; readiness says so too."""
+    monkeypatch.setattr(retries, "_logged", {})
+    settings = settings_for(RunningEngine("proxy", refusing.url), one_table.name, request_timeout=1)
+    async with serving(settings) as visitor:
+        refusing.error = EXPIRED[0]
+        with caplog.at_level(logging.INFO):
+            for _ in range(3):
+                assert await visitor.code("{ boards(first: 1) { nodes { slug } } }") == "UNAVAILABLE"
+        assert (await visitor.http.get("/readyz")).status_code == 503
+        refusing.error = None
+    (line,) = [record for record in caplog.records if EXPIRED[0] in record.getMessage()]
+    assert line.exc_info is None
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+async def test_a_conflict_between_replicas_is_a_conflict(refusing: RefusingEngine, one_table: Table) -> None:
+    """It passes: the call is repeated until its deadline."""
+    async with open_table(one_table.name, url=refusing.url) as table:
+        refusing.error = "ReplicatedWriteConflictException"
+        with deadline(0.3), pytest.raises(TransactionConflict):
+            await table.write(PROFILE.put(Profile("ada", "Ada", utc_now())))
+    assert refusing.requests["PutItem"] > 1
+
+
+def test_a_global_table_with_strong_consistency_is_refused() -> None:
+    """DynamoDB has no transactions there, and says so only when one is tried."""
+    described = {**definition("ringside"), "MultiRegionConsistency": "STRONG"}
+    assert differences(described) == [
+        "it is a global table with multi-Region strong consistency, which has no transactions"
+    ]
+    assert differences({**described, "MultiRegionConsistency": "EVENTUAL"}) == []

@@ -1,0 +1,77 @@
+"""The units that voting asks of the hottest partition keys, as DynamoDB counts them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from datastore import voting
+from datastore.dynamo import Table, open_table
+from datastore.dynamo.declaration import create
+from datastore.receipts import Once
+from datastore.voting import BOARD, CONTENDER, RESULT, Board, Contender, PairVerdict, Vote
+from datastore.voting.shards import shard_count, voter_shard
+from resolvers.context import utc_now
+from tests.engines import running_engine
+from tests.lagging import Lag, LaggingEngine
+from tests.lagging.capacity import PartitionKey
+
+VOTES_PER_SECOND = voting.DEFAULT_RATE
+MOST_UNITS = 700
+"""Of the 1,000 write units that a partition key takes in a second."""
+
+
+def units(engine: LaggingEngine) -> Mapping[PartitionKey, float]:
+    """The write units of each key, of all seconds together."""
+    sums: dict[PartitionKey, float] = defaultdict(float)
+    for (key, _), number in engine.ledger.writes.items():
+        sums[key] += number
+    return sums
+
+
+async def plant(table: Table, contenders: int) -> None:
+    now = utc_now()
+    rows = [Contender("main", ordinal, f"contender {ordinal}", now) for ordinal in range(contenders)]
+    shards = shard_count(contenders, VOTES_PER_SECOND)
+    board = Board("main", "Main", now, contenders, revision=contenders, covered_revision=contenders, read_shards=shards)
+    await table.write_many(put for row in rows for put in (CONTENDER.put(row), RESULT.put(row)))
+    await table.write(BOARD.put(board))
+
+
+def votes(contenders: int, number: int) -> list[Vote]:
+    """As many votes of as many voters, on neighbours all over the board."""
+    shards = shard_count(contenders, VOTES_PER_SECOND)
+    return [
+        Vote(voter, "main", 1, low, low + 1, PairVerdict.LOW_WINS, utc_now(), b"", voter_shard(voter, shards))
+        for voter, low in ((f"voter {one}", 2 * one % (contenders - 1)) for one in range(number))
+    ]
+
+
+@pytest.mark.parametrize(("contenders", "cast"), [(2, 200), (100, 200), (300, 200)])
+async def test_no_key_takes_more_than_its_share(tmp_path: Path, contenders: int, cast: int) -> None:
+    """A third of a second's votes at the promised rate, then a settling of a board where most scores have changed."""
+    with running_engine("dynoxide", tmp_path) as leader:
+        async with (
+            LaggingEngine(leader.url, leader.url, lag=Lag(mean=0.0, stale=0.0)) as engine,
+            open_table("ringside", url=leader.url) as direct,
+            open_table("ringside", url=engine.url) as table,
+        ):
+            await create(direct)
+            await plant(direct, contenders)
+            await asyncio.gather(*(voting.cast(table, vote, Once.unkeyed(vote.at)) for vote in votes(contenders, cast)))
+            hottest, number = max(units(engine).items(), key=lambda entry: entry[1])
+            assert hottest.value.startswith("TALLY#main#")
+            assert number * VOTES_PER_SECOND / cast <= MOST_UNITS
+
+            engine.ledger.writes.clear()
+            current = await voting.read_board_with_marks(table, "main", consistent=True)
+            assert current is not None
+            claimed = await voting.claim_settling(table, current.board, utc_now())
+            assert claimed is not None
+            assert (await voting.settle(table, claimed)).complete
+            hottest, number = max(units(engine).items(), key=lambda entry: entry[1])
+            assert number <= MOST_UNITS

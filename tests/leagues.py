@@ -1,0 +1,86 @@
+"""Helpers for the tests of leagues: creating, joining and looking at them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from datastore.dynamo import Table
+from datastore.pickem import LEAGUE as LEAGUE_RECORD
+from datastore.pickem import LEAGUE_MEMBER, MEMBER_LEAGUES, LeagueMember, MemberLeagues, Membership
+from resolvers.node_ids import parse_node_key
+from tests.client import Client
+from tests.queries import mutation
+
+LEAGUE_FIELDS = (
+    "id name season entry code memberCount viewerMembership members(first: 100) { nodes { membership user { id } } }"
+)
+CREATE_LEAGUE = mutation("createLeague", "LeagueCreated", f"league {{ {LEAGUE_FIELDS} }}")
+JOIN_LEAGUE = mutation("joinLeague", "LeagueJoined", f"membership league {{ {LEAGUE_FIELDS} }}")
+ADMIT = mutation(
+    "admitToLeague", "LeagueAdmitted", f"member {{ membership since user {{ id }} }} league {{ {LEAGUE_FIELDS} }}"
+)
+LEAVE_LEAGUE = mutation("leaveLeague", "LeagueLeft", f"league {{ {LEAGUE_FIELDS} }}")
+ROTATE_CODE = mutation("rotateLeagueCode", "LeagueCodeRotated", f"league {{ {LEAGUE_FIELDS} }}")
+DELETE_LEAGUE = mutation("deleteLeague", "LeagueDeleted", "deletedId")
+LEAGUE = f"query ($id: ID, $code: String) {{ league(id: $id, code: $code) {{ {LEAGUE_FIELDS} }} }}"
+OWN_LEAGUES = """
+query ($season: String, $first: Int, $after: String) { viewer {
+  leagues(season: $season, first: $first, after: $after) {
+    nodes { id name viewerMembership } pageInfo { hasNextPage endCursor }
+  }
+} }
+"""
+
+
+STANDINGS = """
+query ($id: ID, $first: Int, $after: String) { league(id: $id) {
+  standings(first: $first, after: $after) {
+    totalCount nodes { rank points correct eventsPlayed season user { name } } pageInfo { hasNextPage endCursor }
+  }
+} }
+"""
+EVENT = """
+query ($id: ID, $event: ID!, $first: Int, $after: String) { league(id: $id) { event(event: $event) {
+  submitted missing event { id state }
+  predictions(first: $first, after: $after) {
+    nodes { user { name } points rank picks { team } } pageInfo { hasNextPage endCursor }
+  }
+} } }
+"""
+
+
+async def create(captain: Client, entry: str = "OPEN", name: str = "Friends", season: str = "2026") -> dict[str, Any]:
+    """A new league as its captain sees it."""
+    answer = await captain.ask(CREATE_LEAGUE, input={"name": name, "season": season, "entry": entry})
+    assert "league" in answer, answer
+    return answer["league"]  # type: ignore[no-any-return]
+
+
+async def join(member: Client, **given: Any) -> str:
+    """What the member is in the league that they have joined."""
+    answer = await member.ask(JOIN_LEAGUE, input=given)
+    assert "membership" in answer, answer
+    return answer["membership"]  # type: ignore[no-any-return]
+
+
+async def user_id(member: Client) -> str:
+    return (await member.ask("{ viewer { id } }"))["id"]  # type: ignore[no-any-return]
+
+
+async def places(member: Client, league: str) -> dict[str, str]:
+    """By the member's name: what each is in the league."""
+    nodes = (await member.ask(LEAGUE, id=league))["members"]["nodes"]
+    return {node["user"]["id"]: node["membership"] for node in nodes}
+
+
+async def seed_members(table: Table, league: str, users: Sequence[str]) -> None:
+    """Many members, as if each had joined a league that has only its captain."""
+    key, now = parse_node_key("League", league), datetime.now(UTC)
+    members = [LeagueMember(key, user, Membership.MEMBER, now, user) for user in users]
+    await table.write_many(LEAGUE_MEMBER.put(member) for member in members)
+    own = [MemberLeagues(user, {key: key.partition(":")[2]}, 1) for user in users]
+    await table.write_many(MEMBER_LEAGUES.put(leagues) for leagues in own)
+    counts = {"members": len(users), "revision": len(users)}
+    await table.write(LEAGUE_RECORD.change(LEAGUE_RECORD.at(id=key), add=counts))

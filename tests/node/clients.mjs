@@ -1,0 +1,219 @@
+// Real clients against the service: `node clients.mjs apollo http://127.0.0.1:8000/graphql <token>` prints what one saw.
+// Each posts three comments, pages through them, hears of another one, deletes one, is refused and gets an error.
+// Apollo and urql ask by hash first, as persisted queries do; Relay sends what its compiler made (see relay/), and
+// `codegen` what codegen.mjs made.
+import { createHash } from "node:crypto";
+import { getIntrospectionQuery } from "graphql";
+import { createClient } from "graphql-ws";
+
+const [, , name, url, token, generated] = process.argv;
+const headers = { authorization: `Bearer ${token}` };
+const sockets = createClient({ url: url.replace("http", "ws"), connectionParams: { headers } });
+
+const PAGE = `query Page($product: ID!, $after: String) {
+  comments(product: $product, first: 2, after: $after) {
+    edges { cursor node { id body } }
+    pageInfo { hasNextPage endCursor }
+  }
+}`;
+const POST = `mutation Post($input: PostCommentInput!) {
+  postComment(input: $input) { ... on CommentPosted { comment { id body } } ... on Refused { code message } }
+}`;
+const DELETE = `mutation Delete($input: DeleteCommentInput!) {
+  deleteComment(input: $input) { ... on CommentDeleted { deletedId } ... on Refused { code message } }
+}`;
+const HEAR = "subscription Hear($product: ID!) { commentPosted(product: $product) { id body } }";
+const INVALID = "{ viewer { nothing } }";
+
+async function visit({ mutate, subscribe, readPages, readFirstPage, errorCode }) {
+  const post = (body) => mutate(POST, { input: { product: name, language: "en", rating: 5, body } });
+  for (const body of ["one", "two", "three"]) await post(body);
+  const paged = await readPages();
+  const heard = new Promise((resolve) => subscribe(HEAR, { product: name }, (data) => resolve(data.commentPosted.body)));
+  const posting = setInterval(() => post("heard").catch(() => {}), 200); // until the subscription has begun
+  await heard;
+  clearInterval(posting);
+  const { deletedId } = (await mutate(DELETE, { input: { comment: paged[0].id } })).deleteComment;
+  const left = await readFirstPage(deletedId);
+  return {
+    paged: paged.map(({ body }) => body),
+    heard: await heard,
+    deleted: deletedId === paged[0].id && left.every(({ id }) => id !== deletedId),
+    refused: (await mutate(DELETE, { input: { comment: "x" } })).deleteComment.code,
+    error: await errorCode(INVALID),
+  };
+}
+
+async function apollo() {
+  const { ApolloClient, ApolloLink, HttpLink, InMemoryCache, gql } = await import("@apollo/client");
+  const { PersistedQueryLink } = await import("@apollo/client/link/persisted-queries");
+  const { GraphQLWsLink } = await import("@apollo/client/link/subscriptions");
+  const { relayStylePagination } = await import("@apollo/client/utilities");
+  const sha256 = (text) => createHash("sha256").update(text).digest("hex");
+  const persisted = new PersistedQueryLink({ sha256 }).concat(new HttpLink({ uri: url, headers }));
+  const client = new ApolloClient({
+    cache: new InMemoryCache({ typePolicies: { Query: { fields: { comments: relayStylePagination(["product"]) } } } }),
+    link: ApolloLink.split(
+      ({ operationType }) => operationType === "subscription",
+      new GraphQLWsLink(sockets),
+      persisted,
+    ),
+  });
+  const asked = { query: gql(PAGE), variables: { product: name } };
+  const cached = () => client.readQuery(asked).comments.edges.map(({ node }) => node);
+  return visit({
+    mutate: async (text, variables) => (await client.mutate({ mutation: gql(text), variables })).data,
+    subscribe: (text, variables, next) =>
+      client.subscribe({ query: gql(text), variables }).subscribe(({ data }) => next(data)),
+    readPages: async () => {
+      const watched = client.watchQuery(asked);
+      watched.subscribe(() => {});
+      let { pageInfo } = (await client.query(asked)).data.comments;
+      while (pageInfo.hasNextPage) {
+        const more = await watched.fetchMore({ variables: { after: pageInfo.endCursor } });
+        pageInfo = more.data.comments.pageInfo;
+      }
+      return cached();
+    },
+    readFirstPage: async (deletedId) => {
+      client.cache.evict({ id: client.cache.identify({ __typename: "Comment", id: deletedId }) });
+      return cached();
+    },
+    errorCode: (text) => client.query({ query: gql(text) }).catch(({ errors }) => errors[0].extensions.code),
+  });
+}
+
+async function urql() {
+  const { Client, fetchExchange, gql, subscriptionExchange } = await import("@urql/core");
+  const { cacheExchange } = await import("@urql/exchange-graphcache");
+  const { relayPagination } = await import("@urql/exchange-graphcache/extras");
+  const { persistedExchange } = await import("@urql/exchange-persisted");
+  const body = JSON.stringify({ query: getIntrospectionQuery() });
+  const sent = { method: "POST", body, headers: { ...headers, "content-type": "application/json" } };
+  const { data: schema } = await (await fetch(url, sent)).json();
+  const client = new Client({
+    url,
+    preferGetMethod: false,
+    fetchOptions: { headers },
+    exchanges: [
+      cacheExchange({
+        schema,
+        keys: { CommentConnection: () => null, CommentEdge: () => null, PageInfo: () => null },
+        resolvers: { Query: { comments: relayPagination() } },
+        updates: {
+          Mutation: {
+            deleteComment: ({ deleteComment: { deletedId } }, _, cache) => {
+              if (deletedId) cache.invalidate({ __typename: "Comment", id: deletedId });
+            },
+          },
+        },
+      }),
+      persistedExchange({ enableForMutation: true }),
+      fetchExchange,
+      subscriptionExchange({
+        forwardSubscription: ({ query, variables }) => ({
+          subscribe: (sink) => ({ unsubscribe: sockets.subscribe({ query, variables }, sink) }),
+        }),
+      }),
+    ],
+  });
+  const answered = ({ data, error }) => {
+    if (error) throw error;
+    return data;
+  };
+  const read = async (after) => answered(await client.query(gql(PAGE), { product: name, after })).comments;
+  const nodes = ({ edges }) => edges.map(({ node }) => node);
+  return visit({
+    mutate: async (text, variables) => answered(await client.mutation(gql(text), variables)),
+    subscribe: (text, variables, next) =>
+      client.subscription(gql(text), variables).subscribe((result) => next(answered(result))),
+    readPages: async () => {
+      let comments = await read(null);
+      while (comments.pageInfo.hasNextPage) comments = await read(comments.pageInfo.endCursor);
+      return nodes(comments);
+    },
+    readFirstPage: async () => nodes(await read(null)),
+    errorCode: async (text) => (await client.query(gql(text), {})).error.graphQLErrors[0].extensions.code,
+  });
+}
+
+async function relay() {
+  const runtime = (await import("relay-runtime")).default;
+  const { Environment, Network, Observable, RecordSource, Store } = runtime;
+  const artifacts = {};
+  for (const kind of ["PageQuery", "PostMutation", "DeleteMutation", "HearSubscription"]) {
+    artifacts[kind] = (await import(`./relay/__generated__/operations${kind}.graphql.js`)).default;
+  }
+  const { PageQuery, PostMutation, DeleteMutation, HearSubscription } = artifacts;
+  const ask = async (query, variables) => {
+    const body = JSON.stringify({ query, variables });
+    return (await fetch(url, { method: "POST", body, headers: { ...headers, "content-type": "application/json" } })).json();
+  };
+  const environment = new Environment({
+    network: Network.create(
+      ({ text }, variables) => ask(text, variables),
+      ({ text }, variables) => Observable.create((sink) => sockets.subscribe({ query: text, variables }, sink)),
+    ),
+    store: new Store(new RecordSource()),
+  });
+  const firstPage = runtime.createOperationDescriptor(PageQuery, { product: name });
+  environment.retain(firstPage);
+  const cached = () =>
+    environment.lookup(firstPage.fragment).data.comments.edges.flatMap(({ node }) => (node ? [node] : []));
+  const commit = (mutation, variables) =>
+    new Promise((resolve, reject) => {
+      const onCompleted = (data, errors) => (errors ? reject(errors) : resolve(data));
+      runtime.commitMutation(environment, { mutation, variables, onCompleted, onError: reject });
+    });
+  return visit({
+    mutate: (text, variables) => commit(text === POST ? PostMutation : DeleteMutation, variables),
+    subscribe: (_, variables, onNext) =>
+      runtime.requestSubscription(environment, { subscription: HearSubscription, variables, onNext }),
+    readPages: async () => {
+      let after;
+      do {
+        const { comments } = await runtime.fetchQuery(environment, PageQuery, { product: name, after }).toPromise();
+        after = comments.pageInfo.hasNextPage && comments.pageInfo.endCursor;
+      } while (after);
+      return cached();
+    },
+    readFirstPage: async () => cached(),
+    errorCode: async () => {
+      const invalid = { ...PageQuery, params: { ...PageQuery.params, text: INVALID, cacheID: "invalid" } };
+      const asked = runtime.fetchQuery(environment, invalid, { product: name }, { fetchPolicy: "network-only" });
+      return asked.toPromise().catch(({ source }) => source.errors[0].extensions.code);
+    },
+  });
+}
+
+/** Sends the hashes of the documents that the client preset made, to a service that runs no others. */
+async function codegen() {
+  const documents = await import(`${generated}/graphql.ts`);
+  const documentId = (text) => documents[`${/(?:query|mutation|subscription) (\w+)/.exec(text)[1]}Document`].__meta__.hash;
+  const send = async (body) => {
+    const sent = { method: "POST", body: JSON.stringify(body), headers: { ...headers, "content-type": "application/json" } };
+    return (await fetch(url, sent)).json();
+  };
+  const ask = async (text, variables) => (await send({ documentId: documentId(text), variables })).data;
+  const read = async (after) => (await ask(PAGE, { product: name, after })).comments;
+  const nodes = ({ edges }) => edges.map(({ node }) => node);
+  return visit({
+    mutate: ask,
+    subscribe: (text, variables, next) =>
+      sockets.subscribe(
+        { query: "", documentId: documentId(text), variables }, // graphql-ws sends nothing without a query
+        { next: ({ data }) => next(data), error: console.error, complete() {} },
+      ),
+    readPages: async () => {
+      let page = await read(null);
+      const all = nodes(page);
+      while (page.pageInfo.hasNextPage) all.push(...nodes((page = await read(page.pageInfo.endCursor))));
+      return all;
+    },
+    readFirstPage: async () => nodes(await read(null)),
+    errorCode: async (query) => (await send({ query })).errors[0].extensions.code,
+  });
+}
+
+console.log(JSON.stringify(await { apollo, urql, relay, codegen }[name]()));
+process.exit(0);

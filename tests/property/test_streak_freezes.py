@@ -1,0 +1,106 @@
+"""Streaks with freezes, on any days, in any time zone and across its transitions."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from zoneinfo import ZoneInfo, available_timezones
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resolvers.vocabulary.streaks import Streak, compute_streak, local_day
+
+ONE_DAY = timedelta(days=1)
+TODAY = date(2026, 11, 20)
+DAYS = st.lists(st.dates(date(2026, 7, 1), TODAY), max_size=140, unique=True).map(sorted)
+ZONES = st.sampled_from(sorted(available_timezones() - {"localtime", "Factory"}))
+
+
+def day_by_day(days: list[date], today: date, freezes_from: date | None) -> Streak:
+    """The rule walked through every day of the calendar, as a member lives it."""
+    if not days:
+        return Streak(0, 0, None)
+    length = longest = freezes = 0
+    day = days[0]
+    while day <= max(today, days[-1]):
+        if day in days:
+            length += 1
+            if length % 7 == 0 and freezes_from is not None and day >= freezes_from:
+                freezes = min(2, freezes + 1)
+        elif day < today or day < days[-1]:
+            bridges = freezes > 0 and freezes_from is not None and day >= freezes_from
+            length, freezes = (length, freezes - 1) if bridges else (0, 0)
+        longest = max(longest, length)
+        day += ONE_DAY
+    return Streak(length, longest, days[-1], freezes)
+
+
+@given(days=DAYS, later=st.integers(0, 4))
+def test_a_freeze_bridges_a_missed_day(days: list[date], later: int) -> None:
+    """For members who had freezes from the beginning."""
+    today = TODAY + later * ONE_DAY
+    assert compute_streak(days, today, date.min) == day_by_day(days, today, date.min)
+
+
+@given(days=DAYS, freezes_from=st.dates(date(2026, 7, 1), TODAY))
+def test_no_freeze_bridges_a_day_before_there_were_any(days: list[date], freezes_from: date) -> None:
+    """Nor is one earned before; without any, streaks are what they were."""
+    before = [day for day in days if day < freezes_from]
+    assert compute_streak(before, freezes_from, freezes_from).freezes == 0
+    assert compute_streak(days, TODAY, None) == day_by_day(days, TODAY, None)
+    assert compute_streak(days, TODAY, freezes_from) == day_by_day(days, TODAY, freezes_from)
+
+
+@given(days=DAYS)
+def test_freezes_are_two_at_most_and_never_shorten_a_streak(days: list[date]) -> None:
+    with_freezes, without = compute_streak(days, TODAY, date.min), compute_streak(days, TODAY)
+    assert 0 <= with_freezes.freezes <= 2
+    assert with_freezes.current >= without.current
+    assert with_freezes.longest >= without.longest
+    assert with_freezes.longest <= len(days)
+
+
+@cache
+def transitions(name: str) -> list[datetime]:
+    """The hours of 2010 to 2027 after which a zone has another offset."""
+    zone, found = ZoneInfo(name), []
+    moment = datetime(2010, 1, 1, tzinfo=UTC)
+    while moment.year < 2028:
+        after = moment + timedelta(days=7)
+        if moment.astimezone(zone).utcoffset() != after.astimezone(zone).utcoffset():
+            found.append(moment)
+        moment = after
+    return found
+
+
+def test_a_daily_learner_keeps_the_streak_across_every_transition_of_every_zone() -> None:
+    """One quiz on each local day, at any hour that it has; a zone that skips a day of the calendar spends a freeze."""
+    for name in sorted(available_timezones() - {"localtime", "Factory"}):
+        zone = ZoneInfo(name)
+        for transition in transitions(name):
+            start = transition - timedelta(days=10)
+            moments = [start + timedelta(hours=hour) for hour in range(24 * 27)]
+            days = sorted({local_day(moment, zone) for moment in moments})
+            skipped = (days[-1] - days[0]).days + 1 - len(days)
+            streak = compute_streak(days, days[-1], date.min)
+            assert streak.current == len(days), (name, transition)
+            assert skipped <= 1
+            assert streak.freezes == 2 or skipped, (name, transition)
+
+
+@given(
+    zones=st.tuples(ZONES, ZONES, ZONES), begin=st.dates(date(2020, 1, 1), date(2027, 1, 1)), hour=st.integers(0, 23)
+)
+def test_a_traveller_misses_no_day_that_two_freezes_do_not_bridge(
+    zones: tuple[str, str, str], begin: date, hour: int
+) -> None:
+    """Quizzes every ten hours, three weeks in each of three zones: crossing the date line skips one day at most."""
+    moment, days = datetime(begin.year, begin.month, begin.day, hour, tzinfo=UTC), set[date]()
+    for name in zones:
+        for _ in range(50):
+            days.add(local_day(moment, ZoneInfo(name)))
+            moment += timedelta(hours=10)
+    ordered = sorted(days)
+    streak = compute_streak(ordered, ordered[-1], date.min)
+    assert streak.current == streak.longest == len(ordered)

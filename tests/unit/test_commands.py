@@ -1,0 +1,66 @@
+"""The command line before a command runs: its help and version are light, and all commands treat files alike."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import orjson
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from server import __main__ as entry
+from server.command_line import app
+from server.commands import Failed
+from server.commands.files import STANDARD, open_output, read_text
+from server.execution.documents import hash_of
+from tests.generated import ROOT
+
+HEAVY = ("schema", "datastore", "resolvers", "graphql", "pydantic", "fastapi", "aiohttp", "boto3")
+DOCUMENT = "{ viewer { id } }\n"
+
+
+def test_the_help_lists_every_command_with_its_summary() -> None:
+    """It is written down so that no command needs to be imported, and says what the commands say."""
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    said = {name: (command.help or "").split("\n\n")[0].replace("\n", " ") for name, command in commands.items()}
+    assert said == entry.COMMANDS
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_and_version_import_nothing_heavy(option: str) -> None:
+    """A process that only prints a page starts at once."""
+    code = f"import sys, server.__main__ as entry\ntry: entry.app(['{option}'])\nexcept SystemExit: print(*sys.modules)"
+    printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert ("serve" if option == "--help" else version("ringside")) in printed
+    assert set(HEAVY) & set(printed.splitlines()[-1].split()) == set()
+
+
+def test_a_misspelt_command_is_answered_with_the_nearest_one() -> None:
+    assert "Did you mean 'serve'" in CliRunner().invoke(entry.app, ["sevre"]).output
+
+
+def test_a_dash_is_standard_input_and_output() -> None:
+    """So commands can be piped into one another."""
+    printed = CliRunner().invoke(entry.app, ["manifest", "-"], input=DOCUMENT)
+    assert orjson.loads(printed.stdout) == {f"sha256:{hash_of(DOCUMENT)}": DOCUMENT}
+    printed = CliRunner().invoke(entry.app, ["explain", "-"], input=DOCUMENT)
+    assert "def " in printed.stdout
+    assert CliRunner().invoke(entry.app, ["schema"]).stdout == CliRunner().invoke(entry.app, ["schema", "-"]).stdout
+
+
+def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Missing, a folder, not text, in a folder that does not exist."""
+    (tmp_path / "latin").write_bytes(b"caf\xe9")
+    for name, reason in (("none", "No such file"), (".", "Is a directory"), ("latin", "line 1 is not text in UTF-8")):
+        with pytest.raises(Failed, match=f"cannot be read: .*{reason}"):
+            read_text(tmp_path / name)
+    with pytest.raises(Failed, match="cannot be written: No such file"), open_output(tmp_path / "no" / "file"):
+        pass
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff")))
+    with pytest.raises(Failed, match="- cannot be read: line 1 is not text"):
+        read_text(STANDARD)

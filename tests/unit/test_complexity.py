@@ -1,0 +1,142 @@
+"""The complexity of an operation: what it counts, and that counting it is never the problem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from graphql import FragmentDefinitionNode, OperationDefinitionNode, build_schema, parse, validate
+
+from schema import schema
+from server.execution.cost import Cost
+from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
+
+SCHEMA = build_schema(
+    """
+    type Query { one: Thing  things(first: Int, last: Int): ThingConnection!  top(first: Int): [Thing!]!
+                 some(ids: [ID!]!): [Thing]!  all: [Thing!]!  names: [String!]! }
+    type Thing { name: String  one: Thing  things(first: Int): ThingConnection! }
+    type ThingConnection { edges: [ThingEdge!]!  nodes: [Thing!]!  total: Int! }
+    type ThingEdge { node: Thing }
+    """
+)
+
+
+def cost(text: str, **variables: Any) -> int:
+    document = parse(text)
+    assert validate(SCHEMA, document) == []
+    fragments = {one.name.value: one for one in document.definitions if isinstance(one, FragmentDefinitionNode)}
+    (operation,) = [one for one in document.definitions if isinstance(one, OperationDefinitionNode)]
+    return Cost(SCHEMA, operation, fragments)(variables)
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("{ names }", 1),
+        ("{ names one { name one { name } } }", 5),
+        ("{ things(first: 5) { total nodes { name } } }", 16),
+        ("{ things(last: 5) { nodes { things(first: 3) { total } } } }", 1 + 5 * (1 + 1 + 3)),
+        ("{ things { nodes { name } } }", 41),
+        ("{ things { edges { node { name } } } }", 61),
+        ("{ things(first: 0) { total } }", 2),
+        ("{ things(first: null) { total } }", 21),
+        ("{ things(first: null, last: 100) { total } }", 101),
+        ("{ top { name } }", 21),
+        ("{ top(first: 7) { name } }", 8),
+        ('{ some(ids: ["x", "y", "z"]) { name } }', 4),
+        ("{ some(ids: []) { name } }", 2),
+        ("{ all { name } }", 11),
+        ("{ ... on Query { names } ...f ...f } fragment f on Query { one { name } }", 5),
+        ("{ __schema { types { name fields { name } } } }", 5),
+    ],
+)
+def test_every_field_counts_once_for_each_object_around_it(text: str, fields: int) -> None:
+    """`first`, `last` and lists of ids say how many objects; a page without a size has twenty, another list ten."""
+    assert cost(text) == fields
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        "{ things { ... { nodes { name } } } }",
+        "{ things { ... on ThingConnection { nodes { name } } } }",
+        "{ things { ...page } } fragment page on ThingConnection { nodes { name } }",
+        "{ ...all } fragment all on Query { things { ...page } } fragment page on ThingConnection { nodes { name } }",
+    ],
+)
+def test_a_fragment_changes_no_complexity(wrapped: str) -> None:
+    """A page is known by its type, not by what is selected directly inside it."""
+    assert cost(wrapped) == cost("{ things { nodes { name } } }") == 41
+
+
+@pytest.mark.parametrize(
+    ("variables", "fields"),
+    [
+        ({"n": 5, "ids": ["x", "y"]}, 1 + 5 * 2 + 1 + 2 * (1 + 5)),
+        ({"n": 0, "ids": []}, 1 + 1 * 2 + 1 + 1 * (1 + 1)),
+        ({"n": 100.0, "ids": ["x"]}, 1 + 100 * 2 + 1 + 1 * (1 + 100)),
+        ({"n": None, "ids": ["x"]}, 1 + 20 * 2 + 1 + 1 * (1 + 20)),
+        ({"ids": ["x"]}, 1 + 20 * 2 + 1 + 1 * (1 + 20)),
+        ({"n": "many", "ids": {}}, 1 + 100 * 2 + 1 + 100 * (1 + 100)),
+        ({"n": True, "ids": 1.5}, 1 + 100 * 2 + 1 + 100 * (1 + 100)),
+        ({"n": float("inf"), "ids": "x"}, 1 + 100 * 2 + 1 + 100 * (1 + 100)),
+        ({"n": 10**30, "ids": ["x"]}, 1 + 10**30 * 2 + 1 + 1 * (1 + 10**30)),
+    ],
+)
+def test_sizes_come_from_the_variables_of_each_request(variables: dict[str, Any], fields: int) -> None:
+    """What is no size counts as the largest page, although the field will refuse it."""
+    text = (
+        "query ($n: Int, $ids: [ID!]!) { things(first: $n) { nodes { name } } some(ids: $ids) { ...inner } } "
+        "fragment inner on Thing { things(first: $n) { total } }"
+    )
+    assert cost(text, **variables) == fields
+
+
+@pytest.mark.parametrize(
+    ("definition", "field", "value"),
+    [
+        ("$v: Int = 100", "things(first: $v)", 100),
+        ("$v: Int! = 100", "things(first: $v)", 100),
+        ("$v: [ID!]! = [1, 2, 3]", "some(ids: $v)", ["1", "2", "3"]),
+        ("$v: Int = 100, $u: Int", "things(first: $u, last: $v)", 100),
+    ],
+)
+def test_a_default_counts_as_the_same_value_sent(definition: str, field: str, value: Any) -> None:
+    """Whether a variable is sent or left out."""
+    text = f"query ({definition}) {{ {field} {{ __typename }} }}"
+    assert cost(text) == cost(text, v=value) == 1 + (value if isinstance(value, int) else len(value))
+
+
+def test_null_sent_for_a_variable_replaces_its_default() -> None:
+    """As graphql-core coerces it; the page then has its default size."""
+    assert cost("query ($v: Int = 100) { things(first: $v) { total } }", v=None) == 21
+
+
+def test_a_chain_of_fragments_is_added_up_in_no_time() -> None:
+    """Each spreads the next one twice, so the last one's field counts 2^200 times what the variable says."""
+    chain = " ".join(f"fragment f{n} on Query {{ ...f{n + 1} ...f{n + 1} }}" for n in range(200))
+    text = f"query ($n: Int) {{ ...f0 }} {chain} fragment f200 on Query {{ things(first: $n) {{ total }} }}"
+    definitions = parse(text).definitions
+    fragments = {one.name.value: one for one in definitions if isinstance(one, FragmentDefinitionNode)}
+    assert isinstance(definitions[0], OperationDefinitionNode)
+    assert Cost(SCHEMA, definitions[0], fragments)({"n": 3}) == 2**200 * 4
+
+
+@pytest.mark.parametrize(
+    ("head", "page"),
+    [
+        ("query", "contenders { ... { nodes { board { %s } } } }"),
+        ("query ($n: Int = 100)", "contenders(first: $n) { nodes { board { %s } } }"),
+        ("query ($n: Int)", "contenders(first: $n) { nodes { board { %s } } }"),
+    ],
+)
+def test_the_limit_cannot_be_bypassed(head: str, page: str) -> None:
+    """Four pages within each other are refused however their sizes are written."""
+    text = "id"
+    for _ in range(4):
+        text = page % text
+    request = GraphQLRequest(f"{head} {{ {text} }}", variables={"n": 100.0} if "$n" in head and "=" not in head else {})
+    request.query = request.query and request.query.replace("{ contenders", "{ board { contenders", 1) + "}"
+    with pytest.raises(InvalidOperation, match="asks for up to"):
+        Documents(schema._schema).operation(request, introspection=True)

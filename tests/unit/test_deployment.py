@@ -1,0 +1,225 @@
+"""The deployment files: linted with their tools' own schemas, and what they say about Ringside is true."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+import yaml
+
+from datastore.dynamo.access import ROLES, policy
+from server.__main__ import COMMANDS
+from server.command_line import GRACE_SECONDS
+from server.settings import Settings, variable
+from tests.generated import ROOT
+
+DEPLOY = ROOT / "deploy"
+TEMPLATES = sorted(DEPLOY.glob("*.cloudformation.yaml"))
+MANIFESTS = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+SETTINGS = {variable(name) for name in Settings.model_fields}
+
+
+class _Template(yaml.SafeLoader):
+    """YAML with CloudFormation's short functions, read as their values."""
+
+
+_Template.add_multi_constructor("!", lambda *parts: parts[-1].value)
+
+
+def template(name: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.load((DEPLOY / name).read_text(encoding="utf-8"), _Template)
+    return loaded
+
+
+def resources() -> Iterator[dict[str, Any]]:
+    for manifest in MANIFESTS:
+        yield from yaml.safe_load_all(manifest.read_text(encoding="utf-8"))
+
+
+def resource(kind: str) -> dict[str, Any]:
+    return next(each for each in resources() if each["kind"] == kind)
+
+
+def pod_specs() -> list[dict[str, Any]]:
+    deployment = resource("Deployment")["spec"]["template"]["spec"]
+    return [deployment, *(job["spec"]["jobTemplate"]["spec"]["template"]["spec"] for job in cron_jobs())]
+
+
+def cron_jobs() -> list[dict[str, Any]]:
+    return [each for each in resources() if each["kind"] == "CronJob"]
+
+
+# ── CloudFormation and IAM ──
+
+
+@pytest.mark.parametrize("name", [file.name for file in TEMPLATES])
+def test_cfn_lint_accepts_a_template(name: str) -> None:
+    """With AWS's own schemas, which the package brings."""
+    command = [str(Path(sys.executable).with_name("cfn-lint")), "--regions", "eu-central-1", "--", str(DEPLOY / name)]
+    linted = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert linted.returncode == 0, linted.stdout + linted.stderr
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_cloudformation_grants_what_the_policy_of_a_role_grants(role: str) -> None:
+    granted = template("access.cloudformation.yaml")["Resources"][f"{role.title()}Policy"]["Properties"]
+    expected = policy(role, "TableArn")
+    for statement in granted["PolicyDocument"]["Statement"]:
+        statement["Resource"] = statement["Resource"].replace("${TableArn}", "TableArn")
+    assert granted["PolicyDocument"] == expected
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_policy_has_a_wildcard_besides_the_indexes(role: str) -> None:
+    stars = re.findall(r'"[^"]*\*[^"]*"', json.dumps(policy(role)))
+    assert stars == ['"arn:aws:dynamodb:REGION:ACCOUNT:table/ringside/index/*"']
+
+
+def test_ecs_runs_the_image_as_it_should_be_run() -> None:
+    """Read-only, as the image's user, with known settings, secrets that are not in the template, and time to stop."""
+    parts = template("ecs.cloudformation.yaml")["Resources"]
+    for name, role in (("ServiceTask", "ServiceRole"), ("DailyTask", "JobsRole")):
+        task = parts[name]["Properties"]
+        assert task["TaskRoleArn"] == f"{role}.Arn"
+        (container,) = task["ContainerDefinitions"]
+        assert container["ReadonlyRootFilesystem"] is True
+        assert container["User"] == "10001:10001"
+        variables = [each["Name"] for each in (*container["Environment"], *container["Secrets"])]
+        assert set(variables) <= SETTINGS
+        assert "RINGSIDE_SECRETS" not in [each["Name"] for each in container["Environment"]]
+    (service,) = parts["ServiceTask"]["Properties"]["ContainerDefinitions"]
+    assert service["StopTimeout"] > GRACE_SECONDS
+    assert "/livez" in service["HealthCheck"]["Command"][-1]
+    assert parts["DailyTask"]["Properties"]["ContainerDefinitions"][0]["Command"][0] in COMMANDS
+    assert parts["ServiceRole"]["Properties"]["ManagedPolicyArns"] == ["ServicePolicy"]
+    assert parts["JobsRole"]["Properties"]["ManagedPolicyArns"] == ["JobsPolicy"]
+
+
+# ── Kubernetes ──
+
+
+def strict(schema: dict[str, Any]) -> dict[str, Any]:
+    """A JSON schema in which no object may have other properties than the declared ones."""
+    for part in (schema, *schema.get("$defs", {}).values()):
+        if "properties" in part:
+            part["additionalProperties"] = False
+    return schema
+
+
+def schema_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a resource, made from the types of Kubernetes' API that lightkube-models has."""
+    module = (
+        manifest["apiVersion"].replace("/", "_").replace(".k8s.io", "") if "/" in manifest["apiVersion"] else "core_v1"
+    )
+    kind = getattr(import_module(f"lightkube.models.{module}"), manifest["kind"])
+    return strict(msgspec.json.schema(kind, ref_template="#/$defs/{name}"))
+
+
+@pytest.mark.parametrize("manifest", list(resources()), ids=lambda each: f"{each['kind']}/{each['metadata']['name']}")
+def test_a_manifest_is_what_kubernetes_expects(manifest: dict[str, Any]) -> None:
+    """Each field is known and has the right type."""
+    jsonschema.validate(manifest, schema_of(manifest))
+
+
+def test_a_misspelt_field_of_a_manifest_is_found() -> None:
+    """The control of the test above, at the top and deep inside."""
+    deployment = resource("Deployment")
+    deployment["spec"]["template"]["spec"]["containers"][0]["livenesProbe"] = {}
+    with pytest.raises(jsonschema.ValidationError, match="livenesProbe"):
+        jsonschema.validate(deployment, schema_of(deployment))
+
+
+def test_pods_may_do_nothing_that_they_need_not_do() -> None:
+    """What Kubernetes' "restricted" standard asks for, a read-only file system and limits besides."""
+    for pod in pod_specs():
+        assert pod["automountServiceAccountToken"] is False
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["runAsUser"] == pod["securityContext"]["runAsGroup"] == 10001
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in pod["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+            assert container["resources"]["requests"].keys() == {"cpu", "memory"}
+            assert "memory" in container["resources"]["limits"]
+
+
+def test_the_pods_probes_and_labels_fit_the_service() -> None:
+    """A table that is away makes a pod unready and does not restart it; the budget and the service mean these pods."""
+    deployment = resource("Deployment")["spec"]
+    (container,) = deployment["template"]["spec"]["containers"]
+    paths = {name: container[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "liveness", "readiness")}
+    assert paths == {"startup": "/livez", "liveness": "/livez", "readiness": "/readyz"}
+    labels = deployment["template"]["metadata"]["labels"]
+    assert deployment["selector"]["matchLabels"] == labels
+    assert resource("PodDisruptionBudget")["spec"]["selector"]["matchLabels"] == labels
+    assert resource("Service")["spec"]["selector"] == labels
+    assert resource("PodDisruptionBudget")["spec"]["minAvailable"] < deployment["replicas"]
+    pause = int(re.findall(r"sleep\((\d+)\)", container["lifecycle"]["preStop"]["exec"]["command"][-1])[0])
+    assert deployment["template"]["spec"]["terminationGracePeriodSeconds"] > pause + GRACE_SECONDS
+    assert (
+        resource("CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["args"][0] in COMMANDS
+    )
+
+
+def test_scheduled_jobs_run_existing_commands_one_at_a_time() -> None:
+    """With the account of the jobs, and an end before the next one begins."""
+    names = {job["metadata"]["name"] for job in cron_jobs()}
+    assert names == {"ringside-daily", "ringside-webhooks"}
+    for job in cron_jobs():
+        assert job["spec"]["concurrencyPolicy"] == "Forbid"
+        pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+        assert pod["serviceAccountName"] == "ringside-jobs"
+        assert pod["containers"][0]["args"][0] in COMMANDS
+
+
+def test_manifests_name_existing_settings_and_no_private_path_is_public() -> None:
+    assert resource("ConfigMap")["data"].keys() <= SETTINGS
+    paths = {path["path"] for rule in resource("Ingress")["spec"]["rules"] for path in rule["http"]["paths"]}
+    assert paths == {"/graphql", "/explorer", "/unsubscribe"}
+    assert "/metrics" not in paths
+
+
+# ── systemd ──
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_a_unit_names_existing_settings_and_commands(unit: Path) -> None:
+    text = unit.read_text(encoding="utf-8")
+    assert set(re.findall(r"RINGSIDE_[A-Z_]+", text)) <= SETTINGS
+    assert re.findall(r"^ExecStart=/opt/ringside/bin/ringside (\w+)", text, re.MULTILINE)[0] in COMMANDS
+
+
+def test_the_units_run_as_one_user_with_the_same_restrictions() -> None:
+    """Both use one data folder; a restriction that is added to one is added to the other."""
+    service, daily = (
+        {line for line in unit.read_text(encoding="utf-8").partition("# A user")[2].splitlines() if "=" in line}
+        for unit in sorted(UNITS, key=lambda unit: "daily" in unit.name)
+    )
+    assert service - {"WantedBy=multi-user.target"} == daily
+    assert {"DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes"} <= daily
+    timeout = re.findall(r"^TimeoutStopSec=(\d+)", UNITS[-1].read_text(encoding="utf-8"), re.MULTILINE)
+    assert int(timeout[0]) > GRACE_SECONDS
+
+
+def test_systemd_accepts_the_units() -> None:
+    """Where systemd is installed. The programs are missing here, which is all that it may complain about."""
+    try:
+        units = [str(file) for file in (DEPLOY / "systemd").iterdir()]
+        verified = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return
+    complaints = [line for line in verified.stderr.splitlines() if "ringside" in line]
+    assert [line for line in complaints if "ringside is not executable" not in line] == []

@@ -1,0 +1,156 @@
+"""Documents and their cache: what a process keeps of them, however many there are."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import weakref
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schema import schema
+from server.compiler import PreparedOperation
+from server.execution.document_cache import HALVE_AFTER, DocumentCache
+from server.execution.documents import Documents, GraphQLRequest
+from tests.generated import ROOT
+from tests.query_bombs import LARGEST_DOCUMENTS
+
+CONTENDER = "{ id name score rank wins losses ties svg }"
+
+
+def aliases(number: int, count: int) -> GraphQLRequest:
+    """A document of its own for each number, with so many aliased objects."""
+    return GraphQLRequest("{" + " ".join(f'a{number}_{n}: contender(id: "1") {CONTENDER}' for n in range(count)) + "}")
+
+
+def test_the_cache_drops_what_was_used_least_recently() -> None:
+    """Among newcomers, which have a quarter of the space."""
+    cache: DocumentCache[str, int] = DocumentCache(40)
+    for number, key in enumerate("abcd"):
+        cache.put(key, number, 3)
+    assert [cache.get(key) for key in "abcd"] == [None, 1, 2, 3]
+
+
+def test_a_flood_evicts_no_frequent_entry() -> None:
+    """Each newcomer is used twice, and so gives way to whatever is used more often."""
+    cache: DocumentCache[int, str] = DocumentCache(400)
+    for key in range(25):
+        cache.put(key, "frequent", 10)
+        for _ in range(3):
+            assert cache.get(key) == "frequent"
+    for key in range(1_000, 2_000):
+        cache.put(key, "stranger", 10)
+        assert cache.get(key) == "stranger"
+    assert [cache.get(key) for key in range(25)] == ["frequent"] * 25
+
+
+def test_what_is_no_longer_used_gives_way_in_the_end() -> None:
+    """Counts are halved, so that a thousand uses in the past weigh less than ten today."""
+    cache: DocumentCache[int, str] = DocumentCache(40)
+    for key in range(3):
+        cache.put(key, "old", 10)
+        for _ in range(1_000):
+            cache.get(key)
+    for key in range(10, 13):
+        cache.put(key, "new", 10)
+        for _ in range(HALVE_AFTER):
+            cache.get(key)
+    assert [cache.get(key) for key in (10, 11, 12)] == ["new"] * 3
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from(["use", "grow"]), st.integers(0, 40)), max_size=200))
+def test_the_cache_never_exceeds_its_bytes(steps: list[tuple[int, str, int]]) -> None:
+    """Its count of them is the sum of the entries' sizes."""
+    cache: DocumentCache[int, int] = DocumentCache(100)
+    sizes: dict[int, int] = {}
+    for key, step, size in steps:
+        if step == "grow":
+            cache.grow(key, size)
+            sizes[key] = sizes.get(key, 0) + size
+        elif cache.get(key) is None:
+            cache.put(key, key, size)
+            sizes[key] = size
+        kept = [key for key in sizes if key in cache]
+        assert cache.bytes == sum(sizes[key] for key in kept) <= 100
+        sizes = {key: sizes[key] for key in kept}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_postponed"),
+    [
+        ("{ contenders { nodes { name } } }", True),
+        ("{ contenders(first: 100) { nodes { id name score rank wins losses ties svg retired winRate } } }", False),
+        ("subscription { leaderboardChanged { rank } }", False),
+    ],
+)
+def test_an_expensive_operation_is_compiled_at_its_first_use(text: str, is_postponed: bool) -> None:  # noqa: FBT001
+    """Executing it by graphql-core would take as long, and each event of a subscription is one execution."""
+    operation = Documents(schema._schema).operation(GraphQLRequest(text), introspection=True)
+    assert operation.compiled.is_postponed is is_postponed
+
+
+@pytest.mark.parametrize("name", LARGEST_DOCUMENTS)
+def test_the_largest_documents_are_legal(name: str) -> None:
+    """`bench.foundation` measures that checking and compiling them blocks nobody."""
+    request = GraphQLRequest(LARGEST_DOCUMENTS[name], "Q0" if name == "operations" else None)
+    Documents(schema._schema).operation(request, introspection=True)
+
+
+def test_a_dropped_document_is_freed_without_the_garbage_collector() -> None:
+    """Neither its syntax tree nor its compiled operation refers to itself."""
+    documents = Documents(schema._schema, cache_bytes=2**20)
+    parts = _use(documents, 0, 2)
+    gc.collect()  # what validation leaves
+    gc.disable()
+    try:
+        for number in range(1, 10):
+            _use(documents, number, 4)
+        assert [part() for part in parts] == [None, None]
+    finally:
+        gc.enable()
+
+
+def _use(documents: Documents, number: int, times: int) -> list[weakref.ref[Any]]:
+    """Uses a document so often; what it is made of."""
+    for _ in range(times):
+        operation = documents.operation(aliases(number, 8), introspection=True)
+        prepared = operation.compiled.prepare({}, suggestions=True)
+    assert isinstance(prepared, PreparedOperation)
+    return [weakref.ref(operation.document), weakref.ref(prepared.plan.roots[0][0])]
+
+
+MEGABYTES = 8
+DOCUMENTS = 30
+
+
+def test_memory_stays_bounded_whatever_strangers_send() -> None:
+    """Thirty legal documents of 3 KB, each compiled and all kept, would take 28 MB."""
+    command = [sys.executable, "-m", "tests.unit.test_documents"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert float(printed.stdout) < 2 * MEGABYTES
+
+
+def _grown_by() -> float:
+    """The megabytes by which many documents enlarge this process, after as many as the cache holds."""
+    documents = Documents(schema._schema, cache_bytes=MEGABYTES * 2**20)
+    before = 0.0
+    for number in range(DOCUMENTS):
+        for _ in range(2):
+            operation = documents.operation(aliases(number, 40), introspection=True)
+        operation.compiled.prepare({}, suggestions=True)
+        if number == 0:
+            before = _resident()
+    return _resident() - before
+
+
+def _resident() -> float:
+    with open("/proc/self/statm", encoding="ascii") as statm:  # noqa: PTH123 - a file of the kernel
+        return int(statm.read().split()[1]) * 4096 / 1e6
+
+
+if __name__ == "__main__":
+    print(_grown_by())  # noqa: T201 - read by the test

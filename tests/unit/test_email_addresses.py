@@ -1,0 +1,51 @@
+"""Which texts are email addresses."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resolvers.email_addresses import LONGEST_EMAIL, is_email_address
+
+LABEL = "b" * 63
+MANY_LETTERS = "".join(chr(0x4E00 + 97 * number) for number in range(40))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "ada@example.org", "o'hara+words@sub.example.co.uk", "a@b.example", "1@2.example", "a/b=c@x.org",
+        "ü@exämple.org", "用户@例子.中国", "a@xn--bcher-kva.example", f"{'a' * 64}@x.org", f"a@{LABEL}.org",
+        f"{'a' * 62}@{LABEL}.{LABEL}.{LABEL}",
+    ],
+)  # fmt: skip
+def test_an_address_is_accepted(address: str) -> None:
+    """Names with all characters that mail servers take, domains with letters of any writing, up to their limits."""
+    assert is_email_address(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "", "@", "ada", "a@x", "@x.org", "a@b..example", "a@.example", "a@x.org.", "a@-x.example", "a@x-.example",
+        "-oQ/tmp@b.example", ".a@x.org", "a.@x.org", "a..b@x.org", "a@b@x.org", "a b@x.org", " a@x.org", "a@x.org\n",
+        "a@1.2.3.4", "a@[1.2.3.4]", "a@x_y.org", '"a"@x.org', "a(b)@x.org", "<a@x.org>", "a@x.org, b@x.org",
+        "=?utf-8?b?DQo=?=@x.org", "a\x00@x.org", "a\u202e@x.org", "a@b\u202e.org", "a@☃.org", "\ud800@x.org",
+        "u\u0308@x.org", f"{'a' * 65}@x.org", f"{'ü' * 33}@x.org", f"a@{LABEL}b.org", f"a@{MANY_LETTERS}.org",
+        f"{'a' * 63}@{LABEL}.{LABEL}.{LABEL}",
+    ],
+)  # fmt: skip
+def test_another_text_is_refused(address: str) -> None:
+    """Empty parts, hyphens at the ends of a label, options, quotes, second addresses, hidden characters, lengths."""
+    assert not is_email_address(address)
+
+
+@given(text=st.one_of(st.text(max_size=40), st.from_regex(r"\A[^@]{0,20}@[^@]{0,20}\Z")))
+def test_an_accepted_address_cannot_leave_its_place(text: str) -> None:
+    """No white space, control character, quote, bracket or separator, whatever is accepted."""
+    if is_email_address(text):
+        assert text.isprintable()
+        assert not set(text) & set(' ()<>[],;:\\"')
+        assert text.count("@") == 1
+        assert len(text.encode()) <= LONGEST_EMAIL

@@ -1,0 +1,76 @@
+"""The wheel: it contains the explorer or is not built, and says what it is for."""
+
+from __future__ import annotations
+
+import email
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.generated import ROOT
+
+PAGES = Path("server/http/pages/explorer")
+COPIED = ("pyproject.toml", "LICENSE", "deploy/wheel.md", "deploy/wheel_build.py")
+BUILD = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """The files of which the wheel is made, without a built explorer."""
+    for name in COPIED:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    for package in BUILD["targets"]["wheel"]["packages"]:
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").touch()
+    return tmp_path
+
+
+def build(checkout: Path, target: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", target]
+    return subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("target", ["wheel", "sdist"])
+def test_a_build_without_the_explorer_fails_and_says_what_to_do(checkout: Path, target: str) -> None:
+    """It would serve an empty page, which nobody would notice before it is deployed."""
+    failed = build(checkout, target)
+    assert failed.returncode != 0
+    said = failed.stdout + failed.stderr
+    assert f"{PAGES}/index.html is missing: the explorer is part of every build. Run `make explorer` first." in said
+    assert "Traceback" not in said
+    assert not list(checkout.glob("dist/*"))
+
+
+def test_the_wheel_contains_the_explorer_and_says_that_it_is_for_the_container(checkout: Path) -> None:
+    """Whoever reads the description learns that it is not a library, and which names can collide."""
+    (checkout / PAGES / "assets").mkdir(parents=True)
+    (checkout / PAGES / "index.html").write_text("<!doctype html>")
+    (checkout / PAGES / "assets" / "index.js").write_text("1")
+    done = build(checkout, "wheel")
+    assert done.returncode == 0, done.stderr
+    (wheel,) = (checkout / "dist").iterdir()
+    with zipfile.ZipFile(wheel) as content:
+        names = content.namelist()
+        (metadata,) = (name for name in names if name.endswith("/METADATA"))
+        described = email.message_from_bytes(content.read(metadata))
+    assert {f"{PAGES}/index.html", f"{PAGES}/assets/index.js"} <= set(names)
+    tops = {name.partition("/")[0] for name in names if ".dist-info/" not in name}
+    assert tops == set(BUILD["targets"]["wheel"]["packages"])
+    assert "container image" in described["Summary"]
+    text = str(described.get_payload())
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == tops
+    assert "not a library" in text
+
+
+def test_an_installation_for_development_needs_no_built_explorer(checkout: Path) -> None:
+    """`make` installs the checkout before it builds the pages."""
+    done = build(checkout, "wheel:editable")
+    assert done.returncode == 0, done.stderr
+    assert list(checkout.glob("dist/*.whl"))
