@@ -187,7 +187,7 @@ def table(measured: list[Server], calls: dict[str, dict[str, float]]) -> str:
 _QUERIES = """
 The queries: 20 comments in English and German with four or five stars, or the newest 20, with their authors; a
 leaderboard of 100 rows; an event with its card, its results and the ten best predictions; and two of these with the
-fields of the README's examples, the exact total and the picks per team. All services return the same data; each has its
+fields of the guide's examples, the exact total and the picks per team. All services return the same data; each has its
 own ids and cursors.
 """
 _CACHES = f"""

@@ -31,11 +31,6 @@ def sdl() -> str:
     return schema.as_str() + "\n"
 
 
-def readme() -> str:
-    """README with the current commands, settings and codes between their markers."""
-    return _filled("README.md", commands=commands_table(), settings=settings_table(), codes=error_codes.table())
-
-
 def architecture() -> str:
     """ARCHITECTURE with the current keys between their markers."""
     return _filled("ARCHITECTURE.md", keys=keys_table())
@@ -43,6 +38,18 @@ def architecture() -> str:
 
 def guide_reference() -> str:
     return reference(build_schema(sdl()), ROOT / "examples")
+
+
+def guide_commands() -> str:
+    return _filled("docs/commands.md", commands=commands_table())
+
+
+def guide_settings() -> str:
+    return _filled("docs/settings.md", settings=settings_table())
+
+
+def guide_errors() -> str:
+    return _filled("docs/errors.md", codes=error_codes.table())
 
 
 def guide_cost() -> str:
@@ -109,10 +116,12 @@ FILES: Final[dict[str, Callable[[], str]]] = {
     "deploy/table.tf": declaration.terraform,
     "deploy/access.cloudformation.yaml": access.cloudformation,
     **{f"deploy/iam/{role}.json": partial(access.policy_file, role) for role in access.ROLES},
-    "README.md": readme,
     "ARCHITECTURE.md": architecture,
     "docs/reference.md": guide_reference,
     "docs/cost.md": guide_cost,
+    "docs/commands.md": guide_commands,
+    "docs/settings.md": guide_settings,
+    "docs/errors.md": guide_errors,
 }
 
 if __name__ == "__main__":

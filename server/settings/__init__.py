@@ -1,6 +1,6 @@
 """The operator's settings, read once from the environment and frozen.
 
-A setting is declared once, in `declaration`. `--help`, the README's table and the error messages are generated from
+A setting is declared once, in `declaration`. `--help`, the guide's table and the error messages are generated from
 that declaration.
 """
 

@@ -1,4 +1,4 @@
-"""The settings as the README and `ringside serve --help` list them."""
+"""The settings as the guide and `ringside serve --help` list them."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from server.settings.fields import extra, variable
 
 
 def settings_table() -> str:
-    """Return the README's table, in Markdown."""
+    """Return the guide's table, in Markdown."""
     rows = (f"| `{name}` | {meaning} | {default} |" for name, meaning, default in _described())
     return "\n".join(["| variable | meaning | default |", "|---|---|---|", *rows])
 

@@ -9,9 +9,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
 import pytest
@@ -67,6 +69,25 @@ def test_the_guide_builds_without_a_broken_link(tmp_path: Path) -> None:
     assert len(pages) > len(PAGES)
     for page in pages:
         assert re.findall(r'(?:src=|<link[^>]+href=)"https?://[^"]*"', page.read_text(encoding="utf-8")) == []
+    assert [link for page in pages if page.name != "404.html" for link in dead_links(page, tmp_path / "site")] == []
+
+
+def dead_links(page: Path, site: Path) -> Iterator[str]:
+    """Links that lead out of the site, to a page or to a heading that it does not have."""
+    for link in re.findall(r'<a\b[^>]*?\bhref="?([^"\s>]+)', page.read_text(encoding="utf-8")):
+        path, _, heading = unquote(link).partition("#")
+        target = (page.parent / path).resolve() if path else page
+        target = target / "index.html" if target.is_dir() else target
+        if re.match(r"[a-z]+:", link):
+            continue
+        known = target.is_relative_to(site.resolve()) and target.is_file()
+        if not known or (heading and heading not in headings(target)):
+            yield f"{page.relative_to(site)}: {link}"
+
+
+@cache
+def headings(page: Path) -> frozenset[str]:
+    return frozenset(re.findall(r'\bid="?([^"\s>]+)', page.read_text(encoding="utf-8")))
 
 
 @pytest.fixture(scope="module")
