@@ -1,5 +1,5 @@
 // One tab for each file in examples/, in the order a newcomer should read them.
-const order = ['welcome', 'people', 'voting', 'pickem', 'comments', 'vocabulary'];
+const order = ['welcome', 'people', 'voting', 'pickem', 'leagues', 'comments', 'vocabulary'];
 
 const files = import.meta.glob('../../examples/*.graphql', { query: '?raw', import: 'default', eager: true });
 

@@ -2,7 +2,8 @@
 
     {"events": [{"name": "Revolution", "season": "2026", "startsAt": "2026-03-08T00:00:00Z",
         "description": "The first evening of the year.", "place": "Crypto.com Arena, Los Angeles",
-        "imageUrl": "https://images.example.com/revolution.png", "matches": [
+        "imageUrl": "https://images.example.com/revolution.png",
+        "tieBreak": {"question": "Minutes of the main event", "unit": "minutes", "answer": 21.5}, "matches": [
         {"name": "Singles", "points": 25, "preshow": false, "championships": ["World"],
          "teams": [{"members": ["A"], "champion": true}, {"name": "The Bs", "members": ["B", "C"]}],
          "result": {"outcome": "WON", "winner": 0}}]}]}
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -23,9 +24,10 @@ from ulid import ULID
 
 from datastore.dynamo import iso
 from datastore.ids import is_ulid
-from datastore.pickem import Event, Match, MatchOutcome, Result
+from datastore.pickem import Event, Match, MatchOutcome, Result, TieBreak
 from datastore.refusals import InvalidInput
 from resolvers.pickem import rules
+from resolvers.pickem.tie_breaks import TieBreakInput, parse_number, parse_tie_break
 from resolvers.web_addresses import parse_image_address
 
 
@@ -79,7 +81,8 @@ def _parse_card(given: Mapping[str, Any], now: datetime, image_hosts: Collection
     ]
     matches = tuple(match for match, _ in parsed)
     results = {match.id: result for match, result in parsed if result is not None}
-    if results and starts_at > now:
+    tie_break = _parse_tie_break(given.get("tieBreak"))
+    if starts_at > now and (results or (tie_break is not None and tie_break.thousandths is not None)):
         raise ValueError("results of an event that has not begun")
     event = Event(
         id=event_id,
@@ -89,6 +92,7 @@ def _parse_card(given: Mapping[str, Any], now: datetime, image_hosts: Collection
         created_at=now,
         card=rules.preshow_first([match.id for match in matches], (match.id for match in matches if match.preshow)),
         results=results,
+        tie_break=tie_break,
         **_parse_details(given, image_hosts),
     )
     return Card(event.locked(now) if event.is_due(now) else event, matches)
@@ -103,6 +107,19 @@ def _parse_details(given: Mapping[str, Any], image_hosts: Collection[str]) -> di
         "imageUrl": ("image_url", lambda text: parse_image_address(text, image_hosts, path)),
     }
     return {name: parse(given[key]) for key, (name, parse) in parsers.items() if given.get(key) is not None}
+
+
+def _parse_tie_break(given: Mapping[str, Any] | None) -> TieBreak | None:
+    """The question, and the answer if it is known."""
+    if given is None:
+        return None
+    asked = parse_tie_break(TieBreakInput(question=given["question"], unit=given.get("unit")))
+    answer = given.get("answer")
+    if answer is None:
+        return asked
+    if isinstance(answer, bool) or not isinstance(answer, int | float):
+        raise TypeError("a tie-break's answer is a number")
+    return replace(asked, thousandths=parse_number(answer, "tieBreak", "answer"))
 
 
 def _parse_match(given: Mapping[str, Any], event: str, starts_at: datetime, index: int) -> tuple[Match, Result | None]:
@@ -161,9 +178,21 @@ def _event_document(card: Card) -> dict[str, Any]:
     }
 
 
-def _details(event: Event) -> dict[str, str]:
-    details = {"description": event.description, "place": event.place, "imageUrl": event.image_url}
-    return {name: value for name, value in details.items() if value is not None}
+def _details(event: Event) -> dict[str, Any]:
+    asked = event.tie_break
+    details = {
+        "description": event.description,
+        "place": event.place,
+        "imageUrl": event.image_url,
+        "tieBreak": None
+        if asked is None
+        else _without_none(question=asked.question, unit=asked.unit, answer=asked.answer),
+    }
+    return _without_none(**details)
+
+
+def _without_none(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _match_document(match: Match, result: Result | None) -> dict[str, Any]:

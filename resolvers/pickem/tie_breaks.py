@@ -9,7 +9,6 @@ missing guess.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from datastore import pickem as pickem_store
@@ -47,10 +46,10 @@ def _parse_text(text: str, longest: int, name: str) -> str:
     return parsed
 
 
-def parse_number(number: float, name: str) -> int:
-    """In thousandths, to which it is rounded."""
-    if not math.isfinite(number) or abs(number) > LARGEST:
-        raise InvalidInput(f"`{name}` is a number from -{LARGEST:,} to {LARGEST:,}.", path=("input", name))
+def parse_number(number: float, *path: str) -> int:
+    """In thousandths, to which it is rounded. The path names the field of the input that has it."""
+    if not abs(number) <= LARGEST:  # NaN neither
+        raise InvalidInput(f"`{path[-1]}` is a number from -{LARGEST:,} to {LARGEST:,}.", path=("input", *path))
     return round(number * THOUSAND)
 
 

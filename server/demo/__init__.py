@@ -1,4 +1,4 @@
-"""Demo data: a fan club's members, masks to vote on, a season to predict, comments and word lists.
+"""Demo data: a fan club's members, masks to vote on, a season to predict, two leagues, comments and word lists.
 
 The texts and pictures are files in `data/`. Each part is added once and reports what it added.
 """
@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 from datastore import demo as demo_store
 from resolvers.context import Services
-from server.demo import comments, people, pickem, vocabulary, voting
+from server.demo import comments, leagues, people, pickem, vocabulary, voting
 
 PARTS: Mapping[str, Callable[[Services], Awaitable[str]]] = {
     "people": people.seed,
     "voting": voting.seed,
     "pickem": pickem.seed,
+    "leagues": leagues.seed,
     "comments": comments.seed,
     "vocabulary": vocabulary.seed,
 }

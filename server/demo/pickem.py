@@ -1,4 +1,4 @@
-"""A season of three events: one scored, one under way, one to predict."""
+"""A season of three events: one scored, one under way, one to predict. Each asks for the main event's minutes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from random import Random
 
 from datastore import people as people_store
 from datastore.people import Profile
-from datastore.pickem import Event, EventState, Match, MatchOutcome, Prediction, Result, Team
+from datastore.pickem import Event, EventState, Match, MatchOutcome, Prediction, Result, Team, TieBreak
 from datastore.pickem.seeding import seed_event
 from resolvers.context import Services
 from resolvers.pickem.rules import preshow_first
@@ -25,6 +25,9 @@ _MATCHES = 7
 _PRESHOW = 2
 _DRAWN = 0.1
 _PICKED = 0.9
+_GUESSED = 0.8
+_MINUTES = 21_500
+"""How long the scored event's main event took, in thousandths of a minute."""
 _SIZES = {"Tag Team": (2, 2), "Triple Threat": (1, 1, 1)}
 _ID_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 _TEXTS = read_json("pickem.json")
@@ -39,17 +42,19 @@ async def seed(services: Services) -> str:
     )
     for index, (name, starts_at, results) in enumerate(events):
         await _seed_event(services, Random(index), _event(name, starts_at, now), results)
-    await score(services, event_id(SCORED_EVENT), ScoringProgress())
+    await score(services, demo_id(SCORED_EVENT), ScoringProgress())
     return f"{len(events)} events with predictions of {PLAYERS} members"
 
 
-def event_id(name: str) -> str:
+def demo_id(*words: str) -> str:
     """The same id at every seeding, so that an interrupted one leaves nothing twice."""
-    return derived_id(_ID_TIME, "demo", name)
+    return derived_id(_ID_TIME, "demo", *words)
 
 
 def _event(name: str, starts_at: datetime, now: datetime) -> Event:
-    event = Event(event_id(name), name, SEASON, starts_at.replace(minute=0, second=0, microsecond=0), now)
+    asked = TieBreak("How long will the main event take?", "minutes", _MINUTES if name == SCORED_EVENT else None)
+    starts_at = starts_at.replace(minute=0, second=0, microsecond=0)
+    event = Event(demo_id(name), name, SEASON, starts_at, now, tie_break=asked)
     return event if event.starts_at > now else replace(event, state=EventState.LOCKED, locked_at=event.starts_at)
 
 
@@ -100,4 +105,5 @@ def _prediction(random: Random, event: Event, matches: Sequence[Match], profile:
         joined_at=profile.joined_at,
         starts_at=event.starts_at,
         token=derived_id(submitted_at, event.id, profile.user),
+        guess=random.randrange(8_000, 40_000, 500) if random.random() < _GUESSED else None,
     )

@@ -94,6 +94,16 @@ async def test_one_click_signs_in_as_a_member_or_an_editor_of_the_demo(explorer:
     await expect(explorer.answer).to_contain_text("UNAUTHENTICATED")
 
 
+async def test_a_member_of_the_demo_sees_their_leagues(explorer: ExplorerPage) -> None:
+    """Both of them, and the code of the private one, whose captain they are."""
+    await explorer.show("Leagues")
+    await explorer.sign_in("Ada Abara, member")
+    await explorer.run("Leagues")
+    for text in ('"Ringside Regulars"', '"Front Row"', '"entry": "CODE"', '"CAPTAIN"'):
+        await expect(explorer.answer).to_contain_text(text)
+    assert explorer.errors == []
+
+
 async def test_the_listed_editor_may_edit(explorer: ExplorerPage) -> None:
     """What the listed member may not."""
     slug = f"b{uuid4().hex[:8]}"

@@ -12,6 +12,7 @@ from resolvers.node_ids import node_id, parse_node_key
 from resolvers.pickem.league_codes import PER_MEMBER
 from server.audit import leagues as audit
 from tests.client import Client, pages, serving
+from tests.engines import RunningEngine
 from tests.leagues import (
     ADMIT,
     CREATE_LEAGUE,
@@ -144,20 +145,21 @@ async def test_two_last_captains_cannot_both_leave(one_client: Client) -> None:
         assert list((await places(one_client, league["league"])).values()) == ["CAPTAIN"]
 
 
-async def test_three_hundred_join_at_once(client: Client) -> None:
+async def test_three_hundred_join_at_once(client: Client, engine: RunningEngine) -> None:
     """With one code, some of them twice, at two services: everybody once, and the count is exact."""
+    joining = 60 if engine.name == "moto" else 300  # moto carries out one call at a time, and slowly
     settings = client.settings.model_copy(update={"max_in_flight": 1000, "request_timeout": 120.0})
     async with serving(settings) as one, serving(settings) as other:
         league = await create(one.member("captain"), "CODE")
-        members = [(one, other)[number % 2].member(f"m{number}") for number in range(300)]
+        members = [(one, other)[number % 2].member(f"m{number}") for number in range(joining)]
         members += [other.member(f"m{number}") for number in range(20)]
         query = mutation("joinLeague", "LeagueJoined", "membership")
         answers = await gather(*(member.ask(query, input={"code": league["code"]}) for member in members))
-    assert sum("membership" in answer for answer in answers) == 300
+    assert sum("membership" in answer for answer in answers) == joining
     assert {answer["code"] for answer in answers if "code" in answer} == {"CONFLICT"}
     whole = await pickem_store.read_whole_league(client.services.table, parse_node_key("League", league["id"]))
     assert whole is not None
-    assert (whole[0].members, len(whole[1]), whole[0].revision) == (301, 301, 300)
+    assert (whole[0].members, len(whole[1]), whole[0].revision) == (joining + 1, joining + 1, joining)
 
 
 async def fill(client: Client, league: str, members: int) -> None:

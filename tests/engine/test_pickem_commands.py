@@ -20,6 +20,7 @@ SEASON: dict[str, Any] = {
             "description": "The first evening.",
             "place": "Vienna",
             "imageUrl": "https://images.example.com/past.png",
+            "tieBreak": {"question": "Minutes of the main event", "unit": "minutes", "answer": 21.5},
             "matches": [
                 {
                     "name": "Main",
@@ -50,6 +51,7 @@ async def test_a_season_is_imported_and_exported(one_table: Table, settings: Set
     assert (event["name"], event["state"]) == ("Past", "LOCKED")
     assert event["matches"][0]["result"] == {"outcome": "WON", "winner": 0}
     assert (event["description"], event["place"]) == ("The first evening.", "Vienna")
+    assert event["tieBreak"] == SEASON["events"][0]["tieBreak"]
     assert event["imageUrl"] == "https://images.example.com/past.png"
     scored = ringside("score", event["id"], **variables)
     assert (scored.returncode, scored.stdout.strip()) == (0, "Past: 0 predictions are scored.")

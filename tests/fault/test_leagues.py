@@ -9,6 +9,9 @@ import pytest
 
 from datastore import pickem as pickem_store
 from resolvers.node_ids import parse_node_key
+from server.audit import leagues as audit
+from server.demo import leagues as demo
+from server.demo.people import MEMBERS
 from tests.client import Client
 from tests.killed import WRITES, Killed, killed_at
 from tests.leagues import (
@@ -49,6 +52,26 @@ async def test_a_deletion_may_be_killed_at_every_write(one_client: Client) -> No
         if not killed:
             break
     assert write >= 3
+
+
+async def test_the_demo_s_leagues_are_completed_after_a_kill(one_client: Client) -> None:
+    """At any write, and when it is complete: two leagues, each member once, and one code."""
+    services, size = one_client.services, sum(members for _, _, members in demo.LEAGUES)
+    for write in (0, 1, 39, 40, 51):
+        with killed_at(services.table, write), suppress(Killed):
+            await demo.seed(services)
+    for _ in range(2):
+        await demo.seed(services)
+    assert [breach async for breach in audit.breaches(services)] == []
+    assert len([place async for place in services.table.scan(pickem_store.LEAGUE_MEMBER)]) == size
+    captain = one_client.member(MEMBERS[0][0])
+    nodes = (await captain.ask(OWN_LEAGUES))["leagues"]["nodes"]
+    leagues = {node["name"]: await captain.ask(LEAGUE, id=node["id"]) for node in nodes}
+    assert {name: league["memberCount"] for name, league in leagues.items()} == {
+        name: members for name, _, members in demo.LEAGUES
+    }
+    [code] = [league["code"] for league in leagues.values() if league["code"]]
+    assert await join(one_client.member("new"), code=code) == "MEMBER"
 
 
 async def ask_without_answer(client: Client, query: str, **given: Any) -> Any:

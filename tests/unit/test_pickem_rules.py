@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 import pytest
 
 from datastore.dynamo.merge import shard_limit
-from datastore.pickem import Event, Histogram, Match, MatchOutcome, Result, Team, slugify
+from datastore.pickem import Event, Histogram, Match, MatchOutcome, Result, Team, TieBreak, slugify
 from datastore.refusals import InvalidInput
 from resolvers.pickem import rules
 from resolvers.pickem.season_files import InvalidSeasonFile, parse_season, season_document
@@ -97,20 +98,21 @@ def test_a_shard_is_read_for_its_share_and_some_more() -> None:
 
 
 def test_an_exported_season_file_is_imported_unchanged() -> None:
-    """Cards, results and ids; events that have begun are locked."""
+    """Cards, results, tie-breaks and ids; events that have begun are locked."""
     given = {
         "events": [
             {
                 "name": "Past",
                 "season": "2026",
                 "startsAt": "2026-11-01T20:00:00Z",
+                "tieBreak": {"question": "Minutes of the main event", "unit": "minutes", "answer": -21.125},
                 "matches": [
                     {"name": "Main", "points": 25, "teams": [{"members": ["A"], "champion": True}, {"members": ["B"]}],
                      "championships": ["World"], "result": {"outcome": "WON", "winner": 0}},
                     {"name": "Early", "points": 5, "preshow": True, "teams": [{"members": ["C"]}, {"members": ["D"]}]},
                 ],
             },
-            {"name": "Next", "season": "2026", "startsAt": "2026-12-01T20:00:00Z"},
+            {"name": "Next", "season": "2026", "startsAt": "2026-12-01T20:00:00Z", "tieBreak": {"question": "Falls?"}},
         ]
     }  # fmt: skip
     cards = parse_season(given, NOW)
@@ -118,7 +120,12 @@ def test_an_exported_season_file_is_imported_unchanged() -> None:
     assert [match.name for match in cards[0].matches] == ["Main", "Early"]
     assert cards[0].event.card == (cards[0].matches[1].id, cards[0].matches[0].id)
     assert cards == parse_season(given, NOW)
+    assert [card.event.tie_break for card in cards] == [
+        TieBreak("Minutes of the main event", "minutes", -21125),
+        TieBreak("Falls?"),
+    ]
     out = season_document(cards)
+    assert [event["tieBreak"] for event in out["events"]] == [event["tieBreak"] for event in given["events"]]
     assert season_document(parse_season(out, NOW)) == out
 
 
@@ -143,6 +150,28 @@ def test_a_bad_season_file_names_its_position(document: object, message: str) ->
     """Before anything is written."""
     with pytest.raises(InvalidSeasonFile, match=message.replace(".", r"\.")):
         parse_season(document, NOW)
+
+
+@pytest.mark.parametrize(
+    ("tie_break", "message"),
+    [
+        ("Falls?", "TypeError"),
+        ({"unit": "minutes"}, "KeyError: 'question'"),
+        ({"question": " "}, "tieBreak.question: A tie-break's question has 1 to 200 characters"),
+        ({"question": "q", "unit": "u" * 41}, "tieBreak.unit: A tie-break's unit has 1 to 40 characters"),
+        ({"question": "q", "answer": "20"}, "TypeError: a tie-break's answer is a number"),
+        ({"question": "q", "answer": True}, "TypeError: a tie-break's answer is a number"),
+        ({"question": "q", "answer": 1e300}, "tieBreak.answer: `answer` is a number from"),
+        ({"question": "q", "answer": float("nan")}, "tieBreak.answer: `answer` is a number from"),
+        ({"question": "q", "answer": 10**400}, "tieBreak.answer: `answer` is a number from"),
+        ({"question": "q", "answer": 0}, "ValueError: results of an event that has not begun"),
+    ],
+)
+def test_a_bad_tie_break_in_a_season_file_is_refused(tie_break: object, message: str) -> None:
+    """Its question, unit and answer; an answer before the event has begun."""
+    event = {"name": "x", "season": "s", "startsAt": "2028-01-01T00:00:00Z", "tieBreak": tie_break}
+    with pytest.raises(InvalidSeasonFile, match=rf"^events\.0(: |\.){re.escape(message)}"):
+        parse_season({"events": [event]}, NOW)
 
 
 def test_only_a_won_match_has_a_winner() -> None:

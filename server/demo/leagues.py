@@ -1,0 +1,41 @@
+"""Two leagues of the demo's season: one that everybody may join, one by its code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from datastore import pickem as pickem_store
+from datastore.pickem import Entry, League, LeagueMember, Membership
+from datastore.receipts import Once
+from resolvers.context import Services
+from resolvers.pickem.league_cache import league_id
+from resolvers.pickem.league_codes import new_code
+from server.demo.people import MEMBERS
+from server.demo.pickem import SEASON, demo_id
+
+LEAGUES = (("Ringside Regulars", Entry.OPEN, 40), ("Front Row", Entry.CODE, 12))
+"""Name, entry and the number of members, of whom the first is the captain."""
+
+
+async def seed(services: Services) -> str:
+    for name, entry, members in LEAGUES:
+        await _seed_league(services, name, entry, [user for user, _ in MEMBERS[:members]])
+    return f"{len(LEAGUES)} leagues"
+
+
+async def _seed_league(services: Services, name: str, entry: Entry, users: Sequence[str]) -> None:
+    """The same league at every seeding: an interrupted one goes on with it."""
+    key, now = league_id(demo_id("league", name), SEASON), services.clock()
+    code = new_code() if entry is Entry.CODE else None
+    new = League(key, name, SEASON, entry, now, code, members=1, captains=1)
+    once = Once.unkeyed(now)
+    captain, *others = (LeagueMember(key, user, Membership.MEMBER, now, f"demo:{key}") for user in users)
+    first = LeagueMember(key, captain.user, Membership.CAPTAIN, now, captain.token)
+    own = await pickem_store.read_member_leagues(services.table, captain.user)
+    await pickem_store.create_league(services.table, new, first, own, once, None)
+    league = await pickem_store.read_league(services.table, key)
+    if league is None or league.deleted_at is not None:
+        return
+    for member in others:
+        own = await pickem_store.read_member_leagues(services.table, member.user)
+        await pickem_store.join_league(services.table, league, member, own, once, None)
