@@ -20,14 +20,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from datastore import address_use, api_keys, demo, exports, jobs, layout, receipts, suspensions
+from datastore import address_use, api_keys, created, demo, exports, jobs, layout, receipts, suspensions
 from datastore.comments import counts, leaders, pointers, records, transfer
 from datastore.dynamo.entity import Entity, Partition
 from datastore.journal import records as journal
 from datastore.people import PROFILE, member_shard
 from datastore.pickem import event_records, gates, histograms, league_records, predictions, standings
 from datastore.pickem import upgrade as old_pickem
-from datastore.pickem.events import all_events
+from datastore.pickem.events import every_event
 from datastore.vocabulary import cards, daily, learning, lists, mail, quizzes, subscriptions, words
 from datastore.voting import addresses, boards, contenders, marks, tallies, voiding, votes
 
@@ -89,6 +89,7 @@ LEFT_OUT: Mapping[Entity[Any], str] = {
             contenders.RESULT,
             counts.OLD_TALLY,
             counts.TALLY,
+            created.CREATED,
             demo.DEMO_PART,
             event_records.EVENT,
             exports.EXPORT,
@@ -172,16 +173,16 @@ async def _comments(table: Table, user: str) -> AsyncIterator[tuple[Entity[Any],
 
 
 async def _votes(table: Table, user: str) -> AsyncIterator[tuple[Entity[Any], Any]]:
-    async for board in boards.all_boards(table):
-        collection: Partition[Any] = votes.VOTE.on(voter=user, board=board.slug)
+    for board in await boards.every_slug(table):
+        collection: Partition[Any] = votes.VOTE.on(voter=user, board=board)
         async for vote in table.iterate(collection, consistent=True):
             yield votes.VOTE, vote
-        async for origin in table.iterate(addresses.ORIGIN.on(voter=user, board=board.slug), consistent=True):
+        async for origin in table.iterate(addresses.ORIGIN.on(voter=user, board=board), consistent=True):
             yield addresses.ORIGIN, origin
 
 
 async def _pickem(table: Table, user: str) -> AsyncIterator[tuple[Entity[Any], Any]]:
-    events = [event async for event in all_events(table)]
+    events = await every_event(table)
     shard = member_shard(user)
     keys: list[Any] = [predictions.PREDICTION.at(event=event.id, shard=shard, user=user) for event in events]
     for prediction in await table.get_many(keys, consistent=True):

@@ -92,7 +92,9 @@ def _lagging(folder: Path) -> Program:
     _dynoxide(folder)
 
     def command(host: str, port: int) -> Sequence[str]:
-        return sys.executable, "-m", "tests.lagging", host, str(port), str(folder)
+        # As an argument, since an engine gets none of Ringside's variables.
+        lag = os.environ.get("RINGSIDE_TEST_LAG", "0.1")
+        return sys.executable, "-m", "tests.lagging", host, str(port), str(folder), lag
 
     return Program("lagging", command, startup_timeout=30.0)
 

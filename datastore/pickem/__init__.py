@@ -4,6 +4,7 @@
 |----------------------------------------|------------------------------------------------------------|-------------|
 | events, newest first                   | gsi1 SCHEDULE                                              | 1 a page    |
 | events of one state                    | gsi2 SCHEDULE#<state>; for LOCKED also due UPCOMING ones   | 1-2 a page  |
+| all events, missing none               | the first; Query CREATED#EVENT; then the next              | 1 more      |
 | one event, the events of a page        | BatchGetItem, consistent                                   | 1 a hundred |
 | an event's card                        | EVENT#<id> MATCH#…, consistent; cached for the version     | 1 a version |
 | picks per team                         | BatchGetItem of the gates, once it is locked; then cached  | 1 an event  |
@@ -50,6 +51,7 @@ from datastore.pickem.events import (
     all_events,
     change_event,
     create_event,
+    every_event,
     finish_narrowing,
     gate_state,
     name_of,
@@ -195,6 +197,7 @@ __all__ = [
     "delete_league",
     "delete_older_event_histograms",
     "drop_leagues",
+    "every_event",
     "finish_narrowing",
     "gate_state",
     "join_league",

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from datastore.created import note_created, read_created
 from datastore.dynamo import ConditionFailed, Page, Table, Window, key_text
 from datastore.dynamo.conditions import ALWAYS, Condition, absent, present, where
 from datastore.dynamo.entity import Partition
@@ -32,6 +33,8 @@ from datastore.receipts import AlreadyAnswered, Once
 from datastore.refusals import Conflict, Refusal
 
 Clock = Callable[[], datetime]
+
+CREATED_EVENT = "EVENT"
 
 NARROWING_LASTS = timedelta(seconds=20)
 """Longer than a request may carry a change out. After that, a process that finds a smaller card gives it up."""
@@ -80,8 +83,15 @@ def _partitions(state: EventState, now: datetime) -> list[Partition[Event]]:
 
 
 def all_events(table: Table) -> AsyncIterator[Event]:
-    """Oldest first."""
+    """Oldest first, as the index shows them."""
     return table.iterate(EVENT.on("gsi1"))
+
+
+async def every_event(table: Table) -> list[Event]:
+    """In the order of their ids; consistent, those of a moment ago included."""
+    noted = await read_created(table, CREATED_EVENT)
+    events = await read_events(table, sorted({*noted, *[event.id async for event in all_events(table)]}))
+    return list(events.values())
 
 
 async def read_matches(table: Table, event: str) -> Mapping[str, Match]:
@@ -106,6 +116,7 @@ class CardChange:
 async def create_event(table: Table, event: Event, matches: Sequence[Match], once: Once) -> None:
     """Create an event, the first matches of its card and its gates. VersionConflict if the event exists already."""
     event, numbered = number_matches(event, matches)
+    await note_created(table, CREATED_EVENT, event.id, once.now)
     writes = [*map(MATCH.put, numbered), *new_gates(gates_of(event))]
     occurrence = once.occurred(Kind.EVENT_CREATED, name_of(event))
     await _replace(table, event, once, event, *writes, *occurrence, when=absent())

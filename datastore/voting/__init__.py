@@ -4,6 +4,7 @@
 |------------------------------------|-------------------------------------------------------------|----------|
 | a board and its dirty marks        | Query BOARD#<slug>, BOARD…, 64 items                        | 1        |
 | all boards                         | gsi1 BOARDS, ascending                                      | 1 a page |
+| their slugs, missing none          | the same, and Query CREATED#BOARD, consistent               | 1 more   |
 | contenders                         | Get or BatchGet RESULTS#<slug>#<block> CONTENDER#<ordinal>  | 1        |
 | all contenders in joining order    | Query RESULTS#<slug>#<block>, CONTENDER#…                   | 1 a page |
 | a board's best contenders          | gsi1 LEADERBOARD#<slug>#<block>, merged; 256 a block        | blocks   |
@@ -41,6 +42,7 @@ from datastore.voting.boards import (
     BoardWithMarks,
     all_boards,
     create_board,
+    every_slug,
     is_slug,
     read_board_with_marks,
     read_boards_page,
@@ -165,6 +167,7 @@ __all__ = [
     "create_board",
     "delete_marks",
     "ensure_shards_are_read",
+    "every_slug",
     "folded",
     "is_slug",
     "leaderboard_request",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
+from datastore.created import note_created, read_created
 from datastore.dynamo import ConditionFailed, Page
 from datastore.dynamo.attributes import StoredAs
 from datastore.dynamo.conditions import absent
@@ -33,6 +34,7 @@ DEFAULT_RATE = 600
 BLOCK_SIZE = 256
 """Contenders whose results share a partition key. One settling writes at most two units for each to the leaderboard."""
 
+CREATED_BOARD = "BOARD"
 _MOST_READ = 64
 """A board and this many marks are read at once, one per process that voted in the last hour."""
 
@@ -151,11 +153,18 @@ async def read_boards_page(table: Table, window: Window) -> Page[Board]:
 
 
 def all_boards(table: Table) -> AsyncIterator[Board]:
-    """By slug."""
+    """By slug, as the index shows them."""
     return table.iterate(BOARD.on("gsi1"))
 
 
+async def every_slug(table: Table) -> list[str]:
+    """The slugs of all boards, those of a moment ago included, and maybe some of boards that do not exist."""
+    noted = await read_created(table, CREATED_BOARD)
+    return sorted({MAIN, *noted, *[board.slug async for board in all_boards(table)]})
+
+
 async def create_board(table: Table, board: Board, once: Once) -> Board:
+    await note_created(table, CREATED_BOARD, board.slug, once.now)
     try:
         occurrence = once.occurred(Kind.BOARD_CREATED, f"Board:{board.slug}")
         await once.transact(table, board, BOARD.put(board, when=absent()), *occurrence)

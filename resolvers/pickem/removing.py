@@ -25,7 +25,7 @@ async def remove_predictions(
 
     `announce` must remember the events for `count_again` before the first of their predictions is removed.
     """
-    events = [event async for event in pickem_store.all_events(services.table)]
+    events = await pickem_store.every_event(services.table)
     found = [
         event
         async for event, prediction in predictions_in(services.table, user, events)

@@ -70,12 +70,12 @@ async def void_voter_job(services: Services, run: JobRun) -> str:
 async def void_votes_since(services: Services, voter: str, since: datetime | None, once: Once) -> int:
     """Voids a voter's votes since a time on every board, and settles the boards; returns their number."""
     table, voided = services.table, 0
-    async for board in voting_store.all_boards(table):
-        if await voting_store.read_latest_vote(table, voter, board.slug) is None:
+    for board in await voting_store.every_slug(table):
+        if await voting_store.read_latest_vote(table, voter, board) is None:
             continue
-        settler = services.get(BoardCache).settler(board.slug)
+        settler = services.get(BoardCache).settler(board)
         async with settler.voting():
-            result = await voting_store.void_votes(table, voter, board.slug, once, lambda: False, since=since)
+            result = await voting_store.void_votes(table, voter, board, once, lambda: False, since=since)
         await settler.settle_anew()
         voided += result.votes
     return voided

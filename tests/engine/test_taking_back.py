@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -17,6 +19,7 @@ from datastore import jobs as jobs_store
 from datastore.dynamo import Table, iso
 from datastore.jobs import JobState
 from datastore.journal import Kind
+from datastore.member_file import member_file
 from datastore.vocabulary import ACTIVE_DAYS
 from resolvers.context import Services, utc_now
 from resolvers.jobs.kinds import JOB_KINDS
@@ -31,9 +34,12 @@ from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine
 from tests.fault.proxy import Proxy
 from tests.jobs import SECRET, WRITES, ended
-from tests.queries import UPDATE_PROFILE, WRITE_SENTENCE
+from tests.lagging import Lag
+from tests.lagging.service import lagging_services
+from tests.queries import CREATE_BOARD, UPDATE_PROFILE, WRITE_SENTENCE
 from tests.service import ROOT, environment
 from tests.two_worlds import Site
+from tests.voting import add_contenders, vote
 
 TAKE = """mutation ($input: TakeBackInput!) { takeBack(input: $input) {
   ... on TakenBack { job { id } } ... on Refused { code message path } } }"""
@@ -114,6 +120,23 @@ async def test_members_who_write_meanwhile_are_counted(client: Client, table: Ta
         await live_without_eve(other)
         assert without_order(await site.counts(today())) == without_order(await other.counts(today()))
     assert [breach async for breach in breaches(client.services)] == []
+
+
+async def test_nothing_is_missed_where_the_indexes_are_behind(
+    default_engine: RunningEngine, table_name: str, tmp_path: Path
+) -> None:
+    """Boards and events of a moment ago, which no index shows yet, are in a member's file and are taken back."""
+    lag = Lag(mean=1000.0, longest=10_000.0, stale=1.0)
+    async with lagging_services(default_engine, tmp_path, table_name, lag=lag) as (_, [client]):
+        site = Site(client)
+        await site.prepare()
+        await client.member("root", Role.ADMIN).ask(CREATE_BOARD, input={"slug": "second", "title": "Second"})
+        await add_contenders(client, "Dee", "Eli", board="second")
+        await site.contribute("eve", 4)
+        await vote(client.member("eve"), board="second")
+        kinds = Counter([kind async for kind, _ in member_file(client.services.table, "eve")])
+        assert (kinds["vote"], kinds["prediction"]) == (4, 2)
+        assert (await take_back(client))["done"] == 4 + 2 + 4 + 3
 
 
 def without_order(counts: dict[str, Any]) -> Any:
