@@ -66,7 +66,7 @@ class Client:
         self.settings = settings
         headers = {"authorization": f"Bearer {token}"} if token else {}
         self.http = httpx.AsyncClient(
-            transport=httpx.ASGITransport(served), base_url="http://ringside.test", headers=headers, timeout=30
+            transport=httpx.ASGITransport(served), base_url="http://ringside.test", headers=headers, timeout=120
         )
 
     @property

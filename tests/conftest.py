@@ -35,7 +35,9 @@ SECRET = "a secret that is long enough to be one, in tests"
 
 
 def settings_for(engine: RunningEngine, table_name: str, **more: object) -> Settings:
-    return Settings(dynamodb_url=engine.url, table=table_name, secrets=(SECRET,), introspection="on", **more)
+    """Settings with a timeout that a busy machine keeps, unless a test is about timeouts."""
+    given = {"request_timeout": 60.0, **more}
+    return Settings(dynamodb_url=engine.url, table=table_name, secrets=(SECRET,), introspection="on", **given)
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 from datastore import jobs as jobs_store
 from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
+from datastore.comments import settle_product
 from datastore.jobs import JobState
 from datastore.journal import DELIVERY, DeliveryState, Occurrence
 from datastore.journal.records import new_delivery
@@ -32,6 +33,7 @@ from tests.authorisation.rules import (
     Viewers,
 )
 from tests.client import Client
+from tests.voting import settle_votes
 
 SEASON: Final = "2026"
 REFUSED: Final = "... on Refused { code message path }"
@@ -90,6 +92,7 @@ class World:
         await world._vocabulary()
         await world._job()
         await world._machines()
+        await world._settle()
         return world
 
     async def do(self, viewer: Viewer, mutation: str, payload: str, **fields: Any) -> Any:
@@ -300,6 +303,12 @@ class World:
             lambda before: reviewed(before, "author", (list_id, int(ordinal)), Grade.AGAIN, yesterday),
             Once.unkeyed(yesterday),
         )  # fmt: skip
+
+    async def _settle(self) -> None:
+        """Count the votes and rank the products now, so that nothing changes between two viewers' answers."""
+        visitor = self.clients[Viewer.VISITOR]
+        await settle_votes(visitor)
+        await settle_product(visitor.services.table, "p")
 
     def instances(self) -> list[Instance]:
         """Every type of the rules that a query can reach, in each state that matters."""

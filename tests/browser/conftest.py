@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, ViewportSize, async_playwright, expect
 
-from tests.browser.pages import ExplorerPage
+from tests.browser.pages import LONGEST_WAIT, ExplorerPage, new_context
 from tests.service import Service
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -30,8 +30,7 @@ FLAGS = [
     "--disable-sync",
 ]
 
-# Enough for a busy machine; no test waits longer than necessary.
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=LONGEST_WAIT)
 
 VIEWPORT: ViewportSize = {"width": 1280, "height": 800}
 
@@ -52,7 +51,7 @@ def chromium() -> str:
 async def browser(chromium: str) -> AsyncIterator[Browser]:
     """One browser for all tests."""
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS, timeout=LONGEST_WAIT)
         yield browser
         await browser.close()
 
@@ -60,7 +59,7 @@ async def browser(chromium: str) -> AsyncIterator[Browser]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def explorer(browser: Browser, service: Service) -> AsyncIterator[ExplorerPage]:
     """The explorer, opened without cookies and without history."""
-    context = await browser.new_context(viewport=VIEWPORT, color_scheme="light", locale="en-GB")
+    context = await new_context(browser, viewport=VIEWPORT, color_scheme="light", locale="en-GB")
     page = ExplorerPage(await context.new_page(), service.url)
     await page.open()
     yield page

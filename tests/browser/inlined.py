@@ -8,6 +8,8 @@ from typing import Any
 
 from playwright.async_api import Browser, Page
 
+from tests.browser.pages import new_context
+
 ADDRESS = "http://pictures.example/"
 CANARY = """
 <!doctype html><html><head><style>.modal { position: fixed; inset: 0 }</style></head>
@@ -32,7 +34,7 @@ LOOK = """() => {
 @asynccontextmanager
 async def new_page(browser: Browser) -> AsyncIterator[Page]:
     """A page that counts what runs in it; its requests are answered here."""
-    context = await browser.new_context(viewport={"width": 600, "height": 600})
+    context = await new_context(browser, viewport={"width": 600, "height": 600})
     page = await context.new_page()
     await page.add_init_script("globalThis.alert = () => { globalThis.ran = (globalThis.ran ?? 0) + 1 }")
     yield page

@@ -2,8 +2,9 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
-from playwright.async_api import ConsoleMessage, Locator, Page, expect
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect
 
 # Violations by the document are events; violations by a worker are errors on the console.
 RECORD_VIOLATIONS = """
@@ -11,6 +12,16 @@ globalThis.violations = [];
 addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
   violations.push(`${violatedDirective}: ${blockedURI}`));
 """
+
+LONGEST_WAIT = 120_000
+"""Milliseconds: enough for a busy machine on which a browser starts for the first time."""
+
+
+async def new_context(browser: Browser, **options: Any) -> BrowserContext:
+    """Return a context of its own, without cookies and history, whose pages wait long enough for a busy machine."""
+    context = await browser.new_context(**options)
+    context.set_default_timeout(LONGEST_WAIT)
+    return context
 
 
 class BrowserPage:

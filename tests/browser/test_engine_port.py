@@ -13,6 +13,7 @@ from aiohttp import web
 from playwright.async_api import Browser, Error, Page
 
 from server.engine import addresses, run_engine_async
+from tests.browser.pages import new_context
 from tests.engines import engine_program
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -39,7 +40,7 @@ async def blank_page(browser: Browser) -> AsyncIterator[Page]:
         return web.Response(text="<title>Some site</title>", content_type="text/html")
 
     server = await asyncio.get_running_loop().create_server(web.Server(blank), "127.0.0.1", 0)
-    context = await browser.new_context()
+    context = await new_context(browser)
     try:
         page = await context.new_page()
         await page.goto(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.pages import ExplorerPage
+from tests.browser.pages import ExplorerPage, new_context
 from tests.service import Service
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -137,7 +137,7 @@ async def test_the_panes_stack_on_a_narrow_screen(explorer: ExplorerPage) -> Non
 
 async def test_the_explorer_takes_less_than_two_megabytes_over_the_wire(browser: Browser, service: Service) -> None:
     """Page, editors and workers, with nothing cached."""
-    context = await browser.new_context()
+    context = await new_context(browser)
     page = await context.new_page()
     received: list[int] = []
     session = await context.new_cdp_session(page)

@@ -14,7 +14,7 @@ from playwright.async_api import Browser, BrowserContext, Route, expect
 from datastore.dynamo import iso
 from resolvers.context import utc_now
 from tests.browser.conftest import VIEWPORT
-from tests.browser.pages import RECORD_VIOLATIONS, VotingPage
+from tests.browser.pages import RECORD_VIOLATIONS, VotingPage, new_context
 from tests.queries import ADD_CONTENDER, CREATE_BOARD, UPDATE_BOARD
 from tests.service import Service, running_service
 
@@ -40,7 +40,7 @@ def own_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def context(browser: Browser) -> AsyncIterator[BrowserContext]:
     """A new visitor, for whom the host of pictures answers; every other host is out of reach."""
-    context = await browser.new_context(viewport=VIEWPORT, color_scheme="light", locale="en-GB", timezone_id="UTC")
+    context = await new_context(browser, viewport=VIEWPORT, color_scheme="light", locale="en-GB", timezone_id="UTC")
 
     async def answer(route: Route) -> None:
         await route.fulfill(body=PICTURE, content_type="image/svg+xml")

@@ -10,7 +10,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from tests.browser.conftest import VIEWPORT
-from tests.browser.pages import VotingPage
+from tests.browser.pages import VotingPage, new_context
 from tests.service import Service
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 @pytest_asyncio.fixture(loop_scope="session")
 async def voting_page(browser: Browser, service: Service) -> AsyncIterator[VotingPage]:
     """The voting page, opened by a new visitor."""
-    context = await browser.new_context(viewport=VIEWPORT, color_scheme="light", locale="en-GB")
+    context = await new_context(browser, viewport=VIEWPORT, color_scheme="light", locale="en-GB")
     page = VotingPage(await context.new_page(), service.url)
     await page.open()
     yield page
@@ -96,7 +96,7 @@ async def test_the_content_security_policy_blocks_nothing_of_the_page(voting_pag
 
 async def test_a_missing_board_is_explained(browser: Browser, service: Service) -> None:
     """In words, with a way out, and without an empty ring."""
-    context = await browser.new_context(viewport=VIEWPORT)
+    context = await new_context(browser, viewport=VIEWPORT)
     page = await context.new_page()
     await page.goto(f"{service.url}/?board=no-such-board")
     await expect(page.locator("#question")).to_have_text("There is no such vote")
@@ -109,8 +109,8 @@ async def test_a_missing_board_is_explained(browser: Browser, service: Service) 
 
 async def test_a_phone_shows_no_keys_and_keeps_words_whole(browser: Browser, service: Service) -> None:
     """Nothing stays highlighted after a touch, and no name is broken within a word or wider than the screen."""
-    context = await browser.new_context(
-        viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True, locale="en-GB"
+    context = await new_context(
+        browser, viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True, locale="en-GB"
     )
     page = VotingPage(await context.new_page(), service.url)
     await page.open()
