@@ -16,6 +16,7 @@ from server.commands.files import STANDARD
 from server.commands.word_csv import ImportSummary, import_words
 from server.mail.daily_run import INDEX_LAG, DailyRun, MailingExpired, RunLimits, RunSummary
 from server.mail.message import EmailTemplate
+from server.mail.rendering import EmailTemplates
 from server.mail.smtp import AT_ONCE, ServerUnreachable, open_transport, sender_address
 from server.settings import AWS, Settings
 from server.telemetry import configure_logging
@@ -46,7 +47,8 @@ def daily(
 
 async def _run(services: Services, settings: Settings, day: date, limits: RunLimits) -> RunSummary:
     """Prints the summary, also of a run that was cut short."""
-    template = EmailTemplate(sender_address(settings), settings.public_url, settings.seal(), day)
+    templates = EmailTemplates(settings.email_templates)
+    template = EmailTemplate(sender_address(settings), settings.public_url, settings.seal(), day, templates)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     async with open_transport(settings, limits.at_once) as transport:
         with Progress(*columns, console=err, transient=True) as bar:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unicodedata import bidirectional
+from unicodedata import bidirectional, name
 
 ISOLATES = "\u2068\u2069"
 """FIRST STRONG ISOLATE and POP DIRECTIONAL ISOLATE."""
@@ -20,3 +20,12 @@ def isolate(text: str) -> str:
     if any(bidirectional(character) in _RIGHT_TO_LEFT for character in text):
         return text.join(ISOLATES)
     return text
+
+
+def script_tag(text: str) -> str:
+    """`und-Arab` or `und-Hebr`: a language that is not known, in the script of the first letter with a direction.
+
+    It lets programs choose a font. Empty for all other scripts.
+    """
+    first = next((name(character, "") for character in text if bidirectional(character) in {"L", *_RIGHT_TO_LEFT}), "")
+    return {"ARABIC": "und-Arab", "HEBREW": "und-Hebr"}.get(first.partition(" ")[0], "")

@@ -22,6 +22,7 @@ from server.settings.values import (
     parse_log,
     parse_sender,
     parse_web_address,
+    validate_email_templates,
     validate_file,
     validate_hosts,
     validate_image_hosts,
@@ -69,6 +70,10 @@ class Settings(SignInSettings, StorageSettings):
         "The sender of daily words: `Words <words@example.com>`.",
         write="an address such as words@example.com, or a name with one: Words <words@example.com>",
         shown="the user of `RINGSIDE_SMTP_URL` if that is an address, otherwise ringside@ its host",
+    )
+    email_templates: Annotated[Path, AfterValidator(validate_email_templates)] | None = setting(
+        "A folder with templates of emails, each of which replaces the built-in one of the same name.",
+        write="the path of a folder with templates such as daily-word.html",
     )
     public_url: Annotated[str, AfterValidator(parse_web_address)] = setting(
         "The service's public address. Unsubscribe links start with it.",

@@ -17,6 +17,7 @@ from pydantic_settings import NoDecode
 
 from resolvers.rate_limits import OFF, parse_rate
 from server.auth.secret import MIN_SECRET_LENGTH
+from server.mail.rendering import EmailTemplates
 
 _HOST = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]")
 _IMAGE_HOST = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+")
@@ -187,6 +188,13 @@ def validate_secrets(values: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
 def validate_file(path: Path) -> Path:
     if not path.is_file():
         raise ValueError("there is no such file")
+    return path
+
+
+def validate_email_templates(path: Path) -> Path:
+    if not path.is_dir():
+        raise ValueError("there is no such folder")
+    EmailTemplates(path)  # raises BrokenTemplate, a ValueError
     return path
 
 

@@ -131,7 +131,7 @@ def test_an_arabic_word_is_written_from_right_to_left() -> None:
     word = Word("l", 0, "كتاب", "book", any_language=True, own_reading="kitāb", example="هذا كتاب جديد.")
     message = email(word, "كلمات أولى")
     html, text = body(message, "html"), body(message, "plain")
-    assert '<div dir="rtl" style="font-size:40px;line-height:1.2">كتاب</div>' in html
+    assert '<div lang="und-Arab" dir="rtl" style="font-size:40px;line-height:1.2">كتاب</div>' in html
     assert '<div dir="ltr" style="font-size:18px;padding:6px 0">book</div>' in html
     assert ">هذا كتاب جديد.</div>" in html
     assert "<bdi>كلمات أولى</bdi>" in html
