@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from datastore import address_use, api_keys, created, demo, exports, jobs, layout, receipts, suspensions
+from datastore import address_use, api_keys, created, demo, exports, jobs, layout, receipts, suspensions, tombstones
 from datastore.comments import counts, leaders, pointers, records, transfer
 from datastore.dynamo.entity import Entity, Partition
 from datastore.journal import records as journal
@@ -75,6 +75,7 @@ LEFT_OUT: Mapping[Entity[Any], str] = {
     "under the keys that clients chose, so nobody can list a member's.",
     voiding.VOIDING_PLACE: "For a day: how far an editor's voiding of votes has come.",
     addresses.ADDRESS_VOTER: f"{_REPEATS}: it lists voters by the keyed hash of their address, for a week.",
+    tombstones.TOMBSTONE: "That a member is erased, whom it names by a keyed hash.",
     jobs.JOB: "Names who began it by a keyed hash; its input is forgotten when it ends.",
     **dict.fromkeys(
         (

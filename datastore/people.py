@@ -85,10 +85,10 @@ async def listed_profiles(table: Table) -> AsyncIterator[tuple[int, Profile]]:
             yield shard, profile
 
 
-async def create_profile(table: Table, new: Profile) -> bool:
+async def create_profile(table: Table, new: Profile, once: Once) -> bool:
     """Create a profile unless there is one; return whether it was created."""
     try:
-        await table.write(PROFILE.put(new, when=absent()))
+        await once.apply(table, PROFILE.put(new, when=absent()), *once.not_erased(new.user))
     except ConditionFailed:
         return False
     return True

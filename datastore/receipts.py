@@ -4,6 +4,7 @@
 |----------------------------------------|--------------------------------------------------|----------|
 | the stored answer to an idempotency key | GetItem IDEMPOTENCY#<owner>#<key>, consistent   | 1        |
 | a change and its receipt, or neither   | the change's transaction, one item more          | 0 more   |
+| nothing for or about an erased member  | a check of a tombstone in the same transaction   | 0 more   |
 
 A receipt is written in the same transaction as the change, and contains the answer. So a repeat by the client, or a
 retry by this service after a lost connection, finds it.
@@ -22,17 +23,22 @@ from datastore.dynamo.attributes import codec_for
 from datastore.dynamo.conditions import absent, less
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
+from datastore.dynamo.writes import Check
 from datastore.journal.recording import OFF
 from datastore.refusals import IdempotencyMismatch
+from datastore.tombstones import MemberErased, is_tombstone_check
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Write
     from datastore.journal.kinds import Ground, Kind
     from datastore.journal.recording import Journal
+    from datastore.tombstones import Tombstones
 
 RECEIPT_LIFETIME = timedelta(days=7)
 LONGEST_KEY = 128
+_MEMBER = "User:"
+"""How the journal's name of an actor begins who is a member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,30 +70,63 @@ class Once:
     journal: Journal = OFF
     actor: str | None = None
     """Whom the journal names."""
+    tombstones: Tombstones | None = None
+    """Those that writes are checked against; None for a change that is no member's, or that erases one."""
 
     @classmethod
-    def unkeyed(cls, now: datetime, journal: Journal = OFF, actor: str | None = None) -> Once:
+    def unkeyed(
+        cls, now: datetime, journal: Journal = OFF, actor: str | None = None, tombstones: Tombstones | None = None
+    ) -> Once:
         """For a change that no request asked for: it leaves no receipt."""
-        return cls("", None, "", now, journal, actor)
+        return cls("", None, "", now, journal, actor, tombstones)
 
     def occurred(
         self, kind: Kind, name: str, *, about: str | None = None, ground: Ground | None = None, note: str | None = None
     ) -> tuple[Write, ...]:
-        """The journal's writes for a change (see `Journal.occurrence`): they belong into the change's transaction."""
-        return self.journal.occurrence(kind, self.actor, name, about=about, ground=ground, note=note)
+        """The journal's writes for a change (see `Journal.occurrence`): they belong into the change's transaction.
+
+        With `about` come the checks that this member is not erased.
+        """
+        writes = self.journal.occurrence(kind, self.actor, name, about=about, ground=ground, note=note)
+        return (*writes, *self.not_erased(about)) if about is not None else writes
+
+    def not_erased(self, member: str) -> tuple[Write, ...]:
+        """The checks that a member is not erased, for `apply` and `transact`."""
+        return () if self.tombstones is None else tuple(self.tombstones.checks(member, self.now))
+
+    async def apply(self, table: Table, *writes: Write) -> None:
+        """Carry out the writes without a receipt. MemberErased if the actor, or a member they are about, is erased.
+
+        ConditionFailed has the indexes of `writes`; checks of tombstones come last among them.
+        """
+        changes = [write for write in writes if not is_tombstone_check(write)]
+        checks = [write for write in writes if is_tombstone_check(write)]
+        if self.actor is not None and self.actor.startswith(_MEMBER):
+            checks += self.not_erased(self.actor.removeprefix(_MEMBER))
+        # A transaction names each item once.
+        unique = {write.key["pk"]["S"]: write for write in checks if isinstance(write, Check)}
+        try:
+            await table.transact(*changes, *unique.values())
+        except ConditionFailed as failed:
+            if any(index >= len(changes) for index in failed.failures):
+                raise MemberErased from None
+            raise
 
     async def transact(self, table: Table, answer: Any, *writes: Write) -> None:
         """Carry out the writes, together with the receipt for `answer`.
 
-        ConditionFailed has the indexes of `writes`; AlreadyAnswered means that the receipt already existed.
+        ConditionFailed has the indexes of `writes`; AlreadyAnswered means that the receipt already existed, and
+        MemberErased that the actor, or a member that the writes are about, is erased.
         """
         if self.key is None:
-            await table.transact(*writes)
+            await self.apply(table, *writes)
             return
+        changes = [write for write in writes if not is_tombstone_check(write)]
+        checks = [write for write in writes if is_tombstone_check(write)]
         try:
-            await table.transact(*writes, self._receipt(self.key, answer))
+            await self.apply(table, *changes, self._receipt(self.key, answer), *checks)
         except ConditionFailed as failed:
-            if failed.at(len(writes)):
+            if failed.at(len(changes)):
                 raise AlreadyAnswered from None
             raise
 

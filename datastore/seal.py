@@ -53,6 +53,10 @@ class Seal:
         """A hash of the payload that nobody can compute without the newest secret."""
         return self._newest.mac(purpose, size, payload)
 
+    def keyed_hashes(self, purpose: str, payload: bytes, *, size: int = 16) -> list[bytes]:
+        """The same by each secret, the newest first: processes that know other secrets share one of them."""
+        return [key.mac(purpose, size, payload) for key in self._keys]
+
     def sign_text(self, purpose: str, payload: bytes, *, size: int = 16) -> str:
         """Seal the payload as base64url without padding: fit for a URL, a cookie or a GraphQL string."""
         return urlsafe_b64encode(self.sign(purpose, payload, size=size)).rstrip(b"=").decode()

@@ -86,8 +86,8 @@ async def reinstate(table: Table, once: Once, answer: Any, user: str) -> bool:
     return True
 
 
-async def note_admin(table: Table, user: str, now: datetime) -> None:
-    await table.write(ADMIN.put(Admin(user, now + _ADMIN_LIFETIME)))
+async def note_admin(table: Table, user: str, once: Once) -> None:
+    await once.apply(table, ADMIN.put(Admin(user, once.now + _ADMIN_LIFETIME)), *once.not_erased(user))
 
 
 async def is_admin(table: Table, user: str, now: datetime) -> bool:

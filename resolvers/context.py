@@ -21,6 +21,7 @@ from datastore.people import Profile
 from datastore.receipts import Once
 from datastore.refusals import NotAllowed, NotSignedIn
 from datastore.seal import Seal
+from datastore.tombstones import Tombstones
 from resolvers.live.topics import Live
 from resolvers.loading.loader import Loader
 from resolvers.loading.registry import Loaders
@@ -88,6 +89,7 @@ class Services:
         self.live = Live()
         self.ids = Ids()
         self.journal = Journal(self.policy.journal_days, lambda: self.ids.next(clock()))
+        self.tombstones = Tombstones(seal)
         self.loaders = Loaders()
         profiles: Loader[str, Profile] = Loader(self._read_profiles, ttl=PROFILE_TTL)
         self.profiles = self.loaders.add("profiles", profiles)
@@ -101,6 +103,10 @@ class Services:
         """The profile with the name that others see, which is never the id."""
         name = member_name(self.seal, profile.user, profile.name)
         return profile if name == profile.name else replace(profile, name=name)
+
+    def once(self, actor: str | None = None) -> Once:
+        """For a change beside requests, by an actor that the journal names."""
+        return Once.unkeyed(self.clock(), self.journal, actor, self.tombstones)
 
     def get(self, kind: Callable[[Services], P]) -> P:
         """The process's instance of a part's cache or background task, created at the first call."""

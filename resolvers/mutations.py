@@ -76,8 +76,9 @@ def _answer_type(resolver: Callable[..., Any]) -> Any:
 
 
 def _claim(ctx: Context, key: str | None, name: str, given: Mapping[str, Any]) -> Once:
+    services = ctx.services
     if key is None:
-        return Once(ctx.viewer.id, None, "", ctx.now(), ctx.services.journal, ctx.viewer.node)
+        return Once(ctx.viewer.id, None, "", ctx.now(), services.journal, ctx.viewer.node, services.tombstones)
     try:
         key_text(key)
     except BadKey:
@@ -90,4 +91,4 @@ def _claim(ctx: Context, key: str | None, name: str, given: Mapping[str, Any]) -
     # Receipts hold this hash for days: a change of the names, of their order or of UNSET's value refuses their repeats.
     text = orjson.dumps([name, dict(sorted(given.items()))])
     digest = hashlib.sha256(text).hexdigest()
-    return Once(ctx.viewer.id, key, digest, ctx.now(), ctx.services.journal, ctx.viewer.node)
+    return Once(ctx.viewer.id, key, digest, ctx.now(), services.journal, ctx.viewer.node, services.tombstones)

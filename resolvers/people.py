@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -103,20 +104,25 @@ def new_profile(ctx: Context) -> Profile:
 
 
 class KnownMembers:
-    """Ids of members who have a profile, so that only their first write in this process has to check it."""
+    """Ids of members who have a profile, so that only their first write of a day in this process has to check it.
+
+    An erased member who comes back once their tombstone has expired gets a profile again, within that day.
+    """
 
     MAX_MEMBERS = 100_000
+    SECONDS = 24 * 3600.0
 
     def __init__(self, _: Services) -> None:
-        self._ids: dict[str, None] = {}
+        self._known_at: dict[str, float] = {}
 
     def __contains__(self, member: str) -> bool:
-        return member in self._ids
+        return monotonic() - self._known_at.get(member, -self.SECONDS) < self.SECONDS
 
     def add(self, member: str) -> None:
-        if len(self._ids) >= self.MAX_MEMBERS:
-            self._ids.pop(next(iter(self._ids)))
-        self._ids[member] = None
+        self._known_at.pop(member, None)
+        if len(self._known_at) >= self.MAX_MEMBERS:
+            self._known_at.pop(next(iter(self._known_at)))
+        self._known_at[member] = monotonic()
 
 
 async def ensure_profile(ctx: Context) -> None:
@@ -125,7 +131,7 @@ async def ensure_profile(ctx: Context) -> None:
     if not member.is_member or member.id in known_members:
         return
     profile = new_profile(ctx)
-    if await people_store.create_profile(ctx.table, profile):
+    if await people_store.create_profile(ctx.table, profile, ctx.once):
         ctx.services.profiles.put(member.id, profile)
     known_members.add(member.id)
 

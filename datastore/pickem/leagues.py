@@ -332,7 +332,7 @@ async def delete_league(table: Table, captain: LeagueMember, league: League, onc
         gone = LEAGUE.change(LEAGUE.at(id=league.id), values={"deleted_at": once.now, "code": None}, when=same_code)
         code = [] if league.code is None else [LEAGUE_CODE.delete(LEAGUE_CODE.at(code=league.code))]
         occurred = _occurred(once, Kind.LEAGUE_DELETED, league.id)
-        await _delete_first(table, gone, _as_captain(captain), *code, *occurred)
+        await _delete_first(table, once, gone, _as_captain(captain), *code, *occurred)
     everybody = [member async for member in table.iterate(LEAGUE_MEMBER.on(league=league.id), consistent=True)]
     keys = {member.user: LEAGUE_MEMBER.item_key(member) for member in everybody}
     captains = [member.user for member in everybody if member.membership is Membership.CAPTAIN]
@@ -341,9 +341,9 @@ async def delete_league(table: Table, captain: LeagueMember, league: League, onc
     await table.transact(LEAGUE.delete(LEAGUE.at(id=league.id)), *ends)
 
 
-async def _delete_first(table: Table, *writes: Write) -> None:
+async def _delete_first(table: Table, once: Once, *writes: Write) -> None:
     try:
-        await table.transact(*writes)
+        await once.apply(table, *writes)
     except ConditionFailed as failed:
         if failed.doubtful and (item := failed.failures.get(0)) and LEAGUE.read(item).deleted_at is not None:
             return  # applied by an earlier attempt whose answer was lost

@@ -56,7 +56,7 @@ async def remove_prediction(table: Table, event: Event, user: str, once: Once) -
             return
         occurrence = once.occurred(Kind.PREDICTION_VOIDED, f"Prediction:{prediction.node_key}", about=user)
         try:
-            await table.transact(*_removal(prediction, standing, card), *occurrence)
+            await once.apply(table, *_removal(prediction, standing, card), *occurrence)
         except ConditionFailed:
             continue  # scored, submitted again, or removed meanwhile
         return

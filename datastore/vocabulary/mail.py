@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from datastore.dynamo import Table
+    from datastore.receipts import Once
 
 CLAIM_LIFETIME = timedelta(minutes=10)
 RECORD_LIFETIME = timedelta(days=62)
@@ -99,11 +100,12 @@ async def read_addressee(table: Table, user: str) -> Addressee:
     )
 
 
-async def claim_mail(table: Table, wanted: Mail, claim_lifetime: timedelta = CLAIM_LIFETIME) -> Mail | None:
+async def claim_mail(table: Table, wanted: Mail, once: Once, claim_lifetime: timedelta = CLAIM_LIFETIME) -> Mail | None:
     """Claim a member's email. None if this run must send it, else the record of the run that claimed or sent it."""
     lapsed = absent("sent") & less("claimed", wanted.claimed - claim_lifetime)
     try:
-        await table.write(MAIL.put(wanted, when=absent() | lapsed | (where(run=wanted.run) & absent("sent"))))
+        free = absent() | lapsed | (where(run=wanted.run) & absent("sent"))
+        await once.apply(table, MAIL.put(wanted, when=free), *once.not_erased(wanted.user))
     except ConditionFailed as failed:
         item = failed.failures.get(0)
         return MAIL.read(item) if item else wanted

@@ -1,7 +1,7 @@
 """Quizzes that the service asks: a quiz's item holds its answers, and the token only names it.
 
 Answering is one transaction: the quiz is marked as answered, which it can be once, and the result, the active day and
-the cards are written with it. DynamoDB takes 100 writes at a time, so a quiz of more than 31 words with cards schedules
+the cards are written with it. DynamoDB takes 100 writes at a time, so a quiz of more than 27 words with cards schedules
 the cards beyond them right after it, each in a transaction of its own.
 """
 
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from datastore.dynamo.writes import Write
     from datastore.receipts import Once
 
-_MOST_CARD_WRITES = 93
-"""A transaction has at most 100 writes: the quiz, its result, the days, a receipt and the journal take up to seven."""
+_MOST_CARD_WRITES = 82
+"""A transaction has at most 100 writes: the quiz, its result, the days, a receipt, the journal with ten webhooks, and
+the checks of tombstones take up to 18."""
 _ATTEMPTS = 20
 
 
@@ -153,7 +154,7 @@ async def record_answers(
             days, cards = await _read_again(table, sheet.quiz)
             continue
         await asyncio.gather(
-            *(_review_later(table, reviews, cards, ordinal) for ordinal in later), return_exceptions=True
+            *(_review_later(table, reviews, cards, ordinal, once) for ordinal in later), return_exceptions=True
         )
         return answered
     raise Conflict(retry_after=1.0)
@@ -186,9 +187,11 @@ def _split(reviews: QuizReviews, cards: Mapping[int, Card]) -> tuple[list[Write]
     return writes, later
 
 
-async def _review_later(table: Table, reviews: QuizReviews, cards: Mapping[int, Card], ordinal: int) -> None:
+async def _review_later(
+    table: Table, reviews: QuizReviews, cards: Mapping[int, Card], ordinal: int, once: Once
+) -> None:
     before = cards.get(ordinal)
-    await table.transact(*card_writes(before, reviews.review(before, ordinal)))
+    await once.apply(table, *card_writes(before, reviews.review(before, ordinal)))
 
 
 async def _read_again(table: Table, quiz: OpenQuiz) -> tuple[ActiveDays | None, dict[int, Card]]:

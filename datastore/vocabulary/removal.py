@@ -47,12 +47,12 @@ async def _remove_of_day(
 ) -> None:
     groups = [results[start : start + _AT_ONCE] for start in range(0, len(results), _AT_ONCE)]
     for group in groups[:-1]:
-        await table.transact(*_removals(group, once))
+        await once.apply(table, *_removals(group, once))
     while True:
         days = await table.get(ACTIVE_DAYS.at(user=user), consistent=True) if ends_day else None
         change = [] if days is None or day not in days else [_without_day(days, day)]
         try:
-            await table.transact(*_removals(groups[-1], once), *change)
+            await once.apply(table, *_removals(groups[-1], once), *change)
         except ConditionFailed:
             continue  # another day became active meanwhile
         return

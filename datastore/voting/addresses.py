@@ -8,8 +8,8 @@
 
 Addresses stand in the table as keyed hashes only, in items that expire. A vote has a random tag in place of the hash,
 and an item names the address of the tag for a week: after that the tag means nothing. A process writes the two items
-(2 write units) before a voter's first vote of a day from an address on a board. Even if all votes that an address may
-cast by default (100 a second) were first votes, each of its 16 shards would take 7 units a second.
+before a voter's first vote of a day from an address on a board: 2 write units, and 6 for a member. Even if all votes
+that an address may cast by default (100 a second) were first votes, each of its 16 shards would take 13 units a second.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from datastore.voting.shards import voter_shard
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
+    from datastore.receipts import Once
 
 LOOKBACK = timedelta(days=7)
 """For how long votes from one address can be found."""
@@ -58,15 +59,17 @@ ORIGIN = Entity(Origin, Key("VOTER#{voter}#{board}", "ORIGIN#{tag}"), ttl="expir
 ADDRESS_VOTER = Entity(AddressVoter, Key("ADDRESS#{address}#{board}#{shard:02d}", "VOTER#{voter}"), ttl="expires")
 
 
-async def remember_origin(table: Table, voter: str, board: str, address: str, day: date) -> str:
+async def remember_origin(table: Table, voter: str, board: str, address: str, day: date, once: Once) -> str:
     """Remember that a voter casts votes from an address on a day. Return the tag for these votes."""
     tag = secrets.token_hex(6)
     expires = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1) + LOOKBACK
     shard = voter_shard(voter, ADDRESS_SHARDS)
-    await table.write_many(
-        [
-            ORIGIN.put(Origin(voter, board, tag, address, expires)),
-            ADDRESS_VOTER.put(AddressVoter(address, board, shard, voter, expires)),
-        ]
+    writes = (
+        ORIGIN.put(Origin(voter, board, tag, address, expires)),
+        ADDRESS_VOTER.put(AddressVoter(address, board, shard, voter, expires)),
     )
+    if not_erased := once.not_erased(voter):
+        await once.apply(table, *writes, *not_erased)
+    else:
+        await table.write_many(writes)
     return tag

@@ -88,7 +88,7 @@ async def _void(table: Table, vote: Vote, once: Once) -> bool:
     set_void = VOTE.change(VOTE.item_key(vote), values={"void": True}, when=not_void)
     try:
         occurrence = vote_occurrence(once, Kind.VOTE_VOIDED, vote)
-        await table.transact(set_void, *counter_updates(vote, by=-1), *occurrence)
+        await once.apply(table, set_void, *counter_updates(vote, by=-1), *occurrence)
     except ConditionFailed as failed:
         # After an attempt without an answer, that attempt may have voided the vote.
         return failed.doubtful

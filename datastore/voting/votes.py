@@ -159,7 +159,7 @@ async def cast(table: Table, vote: Vote, once: Once, check: Callable[[], None] |
     when = absent() if check is None else absent() & permitted(check)
     try:
         occurrence = vote_occurrence(once, Kind.VOTE_CAST, vote)
-        await table.transact(VOTE.put(vote, when=when), *counter_updates(vote), *occurrence)
+        await once.apply(table, VOTE.put(vote, when=when), *counter_updates(vote), *occurrence)
     except ConditionFailed as failed:
         stored_item = failed.failures.get(0)
         return VOTE.read(stored_item) if stored_item else vote

@@ -118,7 +118,7 @@ class Suspensions:
         """NotAllowed if the viewer, a member, is suspended. An admin is not, and is remembered as one."""
         viewer = ctx.viewer
         if viewer.may(Role.ADMIN):
-            await self._note_admin(viewer.id)
+            await self._note_admin(ctx)
             return
         found, now = self._known.get(viewer.id), ctx.now()
         if found is not None and found.holds_at(now):
@@ -128,13 +128,13 @@ class Suspensions:
                 retry_after=None if found.until is None else (found.until - now).total_seconds(),
             )
 
-    async def _note_admin(self, user: str) -> None:
+    async def _note_admin(self, ctx: Context) -> None:
         """Once a day."""
-        now = self._services.clock()
+        now, user = self._services.clock(), ctx.viewer.id
         if self._admins_noted[0] != now.date():
             self._admins_noted = (now.date(), set())
         if user not in self._admins_noted[1]:
-            await suspension_store.note_admin(self._services.table, user, now)
+            await suspension_store.note_admin(self._services.table, user, ctx.once)
             self._admins_noted[1].add(user)
 
     def changed(self, user: str, suspended: Suspension | None) -> None:

@@ -93,7 +93,7 @@ class TakingBack:
 
 async def take_back_job(services: Services, run: JobRun) -> str:
     wanted = TakingBack.of_input(run.input)
-    once = Once.unkeyed(services.clock(), services.journal, wanted.actor)
+    once = services.once(wanted.actor)
     events: list[str] = orjson.loads(run.place or "[]")
 
     async def announce(affected: list[str]) -> None:

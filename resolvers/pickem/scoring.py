@@ -192,7 +192,7 @@ async def _finish(services: Services, scored: Event, predictions: int, actor: st
             return Scored(event, predictions)
         after = event.changed(state=EventState.SCORED, scored=event.generation, predictions=predictions)
         try:
-            once = Once.unkeyed(services.clock(), services.journal, actor)
+            once = services.once(actor)
             occurrence = once.occurred(Kind.EVENT_SCORED, pickem_store.name_of(after))
             await pickem_store.change_event(services.table, event, after, once, after, *occurrence)
         except VersionConflict:  # renamed, or finished by another scorer

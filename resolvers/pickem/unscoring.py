@@ -94,7 +94,7 @@ async def _take_back(services: Services, event: Event, actor: str | None) -> Eve
     await pickem_store.delete_older_event_histograms(table, event.id, taken_back)
     await pickem_store.recount_season(table, event.season)
     after = event.changed(begun=None, unscoring=None)
-    once = Once.unkeyed(services.clock(), services.journal, actor)
+    once = services.once(actor)
     occurrence = once.occurred(Kind.EVENT_UNSCORED, pickem_store.name_of(after))
     await pickem_store.change_event(table, event, after, once, after, *occurrence)
     return after

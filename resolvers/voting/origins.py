@@ -28,7 +28,7 @@ class Origins:
         day, tag = self._tags.get(key, (None, None))
         today = ctx.now().date()
         if day != today or tag is None:
-            tag = await voting_store.remember_origin(self._services.table, *key, today)
+            tag = await voting_store.remember_origin(self._services.table, *key, today, ctx.once)
             self._tags[key] = (today, tag)
             if len(self._tags) > _MOST:
                 self._tags.popitem(last=False)

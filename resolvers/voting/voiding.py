@@ -107,7 +107,7 @@ class _Wanted:
         return voided
 
     async def _void(self, services: Services, out_of_time: Callable[[], bool]) -> Voided:
-        table, once = services.table, Once.unkeyed(services.clock(), services.journal, self.actor)
+        table, once = services.table, services.once(self.actor)
         own = await voting_store.void_votes(table, self.voter, self.board, once, out_of_time)
         if not (own.finished and self.same_address):
             return own

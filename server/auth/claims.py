@@ -10,6 +10,7 @@ from typing import Any
 
 from datastore.api_keys import ID_PREFIX
 from datastore.dynamo import BadKey, key_text
+from datastore.tombstones import VISITOR_PREFIX
 from resolvers.email_addresses import is_email_address
 from resolvers.people import CONTROL_CHARACTERS
 from resolvers.viewer import Kind, Role, Viewer
@@ -18,8 +19,7 @@ from server.settings import Settings
 
 MAX_ID_LENGTH = 128
 MAX_NAME_LENGTH = 100
-VISITOR = "visitor-"
-RESERVED = {VISITOR: "visitors", ID_PREFIX: "API keys"}
+RESERVED = {VISITOR_PREFIX: "visitors", ID_PREFIX: "API keys"}
 """What the ids of others than members begin with."""
 _SEPARATORS = re.compile(r"[\s,]+")
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from datastore.seal import Forged
+from datastore.tombstones import VISITOR_PREFIX
 from resolvers.context import Services
 from resolvers.viewer import Kind, Viewer
 from resolvers.voting.visits import open_visit
 from server.auth.api_keys import KeyBearers, is_api_key
-from server.auth.claims import VISITOR
 from server.auth.errors import Unauthenticated
 from server.auth.tokens import Tokens
 from server.settings import Settings
@@ -144,7 +144,7 @@ class Identification:
 
 
 def _visitor(id_: bytes) -> Viewer:
-    return Viewer(id=VISITOR + b32encode(id_).decode().rstrip("=").lower(), kind=Kind.VISITOR)
+    return Viewer(id=VISITOR_PREFIX + b32encode(id_).decode().rstrip("=").lower(), kind=Kind.VISITOR)
 
 
 def _set_cookie(value: str, age: int, *, secure: bool) -> str:

@@ -339,7 +339,7 @@ class Migration:
     async def _create_members(self, profiles: Mapping[str, Profile]) -> None:
         self.summary.add(self.summary.written, "member", len(profiles))
         if not self._options.dry_run:
-            writes = (people_store.create_profile(self._table, profile) for profile in profiles.values())
+            writes = (people_store.create_profile(self._table, profile, self._once) for profile in profiles.values())
             await _at_most(_WRITES_AT_ONCE, writes)
 
 

@@ -294,7 +294,9 @@ class DailyRun:
         email = self._template.render(user, addressee.profile.email, sections)
         now = self._services.clock()
         claim = Mail(user, self.summary.on, self._id, claimed=now, expires=now + RECORD_LIFETIME)
-        existing = await vocabulary_store.claim_mail(self._table, claim, self._limits.claim_lifetime)
+        existing = await vocabulary_store.claim_mail(
+            self._table, claim, self._services.once(), self._limits.claim_lifetime
+        )
         if existing is not None:
             self._leave_to(existing)
             return

@@ -15,7 +15,6 @@ from starlette.responses import HTMLResponse
 
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import DynamoError, deadline
-from datastore.receipts import Once
 from datastore.refusals import Conflict, NotFound
 from datastore.seal import Forged
 from resolvers.context import Services
@@ -65,7 +64,7 @@ async def _confirmation_page(services: Services, unsubscription: Unsubscription)
 
 async def _unsubscribe(services: Services, unsubscription: Unsubscription) -> HTMLResponse:
     table, user = services.table, unsubscription.user
-    once = Once.unkeyed(services.clock(), services.journal, f"User:{user}")
+    once = services.once(f"User:{user}")
     for subscription in await vocabulary_store.read_subscriptions(table, user):
         if subscription.active and unsubscription.includes(subscription):
             with suppress(NotFound):

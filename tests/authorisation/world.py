@@ -192,7 +192,9 @@ class World:
     async def outlaw(self, *, suspended: bool) -> str:
         """The id of a member who is nobody's viewer."""
         services = self.clients[Viewer.VISITOR].services
-        await people_store.create_profile(services.table, Profile("outlaw", "Outlaw", services.clock()))
+        await people_store.create_profile(
+            services.table, Profile("outlaw", "Outlaw", services.clock()), services.once()
+        )
         if suspended:
             await self.suspend("outlaw")
         return node_id("User", "outlaw")

@@ -225,7 +225,7 @@ async def test_the_claim_of_a_killed_run_lapses(one_table: Table, tmp_path: Path
     await subscriber(services, "ada", await create_list(services, "First"))
     now = services.clock()
     abandoned = Mail("ada", ON, "a run that was killed", now, now + timedelta(days=1))
-    assert await vocabulary_store.claim_mail(services.table, abandoned) is None
+    assert await vocabulary_store.claim_mail(services.table, abandoned, Once.unkeyed(NOW)) is None
     async with mail_server(mailbox, tmp_path) as url:
         done = await run(services, url, claim_seconds=1)
     assert (done.sent, done.complete, len(mailbox.emails)) == (1, True, 1)

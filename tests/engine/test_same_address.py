@@ -113,7 +113,8 @@ async def test_voiding_is_continued_where_it_stopped(one_table: Table) -> None:
     board = Board("main", "Main", now, size=2)
     for number in range(30):
         voter = f"v{number}"
-        tag = await voting_store.remember_origin(one_table, voter, "main", "feed" if number < 25 else "beef", day)
+        address, once = "feed" if number < 25 else "beef", Once.unkeyed(now)
+        tag = await voting_store.remember_origin(one_table, voter, "main", address, day, once)
         for place in range(1 + number % 6):
             ballot = Ballot(voter, "main", place, 0, 1, now, b"")
             cast = voting_store.vote_on(ballot, board, Verdict.LEFT, now, tag)

@@ -19,6 +19,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from datastore.dynamo import Table
 from datastore.seal import Forged, Seal
+from datastore.tombstones import VISITOR_PREFIX
 from resolvers.context import utc_now
 from resolvers.voting.visits import VALID_DAYS, open_visit, sign_visit
 from server.auth import identification as identification_module
@@ -292,7 +293,7 @@ async def initialise(connection: ClientConnection, token: str) -> None:
 
 
 def token_of(settings: Settings, origin: str = SHOP, days: float = 1) -> str:
-    visitor = identification_module.VISITOR + "a" * 26
+    visitor = VISITOR_PREFIX + "a" * 26
     return sign_visit(settings.seal(), visitor, origin, utc_now() + timedelta(days=days))
 
 
@@ -310,7 +311,7 @@ async def test_a_page_of_another_site_votes_over_a_socket(served: tuple[Served, 
             message = await receive(connection)
             if message["type"] == "next":
                 answers[message["id"]] = next(iter(message["payload"]["data"].values()))
-        assert answers["0"]["voter"] == identification_module.VISITOR + "a" * 26
+        assert answers["0"]["voter"] == VISITOR_PREFIX + "a" * 26
         renewed = open_visit(settings.seal(), answers["1"]["token"])
         assert (renewed.visitor, renewed.is_of(SHOP)) == (answers["0"]["voter"], True)
 

@@ -1,0 +1,149 @@
+"""Tombstones: nothing is written for or about an erased member, in the transaction that would write it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import date, timedelta
+from typing import Any
+
+import orjson
+import pytest
+
+from datastore import people as people_store
+from datastore import suspensions as suspension_store
+from datastore import vocabulary as vocabulary_store
+from datastore import voting as voting_store
+from datastore.people import Profile
+from datastore.receipts import AlreadyAnswered, Once
+from datastore.seal import Seal
+from datastore.tombstones import MemberErased, Tombstones
+from datastore.vocabulary import Mail
+from resolvers.context import Services, utc_now
+from resolvers.node_ids import node_id
+from resolvers.viewer import Role
+from tests.client import Client
+from tests.queries import (
+    CAST_VOTE,
+    DRAW_MATCHUP,
+    POST_COMMENT,
+    RECORD_QUIZ,
+    SUBMIT_PREDICTION,
+    UPDATE_PROFILE,
+    WRITE_SENTENCE,
+)
+from tests.two_worlds import Site
+
+SUSPEND = """mutation ($input: SuspendMemberInput!) { suspendMember(input: $input) {
+  ... on MemberSuspended { user { id } } ... on Refused { code message } } }"""
+EVE = node_id("User", "eve")
+MESSAGE = "This account is erased: nothing can be written for it or about it any more."
+
+
+async def bury(services: Services, member: str, lasts: timedelta = timedelta(days=1)) -> None:
+    """Write a member's tombstone."""
+    await services.table.transact(*services.tombstones.puts(member, services.clock() + lasts))
+
+
+async def test_nothing_is_written_for_an_erased_member(client: Client) -> None:
+    """Each kind of contribution, by a token that is still valid; a visitor and another member go on."""
+    site, eve = Site(client), client.member("eve")
+    await site.prepare()
+    await site.contribute("eve", 1)
+    ballot = await eve.ask(DRAW_MATCHUP)
+    await bury(client.services, "eve")
+    before = await _items(client.services)
+    picks = [{"match": match, "team": 1} for match in site.matches[site.open]]
+    refused = [
+        await eve.ask(UPDATE_PROFILE, input={"name": "Eva"}),
+        await eve.ask(CAST_VOTE, token=ballot["token"], verdict="LEFT"),
+        await eve.ask(SUBMIT_PREDICTION, input={"event": site.open, "picks": picks}),
+        await eve.ask(POST_COMMENT, input={"product": "mug", "language": "en", "rating": 1, "body": "No."}),
+        await eve.ask(RECORD_QUIZ, input={"list": site.list, "correct": 1, "total": 1, "idempotencyKey": "quiz"}),
+        await eve.ask(WRITE_SENTENCE, input={"text": "No."}),
+    ]
+    assert [(answer.get("code"), answer.get("message")) for answer in refused] == [("NOT_ALLOWED", MESSAGE)] * 6
+    assert await _items(client.services) == before
+    for other in (client, client.member("bob")):
+        ballot = await other.ask(DRAW_MATCHUP)
+        assert "code" not in await other.ask(CAST_VOTE, token=ballot["token"], verdict="LEFT")
+
+
+async def _items(services: Services) -> list[str]:
+    """Every item that names eve."""
+    every = [item async for item in services.table.scan_items(consistent=True)]
+    items = (orjson.dumps(item, option=orjson.OPT_SORT_KEYS, default=repr).decode() for item in every)
+    return sorted(item for item in items if "eve" in item)
+
+
+async def test_nothing_is_written_about_an_erased_member(one_client: Client) -> None:
+    """A moderator who has read their profile suspends nobody."""
+    await one_client.member("eve").ask(UPDATE_PROFILE, input={"name": "Eve"})
+    await bury(one_client.services, "eve")
+    moderator = one_client.member("mia", Role.MODERATOR)
+    answer = await moderator.ask(SUSPEND, input={"user": EVE, "reason": "Spam", "idempotencyKey": "1"})
+    assert answer == {"code": "NOT_ALLOWED", "message": MESSAGE}
+    assert await suspension_store.read_every_suspension(one_client.services.table) == {}
+
+
+Write = Callable[[Services, Once], Awaitable[Any]]
+BESIDE_MUTATIONS: dict[str, Write] = {
+    "profile": lambda services, once: people_store.create_profile(
+        services.table, Profile("eve", "Eve", services.clock()), once
+    ),
+    "admin": lambda services, once: suspension_store.note_admin(services.table, "eve", once),
+    "origin": lambda services, once: voting_store.remember_origin(
+        services.table, "eve", "main", "feed", date(2026, 1, 1), once
+    ),
+    "mail": lambda services, once: vocabulary_store.claim_mail(
+        services.table, Mail("eve", date(2026, 1, 1), "run", services.clock(), services.clock()), once
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BESIDE_MUTATIONS)
+async def test_what_is_written_beside_a_mutation_is_refused_too(one_client: Client, kind: str) -> None:
+    """Whoever writes it: a request of the member's, or the daily run."""
+    services = one_client.services
+    await bury(services, "eve")
+    for actor in (None, "User:eve"):
+        with pytest.raises(MemberErased):
+            await BESIDE_MUTATIONS[kind](services, services.once(actor))
+    assert [item async for item in services.table.scan_items() if "eve" in str(item)] == []
+    await BESIDE_MUTATIONS[kind](services, Once.unkeyed(utc_now()))
+    assert [item async for item in services.table.scan_items() if "eve" in str(item)]
+
+
+async def test_a_tombstone_holds_until_it_expires(one_client: Client) -> None:
+    """The engine removes it late; it counts no longer by then."""
+    services = one_client.services
+    await bury(services, "eve", lasts=timedelta(seconds=60))
+    assert await services.tombstones.is_erased(services.table, "eve", services.clock())
+    services.clock = lambda: utc_now() + timedelta(seconds=61)
+    assert not await services.tombstones.is_erased(services.table, "eve", services.clock())
+    answer = await one_client.member("eve").ask(UPDATE_PROFILE, input={"name": "Eve again"})
+    assert answer["user"]["name"] == "Eve again"
+
+
+async def test_a_tombstone_holds_through_a_rotation_of_secrets(one_client: Client) -> None:
+    """Processes with the old secret, with both, and then with the new one know it; none contains the id."""
+    table, now = one_client.services.table, utc_now()
+    old, both, new = (Tombstones(Seal(secrets)) for secrets in (["old"], ["new", "old"], ["new"]))
+    await table.transact(*old.puts("eve", now + timedelta(days=1)))
+    assert await both.is_erased(table, "eve", now)
+    await table.transact(*both.puts("bob", now + timedelta(days=1)))
+    assert await old.is_erased(table, "bob", now)
+    assert await new.is_erased(table, "bob", now)
+    for tombstones in (old, both, new):
+        assert not await tombstones.is_erased(table, "ada", now)
+    assert not [item async for item in table.scan_items() if "eve" in str(item) or "bob" in str(item)]
+
+
+async def test_a_repeated_request_finds_its_receipt(one_client: Client) -> None:
+    """The checks come after the receipt, whose place in the transaction tells a repeat."""
+    services = one_client.services
+    profile = Profile("ada", "Ada", services.clock())
+    once = Once("ada", "key", "hash", services.clock(), services.journal, "User:ada", services.tombstones)
+    await people_store.create_profile(services.table, profile, once)
+    await people_store.update_profile(services.table, profile, ("name",), once)
+    with pytest.raises(AlreadyAnswered):
+        await people_store.update_profile(services.table, profile, ("name",), once)
