@@ -25,6 +25,9 @@ LONGEST_URL = 2000
 CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
 """What no name may hold: it ends lines, controls terminals or turns the direction of the writing around it."""
 
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Printable characters that show nothing."""
+
 
 async def viewer(ctx: Context, /) -> Profile | None:
     """The viewer's profile; None for an anonymous visitor and an API key."""
@@ -139,11 +142,18 @@ async def ensure_profile(ctx: Context) -> None:
 # ── rules for a profile's values ──
 
 
+def is_name(text: str, longest: int) -> bool:
+    """Whether a line may be a name: not too long, without control characters, and something of it can be seen."""
+    seen = any(letter.isprintable() and not letter.isspace() and letter not in _FILLERS for letter in text)
+    return seen and len(text) <= longest and not CONTROL_CHARACTERS.search(text)
+
+
 def parse_display_name(text: str, user: str) -> str:
     name = " ".join(text.split())
-    if not name or len(name) > LONGEST_NAME or CONTROL_CHARACTERS.search(name):
+    if not is_name(name, LONGEST_NAME):
         raise InvalidInput(
-            f"A name has 1 to {LONGEST_NAME} characters, none of them a control character.", path=("input", "name")
+            f"A name has 1 to {LONGEST_NAME} characters, a visible one at least and no control characters.",
+            path=("input", "name"),
         )
     if name == user[:LONGEST_NAME]:
         raise InvalidInput("A name must differ from the member's id, which is not shown.", path=("input", "name"))

@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from datastore import people as people_store
 from datastore.dynamo import Table
+from datastore.people import Profile
 from datastore.pickem import LEAGUE as LEAGUE_RECORD
 from datastore.pickem import LEAGUE_MEMBER, MEMBER_LEAGUES, LeagueMember, MemberLeagues, Membership
-from resolvers.node_ids import parse_node_key
+from datastore.pickem.seeding import seed_event
+from resolvers.node_ids import node_id, parse_node_key
+from tests import bulk_predictions
 from tests.client import Client
 from tests.queries import mutation
+from tests.season import EventEditor
 
 LEAGUE_FIELDS = (
     "id name season entry code memberCount viewerMembership members(first: 100) { nodes { membership user { id } } }"
@@ -84,3 +89,18 @@ async def seed_members(table: Table, league: str, users: Sequence[str]) -> None:
     await table.write_many(MEMBER_LEAGUES.put(leagues) for leagues in own)
     counts = {"members": len(users), "revision": len(users)}
     await table.write(LEAGUE_RECORD.change(LEAGUE_RECORD.at(id=key), add=counts))
+
+
+async def seed_scored_league(client: Client, members: int) -> tuple[str, list[str]]:
+    """A private league of so many members of a scored season, and the ids of all but its captain."""
+    table = client.services.table
+    event, matches = bulk_predictions.locked_event("2026")
+    predictions = list(bulk_predictions.generate_predictions(event, members + 100))
+    await seed_event(table, event, matches, predictions)
+    await EventEditor(client).score(node_id("Event", event.id))
+    league = (await create(client.member("captain"), "CODE"))["id"]
+    users = [prediction.user for prediction in predictions[: members - 1]]
+    await seed_members(table, league, users)
+    now = client.services.clock()
+    await people_store.seed_profiles(table, (Profile(user, user.title(), now) for user in users))
+    return league, users

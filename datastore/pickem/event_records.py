@@ -73,6 +73,16 @@ class GuessRange:
     low: int | None = None
     high: int | None = None
 
+    def with_guess(self, guess: int | None) -> GuessRange:
+        if guess is None:
+            return self
+        if self.low is None or self.high is None:
+            return GuessRange(guess, guess)
+        return GuessRange(min(self.low, guess), max(self.high, guess))
+
+    def contains(self, other: GuessRange) -> bool:
+        return self.with_guess(other.low).with_guess(other.high) == self
+
 
 @dataclass(frozen=True, slots=True)
 class Event:

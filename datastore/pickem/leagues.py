@@ -115,9 +115,9 @@ async def read_member_leagues(table: Table, user: str) -> MemberLeagues:
     return await table.get(MEMBER_LEAGUES.at(user=user), consistent=True) or MemberLeagues(user)
 
 
-def all_leagues(table: Table) -> AsyncIterator[League | LeagueMember | MemberLeagues]:
-    """Every league, member and member's list of leagues, in the order of the table; for audits."""
-    return table.scan(LEAGUE, LEAGUE_MEMBER, MEMBER_LEAGUES, consistent=True)
+def all_leagues(table: Table) -> AsyncIterator[League | LeagueMember | LeagueCode | MemberLeagues]:
+    """Every league, member, code and member's list of leagues, in the order of the table; for audits."""
+    return table.scan(LEAGUE, LEAGUE_MEMBER, LEAGUE_CODE, MEMBER_LEAGUES, consistent=True)
 
 
 # ── joining ──

@@ -20,7 +20,7 @@ from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from resolvers.context import Context, NodeOf, UserId
 from resolvers.loading.batched import batched
 from resolvers.node_ids import node_id
-from resolvers.people import CONTROL_CHARACTERS, authors
+from resolvers.people import authors, is_name
 from resolvers.pickem import rules
 from resolvers.pickem.league_cache import (
     current_view,
@@ -136,9 +136,9 @@ async def create_league(ctx: Context, /, *, name: str, season: str, entry: Entry
 
 def parse_league_name(text: str) -> str:
     name = " ".join(text.split())
-    if not 1 <= len(name) <= LONGEST_NAME or CONTROL_CHARACTERS.search(name):
+    if not is_name(name, LONGEST_NAME):
         raise InvalidInput(
-            f"A league's name has 1 to {LONGEST_NAME} characters, none of them a control character.",
+            f"A league's name has 1 to {LONGEST_NAME} characters, a visible one at least and no control characters.",
             path=("input", "name"),
         )
     return name

@@ -75,12 +75,10 @@ async def with_guesses(services: Services, event: Event, at_once: int) -> Event:
     """The event with the range of its guesses, which is final after the lock; VersionConflict if it has changed."""
     if event.tie_break is None or event.tie_break.thousandths is None or event.guesses is not None:
         return event
-    guesses = [
-        prediction.guess
-        async for predictions in predictions_to_score(services.table, event.id, at_once)
-        for prediction in predictions
-        if prediction.guess is not None
-    ]
-    after = event.changed(guesses=GuessRange(min(guesses, default=None), max(guesses, default=None)))
+    guesses = GuessRange()
+    async for predictions in predictions_to_score(services.table, event.id, at_once):
+        for prediction in predictions:
+            guesses = guesses.with_guess(prediction.guess)
+    after = event.changed(guesses=guesses)
     await pickem_store.change_event(services.table, event, after, Once.unkeyed(services.clock()), after)
     return after

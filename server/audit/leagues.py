@@ -1,4 +1,4 @@
-"""A league's members are those that it counts, each has it in their own list, and it has a captain."""
+"""A league has the members that it counts, a captain and the code that finds it; its members list it as theirs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-from datastore.pickem import League, LeagueMember, MemberLeagues, Membership
+from datastore.pickem import League, LeagueCode, LeagueMember, MemberLeagues, Membership
 from datastore.pickem.leagues import MOST_LEAGUES, MOST_MEMBERS, all_leagues
 from resolvers.context import Services
 
@@ -19,13 +19,16 @@ class _Seen:
     members: defaultdict[str, Counter[Membership]] = field(default_factory=lambda: defaultdict(Counter))
     places: set[tuple[str, str]] = field(default_factory=set)
     listed: set[tuple[str, str]] = field(default_factory=set)
+    codes: dict[str, str] = field(default_factory=dict)
 
-    def add(self, record: League | LeagueMember | MemberLeagues) -> None:
+    def add(self, record: League | LeagueMember | LeagueCode | MemberLeagues) -> None:
         if isinstance(record, League):
             self.leagues[record.id] = record
         elif isinstance(record, LeagueMember):
             self.members[record.league][record.membership] += 1
             self.places.add((record.user, record.league))
+        elif isinstance(record, LeagueCode):
+            self.codes[record.code] = record.league
         else:
             self.listed.update((record.user, league) for league in record.leagues)
 
@@ -38,6 +41,9 @@ async def breaches(services: Services) -> AsyncIterator[str]:
     for league in existing.values():
         for breach in _league_breaches(league, seen.members[league.id]):
             yield f"leagues: {league.name} ({league.id}): {breach}"
+    stored_codes = {league.code: league.id for league in existing.values() if league.code is not None}
+    for league_id in sorted({league_id for _, league_id in stored_codes.items() ^ seen.codes.items()}):
+        yield f"leagues: {league_id}: the league and its code differ"
     for user, league_id in sorted(seen.places ^ seen.listed):
         if league_id in existing:  # the lists may keep deleted ones
             yield f"leagues: {league_id}: the league and the list of {user} differ"

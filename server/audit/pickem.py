@@ -15,6 +15,7 @@ from datastore.pickem import (
     Event,
     Gate,
     GateState,
+    GuessRange,
     Histogram,
     Match,
     Prediction,
@@ -56,11 +57,15 @@ async def _event_breaches(services: Services, event: Event, sums: Sums) -> Async
     if missing := set(event.card) ^ set(matches):
         yield f"the card and its matches differ: {', '.join(sorted(missing))}"
     counted: Counter[str] = Counter()
+    guesses = GuessRange()
     async for prediction in all_predictions(services.table, event.id):
+        guesses = guesses.with_guess(prediction.guess)
         counted.update(_counts(prediction, matches))
         _add_share(sums.setdefault((event.season, prediction.user), Counter()), prediction.share)
         for breach in _prediction_breaches(event, prediction, matches):
             yield f"{prediction.user}: {breach}"
+    if event.guesses is not None and not event.guesses.contains(guesses):
+        yield f"its guesses are {guesses}, which the stored {event.guesses} does not contain"
     if difference := _difference(gates, counted, matches):
         yield f"the gates and the predictions differ: {difference}"
 

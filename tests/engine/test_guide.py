@@ -102,7 +102,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def demo(service: Service) -> Iterator[Demo]:
     headers = {"Authorization": f"Bearer {service.token('ada-abara', '--role', 'admin')}"}
     with httpx.Client(base_url=service.url, headers=headers) as http:
-        yield Demo(http)
+        yield Demo(http, service.token("bo-abara"))
 
 
 @dataclass
@@ -110,6 +110,8 @@ class Demo:
     """A client of the demo, and the values that the guide's variables stand for."""
 
     http: httpx.Client
+    other: str
+    """The token of another member."""
 
     def ask(self, query: str, **variables: Any) -> Any:
         return _data(self.http.post("/graphql", json={"query": query, "variables": variables}))
@@ -135,6 +137,25 @@ class Demo:
 
     def picks(self) -> Any:
         return [{"match": match["id"], "team": 0} for match in self._upcoming()["matches"]]
+
+    def league(self) -> str:
+        """The private one of the two in the demo, whose captain the client is."""
+        nodes = self.ask("{ viewer { leagues { nodes { id name } } } }")["viewer"]["leagues"]["nodes"]
+        return next(str(node["id"]) for node in nodes if node["name"] == "Front Row")
+
+    def code(self) -> str:
+        """Of a league that somebody else has just created."""
+        create = """mutation { createLeague(input: { name: "Others", season: "2026", entry: CODE }) {
+          ... on LeagueCreated { league { code } } } }"""
+        other = {"Authorization": f"Bearer {self.other}"}
+        created = _data(self.http.post("/graphql", json={"query": create}, headers=other))
+        return str(created["createLeague"]["league"]["code"])
+
+    def user(self) -> str:
+        """A member of the private league."""
+        members = "query ($id: ID) { league(id: $id) { members(first: 9) { nodes { membership user { id } } } } }"
+        nodes = self.ask(members, id=self.league())["league"]["members"]["nodes"]
+        return next(str(node["user"]["id"]) for node in nodes if node["membership"] == "MEMBER")
 
     def _upcoming(self) -> Any:
         return self.ask("{ events(state: UPCOMING, first: 1) { nodes { id matches { id } } } }")["events"]["nodes"][0]

@@ -9,19 +9,15 @@ from typing import Any
 
 import pytest
 
-from datastore import people as people_store
 from datastore.dynamo import metered
-from datastore.people import Profile
-from datastore.pickem.seeding import seed_event
 from datastore.refusals import Refusal
 from resolvers.context import Context
 from resolvers.node_ids import node_id, parse_node_key
 from resolvers.pickem import standings
 from resolvers.viewer import Kind, Viewer
-from tests import bulk_predictions
 from tests.client import Client, pages, serving
 from tests.dependent_calls import dependent_calls
-from tests.leagues import EVENT, STANDINGS, create, join, seed_members
+from tests.leagues import EVENT, STANDINGS, create, join, seed_scored_league
 from tests.leagues import LEAVE_LEAGUE as LEAVE
 from tests.season import EventEditor, submit
 
@@ -166,24 +162,9 @@ async def test_a_leagues_rows_reach_its_members_until_they_leave(one_client: Cli
         await watch("bob")
 
 
-async def seeded(client: Client, members: int) -> tuple[str, list[str]]:
-    """A private league of so many members of a scored season."""
-    table = client.services.table
-    event, matches = bulk_predictions.locked_event("2026")
-    predictions = list(bulk_predictions.generate_predictions(event, members + 100))
-    await seed_event(table, event, matches, predictions)
-    await EventEditor(client).score(node_id("Event", event.id))
-    league = (await create(client.member("captain"), "CODE"))["id"]
-    users = [prediction.user for prediction in predictions[: members - 1]]
-    await seed_members(table, league, users)
-    now = client.services.clock()
-    await people_store.seed_profiles(table, (Profile(user, user.title(), now) for user in users))
-    return league, users
-
-
 async def test_a_page_of_a_thousand_members_takes_few_engine_calls(one_client: Client) -> None:
     """Cold 13 calls in three steps: league and season 2, standings 10, names 1. From then on one call."""
-    league, users = await seeded(one_client, 1000)
+    league, users = await seed_scored_league(one_client, 1000)
     costs: list[Any] = []
     async with serving(one_client.settings) as newly_started:
         reader = newly_started.member(users[7])

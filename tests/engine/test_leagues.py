@@ -7,7 +7,19 @@ from datetime import timedelta
 from typing import Any
 
 from datastore import pickem as pickem_store
-from datastore.pickem import LEAGUE, LEAGUE_MEMBER, MEMBER_LEAGUES, Membership
+from datastore.pickem import (
+    LEAGUE,
+    LEAGUE_CODE,
+    LEAGUE_MEMBER,
+    MEMBER_LEAGUES,
+    Entry,
+    League,
+    LeagueCode,
+    LeagueMember,
+    MemberLeagues,
+    Membership,
+)
+from resolvers.context import utc_now
 from resolvers.node_ids import node_id, parse_node_key
 from resolvers.pickem.league_codes import PER_MEMBER
 from server.audit import leagues as audit
@@ -68,23 +80,28 @@ async def test_a_code_admits_until_it_is_rotated(client: Client) -> None:
 
 
 async def test_attempts_at_codes_are_limited(one_client: Client) -> None:
-    """Right ones count too, and joins as much as queries; others are not affected; an hour later it goes on."""
-    eve, league = one_client.member("eve"), await create(one_client.member("ada"), "CODE")
-    for attempt in range(PER_MEMBER.limit):
-        if attempt % 2:
-            assert await eve.ask(LEAGUE_BY_ID, code=league["code"]) is not None
-        else:
-            assert await eve.code(JOIN_LEAGUE, input={"code": "bababa-bababa-bababa"}) == "NOT_FOUND"
-    fields = "... on Refused { code retryAfterSeconds }"
-    join_again = f"mutation ($input: JoinLeagueInput!) {{ joinLeague(input: $input) {{ {fields} }} }}"
-    answer = await eve.ask(join_again, input={"code": league["code"]})
-    assert answer["code"] == "RATE_LIMITED"
-    assert 0 < answer["retryAfterSeconds"] <= 3600
-    assert await eve.code(LEAGUE_BY_ID, code=league["code"]) == "RATE_LIMITED"
-    assert await join(one_client.member("bob"), code=league["code"]) == "MEMBER"
-    now = one_client.services.clock()
-    one_client.services.clock = lambda: now + timedelta(hours=1)
-    assert await join(eve, code=league["code"]) == "MEMBER"
+    """At two services together, right ones too, by joins and queries; others are not affected; it ends in an hour."""
+    now = utc_now()
+    async with serving(one_client.settings) as other:
+        for service in (one_client, other):
+            service.services.clock = lambda: now
+        eves = [service.member("eve") for service in (one_client, other)]
+        league = await create(one_client.member("ada"), "CODE")
+        for attempt in range(PER_MEMBER.limit):
+            if attempt % 3:
+                assert await eves[attempt % 2].ask(LEAGUE_BY_ID, code=league["code"]) is not None
+            else:
+                assert await eves[attempt % 2].code(JOIN_LEAGUE, input={"code": "bababa-bababa-bababa"}) == "NOT_FOUND"
+        fields = "... on Refused { code retryAfterSeconds }"
+        join_again = f"mutation ($input: JoinLeagueInput!) {{ joinLeague(input: $input) {{ {fields} }} }}"
+        for eve in eves:
+            answer = await eve.ask(join_again, input={"code": league["code"]})
+            assert answer["code"] == "RATE_LIMITED"
+            assert 0 < answer["retryAfterSeconds"] <= 3600
+            assert await eve.code(LEAGUE_BY_ID, code=league["code"]) == "RATE_LIMITED"
+        assert await join(other.member("bob"), code=league["code"]) == "MEMBER"
+        other.services.clock = lambda: now + timedelta(hours=1)
+        assert await join(eves[1], code=league["code"]) == "MEMBER"
 
 
 async def test_a_captain_admits_to_a_league_with_approval(client: Client) -> None:
@@ -264,9 +281,10 @@ async def test_bad_input_is_refused(one_client: Client) -> None:
     ada = one_client.member("ada")
     event = node_id("Event", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
     unknown = node_id("League", "01ARZ3NDEKTSV4RRFFQ69G5FAV:2026")
-    for name in ("Ünïcode 友達 🏆", "اصدقاء", "x" * 80, "' OR 1=1 --"):
+    for name in ("Ünïcode 友達 🏆", "نمی\u200cدانم", "हिन्दी", "👩\u200d🚀", "x" * 80, "' OR 1=1 --"):
         assert (await create(ada, name=f"  {name} "))["name"] == name
     for wrong in ({"name": ""}, {"name": " "}, {"name": "x" * 81}, {"name": "a\x07"}, {"name": "a\u202eb"},
+                  {"name": "\u200b"}, {"name": "\u3164 \ufeff"},
                   {"season": "a#b"}, {"season": ""}):  # fmt: skip
         given: dict[str, Any] = {"name": "n", "season": "s", "entry": "OPEN", **wrong}
         assert await ada.code(CREATE_LEAGUE, input=given) == "INVALID_INPUT"
@@ -310,16 +328,31 @@ async def test_the_lists_of_members_and_leagues_agree(one_client: Client) -> Non
 
 
 async def test_the_audit_finds_members_that_do_not_add_up(one_client: Client) -> None:
-    """A wrong count, a list without the league, a league without a captain."""
+    """A wrong count, a list without the league, a league without a captain, members of none, a code of none."""
     ada, table = one_client.member("ada"), one_client.services.table
-    league = await create(ada)
+    league, coded = await create(ada), await create(ada, "CODE")
     key = parse_node_key("League", league["id"])
+    assert [breach async for breach in audit.breaches(one_client.services)] == []
+    await table.write(LEAGUE_CODE.put(LeagueCode("bababababababababa", key)))
+    await table.write(LEAGUE_CODE.delete(LEAGUE_CODE.at(code=coded["code"].replace("-", ""))))
+    await table.write(LEAGUE_MEMBER.put(LeagueMember("gone:2026", "bob", Membership.MEMBER, utc_now(), "t")))
+    await table.write(LEAGUE_MEMBER.put(LeagueMember(key, "eve", Membership.WAITING, utc_now(), "t")))
+    await table.write(MEMBER_LEAGUES.put(MemberLeagues("cyd", {key: "2026"}, 1)))
+    crowd = [f"{number:026}:2026" for number in range(pickem_store.MOST_LEAGUES + 1)]
+    await table.write_many(LEAGUE.put(League(one, "L", "2026", Entry.OPEN, utc_now())) for one in crowd)
+    await table.write(MEMBER_LEAGUES.put(MemberLeagues("dan", dict.fromkeys(crowd, "2026"), 1)))
     await table.write(LEAGUE.change(LEAGUE.at(id=key), values={"members": 7}))
     await table.write(
         LEAGUE_MEMBER.change(LEAGUE_MEMBER.at(league=key, user="ada"), values={"membership": Membership.MEMBER})
     )
     await table.write(MEMBER_LEAGUES.delete(MEMBER_LEAGUES.at(user="ada")))
     found = [breach async for breach in audit.breaches(one_client.services)]
-    assert any("are (7, 1, 0); there are (1, 0, 0)" in breach for breach in found)
-    assert any("no captain" in breach for breach in found)
-    assert any("the list of ada differ" in breach for breach in found)
+    for planted in (
+        f"Friends ({key}): members, captains and waiting are (7, 1, 0); there are (1, 0, 1)",
+        f"Friends ({key}): it has no captain",
+        *(f"{key}: the league and the list of {user} differ" for user in ("ada", "cyd", "eve")),
+        *(f"{league_id}: the league and its code differ" for league_id in (key, parse_node_key("League", coded["id"]))),
+        "gone:2026 has members and does not exist",
+        f"dan is in {pickem_store.MOST_LEAGUES + 1} leagues",
+    ):
+        assert f"leagues: {planted}" in found

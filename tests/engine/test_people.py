@@ -44,9 +44,11 @@ async def test_a_malformed_email_address_is_refused(one_client: Client) -> None:
     assert await ada.ask("{ viewer { email } }") == {"email": None}
 
 
-@pytest.mark.parametrize("name", ["Ada\x1b[2J", "Ada\x00", "Ada\x9b31m", "Ada \u202ednuof", "\u2066Ada"])
+@pytest.mark.parametrize(
+    "name", ["Ada\x1b[2J", "Ada\x00", "Ada\x9b31m", "Ada \u202ednuof", "\u2066Ada", "\u200b", "\u3164"]
+)
 async def test_a_name_that_would_disturb_other_texts_is_refused(one_client: Client, name: str) -> None:
-    """Control characters and marks that turn the writing around; joiners, which some writings need, are kept."""
+    """Control characters, marks that turn the writing, nothing to see; joiners, which some writings need, are kept."""
     ada = one_client.member("ada")
     refused = await ada.ask(UPDATE_PROFILE, input={"name": name})
     assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "name"])

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from asyncio import gather
+from dataclasses import replace
 from random import Random
 
+from datastore import pickem as pickem_store
+from datastore.people import member_shard
+from datastore.pickem import EVENT, PREDICTION, STANDING, GuessRange
+from resolvers.node_ids import parse_node_key
 from server.audit import pickem as audit
 from tests.client import Client
 from tests.leagues import STANDINGS as LEAGUE_STANDINGS
@@ -159,3 +164,35 @@ async def test_bad_guesses_questions_and_answers_are_refused(one_client: Client)
     keyed = {"event": event, "answer": 2.0, "idempotencyKey": "k"}
     for _ in range(2):
         assert (await editor.client.ask(RECORD_TIE_BREAK, input=keyed))["event"]["tieBreak"]["answer"] == 2.0
+
+
+async def test_the_audit_finds_distances_that_do_not_add_up(one_client: Client) -> None:
+    """A closeness that is not the guess's, a standing that is not the sum, a range that leaves guesses out."""
+    editor, table = EventEditor(one_client), one_client.services.table
+    event, [match] = await with_tie_break(editor, 10)
+    for user, number in {"ada": 20.0, "bob": 30.0, "cyd": None}.items():
+        await guess(one_client.member(user), event, [(match, 0)], number)
+    await editor.lock(event)
+    await editor.result(match, 0)
+    await answer(editor, event, 21.0)
+    await editor.score(event)
+    assert [breach async for breach in audit.breaches(one_client.services)] == []
+    key = parse_node_key("Event", event)
+    stored = await pickem_store.read_prediction(table, key, "ada")
+    assert stored is not None
+    assert stored.share is not None
+    nearer = replace(stored.share, closeness=stored.share.closeness + 1)
+    await table.write(PREDICTION.change(PREDICTION.item_key(stored), values={"share": nearer}))
+    standing = STANDING.at(season="2026", shard=member_shard("bob"), user="bob")
+    await table.write(STANDING.change(standing, values={"closeness": 5}))
+    await table.write(EVENT.change(EVENT.at(id=key), values={"guesses": GuessRange(20_000, 29_000)}))
+    found = [breach async for breach in audit.breaches(one_client.services)]
+    differs = "points, correct picks, events and closeness are (10, 1, 1, {}); the predictions add up to (10, 1, 1, {})"
+    outside = f"{GuessRange(20_000, 30_000)}, which the stored {GuessRange(20_000, 29_000)} does not contain"
+    for planted in (
+        f"Show ({key}): ada: the guess is 8001 thousandths nearer than the worst; a fresh scoring gives 7000",
+        f"ada in 2026: {differs.format(8000, 8001)}",
+        f"bob in 2026: {differs.format(5, 0)}",
+        f"Show ({key}): its guesses are {outside}",
+    ):
+        assert f"pickem: {planted}" in found
