@@ -110,7 +110,8 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
             app,
             allow_origins=list(settings.cors_origins),
             allow_methods=["GET", "POST"],
-            allow_headers=["authorization", "content-type"],
+            allow_headers=["authorization", "content-type", "last-event-id", "traceparent", "x-request-id"],
+            expose_headers=["retry-after", "x-request-id"],
             allow_credentials=True,
             max_age=600,
         )

@@ -254,6 +254,24 @@ async def test_a_page_of_an_allowed_origin_is_answered(open_to_a_site: Client) -
     assert "access-control-allow-origin" not in other.headers
 
 
+@pytest.mark.parametrize("header", ["authorization", "content-type", "last-event-id", "traceparent", "x-request-id"])
+async def test_a_page_of_an_allowed_origin_may_send_every_header_that_counts(
+    open_to_a_site: Client, header: str
+) -> None:
+    """Its browser asks first. Without `last-event-id` a stream that broke would miss comments."""
+    headers = {"access-control-request-method": "POST", "access-control-request-headers": header}
+    preflight = await open_to_a_site.http.options("/graphql", headers=headers)
+    assert preflight.status_code == 200
+    assert header in preflight.headers["access-control-allow-headers"].lower()
+
+
+async def test_a_page_of_an_allowed_origin_may_read_how_long_to_wait(open_to_a_site: Client) -> None:
+    """And the request's id, to report it."""
+    answer = await open_to_a_site.http.post("/graphql", json={"query": "{ __typename }"})
+    exposed = answer.headers["access-control-expose-headers"].lower()
+    assert {name.strip() for name in exposed.split(",")} == {"retry-after", "x-request-id"}
+
+
 async def test_a_request_with_an_origin_runs_the_same_code(one_client: Client, open_to_a_site: Client) -> None:
     """The explorer's page sends an Origin, curl does not: what is tried with the one holds for the other."""
     for visitor in (one_client, open_to_a_site) * 2:  # compiled at the second use
