@@ -139,3 +139,39 @@ async def test_the_page_tells_when_voting_opens_and_that_it_ended(
     await page.page.reload()
     await expect(page.status).to_contain_text("Voting ended on")
     await expect(page.rows).to_have_count(2)
+
+
+WORD = "Donaudampfschifffahrtsgesellschaftskapitän"
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+async def test_a_board_without_pictures_shows_names_and_no_gaps(
+    own_service: Service, editor: httpx.Client, context: BrowserContext, width: int
+) -> None:
+    """A word that is wider than its place is broken; nothing is cut off or wider than the screen."""
+    edit(editor, CREATE_BOARD, slug=f"names-{width}", title="The best finishing move of the year")
+    for name in (WORD, f"{WORD} II"):
+        edit(editor, ADD_CONTENDER, board=f"names-{width}", name=name)
+    page = await open_board(context, own_service, f"names-{width}")
+    await page.page.set_viewport_size({"width": width, "height": 800})
+    await expect(page.left).to_be_enabled()
+    await expect(page.rows).to_have_count(2)
+    assert await page.page.locator("#pair img:visible").count() == 0
+    assert await page.page.evaluate("document.documentElement.scrollWidth") <= width
+    boxes = page.page.locator(".corner, .corner .name, .board, td.who")
+    assert await boxes.evaluate_all("all => all.filter((one) => one.scrollWidth > one.clientWidth).length") == 0
+
+
+async def test_a_board_without_contenders_shows_no_empty_ring(
+    own_service: Service, editor: httpx.Client, context: BrowserContext
+) -> None:
+    """Nor buttons that do nothing; the ring comes back with the contenders."""
+    edit(editor, CREATE_BOARD, slug="empty", title="Nothing yet")
+    page = await open_board(context, own_service, "empty")
+    await expect(page.status).to_contain_text("There is nothing to vote on yet")
+    await expect(page.page.locator("#pair")).to_be_hidden()
+    await expect(page.page.locator("#tie")).to_be_hidden()
+    for name in ("Cat", "Dog"):
+        edit(editor, ADD_CONTENDER, board="empty", name=name)
+    await page.page.reload()
+    await expect(page.left).to_be_visible()

@@ -132,6 +132,7 @@ function enable(on) {
 
 async function draw() {
   const drawn = await ask(DRAW, { board });
+  document.body.classList.toggle('idle', Boolean(drawn.code));
   if (drawn.code === 'LOCKED') {
     closed(drawn.retryAfterSeconds);
     return;
@@ -262,7 +263,7 @@ function render(rows) {
     const before = rowsByContender.get(id);
     const cells = [
       element('td', {}, String(row.rank)),
-      element('td', { class: 'who' }, element('span', {}, ...thumbnail(id), name)),
+      element('td', { class: 'who' }, element('span', {}, ...thumbnail(id), element('span', {}, name))),
       element('td', {}, `${row.wins} – ${row.losses}`),
       element('td', {}, row.score > 0 ? `+${row.score}` : String(row.score).replace('-', '−')),
       element('td', {}, interval(row.strength, low, high)),
