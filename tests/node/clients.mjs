@@ -3,7 +3,7 @@
 // Apollo and urql ask by hash first, as persisted queries do; Relay sends what its compiler made (see relay/), and
 // `codegen` what codegen.mjs made.
 import { createHash } from "node:crypto";
-import { getIntrospectionQuery } from "graphql";
+import { buildClientSchema, getIntrospectionQuery, isObjectType } from "graphql";
 import { createClient } from "graphql-ws";
 
 const [, , name, url, token, generated] = process.argv;
@@ -91,6 +91,8 @@ async function urql() {
   const body = JSON.stringify({ query: getIntrospectionQuery() });
   const sent = { method: "POST", body, headers: { ...headers, "content-type": "application/json" } };
   const { data: schema } = await (await fetch(url, sent)).json();
+  const types = Object.values(buildClientSchema(schema).getTypeMap());
+  const withoutId = types.filter((type) => isObjectType(type) && !type.getFields().id).map(({ name }) => name);
   const client = new Client({
     url,
     preferGetMethod: false,
@@ -98,7 +100,7 @@ async function urql() {
     exchanges: [
       cacheExchange({
         schema,
-        keys: { CommentConnection: () => null, CommentEdge: () => null, PageInfo: () => null },
+        keys: Object.fromEntries(withoutId.map((name) => [name, () => null])),
         resolvers: { Query: { comments: relayPagination() } },
         updates: {
           Mutation: {
