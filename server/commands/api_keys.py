@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from typing import Annotated
 
@@ -24,15 +23,14 @@ api_keys = typer.Typer(help="API keys, by which machines sign in.", no_args_is_h
 def create(
     name: Annotated[str, typer.Argument(help="What the key is for.")],
     roles: Annotated[
-        list[str], typer.Option(help="member, moderator, editor or admin; several with commas, or by repeating it.")
+        list[str], typer.Option("--role", help="member, moderator, editor or admin. Repeat it for several roles.")
     ],
     days: Annotated[
         int | None, typer.Option(help=f"Days until it expires, 1 to {LONGEST_DAYS:,}; never if none.")
     ] = None,
 ) -> None:
     """Creates an API key and prints it: Authorization: Bearer <key>. It is shown this once."""
-    names = [role for text in roles for role in re.split(r"[\s,]+", text) if role]
-    issued = run_with_services(lambda services: _create(services, name, names, days))
+    issued = run_with_services(lambda services: _create(services, name, roles, days))
     err.print(f"{_line(issued.api_key)}\nOnly a hash of the key is stored: keep it now.", markup=False)
     print(issued.secret)  # noqa: T201 - a command prints
 

@@ -386,7 +386,18 @@ def test_the_first_key_comes_from_the_command_line(service: Service) -> None:
     """Created, listed, used, recorded and revoked while the service runs, although only a provider's tokens count."""
     variables = {**service.variables, "RINGSIDE_JWKS_URL": "http://127.0.0.1:9/jwks"}
     made = ringside(
-        "apikey", "create", "First", "--roles", "editor,moderator", "--roles", "admin", "--days", "7", **variables
+        "apikey",
+        "create",
+        "First",
+        "--role",
+        "editor",
+        "--role",
+        "moderator",
+        "--role",
+        "admin",
+        "--days",
+        "7",
+        **variables,
     )
     secret = made.stdout.strip()
     assert id_in(secret), made.stderr
@@ -413,11 +424,11 @@ def test_the_first_key_comes_from_the_command_line(service: Service) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["Robot", "--roles", "root"], "'root' is no role. The roles are member, moderator, editor, admin."),
-        (["Robot", "--roles", ","], "A key needs one role at least"),
-        (["", "--roles", "editor"], "A key's name has 1 to 80 characters"),
-        (["Robot", "--roles", "editor", "--days", "0"], "A key is valid for 1 to 3650 days."),
-        (["Robot"], "Missing option '--roles'"),
+        (["Robot", "--role", "root"], "'root' is no role. The roles are member, moderator, editor, admin."),
+        (["Robot", "--role", "editor,admin"], "'editor,admin' is no role."),
+        (["", "--role", "editor"], "A key's name has 1 to 80 characters"),
+        (["Robot", "--role", "editor", "--days", "0"], "A key is valid for 1 to 3650 days."),
+        (["Robot"], "Missing option '--role'"),
     ],
 )
 def test_a_command_with_bad_values_is_refused(service: Service, arguments: list[str], reason: str) -> None:
