@@ -23,7 +23,7 @@ enum(
     Entry,
     "How members enter a league.",
     OPEN="Everybody may join and see it.",
-    CODE="Whoever has its code may join; others see its name only.",
+    CODE="Members who have its code may join; others see its name only.",
     APPROVAL="A captain admits; others see its name only.",
 )
 enum(

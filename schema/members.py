@@ -66,7 +66,7 @@ class MemberExport:
     job: Job = described("The job that writes it.")
     url: str = described(
         "The file as JSON Lines, once, within an hour after the job is done. Until then the answer is 425, with a "
-        "Retry-After. Whoever has this link can fetch the file."
+        "Retry-After. Anyone with this link can fetch the file."
     )
 
 

@@ -1,0 +1,65 @@
+"""The figures on the guide's page about limits are those of the code."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+
+import pytest
+
+from datastore import receipts
+from datastore.journal import webhooks
+from datastore.pickem import leagues
+from datastore.vocabulary import lists, words
+from resolvers.comments import rules as comment_rules
+from resolvers.pickem import league_codes
+from resolvers.pickem import rules as card_rules
+from resolvers.vocabulary import subscriptions
+from resolvers.voting import texts
+from server.auth import tokens
+from server.execution.limits import MAX_DIGITS, Limits
+from tests.generated import ROOT
+
+LIMITS = Limits()
+FIGURES = {
+    "tokens in a document": [LIMITS.tokens],
+    "nesting of brackets": [LIMITS.nesting],
+    "depth of fields": [LIMITS.depth, LIMITS.introspection_depth],
+    "fields, aliases, directives, operations, fragments": [
+        LIMITS.fields,
+        LIMITS.aliases,
+        LIMITS.directives,
+        LIMITS.operations,
+        LIMITS.fragments,
+    ],
+    "fields of the same name": [LIMITS.same_name],
+    "complexity: each field counted once per object it is read from": [LIMITS.complexity],
+    "digits in a number of a document": [MAX_DIGITS],
+    "league codes tried, per member; per address": [league_codes.PER_MEMBER.limit, league_codes.PER_ADDRESS.limit],
+    "letters of a comment; of its title": [comment_rules.LONGEST_BODY, comment_rules.LONGEST_TITLE],
+    "letters of a contender's name; of its description": [texts.LONGEST_NAME, texts.LONGEST_DESCRIPTION],
+    "matches of an event; teams of a match; members of a team": [
+        card_rules.MOST_MATCHES,
+        card_rules.MOST_TEAMS,
+        card_rules.MOST_MEMBERS,
+    ],
+    "members of a league; captains; leagues of a member": [
+        leagues.MOST_MEMBERS,
+        leagues.MOST_CAPTAINS,
+        leagues.MOST_LEAGUES,
+    ],
+    "words of a public list; of a member's own list": [words.LONGEST_LIST, words.MOST_WORDS],
+    "lists of a member; subscriptions of a member": [lists.MOST_LISTS, subscriptions.MOST_SUBSCRIPTIONS],
+    "webhooks": [webhooks.MOST_WEBHOOKS],
+    "letters of an idempotency key": [receipts.LONGEST_KEY],
+    "characters of a bearer token": [tokens.MAX_TOKEN_LENGTH],
+}
+
+
+@pytest.mark.parametrize("limit", FIGURES)
+def test_a_documented_limit_is_the_code_s(limit: str) -> None:
+    """A row of docs/limits.md has them in the order of its first column."""
+    page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| ([^|]+?) \| ([^|]+?) \|", page, re.MULTILINE))
+    figures = chain.from_iterable(re.findall(r"([\d,]*\d)", part) for part in rows[limit].split(";"))
+    assert [int(figure.replace(",", "")) for figure in figures] == FIGURES[limit]
