@@ -100,8 +100,9 @@ async def run(url: str, path: Path) -> None:
     async with open_table("bench", url=url) as table:
         services = Services(table, SEAL)
         began = time.perf_counter()
-        template = EmailTemplate("words@example.org", "https://api.example.org", SEAL, ON)
-        summary = await DailyRun(services, template, FileTransport(path), RunLimits(AT_ONCE, CLAIM_LIFETIME)).run()
+        template = EmailTemplate("words@example.org", "https://api.example.org", SEAL)
+        limits = RunLimits(AT_ONCE, CLAIM_LIFETIME)
+        summary = await DailyRun(services, template, FileTransport(path), limits, on=ON).run()
         print(
             f"last run: {summary.sent:,} sent, {summary.already_sent:,} sent before, {summary.failed} failed, "
             f"{time.perf_counter() - began:.0f} s, {cpu_seconds():.0f} s of CPU; peak {peak_memory()} MB",

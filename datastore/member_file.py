@@ -20,12 +20,24 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from datastore import address_use, api_keys, created, demo, exports, jobs, layout, receipts, suspensions, tombstones
+from datastore import (
+    address_use,
+    api_keys,
+    created,
+    demo,
+    email_runs,
+    exports,
+    jobs,
+    layout,
+    receipts,
+    suspensions,
+    tombstones,
+)
 from datastore.comments import counts, leaders, pointers, records, transfer
 from datastore.dynamo.entity import Entity, Partition
 from datastore.journal import records as journal
 from datastore.people import PROFILE, member_shard
-from datastore.pickem import event_records, gates, histograms, league_records, predictions, standings
+from datastore.pickem import event_records, gates, histograms, league_records, predictions, reminders, standings
 from datastore.pickem import upgrade as old_pickem
 from datastore.pickem.events import every_event
 from datastore.vocabulary import cards, daily, learning, lists, mail, quizzes, subscriptions, words
@@ -43,6 +55,7 @@ KINDS: Mapping[Entity[Any], tuple[str, str]] = {
     predictions.PREDICTION: ("prediction", "Your picks for one event: the number of a team for each match."),
     standings.STANDING: ("standing", "Your points in one season."),
     old_pickem.OLD_STANDING: ("oldStanding", "Your points in one season, as the first release stored them."),
+    reminders.REMINDER: ("reminder", "That an email reminded you of an event."),
     league_records.MEMBER_LEAGUES: ("leagues", "The leagues that you are in, or wait for, with their seasons."),
     league_records.LEAGUE_MEMBER: ("leagueMembership", "Your place in one league."),
     records.COMMENT: ("comment", "One of your comments that everybody sees."),
@@ -92,6 +105,7 @@ LEFT_OUT: Mapping[Entity[Any], str] = {
             counts.TALLY,
             created.CREATED,
             demo.DEMO_PART,
+            email_runs.EMAIL_RUN,
             event_records.EVENT,
             exports.EXPORT,
             exports.EXPORT_PIECE,
@@ -134,6 +148,7 @@ _OWN = (
     lists.QUOTA,
     old_pickem.OLD_STANDING,
     league_records.MEMBER_LEAGUES,
+    reminders.REMINDER,
 )
 _OF_LIST = (lists.LIST, words.WORD, words.REMOVED_WORD, daily.DAILY)
 _AT_ONCE = 100

@@ -16,11 +16,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.conditions import absent, present
+from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.journal.kinds import Kind
-from datastore.refusals import NotFound
+from datastore.refusals import NotAllowed, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -46,6 +46,10 @@ class Profile:
     avatar_url: str | None = None
     email: str | None = None
     time_zone: str | None = None
+    daily_word_at: str | None = None
+    """When the daily words are due in the member's time zone: `07:30`. None means as soon as their date begins."""
+    lock_reminder_hours: int | None = None
+    """How long before an event's lock the member is reminded; None or 0 means never."""
 
     @property
     def node_key(self) -> str:
@@ -67,9 +71,9 @@ async def read_profile(table: Table, user: str, *, consistent: bool = False) -> 
     return await table.get(PROFILE.at(user=user), consistent=consistent)
 
 
-async def read_profiles(table: Table, users: Sequence[str]) -> Mapping[str, Profile]:
+async def read_profiles(table: Table, users: Sequence[str], *, consistent: bool = False) -> Mapping[str, Profile]:
     """The profiles that exist, by id."""
-    profiles = await table.get_many([PROFILE.at(user=user) for user in users])
+    profiles = await table.get_many([PROFILE.at(user=user) for user in users], consistent=consistent)
     return {profile.user: profile for profile in profiles if profile is not None}
 
 
@@ -108,3 +112,14 @@ async def update_profile(table: Table, changed: Profile, names: Iterable[str], o
         await once.transact(table, changed, change, *occurrence)
     except ConditionFailed:
         raise NotFound from None
+
+
+async def remove_bounced_address(table: Table, profile: Profile, once: Once) -> bool:
+    """Take a profile's address away, so that nothing is sent until one is confirmed anew. False if it has another."""
+    change = PROFILE.change(PROFILE.item_key(profile), values={"email": None}, when=where(email=profile.email))
+    occurrence = once.occurred(Kind.PROFILE_CHANGED, f"User:{profile.user}", about=profile.user)
+    try:
+        await once.apply(table, change, *occurrence)
+    except (ConditionFailed, NotAllowed):
+        return False
+    return True

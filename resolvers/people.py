@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from resolvers.context import Services
 
 LONGEST_URL = 2000
+MOST_REMINDER_HOURS = 168
+_TIME_OF_DAY = re.compile("([01][0-9]|2[0-3]):[0-5][0-9]", re.ASCII)
 CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
 """What no name may hold: it ends lines, controls terminals or turns the direction of the writing around it."""
 
@@ -69,6 +71,16 @@ def time_zone(ctx: Context, profile: Profile, /) -> str | None:
     return profile.time_zone if ctx.viewer.is_member and ctx.viewer.id == profile.user else None
 
 
+def daily_word_at(ctx: Context, profile: Profile, /) -> str | None:
+    """Visible to the member only, as their time zone is."""
+    return profile.daily_word_at if ctx.viewer.is_member and ctx.viewer.id == profile.user else None
+
+
+def lock_reminder_hours(ctx: Context, profile: Profile, /) -> int | None:
+    """Visible to the member only."""
+    return profile.lock_reminder_hours if ctx.viewer.is_member and ctx.viewer.id == profile.user else None
+
+
 async def update_profile(
     ctx: Context,
     /,
@@ -77,12 +89,14 @@ async def update_profile(
     avatar_url: str | Unset | None = UNSET,
     email: str | Unset | None = UNSET,
     time_zone: str | Unset | None = UNSET,
+    daily_word_at: str | Unset | None = UNSET,
+    lock_reminder_hours: int | Unset | None = UNSET,
 ) -> Profile:
     """Changes the given values. Null clears a value; a name cannot be cleared."""
     member = ctx.member()
     stored = await people_store.read_profile(ctx.table, member.id, consistent=True)
     current = ctx.services.with_name(stored) if stored else new_profile(ctx)
-    changes: dict[str, str | None] = {}
+    changes: dict[str, str | int | None] = {}
     if name is not None:
         changes["name"] = parse_display_name(name, member.id)
     if avatar_url is not UNSET:
@@ -93,6 +107,10 @@ async def update_profile(
         changes["email"] = None if email is None else validate_email_address(email)
     if time_zone is not UNSET:
         changes["time_zone"] = None if time_zone is None else validate_time_zone(time_zone)
+    if daily_word_at is not UNSET:
+        changes["daily_word_at"] = None if daily_word_at is None else validate_time_of_day(daily_word_at)
+    if lock_reminder_hours is not UNSET:
+        changes["lock_reminder_hours"] = validate_reminder_hours(lock_reminder_hours or 0) or None
     changed = replace(current, **changes)  # type: ignore[arg-type]
     await people_store.update_profile(ctx.table, changed, changes, ctx.once)
     ctx.services.profiles.put(member.id, changed)
@@ -189,3 +207,18 @@ def validate_time_zone(text: str) -> str:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise InvalidInput("A time zone is an IANA name such as Europe/Vienna.", path=("input", "timeZone")) from None
     return text
+
+
+def validate_time_of_day(text: str) -> str:
+    if not _TIME_OF_DAY.fullmatch(text):
+        raise InvalidInput("A time of day is written as 07:30, from 00:00 to 23:59.", path=("input", "dailyWordAt"))
+    return text
+
+
+def validate_reminder_hours(hours: int) -> int:
+    if not 0 <= hours <= MOST_REMINDER_HOURS:
+        raise InvalidInput(
+            f"A reminder comes 1 to {MOST_REMINDER_HOURS} hours before the lock; 0 means none.",
+            path=("input", "lockReminderHours"),
+        )
+    return hours

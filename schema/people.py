@@ -27,6 +27,16 @@ class User(SuspensionOfUser, CommentsOfUser, PickemOfUser, LeaguesOfUser, Vocabu
     time_zone: str | None = field(
         people.time_zone, "An IANA time zone, which decides the member's day. Visible to the member only."
     )
+    daily_word_at: str | None = field(
+        people.daily_word_at,
+        "When the daily words are sent, in the member's time zone: 07:30. Null means as soon as the date has begun. "
+        "Visible to the member only.",
+    )
+    lock_reminder_hours: int | None = field(
+        people.lock_reminder_hours,
+        "How many hours before an event's lock the member is reminded by email of a missing prediction; null for none. "
+        "Visible to the member only.",
+    )
     joined_at: datetime = described("When the member first wrote something.")
 
 
@@ -54,4 +64,7 @@ class PeopleMutation:
         avatar_url="The address of a picture, starting with https://.",
         email="The address for the daily email.",
         time_zone="An IANA time zone such as Europe/Vienna.",
+        daily_word_at="The time of day for the daily words, in the member's time zone, such as 07:30.",
+        lock_reminder_hours="Hours before an event's lock, 1 to 168, at which a member without a prediction is "
+        "reminded by email; 0 for none.",
     )

@@ -59,6 +59,7 @@ from server.http.member_export import member_export
 from server.http.pipeline import Pipeline
 from server.http.quotas import Quota
 from server.http.websocket import serve_socket
+from server.mail.emails_due import EmailSchedule
 from server.mail.unsubscribe import unsubscribe
 from server.process_tuning import tune_process
 from server.settings import AWS, BadSettings, Settings
@@ -153,6 +154,10 @@ async def _opened(
         deliverer = Deliverer(services, await stack.enter_async_context(open_sender(settings.webhook_networks)))
         stack.push_async_callback(deliverer.close)
         deliverer.start()
+        if settings.email_minutes is not None:
+            emails = EmailSchedule(services, settings, settings.email_minutes)
+            stack.push_async_callback(emails.close)
+            emails.start()
         identification = Identification(settings, services)
         stack.push_async_callback(identification.close)
         metrics.watch_loads(services.loaders.loads)

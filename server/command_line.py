@@ -29,6 +29,7 @@ from server.commands import (
     api_keys,
     comments,
     contenders,
+    emails,
     engine_for,
     err,
     jobs,
@@ -69,7 +70,8 @@ app.add_typer(voting.boards, name="board")
 app.add_typer(api_keys.api_keys, name="apikey")
 app.add_typer(webhooks.webhooks, name="webhooks")
 app.command("score")(pickem.score)
-app.command("daily")(vocabulary.daily)
+app.add_typer(emails.emails, name="emails")
+app.command("daily")(emails.send)
 app.command("jobs")(jobs.jobs)
 app.command()(explain)
 app.command()(backup)

@@ -3,7 +3,7 @@
 | role      | runs                                                                                          |
 |-----------|-----------------------------------------------------------------------------------------------|
 | `service` | `ringside serve` and its jobs                                                                 |
-| `jobs`    | scheduled commands: `ringside daily`, `ringside score`, `ringside webhooks deliver`           |
+| `jobs`    | scheduled commands: `ringside emails`, `ringside score`, `ringside webhooks deliver`          |
 | `auditor` | `ringside audit` and exports; it can change nothing                                           |
 
 Each may do only what it calls: `tests/engine/test_access.py` runs them behind a proxy that refuses the rest, and looks
@@ -34,7 +34,7 @@ _WRITES: Final = ("BatchWriteItem", "DeleteItem", "PutItem", "UpdateItem")
 ROLES: Final[Mapping[str, Access]] = {
     # At its first start the service scans the table, to see that it is empty.
     "service": Access("ringside serve", (*_READS, "Scan", *_WRITES)),
-    "jobs": Access("ringside daily, ringside score, ringside webhooks deliver", (*_READS, *_WRITES)),
+    "jobs": Access("ringside emails, ringside score, ringside webhooks deliver", (*_READS, *_WRITES)),
     "auditor": Access("ringside audit and exports, read-only", (*_READS, "Scan")),
 }
 

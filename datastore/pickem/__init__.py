@@ -14,6 +14,7 @@
 | a lock, a cancellation                 | event (version): done                                      |             |
 | a later start, a cancellation undone   | event (version); 48 gates, each if older                   | 1 + 48      |
 | a result                               | Put of the event (version)                                 | 1           |
+| who needs no reminder before a lock    | BatchGetItem of reminders and predictions, consistent      | 2 a hundred |
 | one prediction                         | GetItem EVENT#<id>#<shard> USER#<user>, consistent         | 1           |
 | a submission                           | transaction: gate (open, in time, card), prediction (version) | 1        |
 | predictions before scoring             | EVENT#<id>#<shard>, 16 shards merged                       | 16 a page   |
@@ -125,6 +126,13 @@ from datastore.pickem.predictions import (
     read_predictions,
     submit_prediction,
 )
+from datastore.pickem.reminders import (
+    RECORD_LIFETIME,
+    REMINDER_CLAIMS,
+    Reminder,
+    events_to_lock,
+    settled_reminders,
+)
 from datastore.pickem.standings import (
     SEASON,
     STANDING,
@@ -156,6 +164,8 @@ __all__ = [
     "MOST_LEAGUES",
     "PREDICTION",
     "RANKING_SHARDS",
+    "RECORD_LIFETIME",
+    "REMINDER_CLAIMS",
     "SEASON",
     "STANDING",
     "THOUSAND",
@@ -180,6 +190,7 @@ __all__ = [
     "Membership",
     "PickCounts",
     "Prediction",
+    "Reminder",
     "Result",
     "Season",
     "Share",
@@ -199,6 +210,7 @@ __all__ = [
     "delete_league",
     "delete_older_event_histograms",
     "drop_leagues",
+    "events_to_lock",
     "every_event",
     "finish_narrowing",
     "gate_state",
@@ -239,6 +251,7 @@ __all__ = [
     "remove_match",
     "reorder_card",
     "rotate_code",
+    "settled_reminders",
     "slugify",
     "standing_position",
     "store_event_histogram",

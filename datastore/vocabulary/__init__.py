@@ -97,14 +97,12 @@ from datastore.vocabulary.lists import (
 )
 from datastore.vocabulary.mail import (
     MAIL,
+    MAIL_CLAIMS,
     Addressee,
     Mail,
     begin_mailing,
-    claim_mail,
-    mark_sent,
     read_addressee,
     read_mails,
-    release_claim,
 )
 from datastore.vocabulary.quizzes import (
     OPEN_QUIZ,
@@ -169,6 +167,7 @@ __all__ = [
     "LIST",
     "LONGEST_LIST",
     "MAIL",
+    "MAIL_CLAIMS",
     "MOST_COUNTED",
     "MOST_LISTS",
     "MOST_WORDS",
@@ -218,7 +217,6 @@ __all__ = [
     "card_writes",
     "change_list",
     "change_word",
-    "claim_mail",
     "clear_deleted_list",
     "count_due",
     "create_list",
@@ -232,7 +230,6 @@ __all__ = [
     "import_subscription",
     "imported_daily_word",
     "lists_by_name",
-    "mark_sent",
     "next_word",
     "owner_scope",
     "quiz_request",
@@ -265,7 +262,6 @@ __all__ = [
     "read_words_page",
     "record_answers",
     "record_result",
-    "release_claim",
     "remove_results",
     "remove_word",
     "removed_words",

@@ -1,11 +1,6 @@
 """Daily emails: a record for each member and date, so that nobody gets a second one.
 
-    claim ── send ── mark as sent
-      │        └── certainly not sent: the claim is released, and the next run tries again
-      └── claimed by another run: skipped until that claim is ten minutes old
-
-A run that is killed after the mail server accepted an email, but before it is marked as sent, leaves its claim; the
-member then gets that email a second time, with the same Message-ID. Nothing else can send one twice. The table removes
+`datastore/mail_claims.py` tells how an email is claimed. The table removes
 the records after two months; by then the date's own record says that its emails were sent, and no run sends them again.
 """
 
@@ -16,9 +11,10 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.conditions import absent, less, where
+from datastore.dynamo.conditions import absent
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.keys import HIGHEST, Key
+from datastore.mail_claims import MailClaims
 from datastore.people import PROFILE, Profile
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
 
@@ -26,9 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from datastore.dynamo import Table
-    from datastore.receipts import Once
 
-CLAIM_LIFETIME = timedelta(minutes=10)
 RECORD_LIFETIME = timedelta(days=62)
 LATEST = timedelta(days=31)
 """How long after the first run a date's emails may still be sent: no record of them expires before that."""
@@ -47,6 +41,7 @@ class Mail:
 
 
 MAIL = Entity(Mail, Key("USER#{user}", "MAIL#{date}"), ttl="expires")
+MAIL_CLAIMS = MailClaims(MAIL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +65,10 @@ async def begin_mailing(table: Table, on: date, now: datetime) -> DailyMailing:
     return new
 
 
-async def read_mails(table: Table, users: Sequence[str], on: date) -> Mapping[str, Mail]:
-    """The emails of that date that are claimed or sent, by member."""
-    mails = await table.get_many([MAIL.at(user=user, date=on) for user in users], consistent=True)
-    return {mail.user: mail for mail in mails if mail is not None}
+async def read_mails(table: Table, wanted: Sequence[tuple[str, date]]) -> Mapping[tuple[str, date], Mail]:
+    """Those of these emails, each of a member and a date, that are claimed or sent."""
+    mails = await table.get_many([MAIL.at(user=user, date=on) for user, on in wanted], consistent=True)
+    return {(mail.user, mail.date): mail for mail in mails if mail is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,32 +93,3 @@ async def read_addressee(table: Table, user: str) -> Addressee:
         profile=next((record for record in records if isinstance(record, Profile)), None),
         subscriptions=tuple(record for record in records if isinstance(record, Subscription) and record.active),
     )
-
-
-async def claim_mail(table: Table, wanted: Mail, once: Once, claim_lifetime: timedelta = CLAIM_LIFETIME) -> Mail | None:
-    """Claim a member's email. None if this run must send it, else the record of the run that claimed or sent it."""
-    lapsed = absent("sent") & less("claimed", wanted.claimed - claim_lifetime)
-    try:
-        free = absent() | lapsed | (where(run=wanted.run) & absent("sent"))
-        await once.apply(table, MAIL.put(wanted, when=free), *once.not_erased(wanted.user))
-    except ConditionFailed as failed:
-        item = failed.failures.get(0)
-        return MAIL.read(item) if item else wanted
-    return None
-
-
-async def mark_sent(table: Table, mine: Mail, now: datetime) -> bool:
-    """Mark an email as sent. False if the claim lapsed and another run has taken it."""
-    try:
-        await table.write(MAIL.change(MAIL.item_key(mine), values={"sent": now}, when=where(run=mine.run)))
-    except ConditionFailed:
-        return False
-    return True
-
-
-async def release_claim(table: Table, mine: Mail) -> None:
-    """Release the claim of an email that was certainly not sent, so that another run may try at once."""
-    try:
-        await table.write(MAIL.delete(MAIL.item_key(mine), when=where(run=mine.run) & absent("sent")))
-    except ConditionFailed:
-        return

@@ -17,7 +17,7 @@ from datastore.dynamo.conditions import absent, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.journal.kinds import Kind
-from datastore.people import PROFILE, SHARDS, member_shard
+from datastore.people import PROFILE, SHARDS, Profile, member_shard
 from datastore.refusals import Conflict, NotFound
 
 if TYPE_CHECKING:
@@ -187,6 +187,7 @@ class Subscriber:
     subscriptions: list[Subscription]
     index_shard: int
     """The shard of the index that lists the member."""
+    profile: Profile | None = None
 
     @property
     def shard(self) -> int:
@@ -200,12 +201,20 @@ async def all_subscribers(table: Table, *, at_once: int = 500) -> AsyncIterator[
     """
     for shard in range(SHARDS):
         current: Subscriber | None = None
+        profiles: list[Profile] = []
         partition: Partition[Any] = PROFILE.on("gsi1", shard=shard)
-        async for subscription in table.iterate(partition, SUBSCRIPTION, at_once=at_once):
-            if current is None or current.user != subscription.user:
+        async for record in table.iterate(partition, PROFILE, SUBSCRIPTION, at_once=at_once):
+            # The entries of `ada!` stand between the profile and the subscriptions of `ada`.
+            while profiles and not record.user.startswith(profiles[-1].user):
+                profiles.pop()
+            if isinstance(record, Profile):
+                profiles.append(record)
+                continue
+            if current is None or current.user != record.user:
                 if current is not None:
                     yield current
-                current = Subscriber(subscription.user, [], shard)
-            current.subscriptions.append(subscription)
+                own = next((profile for profile in profiles if profile.user == record.user), None)
+                current = Subscriber(record.user, [], shard, own)
+            current.subscriptions.append(record)
         if current is not None:
             yield current

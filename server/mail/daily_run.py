@@ -29,13 +29,17 @@ import structlog
 
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import DynamoError, SingleFlight, shared_context
+from datastore.mail_claims import CLAIM_LIFETIME
+from datastore.people import Profile
 from datastore.receipts import Once
 from datastore.refusals import NotFound, Refusal
-from datastore.vocabulary import DailyWord, ListBroken, Mail, Subscription, Word, WordList
-from datastore.vocabulary.mail import CLAIM_LIFETIME, LATEST, RECORD_LIFETIME
+from datastore.vocabulary import MAIL_CLAIMS, DailyWord, ListBroken, Mail, Subscription, Word, WordList
+from datastore.vocabulary.mail import LATEST, RECORD_LIFETIME
 from resolvers.context import Services
-from server.mail.message import Email, EmailTemplate, Section
-from server.mail.smtp import AT_ONCE, DeliveryUnknown, EmailRejected, EmailTransport, ServerUnreachable
+from server.mail.delivery import NotSent, send_all, send_once
+from server.mail.due import dates_begun, due_date, due_subscriptions
+from server.mail.message import EmailTemplate, Section
+from server.mail.smtp import AT_ONCE, EmailTransport, ServerUnreachable
 
 INDEX_LAG = timedelta(seconds=10)
 """How long after a write an index may still lack it. DynamoDB's indexes are usually milliseconds behind."""
@@ -46,7 +50,7 @@ _CLEARED_AT_ONCE = 1_000
 _MAX_CACHED_LISTS = 10_000
 _DRAWS_AT_ONCE = 16
 _MAX_WAITING = 10_000
-_MAX_REASONS = 20
+MAX_REASONS = 20
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 _log = structlog.get_logger("ringside.daily")
 
@@ -55,7 +59,6 @@ _log = structlog.get_logger("ringside.daily")
 class RunSummary:
     """What a run did."""
 
-    on: date
     lists: int = 0
     subscribers: int = 0
     sent: int = 0
@@ -63,6 +66,7 @@ class RunSummary:
     without_address: int = 0
     without_words: int = 0
     unsubscribed: int = 0
+    not_due: int = 0
     failed: int = 0
     claimed_elsewhere: int = 0
     reasons: list[str] = field(default_factory=list)
@@ -74,7 +78,7 @@ class RunSummary:
 
     def add_failure(self, reason: str) -> None:
         self.failed += 1
-        if len(self.reasons) < _MAX_REASONS:
+        if len(self.reasons) < MAX_REASONS:
             self.reasons.append(reason)
 
     def lines(self) -> list[str]:
@@ -87,6 +91,7 @@ class RunSummary:
             "without an e-mail address": self.without_address,
             "without a list that has words": self.without_words,
             "unsubscribed a moment ago": self.unsubscribed,
+            "not due yet": self.not_due,
             "failed": self.failed,
             "claimed by another run": self.claimed_elsewhere,
         }
@@ -115,6 +120,13 @@ class ListWord(NamedTuple):
     daily: DailyWord
 
 
+class ListDate(NamedTuple):
+    """A list and a date."""
+
+    list: str
+    on: date
+
+
 class DailyRun:
     """One run for one date. Several may be active; each email is claimed by one of them."""
 
@@ -125,7 +137,9 @@ class DailyRun:
         transport: EmailTransport,
         limits: RunLimits = RunLimits(),
         progress: Callable[[RunSummary], None] = lambda _: None,
+        on: date | None = None,
     ) -> None:
+        """With `on`, everybody's words of that date are due; without, each member's at their own hour."""
         self._services = services
         self._table = services.table
         self._template = template
@@ -133,26 +147,26 @@ class DailyRun:
         self._limits = limits
         self._progress = progress
         self._id = services.ids.next(services.clock())
-        self._words: OrderedDict[str, ListWord | None] = OrderedDict()
+        self._on = on
+        self._words: OrderedDict[ListDate, ListWord | None] = OrderedDict()
         self._deleted_lists: set[str] = set()
-        self._draws: SingleFlight[str, ListWord | None] = SingleFlight(shared_context)
+        self._draws: SingleFlight[ListDate, ListWord | None] = SingleFlight(shared_context)
         self._seen_recent: set[str] = set()
         """Members who subscribed lately and were seen, so that the second walk of the index does not count them."""
         self._recent_since = services.clock() - _RECENT
-        self._waiting: list[str] = []
+        self._waiting: list[tuple[str, date]] = []
         self._claims_lapse = services.clock()
-        self.summary = RunSummary(template.on)
+        self.summary = RunSummary()
 
     async def run(self) -> RunSummary:
         """MailingExpired before it begins. ServerUnreachable ends it early, with all claims released."""
-        mailing = await vocabulary_store.begin_mailing(self._table, self.summary.on, self._services.clock())
-        if mailing.begun < self._services.clock() - LATEST:
-            raise MailingExpired(
-                f"The emails of {mailing.date} were sent on {mailing.begun:%Y-%m-%d}, too long ago to know to whom"
-            )
         began = self._services.clock()
+        dates = [self._on] if self._on else dates_begun(began)
+        for on in dates:
+            await self._begin(on)
         await self._clear_deleted_lists()
-        await self._draw_public_words()
+        for on in dates:
+            await self._draw_public_words(on)
         await self._send_to_subscribers(only_recent=False)
         left = began + self._limits.index_lag - self._services.clock()
         await asyncio.sleep(max(0.0, left.total_seconds()))
@@ -160,9 +174,16 @@ class DailyRun:
         await self._send_waiting()
         return self.summary
 
+    async def _begin(self, on: date) -> None:
+        mailing = await vocabulary_store.begin_mailing(self._table, on, self._services.clock())
+        if mailing.begun < self._services.clock() - LATEST:
+            raise MailingExpired(
+                f"The emails of {on} were sent on {mailing.begun:%Y-%m-%d}, too long ago to know to whom"
+            )
+
     async def _send_to_subscribers(self, *, only_recent: bool) -> None:
         """Walks the index once, and sends to the members whom this run has not seen."""
-        batch: list[str] = []
+        batch: list[tuple[str, date]] = []
         async for subscriber in vocabulary_store.all_subscribers(self._table):
             is_recent = self._has_recent(subscriber.subscriptions)
             if subscriber.user in self._seen_recent or (only_recent and not is_recent):
@@ -170,11 +191,14 @@ class DailyRun:
             if is_recent:
                 self._seen_recent.add(subscriber.user)
             self.summary.subscribers += 1
-            batch.append(subscriber.user)
+            batch.append((subscriber.user, self._date_for(subscriber.profile)))
             if len(batch) == _BATCH:
                 await self._send_batch(batch)
                 batch = []
         await self._send_batch(batch)
+
+    def _date_for(self, profile: Profile | None) -> date:
+        return self._on or due_date(profile, self._services.clock())
 
     def _has_recent(self, subscriptions: Sequence[Subscription]) -> bool:
         """Whether one of them was made so late that the first walk of the index may have lacked it."""
@@ -182,12 +206,12 @@ class DailyRun:
 
     # ── words ──
 
-    async def _draw_public_words(self) -> None:
+    async def _draw_public_words(self, on: date) -> None:
         semaphore = asyncio.Semaphore(_DRAWS_AT_ONCE)
 
         async def draw(list_id: str) -> None:
             async with semaphore:
-                if await self._list_word(list_id) is not None:
+                if await self._list_word(ListDate(list_id, on)) is not None:
                     self.summary.lists += 1
 
         list_ids: list[str] = []
@@ -199,21 +223,21 @@ class DailyRun:
                 list_ids = []
         await asyncio.gather(*map(draw, list_ids))
 
-    async def _list_word(self, list_id: str) -> ListWord | None:
-        """Draws a list's word once a run; None for a list without words, or one that fails."""
-        if list_id in self._words:
-            return self._words[list_id]
-        return await self._draws.run(list_id, partial(self._draw_and_remember, list_id))
+    async def _list_word(self, wanted: ListDate) -> ListWord | None:
+        """Draws a list's word of a date once a run; None for a list without words, or one that fails."""
+        if wanted in self._words:
+            return self._words[wanted]
+        return await self._draws.run(wanted, partial(self._draw_and_remember, wanted))
 
-    async def _draw_and_remember(self, list_id: str) -> ListWord | None:
-        list_word = self._words[list_id] = await self._draw(list_id)
+    async def _draw_and_remember(self, wanted: ListDate) -> ListWord | None:
+        list_word = self._words[wanted] = await self._draw(*wanted)
         if len(self._words) > _MAX_CACHED_LISTS:
             self._words.popitem(last=False)
         return list_word
 
-    async def _draw(self, list_id: str) -> ListWord | None:
+    async def _draw(self, list_id: str, on: date) -> ListWord | None:
         try:
-            daily = await vocabulary_store.draw_daily_word(self._table, list_id, self.summary.on)
+            daily = await vocabulary_store.draw_daily_word(self._table, list_id, on)
             word_list = await vocabulary_store.read_list(self._table, list_id, consistent=True)
             if daily is not None and word_list is not None and word_list.corrected:
                 daily = replace(daily, word=await self._current_word(daily.word))
@@ -239,30 +263,12 @@ class DailyRun:
 
     # ── emails ──
 
-    async def _send_batch(self, users: Sequence[str]) -> None:
-        """Sends to these members, to at most `at_once` of them at a time."""
-        if not users:
-            return
-        mails = await vocabulary_store.read_mails(self._table, users, self.summary.on)
-        remaining = list(reversed(users))
-
-        async def work() -> None:
-            while remaining:
-                user = remaining.pop()
-                mail = mails.get(user)
-                if mail is not None and mail.sent is not None:
-                    self.summary.already_sent += 1
-                else:
-                    await self._send_to(user)
-
-        workers = [asyncio.create_task(work()) for _ in range(min(self._limits.at_once, len(users)))]
-        try:
-            await asyncio.gather(*workers)
-        except ServerUnreachable:
-            # The other workers end by themselves, and each releases its claim.
-            remaining.clear()
-            await asyncio.gather(*workers, return_exceptions=True)
-            raise
+    async def _send_batch(self, batch: Sequence[tuple[str, date]]) -> None:
+        """Sends to these members the words of these dates."""
+        mails = await vocabulary_store.read_mails(self._table, batch) if batch else {}
+        sent = {key for key, mail in mails.items() if mail.sent is not None}
+        self.summary.already_sent += len(sent)
+        await send_all([user for user, on in batch if (user, on) not in sent], self._send_to, self._limits.at_once)
         self._progress(self.summary)
 
     async def _send_to(self, user: str) -> None:
@@ -271,13 +277,14 @@ class DailyRun:
             await self._send_email(user)
         except ServerUnreachable:
             raise
-        except (DynamoError, Refusal) as error:
+        except (DynamoError, Refusal, NotSent) as error:
             self.summary.add_failure(f"{user}: {error}")
         except Exception as error:  # noqa: BLE001 - a fault in one email must not stop the others
             _log.exception("an email failed", user=user)
             self.summary.add_failure(f"{user}: {type(error).__name__}")
 
     async def _send_email(self, user: str) -> None:
+        """Decides by what the table has now, not by what the index shows."""
         addressee = await vocabulary_store.read_addressee(self._table, user)
         if self._has_recent(addressee.subscriptions):
             self._seen_recent.add(user)
@@ -287,44 +294,36 @@ class DailyRun:
         if addressee.profile is None or not addressee.profile.email:
             self.summary.without_address += 1
             return
-        sections = await self._sections(addressee.subscriptions)
+        on = self._date_for(addressee.profile)
+        due = addressee.subscriptions
+        if self._on is None:
+            due = tuple(due_subscriptions(addressee.profile, due, on, self._services.clock()))
+        if not due:
+            self.summary.not_due += 1
+            return
+        sections = await self._sections(due, on)
         if not sections:
             self.summary.without_words += 1
             return
-        email = self._template.render(user, addressee.profile.email, sections)
+        await self._send_sections(user, addressee.profile.email, sections, on)
+
+    async def _send_sections(self, user: str, address: str, sections: Sequence[Section], on: date) -> None:
+        email = self._template.render(user, address, sections, on)
         now = self._services.clock()
-        claim = Mail(user, self.summary.on, self._id, claimed=now, expires=now + RECORD_LIFETIME)
-        existing = await vocabulary_store.claim_mail(
-            self._table, claim, self._services.once(), self._limits.claim_lifetime
+        claim = Mail(user, on, self._id, claimed=now, expires=now + RECORD_LIFETIME)
+        existing = await send_once(
+            self._services, self._transport, MAIL_CLAIMS, claim, email, self._limits.claim_lifetime
         )
         if existing is not None:
             self._leave_to(existing)
-            return
-        await self._deliver(email, claim)
+        else:
+            self.summary.sent += 1
 
-    async def _deliver(self, email: Email, claim: Mail) -> None:
-        try:
-            await self._transport.send(email)
-        except DeliveryUnknown as error:
-            # The claim stays: no run sends the email again before it lapses.
-            self.summary.add_failure(f"{claim.user}: the email may or may not have been sent: {error}")
-            return
-        except EmailRejected as error:
-            await vocabulary_store.release_claim(self._table, claim)
-            self.summary.add_failure(f"{claim.user}: {error}")
-            return
-        except ServerUnreachable:
-            with contextlib.suppress(DynamoError):
-                await vocabulary_store.release_claim(self._table, claim)
-            raise
-        await vocabulary_store.mark_sent(self._table, claim, self._services.clock())
-        self.summary.sent += 1
-
-    async def _sections(self, subscriptions: Sequence[Subscription]) -> list[Section]:
+    async def _sections(self, subscriptions: Sequence[Subscription], on: date) -> list[Section]:
         """The words of a member's subscriptions. A private list is sent to its owner alone."""
         sections = []
         for subscription in subscriptions:
-            drawn = await self._list_word(subscription.list)
+            drawn = await self._list_word(ListDate(subscription.list, on))
             if subscription.list in self._deleted_lists:
                 await self._end(subscription)
             elif drawn is not None and drawn.list.visible_to(subscription.user):
@@ -347,7 +346,7 @@ class DailyRun:
         if existing.sent is not None:
             self.summary.already_sent += 1
         elif len(self._waiting) < _MAX_WAITING:
-            self._waiting.append(existing.user)
+            self._waiting.append((existing.user, existing.date))
             self._claims_lapse = max(self._claims_lapse, existing.claimed + self._limits.claim_lifetime)
         else:
             self.summary.claimed_elsewhere += 1
@@ -360,6 +359,6 @@ class DailyRun:
             self._progress(self.summary)
             await asyncio.sleep(min(pause, max(_FIRST_PAUSE, left)))
             pause = min(2 * pause, _LONGEST_PAUSE)
-            users, self._waiting = self._waiting, []
-            for start in range(0, len(users), _BATCH):
-                await self._send_batch(users[start : start + _BATCH])
+            waiting, self._waiting = self._waiting, []
+            for start in range(0, len(waiting), _BATCH):
+                await self._send_batch(waiting[start : start + _BATCH])

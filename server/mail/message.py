@@ -27,15 +27,20 @@ _PURPOSE = "unsubscribe"
 
 @dataclass(frozen=True, slots=True)
 class Unsubscription:
-    """The subscriptions that a link ends: one, or all of a member's."""
+    """What a link ends: one of a member's subscriptions, all of them, or their reminders."""
 
     user: str
     list: str | None = None
     character_set: CharacterSet | None = None
+    reminders: bool = False
+    """Instead of subscriptions: the reminders before events lock."""
 
     def token(self, seal: Seal) -> str:
         fields = [self.user, self.list, self.character_set.value if self.character_set else None]
-        return seal.sign_text(_PURPOSE, orjson.dumps(fields))
+        return seal.sign_text(_PURPOSE, orjson.dumps([*fields, True] if self.reminders else fields))
+
+    def link(self, seal: Seal, public_url: str) -> str:
+        return f"{public_url.rstrip('/')}/unsubscribe?token={self.token(seal)}"
 
     def includes(self, subscription: Subscription) -> bool:
         return self.list in (None, subscription.list) and self.character_set in (None, subscription.character_set)
@@ -44,8 +49,8 @@ class Unsubscription:
     def parse(cls, seal: Seal, token: str) -> Unsubscription:
         """Forged unless this service signed the token."""
         try:
-            user, list_id, characters = orjson.loads(seal.open_text(_PURPOSE, token))
-            return cls(user, list_id, CharacterSet(characters) if characters else None)
+            user, list_id, characters, *more = orjson.loads(seal.open_text(_PURPOSE, token))
+            return cls(user, list_id, CharacterSet(characters) if characters else None, more == [True])
         except ValueError:
             raise Forged from None
 
@@ -91,19 +96,18 @@ class EmailTemplate:
     sender: str
     public_url: str
     seal: Seal
-    on: date
     templates: EmailTemplates = field(default_factory=EmailTemplates)
 
     def link(self, unsubscription: Unsubscription) -> str:
-        return f"{self.public_url.rstrip('/')}/unsubscribe?token={unsubscription.token(self.seal)}"
+        return unsubscription.link(self.seal, self.public_url)
 
-    def render(self, user: str, address: str, sections: Sequence[Section]) -> Email:
-        """A member's email; InvalidInput if the address is not valid."""
+    def render(self, user: str, address: str, sections: Sequence[Section], on: date) -> Email:
+        """A member's email of a date; InvalidInput if the address is not valid."""
         end_all = self.link(Unsubscription(user))
         words = [self._word(user, section) for section in sections]
-        values = {"on": self.on, "words": words, "unsubscribe_all": end_all}
+        values = {"on": on, "words": words, "unsubscribe_all": end_all}
         rendered = self.templates.render(EmailKind.DAILY_WORD, values)
-        return compose(self.sender, address, rendered, message_id(user, self.on, host_of(self.sender)), end_all)
+        return compose(self.sender, address, rendered, message_id(user, on, host_of(self.sender)), end_all)
 
     def _word(self, user: str, section: Section) -> dict[str, Any]:
         """What the templates show of a section."""

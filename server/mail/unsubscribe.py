@@ -7,14 +7,17 @@ is a GET, which mail scanners send too: it shows a page with a button and change
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from html import escape
 
 import structlog
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import DynamoError, deadline
+from datastore.receipts import Once
 from datastore.refusals import Conflict, NotFound
 from datastore.seal import Forged
 from resolvers.context import Services
@@ -55,6 +58,8 @@ async def unsubscribe(request: Request) -> HTMLResponse:
 
 
 async def _confirmation_page(services: Services, unsubscription: Unsubscription) -> HTMLResponse:
+    if unsubscription.reminders:
+        return _page("No more reminders of missing predictions?", _BUTTON)
     if unsubscription.list is None:
         return _page("Unsubscribe from all daily words?", _BUTTON)
     word_list = await vocabulary_store.read_list(services.table, unsubscription.list)
@@ -65,12 +70,25 @@ async def _confirmation_page(services: Services, unsubscription: Unsubscription)
 async def _unsubscribe(services: Services, unsubscription: Unsubscription) -> HTMLResponse:
     table, user = services.table, unsubscription.user
     once = services.once(f"User:{user}")
+    if unsubscription.reminders:
+        return await _end_reminders(services, user, once)
     for subscription in await vocabulary_store.read_subscriptions(table, user):
         if subscription.active and unsubscription.includes(subscription):
             with suppress(NotFound):
                 await vocabulary_store.unsubscribe(table, user, subscription.list, subscription.character_set, once)
     _log.info("unsubscribed by link", all_lists=unsubscription.list is None)
     return _page("Done", "<p>You will not receive these words again.</p>")
+
+
+async def _end_reminders(services: Services, user: str, once: Once) -> HTMLResponse:
+    profile = await people_store.read_profile(services.table, user, consistent=True)
+    if profile is not None and profile.lock_reminder_hours:
+        changed = replace(services.with_name(profile), lock_reminder_hours=None)
+        with suppress(NotFound):
+            await people_store.update_profile(services.table, changed, ["lock_reminder_hours"], once)
+            services.profiles.put(user, changed)
+    _log.info("reminders ended by link")
+    return _page("Done", "<p>You will not be reminded again.</p>")
 
 
 def _page(title: str, content: str, status: int = 200) -> HTMLResponse:

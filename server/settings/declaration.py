@@ -71,6 +71,14 @@ class Settings(SignInSettings, StorageSettings):
         write="an address such as words@example.com, or a name with one: Words <words@example.com>",
         shown="the user of `RINGSIDE_SMTP_URL` if that is an address, otherwise ringside@ its host",
     )
+    email_minutes: float | None = setting(
+        "Minutes between the service's own runs of `ringside emails`, by one process at a time.",
+        write="minutes from 1 to 1440, such as 15",
+        shown="none: cron runs the command",
+        ge=1,
+        le=1440,
+        allow_inf_nan=False,
+    )
     email_templates: Annotated[Path, AfterValidator(validate_email_templates)] | None = setting(
         "A folder with templates of emails, each of which replaces the built-in one of the same name.",
         write="the path of a folder with templates such as daily-word.html",

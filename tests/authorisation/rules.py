@@ -114,7 +114,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
         "comments": MODERATED_PART,
         "email": AUTHOR_OR_ADMIN,
         "suspension": AUTHOR_OR_MODERATORS,
-        **_each(AUTHOR, "timeZone subscriptions leagues due"),
+        **_each(AUTHOR, "timeZone dailyWordAt lockReminderHours subscriptions leagues due"),
     },
     "Suspension": _each(AUTHOR_OR_MODERATORS, "until reason at"),
     # ── voting ──

@@ -183,7 +183,13 @@ class World:
     # ── the world ──
 
     async def _people(self) -> None:
-        profile = {"name": "The Author", "avatarUrl": "https://example.org/a.png", "timeZone": "Etc/UTC"}
+        profile = {
+            "name": "The Author",
+            "avatarUrl": "https://example.org/a.png",
+            "timeZone": "Etc/UTC",
+            "dailyWordAt": "00:00",
+            "lockReminderHours": 3,
+        }
         user = await self.do(
             Viewer.AUTHOR, "updateProfile", "ProfileUpdated user { id }", **profile, email="author@example.org"
         )

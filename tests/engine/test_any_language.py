@@ -111,9 +111,9 @@ async def test_a_file_has_words_of_any_language(one_client: Client, tmp_path: Pa
 
 def email(word: Word, name: str = "Words") -> EmailMessage:
     seal = Seal(["a secret of 32 characters or more"])
-    template = EmailTemplate("words@example.org", "https://ringside.example", seal, today())
+    template = EmailTemplate("words@example.org", "https://ringside.example", seal)
     message: Any = message_from_bytes(
-        template.render("ada", "ada@example.org", [Section("l", name, CharacterSet.SIMPLIFIED, word)]).content,
+        template.render("ada", "ada@example.org", [Section("l", name, CharacterSet.SIMPLIFIED, word)], today()).content,
         policy=default,
     )
     assert isinstance(message, EmailMessage)

@@ -53,8 +53,8 @@ class Outbox:
 
 
 async def run_daily(services: Services, outbox: Outbox) -> RunSummary:
-    template = EmailTemplate("words@example.org", "https://ringside.example", services.seal, today())
-    return await DailyRun(services, template, outbox).run()
+    template = EmailTemplate("words@example.org", "https://ringside.example", services.seal)
+    return await DailyRun(services, template, outbox, on=today()).run()
 
 
 # ── on every engine ──

@@ -15,7 +15,7 @@ from datastore.dynamo import Table
 from datastore.people import PROFILE, Profile
 from datastore.receipts import Once
 from datastore.seal import Seal
-from datastore.vocabulary import LIST, MAIL, CharacterSet, Mail, Subscription, Word, WordBatch, WordList
+from datastore.vocabulary import LIST, MAIL, MAIL_CLAIMS, CharacterSet, Mail, Subscription, Word, WordBatch, WordList
 from datastore.vocabulary.mail import DAILY_MAILING, DailyMailing
 from resolvers.context import Services
 from server.mail.daily_run import DailyRun, MailingExpired, RunLimits, RunSummary
@@ -65,14 +65,14 @@ async def subscriber(
 
 
 def template(services: Services) -> EmailTemplate:
-    return EmailTemplate(SENDER, "https://api.example.org", services.seal, ON)
+    return EmailTemplate(SENDER, "https://api.example.org", services.seal)
 
 
 async def run(services: Services, url: str, claim_seconds: float = 600) -> RunSummary:
     transport = SmtpTransport(url, "words@example.org", pause=0.01)
     limits = RunLimits(4, timedelta(seconds=claim_seconds))
     try:
-        return await DailyRun(services, template(services), transport, limits).run()
+        return await DailyRun(services, template(services), transport, limits, on=ON).run()
     finally:
         await transport.close()
 
@@ -225,7 +225,7 @@ async def test_the_claim_of_a_killed_run_lapses(one_table: Table, tmp_path: Path
     await subscriber(services, "ada", await create_list(services, "First"))
     now = services.clock()
     abandoned = Mail("ada", ON, "a run that was killed", now, now + timedelta(days=1))
-    assert await vocabulary_store.claim_mail(services.table, abandoned, Once.unkeyed(NOW)) is None
+    assert await MAIL_CLAIMS.claim(services.table, abandoned, Once.unkeyed(NOW)) is None
     async with mail_server(mailbox, tmp_path) as url:
         done = await run(services, url, claim_seconds=1)
     assert (done.sent, done.complete, len(mailbox.emails)) == (1, True, 1)
@@ -247,7 +247,7 @@ async def test_an_email_of_unknown_delivery_is_not_sent_again_by_the_run(one_tab
                 raise DeliveryUnknown("the connection was lost")
             await super().send(email)
 
-    done = await DailyRun(services, template(services), LosesAnswers()).run()
+    done = await DailyRun(services, template(services), LosesAnswers(), on=ON).run()
     assert (done.sent, done.failed) == (1, 1)
     mail = await services.table.get(MAIL.at(user="ada", date=ON), consistent=True)
     assert mail is not None
@@ -258,11 +258,11 @@ async def test_emails_of_long_ago_are_not_sent_again(one_table: Table) -> None:
     """A run refuses when the records of the emails may have expired; the first run of a date may be late."""
     services = services_for(one_table)
     await subscriber(services, "ada", await create_list(services, "First"))
-    done = await DailyRun(services, template(services), LogTransport()).run()
+    done = await DailyRun(services, template(services), LogTransport(), on=ON).run()
     assert done.sent == 1
     await services.table.write(DAILY_MAILING.put(DailyMailing(ON, services.clock() - timedelta(days=32))))
     with pytest.raises(MailingExpired, match="2026-11-20"):
-        await DailyRun(services, template(services), LogTransport()).run()
+        await DailyRun(services, template(services), LogTransport(), on=ON).run()
 
 
 async def test_an_unreachable_server_leaves_nothing_claimed(one_table: Table) -> None:

@@ -105,12 +105,11 @@ async def test_the_next_run_completes_a_killed_one(engine_pair: EnginePair, tabl
 
 async def run_once(table: Table, url: str, index_lag: float) -> RunSummary:
     services = Services(table, Seal([SECRET]))
-    template = EmailTemplate("words@example.org", "https://api.example.org", services.seal, NOW.date())
+    template = EmailTemplate("words@example.org", "https://api.example.org", services.seal)
     transport = SmtpTransport(url, "words@example.org")
     try:
-        return await DailyRun(
-            services, template, transport, RunLimits(AT_ONCE, index_lag=timedelta(seconds=index_lag))
-        ).run()
+        limits = RunLimits(AT_ONCE, index_lag=timedelta(seconds=index_lag))
+        return await DailyRun(services, template, transport, limits, on=NOW.date()).run()
     finally:
         await transport.close()
 

@@ -20,7 +20,8 @@ from server.mail.message import Email, EmailTemplate, Section, Unsubscription, m
 from server.mail.serialization import UnsafeEmail, serialize
 
 SEAL = Seal(["a secret that is long enough to be one"])
-TEMPLATE = EmailTemplate("Words <words@example.org>", "https://api.example.org/", SEAL, date(2026, 11, 20))
+TEMPLATE = EmailTemplate("Words <words@example.org>", "https://api.example.org/", SEAL)
+ON = date(2026, 11, 20)
 HEADERS = {
     "From", "To", "Subject", "Date", "Message-ID", "List-Unsubscribe", "List-Unsubscribe-Post", "Auto-Submitted",
     "MIME-Version", "Content-Type",
@@ -60,7 +61,8 @@ def email_of(*texts: str, sections: int = 1) -> Email:
     """An email that shows these texts of a list and its word: simplified, traditional, pinyin, definition, name."""
     simplified, traditional, pinyin, definition, name = texts
     word = Word("list", 0, simplified, definition, traditional, pinyin)
-    return TEMPLATE.render("ada", "ada@example.org", [Section("list", name, CharacterSet.TRADITIONAL, word)] * sections)
+    section = Section("list", name, CharacterSet.TRADITIONAL, word)
+    return TEMPLATE.render("ada", "ada@example.org", [section] * sections, ON)
 
 
 @settings(max_examples=150)
@@ -100,7 +102,7 @@ def test_markup_in_a_word_is_escaped() -> None:
     section = Section(
         "list", MALICIOUS, CharacterSet.SIMPLIFIED, Word("list", 0, MALICIOUS, MALICIOUS, MALICIOUS, MALICIOUS)
     )
-    email = TEMPLATE.render("ada", "ada@example.org", [section])
+    email = TEMPLATE.render("ada", "ada@example.org", [section], ON)
     html = parsed(email).get_body(("html",)).get_content()  # type: ignore[union-attr]
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
@@ -114,7 +116,7 @@ def test_an_invalid_address_is_refused(address: str) -> None:
     """Addresses in the claims of a token have not been validated before."""
     section = Section("list", "List", CharacterSet.SIMPLIFIED, Word("list", 0, "好", "good"))
     with pytest.raises(InvalidInput):
-        TEMPLATE.render("ada", address, [section])
+        TEMPLATE.render("ada", address, [section], ON)
 
 
 def test_a_message_id_belongs_to_a_member_and_a_date() -> None:
@@ -126,7 +128,11 @@ def test_a_message_id_belongs_to_a_member_and_a_date() -> None:
 
 def test_an_unsubscription_survives_its_token() -> None:
     """For ids with any characters; a token signed with another secret is refused."""
-    for unsubscription in (Unsubscription("ada"), Unsubscription('a"b|c', "list", CharacterSet.TRADITIONAL)):
+    for unsubscription in (
+        Unsubscription("ada"),
+        Unsubscription("ada", reminders=True),
+        Unsubscription('a"b|c', "list", CharacterSet.TRADITIONAL),
+    ):
         token = unsubscription.token(SEAL)
         assert Unsubscription.parse(SEAL, token) == unsubscription
         with pytest.raises(Forged):

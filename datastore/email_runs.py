@@ -1,0 +1,36 @@
+"""Whose turn it is to send the emails that are due: one process's of those that serve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent, less
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
+
+if TYPE_CHECKING:
+    from datastore.dynamo import Table
+
+
+@dataclass(frozen=True, slots=True)
+class EmailRun:
+    """The last run that a serving process began; `name` is the same for all of them."""
+
+    name: str
+    next_at: datetime
+
+
+EMAIL_RUN = Entity(EmailRun, Key("EMAILRUN#{name}", "RUN"))
+_NAME = "emails"
+
+
+async def take_turn(table: Table, now: datetime, next_at: datetime) -> bool:
+    """Whether a run is due; if so it is this process's, and the next one is not before `next_at`."""
+    try:
+        await table.write(EMAIL_RUN.put(EmailRun(_NAME, next_at), when=absent() | less("next_at", now)))
+    except ConditionFailed:
+        return False
+    return True

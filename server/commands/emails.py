@@ -1,0 +1,158 @@
+"""`ringside emails`, its older name `ringside daily`, and `ringside emails bounced`."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from datastore import people as people_store
+from datastore.mail_claims import CLAIM_LIFETIME
+from resolvers.context import Services
+from resolvers.email_addresses import is_email_address
+from server.commands import Failed, err, out, run_with_services
+from server.commands.files import read_text
+from server.mail.daily_run import MailingExpired, RunLimits, RunSummary
+from server.mail.due import newest_date
+from server.mail.emails_due import Emails, email_template, index_lag
+from server.mail.smtp import AT_ONCE, ServerUnreachable, open_transport
+from server.settings import Settings
+from server.telemetry import configure_logging
+
+emails = typer.Typer(help="Sends the emails that are due: daily words and reminders. Safe to run again.")
+_LINES_SHOWN = 20
+
+
+@emails.callback(invoke_without_command=True)
+def send(
+    ctx: typer.Context,
+    on: Annotated[
+        str | None, typer.Option(metavar="DATE", help="Only everybody's words of this date, yyyy-mm-dd, at any hour.")
+    ] = None,
+    at_once: Annotated[int, typer.Option(min=1, max=64, help="Emails to send at the same time.")] = AT_ONCE,
+    held_for: Annotated[
+        float, typer.Option(min=1, help="Seconds after which another run's unfinished email is sent by this one.")
+    ] = CLAIM_LIFETIME.total_seconds(),
+) -> None:
+    """Sends the emails that are due: daily words and reminders. Safe to run again.
+
+    Run it from cron every 15 minutes. Each member gets the words of a date at the hour that they chose, in their time
+    zone, or as soon as the date has begun there. Without RINGSIDE_SMTP_URL the emails go to the log. Exit code 1 if an
+    email or a list failed: run it again.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    day = _parse_day(on)
+    settings = Settings.load()
+    configure_logging(settings.log)
+    limits = RunLimits(at_once, timedelta(seconds=held_for), index_lag(settings))
+    complete = run_with_services(lambda services: _send(services, settings, day, limits))
+    if not complete:
+        raise Failed("Not everything was sent. Run it again: nobody gets a second email.")
+
+
+async def _send(services: Services, settings: Settings, day: date | None, limits: RunLimits) -> bool:
+    async with open_transport(settings, limits.at_once) as transport:
+        due = Emails(services, email_template(settings), transport, limits)
+        try:
+            reminded = day is not None or await _send_reminders(due)
+            return await _send_words(due, day) and reminded
+        except ServerUnreachable as error:
+            raise Failed(f"{error}. Nothing is lost: run it again when the server answers.") from None
+        except MailingExpired as error:
+            raise Failed(f"{error}. Nothing was sent.") from None
+
+
+async def _send_reminders(due: Emails) -> bool:
+    run = due.reminders()
+    try:
+        await run.run()
+    finally:
+        _print("Reminders of missing predictions:", run.summary.lines())
+    return run.summary.complete
+
+
+async def _send_words(due: Emails, day: date | None) -> bool:
+    """Prints the summary, also of a run that was cut short."""
+    title = f"Words of {day}:" if day else "Daily words:"
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task(title, total=None)
+
+        def show(summary: RunSummary) -> None:
+            counts = f"{summary.subscribers:,} subscribers, {summary.sent:,} sent"
+            bar.update(task, description=f"{title} {counts}")
+
+        run = due.daily_words(show, day)
+        try:
+            await run.run()
+        except ServerUnreachable:
+            _print(title, run.summary.lines())
+            raise
+    _print(title, run.summary.lines())
+    return run.summary.complete
+
+
+def _print(title: str, lines: list[str]) -> None:
+    out.print(title)
+    for line in lines:
+        out.print(line, markup=False)
+
+
+def _parse_day(text: str | None) -> date | None:
+    """A date that has begun anywhere."""
+    if text is None:
+        return None
+    newest = newest_date(datetime.now(UTC))
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        raise Failed(f"--on takes a date as yyyy-mm-dd, such as {newest}.") from None
+    if day > newest:
+        raise Failed(f"{day} has not begun: words are drawn on their day. The newest is {newest}, at UTC+14.")
+    return day
+
+
+@emails.command()
+def bounced(
+    file: Annotated[Path, typer.Argument(help="Addresses, one per line; - reads standard input.", allow_dash=True)],
+) -> None:
+    """Stops sending to addresses that do not accept emails, until their members confirm an address again.
+
+    Safe to run again. Exit code 1 if a line is no address; the others are done all the same.
+    """
+    addresses, wrong = _parse_addresses(read_text(file))
+    found = run_with_services(lambda services: _remove_addresses(services, addresses))
+    unknown = len(addresses - found.keys())
+    out.print(f"{sum(found.values()):,} members get no more emails; {unknown:,} addresses belong to nobody.")
+    for line in wrong[:_LINES_SHOWN]:
+        err.print(f"line {line} is not an email address", style="red", markup=False)
+    if wrong:
+        more = f"; the first {_LINES_SHOWN} are shown" if len(wrong) > _LINES_SHOWN else ""
+        raise Failed(f"{len(wrong):,} lines are not email addresses{more}. Write one address per line.")
+
+
+def _parse_addresses(text: str) -> tuple[set[str], list[int]]:
+    """The addresses, in lower case, and the numbers of the lines that are none. Empty lines are skipped."""
+    addresses, wrong = set(), []
+    for number, line in enumerate(text.splitlines(), 1):
+        address = line.strip()
+        if is_email_address(address):
+            addresses.add(address.lower())
+        elif address:
+            wrong.append(number)
+    return addresses, wrong
+
+
+async def _remove_addresses(services: Services, addresses: set[str]) -> dict[str, int]:
+    """How many members had each of these addresses."""
+    found: dict[str, int] = {}
+    once = services.once("ringside emails bounced")
+    async for _, profile in people_store.listed_profiles(services.table):
+        address = (profile.email or "").lower()
+        if address in addresses and await people_store.remove_bounced_address(services.table, profile, once):
+            found[address] = found.get(address, 0) + 1
+    return found

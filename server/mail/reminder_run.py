@@ -1,0 +1,187 @@
+"""Reminders before the lock: one email for each event, only to members who asked for them and have no prediction.
+
+    upcoming events ── members who want a reminder by now ── not settled yet ── claim ── send ── mark
+
+The indexes only say which events and members to look at. The event, the member, their prediction and the earlier
+reminder are read consistently just before. No member is looked at unless an event locks within the next seven days.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+import structlog
+
+from datastore import people as people_store
+from datastore import pickem as pickem_store
+from datastore.dynamo import DynamoError
+from datastore.people import Profile
+from datastore.pickem import RECORD_LIFETIME, REMINDER_CLAIMS, Event, EventState, Reminder
+from datastore.refusals import Refusal
+from resolvers.context import Services
+from resolvers.people import MOST_REMINDER_HOURS
+from resolvers.vocabulary.streaks import time_zone
+from server.mail.daily_run import MAX_REASONS, RunLimits
+from server.mail.delivery import NotSent, send_all, send_once
+from server.mail.message import Email, EmailTemplate, Unsubscription, compose, host_of
+from server.mail.rendering import EmailKind
+from server.mail.smtp import EmailTransport, ServerUnreachable
+
+_BATCH = 100
+_log = structlog.get_logger("ringside.reminders")
+
+
+@dataclass(slots=True)
+class ReminderSummary:
+    """What a run did."""
+
+    events: int = 0
+    sent: int = 0
+    settled: int = 0
+    claimed_elsewhere: int = 0
+    failed: int = 0
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        return not (self.failed or self.claimed_elsewhere)
+
+    def add_failure(self, reason: str) -> None:
+        self.failed += 1
+        if len(self.reasons) < MAX_REASONS:
+            self.reasons.append(reason)
+
+    def lines(self) -> list[str]:
+        """To be printed."""
+        counts = {
+            "events that lock within a week": self.events,
+            "reminders sent": self.sent,
+            "reminded before, or with a prediction": self.settled,
+            "failed": self.failed,
+            "claimed by another run": self.claimed_elsewhere,
+        }
+        return [*(f"{count:>9,} {label}" for label, count in counts.items()), *self.reasons]
+
+
+class _Recipient(NamedTuple):
+    event: Event
+    profile: Profile
+
+
+class ReminderRun:
+    """One run. Several may be active; each email is claimed by one of them."""
+
+    def __init__(
+        self, services: Services, template: EmailTemplate, transport: EmailTransport, limits: RunLimits
+    ) -> None:
+        self._services = services
+        self._template = template
+        self._transport = transport
+        self._limits = limits
+        self._id = services.ids.next(services.clock())
+        self.summary = ReminderSummary()
+
+    async def run(self) -> ReminderSummary:
+        """ServerUnreachable ends it early, with all claims released."""
+        events = await self._events()
+        self.summary.events = len(events)
+        if events:
+            await self._remind(events)
+        return self.summary
+
+    async def _events(self) -> list[Event]:
+        now = self._services.clock()
+        until = now + timedelta(hours=MOST_REMINDER_HOURS)
+        return [event async for event in pickem_store.events_to_lock(self._services.table, now, until)]
+
+    async def _remind(self, events: Sequence[Event]) -> None:
+        """Walks the members once, and fills a batch for each event."""
+        batches: dict[str, list[str]] = {event.id: [] for event in events}
+        async for _, profile in people_store.listed_profiles(self._services.table):
+            for event in events:
+                if _is_due(profile, event, self._services.clock()):
+                    batch = batches[event.id]
+                    batch.append(profile.user)
+                    if len(batch) == _BATCH:
+                        batches[event.id] = []
+                        await self._send_batch(event.id, batch)
+        for event_id, batch in batches.items():
+            await self._send_batch(event_id, batch)
+
+    async def _send_batch(self, event_id: str, users: Sequence[str]) -> None:
+        if not users:
+            return
+        table, now = self._services.table, self._services.clock()
+        event = (await pickem_store.read_events(table, [event_id])).get(event_id)
+        settled = await pickem_store.settled_reminders(table, event_id, users)
+        profiles = await people_store.read_profiles(table, users, consistent=True)
+        self.summary.settled += len(settled)
+        recipients = [
+            _Recipient(event, profile)
+            for user in users
+            if (profile := profiles.get(user)) and event and user not in settled and _is_due(profile, event, now)
+        ]
+        await send_all(recipients, self._send_to, self._limits.at_once)
+
+    async def _send_to(self, recipient: _Recipient) -> None:
+        """Counts a failure of this member's email, so that it does not stop the others."""
+        user = recipient.profile.user
+        try:
+            await self._send_email(recipient)
+        except ServerUnreachable:
+            raise
+        except (DynamoError, Refusal, NotSent) as error:
+            self.summary.add_failure(f"{user}: {error}")
+        except Exception as error:  # noqa: BLE001 - a fault in one email must not stop the others
+            _log.exception("a reminder failed", user=user)
+            self.summary.add_failure(f"{user}: {type(error).__name__}")
+
+    async def _send_email(self, recipient: _Recipient) -> None:
+        email = self._render(recipient)
+        now = self._services.clock()
+        user, event = recipient.profile.user, recipient.event.id
+        claim = Reminder(user, event, self._id, claimed=now, expires=now + RECORD_LIFETIME)
+        existing = await send_once(
+            self._services, self._transport, REMINDER_CLAIMS, claim, email, self._limits.claim_lifetime
+        )
+        if existing is None:
+            self.summary.sent += 1
+        elif existing.sent is not None:
+            self.summary.settled += 1
+        else:
+            self.summary.claimed_elsewhere += 1
+
+    def _render(self, recipient: _Recipient) -> Email:
+        event, profile = recipient
+        unsubscribe = self._template.link(Unsubscription(profile.user, reminders=True))
+        zone = time_zone(profile.time_zone)
+        values = {
+            "event": event.name,
+            "season": event.season,
+            "place": event.place,
+            "locks_at": event.starts_at.astimezone(zone),
+            "time_zone": profile.time_zone or "UTC",
+            "unsubscribe": unsubscribe,
+        }
+        rendered = self._template.templates.render(EmailKind.LOCK_REMINDER, values)
+        identifier = _message_id(profile.user, event.id, host_of(self._template.sender))
+        return compose(self._template.sender, profile.email or "", rendered, identifier, unsubscribe)
+
+
+def _is_due(profile: Profile, event: Event, now: datetime) -> bool:
+    """Whether the member wants to be reminded of the event by now, and can still predict it."""
+    if not profile.lock_reminder_hours or not profile.email or event.state is not EventState.UPCOMING:
+        return False
+    if event.narrowing is not None:
+        return False
+    return now < event.starts_at <= now + timedelta(hours=profile.lock_reminder_hours)
+
+
+def _message_id(user: str, event: str, host: str) -> str:
+    """The same for every email to a member about an event, so that mail programs recognise a duplicate."""
+    digest = hashlib.sha256(f"{user}\x00{event}".encode()).hexdigest()[:32]
+    return f"<lock.{digest}@{host}>"

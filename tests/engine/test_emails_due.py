@@ -1,0 +1,255 @@
+"""The emails that are due: words at each member's hour, reminders before the lock, their opt-outs, bounces."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datastore.people import read_profile
+from datastore.pickem import REMINDER_CLAIMS, Reminder
+from datastore.vocabulary import draw_daily_word
+from resolvers.context import Services
+from resolvers.node_ids import parse_node_key
+from server.mail.daily_run import RunLimits
+from server.mail.emails_due import Emails, EmailSchedule
+from server.mail.message import Email, EmailTemplate, Unsubscription
+from server.mail.smtp import EmailRejected
+from server.settings import Settings
+from tests.client import Client
+from tests.queries import SUBSCRIBE, UPDATE_EVENT, UPDATE_PROFILE
+from tests.season import EventEditor, in_hours, submit
+from tests.service import ringside
+from tests.vocabulary import public_list
+
+HOURS = "{ viewer { dailyWordAt lockReminderHours } }"
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+LIMITS = RunLimits(4, timedelta(seconds=2))
+
+
+class Outbox:
+    """Keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.emails: list[Email] = []
+        self.rejects = ""
+
+    @property
+    def recipients(self) -> list[str]:
+        return sorted(email.recipient for email in self.emails)
+
+    async def send(self, email: Email) -> None:
+        if self.rejects and email.recipient.startswith(self.rejects):
+            raise EmailRejected("550 no such mailbox")
+        self.emails.append(email)
+
+
+def emails(client: Client, outbox: Outbox, now: datetime | None = None) -> Emails:
+    services = client.services
+    if now is not None:
+        services = Services(services.table, services.seal, clock=lambda: now)
+    return Emails(
+        services, EmailTemplate("words@example.org", "https://api.example.org", services.seal), outbox, LIMITS
+    )
+
+
+async def wants(client: Client, user: str, **settings: Any) -> Client:
+    member = client.member(user, email=f"{user}@example.org")
+    await member.ask(UPDATE_PROFILE, input=settings)
+    return member
+
+
+@pytest.fixture
+def variables(settings: Settings) -> dict[str, str]:
+    """The environment of a command on the same table."""
+    return {
+        "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
+        "RINGSIDE_TABLE": settings.table,
+        "RINGSIDE_SECRETS": "s" * 48,
+    }
+
+
+# ── the hour ──
+
+
+async def test_words_are_sent_at_each_members_hour(client: Client) -> None:
+    """In their zone; before it nothing, after it once, whatever runs; the date of UTC+14 is drawn too."""
+    list_id = await public_list(client)
+    outbox = Outbox()
+    for user, zone in (("ada", "Europe/Vienna"), ("kiri", "Pacific/Kiritimati"), ("hono", "Pacific/Honolulu")):
+        member = await wants(client, user, timeZone=zone, dailyWordAt="07:00")
+        await member.ask(SUBSCRIBE, input={"list": list_id})
+    await client.caught_up("a run finds every subscriber")
+    since = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=2)
+    expected = {0: [], 6: ["ada"], 17: ["hono", "kiri"], 24: []}
+    for hour, users in expected.items():
+        for again in (False, True):
+            before = outbox.recipients
+            done = await emails(client, outbox, since + timedelta(hours=hour)).daily_words().run()
+            if hour == 0:
+                outbox.emails.clear()  # what was due the day before
+            elif again:
+                assert outbox.recipients == before
+                assert done.already_sent == 3
+            else:
+                assert sorted(set(outbox.recipients) - set(before)) == [f"{user}@example.org" for user in users]
+    assert len(outbox.emails) == 3
+    newest = (since + timedelta(hours=24 + 14)).date()
+    table = client.services.table
+    drawn = await draw_daily_word(table, parse_node_key("WordList", list_id), newest)
+    assert drawn is not None
+
+
+async def test_hours_are_the_members_own_and_checked(client: Client) -> None:
+    """They are stored, cleared by null, shown to nobody else, and refused with the field's name if they are wrong."""
+    ada = await wants(client, "ada", dailyWordAt="07:30", lockReminderHours=24)
+    assert await ada.ask(HOURS) == {"dailyWordAt": "07:30", "lockReminderHours": 24}
+    own = await ada.ask("{ viewer { id } }")
+    others = "query ($id: ID!) { user(id: $id) { dailyWordAt lockReminderHours } }"
+    await client.caught_up("plain reads show the profile")
+    assert await client.member("bob").ask(others, id=own["id"]) == {"dailyWordAt": None, "lockReminderHours": None}
+    wrong = (("dailyWordAt", "7:30"), ("dailyWordAt", "24:00"), ("dailyWordAt", "07:30:00"), ("dailyWordAt", "٠٧:٣٠"))
+    for name, value in (*wrong, ("lockReminderHours", 169), ("lockReminderHours", -1)):
+        refused = await ada.ask(UPDATE_PROFILE, input={name: value})
+        assert refused["code"] == "INVALID_INPUT", (name, value)
+        assert refused["path"] == ["input", name]
+    await ada.ask(UPDATE_PROFILE, input={"dailyWordAt": None, "lockReminderHours": 0})
+    assert await ada.ask(HOURS) == {"dailyWordAt": None, "lockReminderHours": None}
+
+
+# ── reminders ──
+
+
+async def test_only_members_without_a_prediction_are_reminded_and_once(client: Client) -> None:
+    """Those whose hours have come; not of an event that was locked, and not again if it is postponed."""
+    outbox, editor = Outbox(), EventEditor(client)
+    event, [match] = await editor.card(10, starts=in_hours(20), name="Full Circle")
+    locked, _ = await editor.card(10, starts=in_hours(10), name="Locked")
+    await editor.lock(locked)
+    await wants(client, "ada", lockReminderHours=24, timeZone="Europe/Vienna")
+    bob = await wants(client, "bob", lockReminderHours=24)
+    await submit(bob, event, [(match, 0)])
+    await wants(client, "cleo", lockReminderHours=12)
+    await wants(client, "dan", name="Dan")
+    await client.caught_up("a run finds the event and the members")
+    done = await emails(client, outbox).reminders().run()
+    again = await emails(client, outbox).reminders().run()
+    assert outbox.recipients == ["ada@example.org"]
+    assert (done.sent, done.settled, done.complete) == (1, 1, True)
+    assert (again.sent, again.settled, again.complete) == (0, 2, True)
+    assert outbox.emails[0].subject == "Full Circle: your picks are missing"
+    assert "(Europe/Vienna)" in outbox.emails[0].text
+    changed = await editor.client.ask(UPDATE_EVENT, input={"event": event, "startsAt": in_hours(11)})
+    assert "event" in changed, changed
+    await client.caught_up("a run finds the new start")
+    await emails(client, outbox).reminders().run()
+    assert outbox.recipients == ["ada@example.org", "cleo@example.org"]
+
+
+async def test_runs_at_once_remind_each_member_once(client: Client) -> None:
+    """Each reminder is claimed by one of them, also where plain reads and indexes are behind."""
+    outbox, editor = Outbox(), EventEditor(client)
+    await editor.card(10, starts=in_hours(20))
+    users = [f"m{number:02d}" for number in range(12)]
+    for user in users:
+        await wants(client, user, lockReminderHours=24)
+    await client.caught_up("the runs find the event and the members")
+    done = await asyncio.gather(*(emails(client, outbox).reminders().run() for _ in range(3)))
+    assert outbox.recipients == [f"{user}@example.org" for user in users]
+    assert sum(summary.sent for summary in done) == 12
+
+
+async def test_a_killed_runs_reminder_is_sent_once_its_claim_has_lapsed(one_client: Client) -> None:
+    """And a rejected one is given back, so that the next run tries again."""
+    outbox, editor = Outbox(), EventEditor(one_client)
+    event, _ = await editor.card(10, starts=in_hours(20))
+    for user in ("ada", "bob"):
+        await wants(one_client, user, lockReminderHours=24)
+    now = one_client.services.clock()
+    abandoned = Reminder("ada", parse_node_key("Event", event), "killed", now, now + timedelta(days=1))
+    assert await REMINDER_CLAIMS.claim(one_client.services.table, abandoned, one_client.services.once()) is None
+    outbox.rejects = "bob"
+    first = await emails(one_client, outbox).reminders().run()
+    assert (first.sent, first.failed, first.claimed_elsewhere, first.complete) == (0, 1, 1, False)
+    outbox.rejects = ""
+    later = await emails(one_client, outbox, now + timedelta(minutes=11)).reminders().run()
+    assert (later.sent, outbox.recipients) == (2, ["ada@example.org", "bob@example.org"])
+
+
+async def test_one_click_ends_only_the_reminders(one_client: Client) -> None:
+    """The page changes nothing; the button does; the daily words go on."""
+    outbox, editor = Outbox(), EventEditor(one_client)
+    await editor.card(10, starts=in_hours(20))
+    ada = await wants(one_client, "ada", lockReminderHours=24)
+    list_id = await public_list(one_client)
+    await ada.ask(SUBSCRIBE, input={"list": list_id})
+    await emails(one_client, outbox).reminders().run()
+    content = outbox.emails[0].content
+    assert b"List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n" in content
+    link = re.findall(rb"List-Unsubscribe: <https://api\.example\.org(/unsubscribe\?token=[\w.-]+)>", content)[
+        0
+    ].decode()
+    page = await one_client.http.get(link)
+    assert "No more reminders" in page.text
+    assert (await ada.ask(HOURS))["lockReminderHours"] == 24
+    posted = await one_client.http.post(link, content=b"List-Unsubscribe=One-Click")
+    assert posted.status_code == 200
+    assert (await ada.ask(HOURS))["lockReminderHours"] is None
+    subscribed = await ada.ask("{ viewer { subscriptions { active } } }")
+    assert subscribed["subscriptions"] == [{"active": True}]
+    nobody = Unsubscription("nobody", reminders=True).token(one_client.services.seal)
+    assert (await one_client.http.post("/unsubscribe", params={"token": nobody})).status_code == 200
+
+
+# ── inside the service, and bounces ──
+
+
+async def test_of_several_processes_one_sends_what_is_due(client: Client) -> None:
+    """Until the period is over; then one of them again."""
+    services = client.services
+    schedules = [EmailSchedule(services, Settings(secrets=("x" * 32,)), 15) for _ in range(3)]
+    assert sum(await asyncio.gather(*(schedule.run_if_due() for schedule in schedules))) == 1
+    assert not await schedules[0].run_if_due()
+    services_later = Services(services.table, services.seal, clock=lambda: services.clock() + timedelta(minutes=16))
+    assert await EmailSchedule(services_later, Settings(secrets=("x" * 32,)), 15).run_if_due()
+
+
+async def test_nothing_is_sent_to_an_address_that_bounced(
+    one_client: Client, variables: dict[str, str], tmp_path: Path
+) -> None:
+    """The command names lines that are no addresses, does the others, and can be run again."""
+    await wants(one_client, "ada", lockReminderHours=24)
+    await wants(one_client, "bob", lockReminderHours=24)
+    await EventEditor(one_client).card(10, starts=in_hours(20))
+    file = tmp_path / "bounced.txt"
+    file.write_text("ADA@example.org\n\nnot an address\nnobody@example.org\n")
+    done = await asyncio.to_thread(ringside, "emails", "bounced", str(file), **variables)
+    assert done.returncode == 1
+    assert "1 members get no more emails; 1 addresses belong to nobody." in done.stdout
+    assert "line 3 is not an email address" in done.stderr
+    again = await asyncio.to_thread(ringside, "emails", "bounced", str(file), **variables)
+    assert "0 members get no more emails; 2 addresses belong to nobody." in again.stdout
+    profile = await read_profile(one_client.services.table, "ada", consistent=True)
+    assert profile is not None
+    assert profile.email is None
+    outbox = Outbox()
+    await emails(one_client, outbox).reminders().run()
+    assert outbox.recipients == ["bob@example.org"]
+
+
+@pytest.mark.parametrize("command", ["emails", "daily"])
+async def test_the_command_sends_words_and_reminders(
+    one_client: Client, variables: dict[str, str], command: str
+) -> None:
+    """By its old name too. Without a mail server they go to the log."""
+    ada = await wants(one_client, "ada", lockReminderHours=24)
+    await ada.ask(SUBSCRIBE, input={"list": await public_list(one_client)})
+    await EventEditor(one_client).card(10, starts=in_hours(20), name="Full Circle")
+    done = await asyncio.to_thread(ringside, command, **variables)
+    assert done.returncode == 0, done.stderr
+    assert "1 reminders sent" in done.stdout
+    assert "1 emails sent" in done.stdout
