@@ -80,7 +80,7 @@ def _commands() -> Iterator[tuple[str, Any]]:
     for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
         inner = getattr(command, "commands", {})
         yield from ((f"{name} {each}", below) for each, below in inner.items())
-        if not inner:
+        if not inner or command.invoke_without_command:
             yield name, command
 
 
