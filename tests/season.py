@@ -47,9 +47,11 @@ class EventEditor:
         added: dict[str, Any] = await self.client.ask(ADD_MATCH, input=fields)
         return added["match"]  # type: ignore[no-any-return]
 
-    async def card(self, *points: int, starts: str | None = None, name: str = "Show") -> tuple[str, list[str]]:
+    async def card(
+        self, *points: int, starts: str | None = None, name: str = "Show", **more: Any
+    ) -> tuple[str, list[str]]:
         """Creates an event with a match for each of these points; returns its id and the ids of the matches."""
-        event = (await self.event(name, starts=starts))["id"]
+        event = (await self.event(name, starts=starts, **more))["id"]
         return event, [(await self.match(event, points=match_points))["id"] for match_points in points]
 
     async def lock(self, event: str) -> dict[str, Any]:
@@ -69,9 +71,9 @@ class EventEditor:
         return await self.visitor.ask(STANDINGS, season=self.season, **page)  # type: ignore[no-any-return]
 
 
-async def submit(member: Client, event: str, picks: Sequence[tuple[str, int]]) -> dict[str, Any]:
+async def submit(member: Client, event: str, picks: Sequence[tuple[str, int]], **more: Any) -> dict[str, Any]:
     """Submits a member's picks; returns the accepted prediction."""
-    answer = await member.ask(SUBMIT_PREDICTION, input=prediction_input(event, picks))
+    answer = await member.ask(SUBMIT_PREDICTION, input={**prediction_input(event, picks), **more})
     assert "prediction" in answer, answer
     return answer["prediction"]  # type: ignore[no-any-return]
 

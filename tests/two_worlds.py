@@ -7,16 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from datastore.comments import settle_product
+from datastore.pickem.auditing import all_standings
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from tests.client import Client
 from tests.comments import post
+from tests.leagues import create, join
 from tests.queries import (
     ADD_WORDS,
     CAST_VOTE,
     CREATE_LIST,
     DRAW_MATCHUP,
     RECORD_QUIZ,
+    RECORD_TIE_BREAK,
     TOP_PRODUCTS,
     WRITE_SENTENCE,
 )
@@ -25,7 +28,10 @@ from tests.voting import add_contenders, settle_votes
 
 PRODUCTS = ("belt", "mug", "tee")
 
-COUNTS = """query ($scored: ID!, $open: ID!, $on: Date!) {
+MEMBERS = ("ada", "bob", "cleo", "eve")
+"""Who is in the league: a member of it who contributes nothing is one all the same."""
+
+COUNTS = """query ($scored: ID!, $open: ID!, $on: Date!, $league: ID!) {
   leaderboard { nodes { rank contender { name wins losses ties score rank matchups { nodes {
     left { name } right { name } leftWins rightWins ties votes } } } } }
   board { votes }
@@ -33,6 +39,9 @@ COUNTS = """query ($scored: ID!, $open: ID!, $on: Date!) {
   scored: event(id: $scored) { state matches { pickCounts }
     predictions(first: 100) { nodes { rank points correct user { id } } } }
   open: event(id: $open) { state predictions(first: 100) { nodes { user { id } } } }
+  league(id: $league) { memberCount standings(first: 100) { totalCount nodes { rank points correct user { id } } }
+    scored: event(event: $scored) { submitted missing predictions(first: 100) { nodes { rank guess user { id } } } }
+    open: event(event: $open) { submitted missing } }
   quizLeaderboard(on: $on, first: 100) { nodes { rank correct total quizzes sentences user { id } } }
   belt: commentStatistics(product: "belt") { total average histogram { rating count } languages { language count } }
   mug: commentStatistics(product: "mug") { total average histogram { rating count } languages { language count } }
@@ -43,13 +52,14 @@ COUNTS = """query ($scored: ID!, $open: ID!, $on: Date!) {
 
 @dataclass
 class Site:
-    """A site with a board, two events, a word list and products."""
+    """A site with a board, two events, one of them with a tie-break, a league, a word list and products."""
 
     client: Client
     scored: str = ""
     open: str = ""
     matches: dict[str, list[str]] = field(default_factory=dict)
     list: str = ""
+    league: str = ""
 
     @property
     def events(self) -> EventEditor:
@@ -58,9 +68,13 @@ class Site:
     async def prepare(self) -> None:
         await add_contenders(self.client, "Ann", "Bea", "Cid")
         for name in ("scored", "open"):
-            event, matches = await self.events.card(10, 5, name=name)
+            tie_break = {"question": "How many minutes?"} if name == "scored" else None
+            event, matches = await self.events.card(10, 5, name=name, tieBreak=tie_break)
             setattr(self, name, event)
             self.matches[event] = matches
+        self.league = (await create(self.client.member(MEMBERS[0])))["id"]
+        for name in MEMBERS[1:]:
+            await join(self.client.member(name), league=self.league)
         editor = self.client.member("editor", Role.EDITOR)
         made = await editor.ask(CREATE_LIST, input={"name": "HSK 1", "public": True})
         self.list = made["list"]["id"]
@@ -76,7 +90,9 @@ class Site:
             await member.ask(CAST_VOTE, token=ballot["token"], verdict=verdict)
         for event in (self.scored, self.open):
             picks = [(match, (taste + place) % 2) for place, match in enumerate(self.matches[event])]
-            await submit(member, event, picks)
+            # Not everybody guesses; nobody is as far off as those of a great taste.
+            guess = 10.0 * taste if event == self.scored and taste != 1 else None
+            await submit(member, event, picks, guess=guess)
         for number, product in enumerate(PRODUCTS):
             rating = 1 + (taste + number) % 5
             await post(member, product, rating, language=("en", "de")[number % 2], body=f"{user} on {product}")
@@ -90,6 +106,7 @@ class Site:
         await self.events.lock(self.scored)
         for place, match in enumerate(self.matches[self.scored]):
             await self.events.result(match, place % 2)
+        await self.events.client.ask(RECORD_TIE_BREAK, input={"event": self.scored, "answer": 1.0})
         await self.events.score(self.scored)
 
     async def counts(self, on: str) -> dict[str, Any]:
@@ -98,7 +115,10 @@ class Site:
         for product in PRODUCTS:
             await settle_product(self.client.services.table, product)
         await self.client.caught_up("every index shows what was written")
-        counts: dict[str, Any] = await self.client.ask(COUNTS, scored=self.scored, open=self.open, on=on)
+        ids = {"scored": self.scored, "open": self.open, "league": self.league}
+        counts: dict[str, Any] = await self.client.ask(COUNTS, on=on, **ids)
+        standings = all_standings(self.client.services.table)
+        counts["closeness"] = {standing.user: standing.closeness async for standing in standings}
         counts["topProducts"] = (await self.client.ask(TOP_PRODUCTS))["nodes"]
         return counts
 

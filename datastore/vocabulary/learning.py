@@ -117,7 +117,8 @@ class ActiveDays:
     def without_day(self, day: date) -> ActiveDays:
         """The same days and one less."""
         bits = int.from_bytes(self.bits, "big") & ~(1 << (day - self.since).days)
-        return ActiveDays(self.user, self.since, bits.to_bytes((bits.bit_length() + 7) // 8, "big"), self.version + 1)
+        stored = bits.to_bytes((bits.bit_length() + 7) // 8, "big")
+        return replace(self, bits=stored, version=self.version + 1)
 
     def dates(self) -> list[date]:
         """Every active day, in order."""

@@ -1,9 +1,12 @@
 """Removing a member's quiz results and sentences, with the days that only they made active.
 
-| wanted                     | read or write                                              | requests     |
-|----------------------------|------------------------------------------------------------|--------------|
-| a member's results         | Query USER#<user> DAY#…, consistent                        | 1 a megabyte |
-| remove some of a day       | a transaction: the results, and the active days if changed | 1 a day      |
+| wanted                     | read or write                                              | requests       |
+|----------------------------|------------------------------------------------------------|----------------|
+| a member's results         | Query USER#<user> DAY#…, consistent                        | 1 a megabyte   |
+| remove some of a day       | a transaction: results, quizzes, active days if changed    | 1 for up to 90 writes |
+
+With the result of a quiz that was asked here goes the quiz itself, which holds the answers for another day. The
+member's cards stay: they say when to ask the member again, and count towards nothing that others see.
 """
 
 from __future__ import annotations
@@ -14,61 +17,80 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datastore.dynamo import ConditionFailed, Table
-from datastore.dynamo.conditions import where
-from datastore.dynamo.entity import Entity, Partition
+from datastore.dynamo.conditions import present, where
+from datastore.dynamo.entity import Partition
 from datastore.journal import Kind
 from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, SENTENCE, ActiveDays, QuizResult, Sentence, occurrence_of
+from datastore.vocabulary.quizzes import OPEN_QUIZ
 
 if TYPE_CHECKING:
     from datastore.dynamo.writes import Write
     from datastore.receipts import Once
 
 Result: TypeAlias = QuizResult | Sentence
-_AT_ONCE = 40
-"""Results in one transaction, each with its record in the journal and, in the last one, the active days."""
+_MOST_WRITES = 90
+"""In one transaction, besides those of the active days: it has at most 100."""
 
 
 async def remove_results(table: Table, user: str, is_wanted: Callable[[Result], bool], once: Once) -> list[Result]:
     """Remove a member's results that are wanted, and return them. An interrupted removal can be repeated."""
     removed: list[Result] = []
-    collection: Partition[Any] = QUIZ.on(None, user=user)
-    results = [one async for one in table.iterate(collection, QUIZ, SENTENCE, consistent=True)]
+    results = await _read(table, QUIZ.on(None, user=user))
     for day, of_day in groupby(results, key=lambda one: one.date):
-        all_of_day = list(of_day)
-        wanted = [one for one in all_of_day if is_wanted(one)]
-        if wanted:
-            await _remove_of_day(table, user, day, wanted, once, ends_day=len(wanted) == len(all_of_day))
-            removed += wanted
+        removed += await _remove_of_day(table, user, day, list(of_day), is_wanted, once)
     return removed
 
 
+async def _read(table: Table, collection: Partition[Any]) -> list[Result]:
+    return [one async for one in table.iterate(collection, QUIZ, SENTENCE, consistent=True)]
+
+
 async def _remove_of_day(
-    table: Table, user: str, day: date, results: Sequence[Result], once: Once, *, ends_day: bool
-) -> None:
-    groups = [results[start : start + _AT_ONCE] for start in range(0, len(results), _AT_ONCE)]
-    for group in groups[:-1]:
-        await once.apply(table, *_removals(group, once))
-    while True:
-        days = await table.get(ACTIVE_DAYS.at(user=user), consistent=True) if ends_day else None
-        change = [] if days is None or day not in days else [_without_day(days, day)]
+    table: Table, user: str, day: date, of_day: list[Result], is_wanted: Callable[[Result], bool], once: Once
+) -> list[Result]:
+    removed: dict[str, Result] = {}
+    while wanted := [one for one in of_day if is_wanted(one)]:
+        group, writes = _first_group(wanted, once)
+        if len(group) == len(of_day):
+            writes += await _without_day(table, user, day)
         try:
-            await once.apply(table, *_removals(groups[-1], once), *change)
-        except ConditionFailed:
-            continue  # another day became active meanwhile
-        return
+            await once.apply(table, *writes)
+        except ConditionFailed as failed:  # another process was faster, or another day became active
+            if failed.doubtful:
+                removed.update((one.id, one) for one in group)
+            of_day = await _read(table, QUIZ.on(None, user=user, date=day))
+            continue
+        removed.update((one.id, one) for one in group)
+        of_day = [one for one in of_day if one.id not in removed]
+    return list(removed.values())
 
 
-def _removals(results: Sequence[Result], once: Once) -> list[Write]:
+def _first_group(results: Sequence[Result], once: Once) -> tuple[Sequence[Result], list[Write]]:
+    """As many results as one transaction removes, and its writes."""
     writes: list[Write] = []
-    for result in results:
-        entity: Entity[Any] = QUIZ if isinstance(result, QuizResult) else SENTENCE
-        kind = Kind.QUIZ_REMOVED if isinstance(result, QuizResult) else Kind.SENTENCE_REMOVED
-        writes += [entity.delete(entity.item_key(result)), *occurrence_of(once, result, kind)]
-    return writes
+    for number, result in enumerate(results):
+        more = _removal(result, once)
+        if writes and len(writes) + len(more) > _MOST_WRITES:
+            return results[:number], writes
+        writes += more
+    return results, writes
 
 
-def _without_day(days: ActiveDays, day: date) -> Write:
+def _removal(result: Result, once: Once) -> list[Write]:
+    if isinstance(result, Sentence):
+        occurred = occurrence_of(once, result, Kind.SENTENCE_REMOVED)
+        return [SENTENCE.delete(SENTENCE.item_key(result), when=present()), *occurred]
+    quiz = [OPEN_QUIZ.delete(OPEN_QUIZ.at(user=result.user, id=result.id))] if result.proven else []
+    occurred = occurrence_of(once, result, Kind.QUIZ_REMOVED)
+    return [QUIZ.delete(QUIZ.item_key(result), when=present()), *quiz, *occurred]
+
+
+async def _without_day(table: Table, user: str, day: date) -> list[Write]:
+    """The write that makes a day inactive, if it is an active one."""
+    days: ActiveDays | None = await table.get(ACTIVE_DAYS.at(user=user), consistent=True)
+    if days is None or day not in days:
+        return []
     after, unchanged = days.without_day(day), where(version=days.version)
     if not after.dates():
-        return ACTIVE_DAYS.delete(ACTIVE_DAYS.item_key(days), when=unchanged)
-    return ACTIVE_DAYS.put(after, when=unchanged)
+        return [ACTIVE_DAYS.delete(ACTIVE_DAYS.item_key(days), when=unchanged)]
+    return [ACTIVE_DAYS.put(after, when=unchanged)]

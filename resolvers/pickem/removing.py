@@ -41,15 +41,16 @@ async def count_again(services: Services, event_id: str, once: Once) -> None:
     """Make an event's counts what its predictions give, after some were removed.
 
     If its scoring has begun it takes another generation, as after a corrected result: a scorer that read a prediction
-    before it was removed, in any process, then publishes nothing. Otherwise the event's new version has processes read
-    the picks again.
+    before it was removed, in any process, then publishes nothing. The guesses are read again, since a removed one may
+    have been the worst. Otherwise the event's new version has processes read the picks again.
     """
     while True:
         event = await load_settled_event(services, event_id)
         if event is None:
             return
         is_scored = event.begun is not None and event.unscoring is None
-        after = event.changed(generation=event.generation + 1) if is_scored else event.changed()
+        generation = event.generation + 1 if is_scored else event.generation
+        after = event.changed(generation=generation, guesses=None)
         try:
             await pickem_store.change_event(services.table, event, after, Once.unkeyed(services.clock()), after)
         except VersionConflict:

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ import pytest
 from datastore import jobs as jobs_store
 from datastore.dynamo import Table, iso
 from datastore.jobs import JobState
-from datastore.journal import Kind
+from datastore.journal import DELIVERY, Kind, Webhook, add_webhook
 from datastore.member_file import member_file
-from datastore.vocabulary import ACTIVE_DAYS
+from datastore.receipts import Once
+from datastore.vocabulary import ACTIVE_DAYS, CARD, OPEN_QUIZ, QUIZ, ActiveDays, QuizResult
 from resolvers.context import Services, utc_now
 from resolvers.jobs.kinds import JOB_KINDS
 from resolvers.jobs.running import JobRunner
@@ -31,6 +32,7 @@ from resolvers.vocabulary import quiz_leaderboard
 from server.audit import breaches
 from tests.client import Client, serving
 from tests.conftest import create_table, settings_for
+from tests.engine.test_quizzes import ANSWER, LEADERBOARD, START, right_answers
 from tests.engines import RunningEngine
 from tests.fault.proxy import Proxy
 from tests.jobs import SECRET, WRITES, ended
@@ -39,6 +41,7 @@ from tests.lagging.service import lagging_services
 from tests.queries import CREATE_BOARD, UPDATE_PROFILE, WRITE_SENTENCE
 from tests.service import ROOT, environment
 from tests.two_worlds import Site
+from tests.vocabulary import known_list
 from tests.voting import add_contenders, vote
 
 TAKE = """mutation ($input: TakeBackInput!) { takeBack(input: $input) {
@@ -101,10 +104,7 @@ async def test_every_count_is_as_if_the_member_had_never_been_there(
         assert await site.ranks(OTHERS) == await other.ranks(OTHERS)
         never = (await other.ranks(["eve"]))["eve"]
     gone = (await site.ranks(["eve"]))["eve"]
-    assert never is None
-    assert gone["standing"] is None
-    assert gone["comments"] == {"totalCount": 0}
-    assert (gone["streak"]["longest"], gone["quizResults"], gone["sentences"]) == (0, {"nodes": []}, {"nodes": []})
+    assert gone == never
     assert [breach async for breach in breaches(client.services)] == []
     assert (await take_back(client))["done"] == 0
 
@@ -166,6 +166,55 @@ async def test_only_what_is_wanted_is_taken_back(one_client: Client) -> None:
     assert len(days) == 1  # a sentence of that day is left
     assert (await take_back(one_client, parts=["SENTENCES"]))["done"] == 1
     assert [days async for days in one_client.services.table.scan(ACTIVE_DAYS)] == []
+
+
+async def test_a_proven_result_goes_with_its_quiz_and_leaves_the_cards(one_client: Client, one_table: Table) -> None:
+    """The cards are the member's own; a day that was bridged before stays so."""
+    moment = datetime.now(UTC)
+    one_client.services.clock = lambda: moment
+    eve, list_id = one_client.member("eve"), await known_list(one_client)
+    quiz = await eve.ask(START, input={"list": list_id, "size": 3})
+    moment += timedelta(seconds=10)
+    answered = await eve.ask(ANSWER, input={"token": quiz["token"], "answers": right_answers(quiz)})
+    assert answered["result"]["proven"]
+    cards = [card async for card in one_table.scan(CARD)]
+    assert len(cards) == 3
+    assert (await take_back(one_client, parts=["QUIZZES"]))["done"] == 1
+    assert [quiz async for quiz in one_table.scan(OPEN_QUIZ)] == []
+    assert [card async for card in one_table.scan(CARD)] == cards
+    leaderboard = await one_client.ask(LEADERBOARD, on=today(), proven=True)
+    assert leaderboard["nodes"] == []
+    again = {"token": quiz["token"], "answers": right_answers(quiz)}
+    assert await eve.code(ANSWER, input=again) == "TOKEN_EXPIRED"
+
+
+async def test_the_days_that_are_left_keep_their_freezes(one_client: Client, one_table: Table) -> None:
+    """As if the results that were taken back had never been: freezes bridge what they bridged before."""
+    eve, list_id = one_client.member("eve"), await known_list(one_client)
+    await eve.ask(WRITE_SENTENCE, input={"text": "One day."})
+    [before] = [days async for days in one_table.scan(ACTIVE_DAYS)]
+    day = before.since - timedelta(days=3)
+    result = QuizResult("eve", day, one_client.services.ids.next(utc_now()), list_id, 1, 2, utc_now())
+    await one_table.transact(QUIZ.put(result), ACTIVE_DAYS.put(before.with_day(day)))
+    assert (await take_back(one_client, parts=["QUIZZES"]))["done"] == 1
+    [after] = [days async for days in one_table.scan(ACTIVE_DAYS)]
+    assert (after.dates(), after.freezes_from) == (before.dates(), before.freezes_from)
+
+
+async def test_any_number_of_results_and_webhooks_fit(one_client: Client, one_table: Table) -> None:
+    """A day with more results, each told to ten webhooks, than one transaction takes."""
+    services, day = one_client.services, utc_now().date()
+    await one_client.member("eve").ask(UPDATE_PROFILE, input={"name": "Eve"})
+    for number in range(10):
+        hook = Webhook(f"h{number}", "https://receiver.invalid/", ("quiz.removed",), utc_now(), "secret")
+        await add_webhook(one_table, hook, Once.unkeyed(utc_now()))
+    await services.journal.learn(one_table)
+    results = [QuizResult("eve", day, services.ids.next(utc_now()), "list", 1, 2, utc_now()) for _ in range(60)]
+    days = ActiveDays("eve", day, b"", freezes_from=day).with_day(day)
+    await one_table.write_many([*map(QUIZ.put, results), ACTIVE_DAYS.put(days)])
+    assert (await take_back(one_client, parts=["QUIZZES"]))["done"] == 60
+    assert len([one async for one in one_table.scan(DELIVERY)]) == 600
+    assert [one async for one in one_table.scan(ACTIVE_DAYS)] == []
 
 
 async def test_who_may_take_back_what(client: Client) -> None:
