@@ -118,7 +118,7 @@ class Site:
         ids = {"scored": self.scored, "open": self.open, "league": self.league}
         counts: dict[str, Any] = await self.client.ask(COUNTS, on=on, **ids)
         standings = all_standings(self.client.services.table)
-        counts["closeness"] = {standing.user: standing.closeness async for standing in standings}
+        counts["closeness"] = {node_id("User", one.user): one.closeness async for one in standings}
         counts["topProducts"] = (await self.client.ask(TOP_PRODUCTS))["nodes"]
         return counts
 

@@ -92,3 +92,20 @@ class Kind(StrEnum):
 
 ON_DEMAND = frozenset({Kind.VOTE_CAST, Kind.PREDICTION_SUBMITTED})
 """Recorded only while a webhook names them: there are thousands a second, and each record costs a transaction more."""
+
+REMOVALS = frozenset(
+    {
+        Kind.COMMENT_DELETED,
+        Kind.MATCH_REMOVED,
+        Kind.PREDICTION_VOIDED,
+        Kind.LEAGUE_DELETED,
+        Kind.WORD_LIST_DELETED,
+        Kind.WORD_REMOVED,
+        Kind.QUIZ_REMOVED,
+        Kind.SENTENCE_REMOVED,
+        Kind.MEMBER_ERASED,
+        Kind.API_KEY_REVOKED,
+        Kind.WEBHOOK_REMOVED,
+    }
+)
+"""Those after which the object need not exist any more."""

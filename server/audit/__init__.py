@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 import structlog
 
 from resolvers.context import Services
-from server.audit import comments, leagues, people, pickem, vocabulary, voting
+from server.audit import comments, journal, leagues, people, pickem, vocabulary, voting
 
 PARTS: Mapping[str, Callable[[Services], AsyncIterator[str]]] = {
     "people": people.breaches,
@@ -23,6 +23,7 @@ PARTS: Mapping[str, Callable[[Services], AsyncIterator[str]]] = {
     "leagues": leagues.breaches,
     "comments": comments.breaches,
     "vocabulary": vocabulary.breaches,
+    "journal": journal.breaches,
 }
 LOOKS = 4
 PAUSE_SECONDS = 1.0

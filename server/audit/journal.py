@@ -1,0 +1,97 @@
+"""Every occurrence is well-formed, found by its keys and about something that exists; deliveries belong to a webhook.
+
+An object may be gone once an occurrence says so, for instance that a comment was deleted. With the journal off nothing
+says so, and a member's lists and their words go without a word when the member is erased: these are not asked for. That
+the engine removes an occurrence when its days are over follows from its time to live, which is one of its keys here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+from datastore import journal as journal_store
+from datastore.ids import is_ulid
+from datastore.journal import DELIVERY_SHARDS, Delivery, DeliveryState, Kind, Occurrence
+from datastore.journal.auditing import JournalItem, journal_items
+from datastore.journal.records import spread
+from datastore.named_objects import keys_of, missing_objects
+from resolvers.context import Services
+
+_OBJECTS_AT_ONCE = 500
+_ACTORS = ("User", "ApiKey")
+_GO_SILENTLY = ("WordList:", "Word:")
+
+
+async def breaches(services: Services) -> AsyncIterator[str]:
+    registry = await journal_store.read_registry(services.table)
+    webhooks = {webhook.id for webhook in registry.webhooks}
+    for webhook, shard in sorted(registry.claims):
+        if webhook not in webhooks:
+            yield f"journal: shard {shard} of a webhook that does not exist, {webhook}, is claimed"
+    objects: set[str] = set()
+    async for item in journal_items(services.table):
+        for breach in _item_breaches(item, webhooks):
+            yield f"journal: {item.place}: {breach}"
+        if isinstance(item.record, Occurrence) and item.record.object is not None:
+            objects.add(item.record.object)
+        if len(objects) >= _OBJECTS_AT_ONCE:
+            async for breach in _missing(services, objects):
+                yield breach
+            objects.clear()
+    async for breach in _missing(services, objects):
+        yield breach
+
+
+async def _missing(services: Services, objects: set[str]) -> AsyncIterator[str]:
+    if not services.policy.journal_days:
+        return
+    lasting = {name for name in objects if not name.startswith(_GO_SILENTLY)}
+    names = sorted(name for name in lasting if keys_of(name))  # the others are reported as no names
+    for name in await missing_objects(services.table, names):
+        yield f"journal: {name} does not exist, and no occurrence says that it was removed"
+
+
+def _item_breaches(item: JournalItem, webhooks: set[str]) -> Iterator[str]:
+    record = item.record
+    if record is None:
+        yield "it cannot be read"
+        return
+    if item.wrong_keys:
+        yield f"its keys are not those of its content: {', '.join(item.wrong_keys)}"
+    if isinstance(record, Delivery):
+        yield from _delivery_breaches(record, webhooks)
+        return
+    yield from _occurrence_breaches(record)
+    if record.expires is None or (is_ulid(record.ulid) and record.expires <= record.at):
+        yield f"it expires at {record.expires}"
+
+
+def _occurrence_breaches(occurrence: Occurrence) -> Iterator[str]:
+    if not is_ulid(occurrence.ulid):
+        yield f"{occurrence.ulid!r} is no id"
+    if occurrence.kind not in tuple(Kind):
+        yield f"{occurrence.kind!r} is no kind"
+    if occurrence.actor is not None and occurrence.actor.partition(":")[0] not in _ACTORS:
+        yield f"{occurrence.actor!r} is nobody who acts"
+    if occurrence.object is not None and not keys_of(occurrence.object):
+        yield f"{occurrence.object!r} names no object"
+    if occurrence.about is not None and occurrence.object is None:
+        yield f"it is about {occurrence.about} and has no object"
+
+
+def _delivery_breaches(delivery: Delivery, webhooks: set[str]) -> Iterator[str]:
+    if delivery.webhook not in webhooks:
+        yield "there is no such webhook"
+    content = delivery.content
+    if (content is None) != (delivery.state is DeliveryState.DELIVERED):
+        yield f"it is {delivery.state} {'without' if content is None else 'and still has'} its occurrence"
+    if (delivery.expires is None) != (delivery.state is DeliveryState.WAITING):
+        yield f"it is {delivery.state} and expires at {delivery.expires}"
+    if content is None:
+        return
+    if (content.ulid, content.kind) != (delivery.ulid, delivery.kind):
+        yield f"its occurrence is {content.kind} {content.ulid}"
+    # The name of an erased member's object was taken out of what waits.
+    if content.object is not None and delivery.shard != spread(content.object, DELIVERY_SHARDS):
+        yield f"deliveries about {content.object} lie in another shard"
+    yield from _occurrence_breaches(content)

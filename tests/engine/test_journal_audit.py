@@ -1,0 +1,164 @@
+"""`ringside audit` of the journal and the deliveries: nothing after real work, and each kind of planted breach."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from datastore.comments.records import COMMENT, HELD
+from datastore.dynamo import Table
+from datastore.journal import (
+    DELIVERY,
+    OCCURRENCE,
+    Delivery,
+    DeliveryState,
+    Occurrence,
+    ShardClaim,
+    Webhook,
+    add_webhook,
+)
+from datastore.journal.records import SHARD_CLAIM, WEBHOOK
+from datastore.receipts import Once
+from resolvers.context import utc_now
+from resolvers.viewer import Role
+from server.audit import breaches
+from server.webhooks import delivering
+from tests.client import Client
+from tests.comments import post
+from tests.queries import DELETE_COMMENT, MODERATE_COMMENT
+from tests.two_worlds import Site
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The deliveries stay as they are."""
+    monkeypatch.setattr(delivering, "LOOK_SECONDS", 3600.0)
+
+
+HOOK = Webhook("h1", "https://receiver.invalid/", (), utc_now(), "secret")
+
+
+async def found(client: Client) -> list[str]:
+    await client.caught_up("the index of objects shows what was removed")
+    return [breach async for breach in breaches(client.services)]
+
+
+async def live(client: Client) -> str:
+    """A webhook, a comment and a decision about it; the comment's id."""
+    await add_webhook(client.services.table, HOOK, Once.unkeyed(utc_now()))
+    await client.services.journal.learn(client.services.table)
+    comment = await post(client.member("ada"))
+    decided = {"comment": comment["id"], "status": "REJECTED", "ground": "SPAM"}
+    await client.member("max", Role.MODERATOR).ask(MODERATE_COMMENT, input=decided)
+    return str(comment["id"])
+
+
+async def test_a_site_that_was_used_has_no_breach(client: Client) -> None:
+    """Votes, predictions, comments, quizzes, a league, and something that was deleted since."""
+    comment = await live(client)
+    site = Site(client)
+    await site.prepare()
+    await site.contribute("eve", 4)
+    await site.score()
+    await client.member("ada").ask(DELETE_COMMENT, input={"comment": comment})
+    assert await found(client) == []
+
+
+async def _occurrence(table: Table) -> Occurrence:
+    [posted] = [one async for one in table.scan(OCCURRENCE) if one.kind == "comment.posted"]
+    return posted
+
+
+async def _delivery(table: Table) -> Delivery:
+    first, *_ = [one async for one in table.scan(DELIVERY)]
+    return first
+
+
+async def wrong_kind(table: Table) -> None:
+    await table.write(OCCURRENCE.put(replace(await _occurrence(table), kind="comment.whispered")))
+
+
+async def wrong_actor(table: Table) -> None:
+    await table.write(OCCURRENCE.put(replace(await _occurrence(table), actor="ada")))
+
+
+async def wrong_object(table: Table) -> None:
+    await table.write(OCCURRENCE.put(replace(await _occurrence(table), object="Comet:42")))
+
+
+async def about_nothing(table: Table) -> None:
+    await table.write(OCCURRENCE.put(replace(await _occurrence(table), object=None, about="ada")))
+
+
+async def everlasting(table: Table) -> None:
+    await table.write(OCCURRENCE.put(replace(await _occurrence(table), expires=None)))
+
+
+async def lost_index_entry(table: Table) -> None:
+    key = OCCURRENCE.item_key(await _occurrence(table)).attributes
+    await table.client.update_item(TableName=table.name, Key=key, UpdateExpression="REMOVE gsi1pk, gsi1sk")
+
+
+async def lost_object(table: Table) -> None:
+    comment = (await _occurrence(table)).object
+    assert comment is not None
+    product, _, ulid = comment.removeprefix("Comment:").partition("#")
+    await table.write_many(entity.delete(entity.at(product=product, ulid=ulid)) for entity in (COMMENT, HELD))
+
+
+async def lost_webhook(table: Table) -> None:
+    await table.write(WEBHOOK.delete(WEBHOOK.at(id="h1")))
+
+
+async def delivery_without_content(table: Table) -> None:
+    await table.write(DELIVERY.put(replace(await _delivery(table), state=DeliveryState.WAITING, content=None)))
+
+
+async def delivery_of_another(table: Table) -> None:
+    delivery = await _delivery(table)
+    assert delivery.content is not None
+    await table.write(DELIVERY.put(replace(delivery, content=replace(delivery.content, kind="vote.cast"))))
+
+
+async def delivery_in_another_shard(table: Table) -> None:
+    delivery = await _delivery(table)
+    await table.write(DELIVERY.put(replace(delivery, shard=(delivery.shard + 1) % 8)))
+
+
+async def everlasting_dead_letter(table: Table) -> None:
+    await table.write(DELIVERY.put(replace(await _delivery(table), state=DeliveryState.DEAD)))
+
+
+async def claim_of_nothing(table: Table) -> None:
+    await table.write(SHARD_CLAIM.put(ShardClaim("h2", 0, "somebody", utc_now() - timedelta(days=1))))
+
+
+@pytest.mark.parametrize(
+    ("plant", "said"),
+    [
+        (wrong_kind, "'comment.whispered' is no kind"),
+        (wrong_actor, "'ada' is nobody who acts"),
+        (wrong_object, "'Comet:42' names no object"),
+        (about_nothing, "it is about ada and has no object"),
+        (everlasting, "it expires at None"),
+        (lost_index_entry, "its keys are not those of its content: gsi1pk, gsi1sk"),
+        (lost_object, "does not exist, and no occurrence says that it was removed"),
+        (lost_webhook, "there is no such webhook"),
+        (delivery_without_content, "it is WAITING without its occurrence"),
+        (delivery_of_another, "its occurrence is vote.cast"),
+        (delivery_in_another_shard, "lie in another shard"),
+        (everlasting_dead_letter, "it is DEAD and expires at None"),
+        (claim_of_nothing, "shard 0 of a webhook that does not exist, h2, is claimed"),
+    ],
+)
+async def test_each_breach_is_found(one_client: Client, plant: Callable[[Table], Awaitable[Any]], said: str) -> None:
+    """And it is named with the item."""
+    await live(one_client)
+    assert await found(one_client) == []
+    await plant(one_client.services.table)
+    reported = [breach for breach in await found(one_client) if breach.startswith("journal: ")]
+    assert any(said in breach for breach in reported), reported
