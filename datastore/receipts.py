@@ -81,7 +81,13 @@ class Once:
         return cls("", None, "", now, journal, actor, tombstones)
 
     def occurred(
-        self, kind: Kind, name: str, *, about: str | None = None, ground: Ground | None = None, note: str | None = None
+        self,
+        kind: Kind,
+        name: str | None,
+        *,
+        about: str | None = None,
+        ground: Ground | None = None,
+        note: str | None = None,
     ) -> tuple[Write, ...]:
         """The journal's writes for a change (see `Journal.occurrence`): they belong into the change's transaction.
 

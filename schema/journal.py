@@ -22,7 +22,8 @@ class Occurrence(Node):
     at: datetime = described("When it was done.")
     kind: str = described("What was done: `comment.posted`, `event.locked`, …")
     actor: strawberry.ID | None = field(
-        occurrences.actor, "Who did it; null for a visitor, the service itself, and members who were erased."
+        occurrences.actor,
+        "Who did it; null for visitors, the command line, the service itself, and erased members.",
     )
     object: strawberry.ID | None = field(
         occurrences.occurrence_object,

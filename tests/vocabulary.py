@@ -2,15 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
+from typing import Any
 
 from resolvers.viewer import Role
 from tests.client import Client
 from tests.queries import ADD_WORDS, CREATE_LIST
 
+START_QUIZ = """
+mutation ($input: StartQuizInput!) {
+  startQuiz(input: $input) {
+    ... on Quiz { token expiresAt list { id } questions { number prompt choices } }
+    ... on Refused { code message path retryAfterSeconds }
+  }
+}
+"""
+ANSWER_QUIZ = """
+mutation ($input: AnswerQuizInput!) {
+  answerQuiz(input: $input) {
+    ... on QuizGraded {
+      result { id date correct total proven list { id } }
+      answers { number right given word { id term definition } }
+      streak { current }
+    }
+    ... on Refused { code message path retryAfterSeconds }
+  }
+}
+"""
+QUIZ_LEADERBOARD = """
+query ($on: Date!, $list: ID, $proven: Boolean) {
+  quizLeaderboard(on: $on, list: $list, proven: $proven) { nodes { rank user { name } correct total quizzes } }
+}
+"""
+
 
 def some_words(count: int, start: int = 0) -> list[dict[str, str]]:
     return [{"simplified": f"词{number}", "definition": f"word {number}"} for number in range(start, start + count)]
+
+
+def right_answers(quiz: Mapping[str, Any]) -> list[str]:
+    """Of lists made by `some_words`: 词7 means "word 7"."""
+    return [question["prompt"].replace("词", "word ") for question in quiz["questions"]]
 
 
 def today() -> date:

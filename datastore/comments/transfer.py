@@ -30,6 +30,8 @@ from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
+from datastore.journal.kinds import Kind
+from datastore.receipts import Once
 
 GROUP = 50
 BATCH = 25
@@ -59,17 +61,22 @@ class Imported:
 
 
 async def import_comments(
-    table: Table, comments: Iterable[Comment], expires: datetime, on_progress: Callable[[], None] = lambda: None
+    table: Table,
+    comments: Iterable[Comment],
+    expires: datetime,
+    once: Once,
+    on_progress: Callable[[], None] = lambda: None,
 ) -> Imported:
     """Write and count the comments that are missing, a few groups at a time.
 
-    Batch records are kept until `expires`, so that a repeated import passes over them.
+    Batch records are kept until `expires`, so that a repeated import passes over them. The journal says of each batch
+    how many comments it had: one occurrence for each would fill the transaction.
     """
     read = new = 0
     source = iter(comments)
     while some := list(islice(source, GROUP * GROUPS_AT_ONCE)):
         groups = [some[start : start + GROUP] for start in range(0, len(some), GROUP)]
-        new += sum(await asyncio.gather(*(import_group(table, group, expires) for group in groups)))
+        new += sum(await asyncio.gather(*(import_group(table, group, expires, once) for group in groups)))
         read += len(some)
         on_progress()
     for product in await read_unsettled_products(table):
@@ -77,7 +84,7 @@ async def import_comments(
     return Imported(read, new)
 
 
-async def import_group(table: Table, group: Sequence[Comment], expires: datetime) -> int:
+async def import_group(table: Table, group: Sequence[Comment], expires: datetime, once: Once) -> int:
     """Write and count the comments of a group that are missing; return their number.
 
     A group is what layout 1 called a batch: one that it has counted is done, one that it has not is completed.
@@ -92,14 +99,14 @@ async def import_group(table: Table, group: Sequence[Comment], expires: datetime
     if whole is not None and whole.new:
         return await _complete(table, whole, distinct, expires)
     left = [batch for batch, record in zip(batches, done, strict=True) if record is None]
-    return sum([await _import_batch(table, [distinct[key] for key in batch], expires) for batch in left])
+    return sum([await _import_batch(table, [distinct[key] for key in batch], expires, once) for batch in left])
 
 
 def _digest(keys: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(sorted(keys)).encode()).hexdigest()[:32]
 
 
-async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetime) -> int:
+async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetime, once: Once) -> int:
     digest = _digest(comment.node_key for comment in batch)
     record = IMPORT_BATCH.put(ImportBatch(digest, counted=True, expires=expires), when=absent())
     while True:
@@ -107,8 +114,9 @@ async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetim
         puts = [entity_for(comment).put(comment, when=absent()) for comment in new]
         pointers = [POINTER.put(pointer_to(comment)) for comment in new]
         counts = count_updates(((1, comment) for comment in new), shard=int(digest, 16) % SHARDS)
+        noted = once.occurred(Kind.COMMENTS_IMPORTED, None, note=f"{len(new)} comments") if new else ()
         try:
-            await table.transact(record, *puts, *counts, *pointers)
+            await table.transact(record, *puts, *counts, *pointers, *noted)
         except ConditionFailed as failed:
             if failed.at(0):
                 return len(new) if failed.doubtful else 0  # done by an attempt without an answer, or by another import

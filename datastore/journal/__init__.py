@@ -41,6 +41,7 @@ from datastore.journal.reading import (
     read_occurrence,
 )
 from datastore.journal.recording import (
+    MOST_AGE,
     OFF,
     Journal,
     wants,
@@ -73,6 +74,7 @@ from datastore.journal.webhooks import (
 __all__ = [
     "DELIVERY",
     "DELIVERY_SHARDS",
+    "MOST_AGE",
     "OCCURRENCE",
     "OFF",
     "ON_DEMAND",

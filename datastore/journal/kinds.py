@@ -29,6 +29,7 @@ class Kind(StrEnum):
     COMMENT_DELETED = "comment.deleted"
     COMMENT_REPORTED = "comment.reported"
     COMMENT_MODERATED = "comment.moderated"
+    COMMENTS_IMPORTED = "comments.imported"
 
     BOARD_CREATED = "board.created"
     BOARD_CHANGED = "board.changed"

@@ -103,4 +103,4 @@ def _no_id() -> str:
 
 
 OFF = Journal(0, _no_id)
-"""For changes that nobody asked for, such as imports."""
+"""For changes of which nobody needs to know, such as demo data."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TypeVar
 
 from rich.console import Console
 
-from datastore.dynamo import declaration
+from datastore.dynamo import DynamoError, declaration
+from datastore.journal import MOST_AGE
 from resolvers.context import Services
 from server.app import open_engine, policy, validate_table
 from server.engine import EngineInUse, run_engine
 from server.settings import Settings
 
 T = TypeVar("T")
+
+LEARN_SECONDS = MOST_AGE / 2
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -57,9 +60,30 @@ def run_with_services(work: Callable[[Services], Awaitable[T]], *, older: bool =
             await validate_table(table, older=older)
             services = Services(table, settings.seal(), policy(settings))
             try:
-                return await work(services)
+                async with _knowing_webhooks(services):
+                    return await work(services)
             finally:
                 await services.close()
 
     with engine_for(settings) as reachable:
         return asyncio.run(run(reachable))
+
+
+@asynccontextmanager
+async def _knowing_webhooks(services: Services) -> AsyncIterator[None]:
+    """What is done within is told to the webhooks there are, however long it takes."""
+    await services.journal.learn(services.table)
+    learning = asyncio.create_task(_learn_repeatedly(services))
+    try:
+        yield
+    finally:
+        learning.cancel()
+        with suppress(asyncio.CancelledError):
+            await learning
+
+
+async def _learn_repeatedly(services: Services) -> None:
+    while True:
+        await asyncio.sleep(LEARN_SECONDS)
+        with suppress(DynamoError):  # it goes on with those that it knows
+            await services.journal.learn(services.table)

@@ -10,7 +10,6 @@ import typer
 from datastore import api_keys as api_key_store
 from datastore.api_keys import ApiKey, IssuedKey
 from datastore.dynamo import BadKey
-from datastore.receipts import Once
 from datastore.refusals import NotFound
 from resolvers.api_keys import LONGEST_DAYS, issue
 from resolvers.context import Services
@@ -38,7 +37,7 @@ def create(
 async def _create(services: Services, name: str, roles: list[str], days: int | None) -> IssuedKey:
     now = services.clock()
     issued = issue(name, roles, days, now)
-    await api_key_store.store_api_key(services.table, issued, Once.unkeyed(now, services.journal))
+    await api_key_store.store_api_key(services.table, issued, services.once())
     return issued
 
 
@@ -65,8 +64,7 @@ def revoke(
 async def _revoke(services: Services, prefix: str) -> ApiKey:
     try:
         key_id = api_key_store.id_of_prefix(prefix)
-        once = Once.unkeyed(services.clock(), services.journal)
-        return await api_key_store.revoke_api_key(services.table, key_id, once)
+        return await api_key_store.revoke_api_key(services.table, key_id, services.once())
     except (BadKey, NotFound):
         raise Failed(
             f"No key begins with {prefix[:20]!r}: it may have been revoked. `ringside apikey list` shows all keys."

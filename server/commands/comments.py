@@ -68,8 +68,9 @@ async def import_lines(services: Services, source: BinaryIO, size: int | None) -
     reader = _Reader(source)
     expires = services.clock() + BATCH_LIFETIME
     with _progress_bar("importing", size) as advance:
+        once = services.once()
         imported = await transfer.import_comments(
-            services.table, reader.comments(), expires, lambda: advance(reader.position)
+            services.table, reader.comments(), expires, once, lambda: advance(reader.position)
         )
     if reader.error is not None:
         raise reader.error

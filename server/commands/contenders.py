@@ -9,7 +9,6 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from datastore import voting as voting_store
-from datastore.receipts import Once
 from datastore.refusals import Conflict
 from datastore.voting import MAIN, ContenderChange
 from resolvers.context import Services
@@ -63,7 +62,7 @@ async def _add(services: Services, board: str, contender: NewContender) -> bool:
         services.ids.next(now), contender.name, contender.svg, details=contender.details, imported=True
     )
     try:
-        await voting_store.add_contender(services.table, board, change, now, Once.unkeyed(now))
+        await voting_store.add_contender(services.table, board, change, now, services.once())
     except Conflict as conflict:
         if conflict.path[-1:] != ("name",):
             raise

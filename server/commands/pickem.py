@@ -13,7 +13,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from datastore.ids import is_ulid
 from datastore.pickem import VersionConflict, all_events, create_event, read_matches
-from datastore.receipts import Once
 from datastore.refusals import InvalidInput, Refusal
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
@@ -99,7 +98,7 @@ async def _import_cards(services: Services, document: Any, file: Path) -> tuple[
 async def _create(services: Services, card: Card) -> bool:
     """Whether the event is new."""
     try:
-        await create_event(services.table, card.event, card.matches, Once.unkeyed(services.clock()))
+        await create_event(services.table, card.event, card.matches, services.once())
     except VersionConflict:
         return False
     return True

@@ -13,7 +13,6 @@ from pathlib import Path
 from ulid import ULID
 
 from datastore import vocabulary as vocabulary_store
-from datastore.receipts import Once
 from datastore.refusals import Refusal
 from datastore.vocabulary import LONGEST_LIST, Word, WordBatch, WordList
 from resolvers.context import Services
@@ -21,8 +20,8 @@ from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word
 from server.commands import Failed
 from server.commands.files import read_text
 
-BATCH = 90
-"""Words added at once: they fit into one transaction."""
+BATCH = 80
+"""Words added at once: with the deliveries to ten webhooks they fit into one transaction."""
 COLUMNS = ("term", "reading", "example", "audioUrl", "simplified", "traditional", "pinyin", "definition")
 _WRITTEN = {"term", "simplified"}
 """A word of any language, and a Chinese one: a file has one of these columns, or both for different rows."""
@@ -120,7 +119,7 @@ async def _add(services: Services, list_id: str, words: list[Word]) -> int:
     if words:
         now = services.clock()
         batch = WordBatch(services.ids.next(now), tuple(words), LONGEST_LIST)
-        await vocabulary_store.add_words(services.table, list_id, batch, Once("import", None, "", now))
+        await vocabulary_store.add_words(services.table, list_id, batch, services.once())
     return len(words)
 
 
@@ -142,7 +141,7 @@ async def _ensure_list(services: Services, name: str, level: int | None) -> Word
             return existing
     now = services.clock()
     new = WordList(list_id, name, public=True, created_at=now, level=level)
-    await vocabulary_store.create_list(services.table, new, Once("import", None, "", now))
+    await vocabulary_store.create_list(services.table, new, services.once())
     return await vocabulary_store.read_list(services.table, list_id, consistent=True) or new
 
 

@@ -16,6 +16,7 @@ from ulid import ULID
 
 from datastore.comments import Comment, Status
 from datastore.comments.transfer import import_comments
+from datastore.receipts import Once
 from resolvers.context import Services
 from server.demo.files import read_json
 from server.demo.people import MEMBERS
@@ -81,5 +82,6 @@ def _id(written_at: datetime, number: int) -> str:
 
 
 async def seed(services: Services) -> str:
-    await import_comments(services.table, generate(), services.clock() + timedelta(days=1))
+    now = services.clock()
+    await import_comments(services.table, generate(), now + timedelta(days=1), Once.unkeyed(now))
     return f"{NUMBER:,} comments in {len(LANGUAGES)} languages on {len(PRODUCTS)} products"

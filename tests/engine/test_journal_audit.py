@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -69,13 +69,14 @@ async def test_a_site_that_was_used_has_no_breach(client: Client) -> None:
 
 
 async def _occurrence(table: Table) -> Occurrence:
-    [posted] = [one async for one in table.scan(OCCURRENCE) if one.kind == "comment.posted"]
+    occurrences: AsyncIterator[Occurrence] = table.scan(OCCURRENCE)
+    [posted] = [one async for one in occurrences if one.kind == "comment.posted"]
     return posted
 
 
 async def _delivery(table: Table) -> Delivery:
-    first, *_ = [one async for one in table.scan(DELIVERY)]
-    return first
+    deliveries: AsyncIterator[Delivery] = table.scan(DELIVERY)
+    return await anext(deliveries)
 
 
 async def wrong_kind(table: Table) -> None:

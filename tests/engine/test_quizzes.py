@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from asyncio import gather
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -19,33 +17,15 @@ from tests.dependent_calls import dependent_calls
 from tests.engines import RunningEngine
 from tests.killed import Killed, killed_at
 from tests.queries import ADD_WORDS, DELETE_LIST, RECORD_QUIZ, REMOVE_WORD
-from tests.vocabulary import known_list, private_list, word_ids
-
-START = """
-mutation ($input: StartQuizInput!) {
-  startQuiz(input: $input) {
-    ... on Quiz { token expiresAt list { id } questions { number prompt choices } }
-    ... on Refused { code message path retryAfterSeconds }
-  }
-}
-"""
-ANSWER = """
-mutation ($input: AnswerQuizInput!) {
-  answerQuiz(input: $input) {
-    ... on QuizGraded {
-      result { id date correct total proven list { id } }
-      answers { number right given word { id term definition } }
-      streak { current }
-    }
-    ... on Refused { code message path retryAfterSeconds }
-  }
-}
-"""
-LEADERBOARD = """
-query ($on: Date!, $list: ID, $proven: Boolean) {
-  quizLeaderboard(on: $on, list: $list, proven: $proven) { nodes { rank user { name } correct total quizzes } }
-}
-"""
+from tests.vocabulary import (
+    ANSWER_QUIZ,
+    QUIZ_LEADERBOARD,
+    START_QUIZ,
+    known_list,
+    private_list,
+    right_answers,
+    word_ids,
+)
 
 
 @pytest.fixture
@@ -58,11 +38,6 @@ def with_clock(client: Client, now: list[datetime]) -> None:
     client.services.clock = lambda: now[0]
 
 
-def right_answers(quiz: Mapping[str, Any]) -> list[str]:
-    """Of lists made by `some_words`: 词7 means "word 7"."""
-    return [question["prompt"].replace("词", "word ") for question in quiz["questions"]]
-
-
 # ── on every engine ──
 
 
@@ -71,7 +46,7 @@ async def test_a_quiz_is_asked_graded_and_counted(client: Client, now: list[date
     with_clock(client, now)
     list_id = await known_list(client, words=8)
     ada = client.member("ada")
-    quiz = await ada.ask(START, input={"list": list_id, "size": 5, "kind": "MEANING"})
+    quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 5, "kind": "MEANING"})
     assert [question["number"] for question in quiz["questions"]] == [1, 2, 3, 4, 5]
     assert len({question["prompt"] for question in quiz["questions"]}) == 5
     right = right_answers(quiz)
@@ -79,7 +54,7 @@ async def test_a_quiz_is_asked_graded_and_counted(client: Client, now: list[date
         assert answer in question["choices"]
         assert len(set(question["choices"])) == 4
     now[0] += timedelta(seconds=5)
-    graded = await ada.ask(ANSWER, input={"token": quiz["token"], "answers": ["wrong", *right[1:]]})
+    graded = await ada.ask(ANSWER_QUIZ, input={"token": quiz["token"], "answers": ["wrong", *right[1:]]})
     result = graded["result"]
     assert (result["correct"], result["total"], result["proven"], result["list"]["id"]) == (4, 5, True, list_id)
     assert [answer["right"] for answer in graded["answers"]] == [False, True, True, True, True]
@@ -90,7 +65,7 @@ async def test_a_quiz_is_asked_graded_and_counted(client: Client, now: list[date
     assert due["word"]["term"] == quiz["questions"][0]["prompt"]
     now[0] += timedelta(minutes=10)
     assert await ada.ask("{ viewer { dueCount } }") == {"dueCount": 5}
-    board = await ada.ask(LEADERBOARD, on=result["date"], list=list_id)
+    board = await ada.ask(QUIZ_LEADERBOARD, on=result["date"], list=list_id)
     assert board["nodes"] == [{"rank": 1, "user": {"name": "Ada"}, "correct": 4, "total": 5, "quizzes": 1}]
     await client.caught_up("the index shows the result")
     assert [breach async for breach in audit.breaches(client.services)] == []
@@ -101,20 +76,20 @@ async def test_a_quiz_is_answered_once(client: Client, now: list[datetime]) -> N
     with_clock(client, now)
     list_id = await known_list(client, words=6)
     ada = client.member("ada")
-    quiz = await ada.ask(START, input={"list": list_id, "size": 3, "kind": "MEANING"})
+    quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 3, "kind": "MEANING"})
     now[0] += timedelta(seconds=10)
     given = {"token": quiz["token"], "answers": right_answers(quiz)}
     keyed = {**given, "idempotencyKey": "mine"}
-    answers = await gather(*(ada.ask(ANSWER, input=keyed if number % 2 else given) for number in range(10)))
+    answers = await gather(*(ada.ask(ANSWER_QUIZ, input=keyed if number % 2 else given) for number in range(10)))
     codes = [answer.get("code", "graded") for answer in answers]
     assert set(codes) <= {"graded", "TOKEN_SPENT"}
     assert "graded" in codes
-    assert await ada.code(ANSWER, input=given) == "TOKEN_SPENT"
-    assert await ada.code(ANSWER, input={**given, "answers": ["", "", ""]}) == "TOKEN_SPENT"
+    assert await ada.code(ANSWER_QUIZ, input=given) == "TOKEN_SPENT"
+    assert await ada.code(ANSWER_QUIZ, input={**given, "answers": ["", "", ""]}) == "TOKEN_SPENT"
     results = [result async for result in client.services.table.scan(QUIZ, consistent=True)]
     assert len(results) == 1
     now[0] += timedelta(days=1)
-    assert await ada.code(ANSWER, input=given) in {"TOKEN_SPENT", "TOKEN_EXPIRED"}
+    assert await ada.code(ANSWER_QUIZ, input=given) in {"TOKEN_SPENT", "TOKEN_EXPIRED"}
 
 
 # ── on the default engine ──
@@ -125,24 +100,26 @@ async def test_answers_that_cannot_count_are_refused(one_client: Client, now: li
     with_clock(one_client, now)
     list_id = await known_list(one_client, words=6)
     ada, bob = one_client.member("ada"), one_client.member("bob")
-    quiz = await ada.ask(START, input={"list": list_id, "size": 4, "kind": "MEANING"})
+    quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 4, "kind": "MEANING"})
     token, right = quiz["token"], right_answers(quiz)
     now[0] += timedelta(seconds=1)
-    refused = await ada.ask(ANSWER, input={"token": token, "answers": right})
+    refused = await ada.ask(ANSWER_QUIZ, input={"token": token, "answers": right})
     assert (refused["code"], refused["retryAfterSeconds"]) == ("RATE_LIMITED", 3.0)
     now[0] += timedelta(seconds=3)
-    assert await bob.code(ANSWER, input={"token": token, "answers": right}) == "TOKEN_UNKNOWN"
-    assert await one_client.code(ANSWER, input={"token": token, "answers": right}) == "NOT_SIGNED_IN"
+    assert await bob.code(ANSWER_QUIZ, input={"token": token, "answers": right}) == "TOKEN_UNKNOWN"
+    assert await one_client.code(ANSWER_QUIZ, input={"token": token, "answers": right}) == "NOT_SIGNED_IN"
     for wrong in ("", "none", token[:-1], token + "A", ("B" if token[0] == "A" else "A") + token[1:], "x" * 5000):
-        assert await ada.code(ANSWER, input={"token": wrong, "answers": right}) == "TOKEN_UNKNOWN"
+        assert await ada.code(ANSWER_QUIZ, input={"token": wrong, "answers": right}) == "TOKEN_UNKNOWN"
     for answers in ([], right[1:], [*right, "more"], [""] * 10_000, ["x" * 1001, *right[1:]]):
-        refused = await ada.ask(ANSWER, input={"token": token, "answers": answers})
+        refused = await ada.ask(ANSWER_QUIZ, input={"token": token, "answers": answers})
         assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "answers"])
     assert [result async for result in one_client.services.table.scan(QUIZ)] == []
-    assert (await ada.ask(ANSWER, input={"token": token, "answers": right}))["result"]["correct"] == 4
-    late = await ada.ask(START, input={"list": list_id, "size": 4, "kind": "MEANING"})
+    assert (await ada.ask(ANSWER_QUIZ, input={"token": token, "answers": right}))["result"]["correct"] == 4
+    late = await ada.ask(START_QUIZ, input={"list": list_id, "size": 4, "kind": "MEANING"})
     now[0] += timedelta(hours=1)
-    assert await ada.code(ANSWER, input={"token": late["token"], "answers": right_answers(late)}) == "TOKEN_EXPIRED"
+    assert (
+        await ada.code(ANSWER_QUIZ, input={"token": late["token"], "answers": right_answers(late)}) == "TOKEN_EXPIRED"
+    )
 
 
 async def test_a_quiz_of_a_deleted_list_is_not_graded(one_client: Client, now: list[datetime]) -> None:
@@ -150,13 +127,13 @@ async def test_a_quiz_of_a_deleted_list_is_not_graded(one_client: Client, now: l
     with_clock(one_client, now)
     list_id, other = await known_list(one_client, words=6), await known_list(one_client, "Other", words=3)
     ada, editor = one_client.member("ada"), one_client.member("eve", Role.EDITOR)
-    quiz = await ada.ask(START, input={"list": list_id, "size": 3, "kind": "MEANING"})
-    second = await ada.ask(START, input={"list": other, "size": 3, "kind": "MEANING"})
+    quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 3, "kind": "MEANING"})
+    second = await ada.ask(START_QUIZ, input={"list": other, "size": 3, "kind": "MEANING"})
     await editor.ask(DELETE_LIST, input={"list": list_id})
     await editor.ask(REMOVE_WORD, input={"word": (await word_ids(editor, other))[0]})
     now[0] += timedelta(seconds=10)
-    assert await ada.code(ANSWER, input={"token": quiz["token"], "answers": right_answers(quiz)}) == "NOT_FOUND"
-    graded = await ada.ask(ANSWER, input={"token": second["token"], "answers": right_answers(second)})
+    assert await ada.code(ANSWER_QUIZ, input={"token": quiz["token"], "answers": right_answers(quiz)}) == "NOT_FOUND"
+    graded = await ada.ask(ANSWER_QUIZ, input={"token": second["token"], "answers": right_answers(second)})
     assert graded["result"]["correct"] == 3
     assert len({answer["word"]["id"] for answer in graded["answers"]}) == 3
 
@@ -167,23 +144,23 @@ async def test_a_quiz_needs_words_to_ask_about(one_client: Client) -> None:
     list_id = await known_list(one_client, words=4)
     own = await private_list(one_client.member("bob"))
     for size in (0, 2, 51, -1):
-        refused = await ada.ask(START, input={"list": list_id, "size": size, "kind": "MEANING"})
+        refused = await ada.ask(START_QUIZ, input={"list": list_id, "size": size, "kind": "MEANING"})
         assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "size"])
-    refused = await ada.ask(START, input={"list": list_id, "size": 5, "kind": "MEANING"})
+    refused = await ada.ask(START_QUIZ, input={"list": list_id, "size": 5, "kind": "MEANING"})
     assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "size"])
     assert "4 questions" in refused["message"]
-    refused = await ada.ask(START, input={"list": list_id, "size": 3, "kind": "READING"})
+    refused = await ada.ask(START_QUIZ, input={"list": list_id, "size": 3, "kind": "READING"})
     assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "kind"])
-    assert await ada.code(START, input={"list": own, "size": 3, "kind": "MEANING"}) == "NOT_FOUND"
-    assert await one_client.code(START, input={"list": list_id, "size": 3, "kind": "MEANING"}) == "NOT_SIGNED_IN"
+    assert await ada.code(START_QUIZ, input={"list": own, "size": 3, "kind": "MEANING"}) == "NOT_FOUND"
+    assert await one_client.code(START_QUIZ, input={"list": list_id, "size": 3, "kind": "MEANING"}) == "NOT_SIGNED_IN"
     mine = await private_list(ada, words=0)
-    refused = await ada.ask(START, input={"list": mine, "size": 3, "kind": "MEANING"})
+    refused = await ada.ask(START_QUIZ, input={"list": mine, "size": 3, "kind": "MEANING"})
     assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "list"])
     spanish = [{"term": text, "definition": text.upper(), "reading": f"[{text}]"} for text in ("uno", "dos", "tres")]
     await ada.ask(ADD_WORDS, input={"list": mine, "words": spanish})
-    refused = await ada.ask(START, input={"list": mine, "size": 3, "kind": "CHARACTERS"})
+    refused = await ada.ask(START_QUIZ, input={"list": mine, "size": 3, "kind": "CHARACTERS"})
     assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "kind"])
-    quiz = await ada.ask(START, input={"list": mine, "size": 3, "kind": "READING"})
+    quiz = await ada.ask(START_QUIZ, input={"list": mine, "size": 3, "kind": "READING"})
     assert all(f"[{question['prompt']}]" in question["choices"] for question in quiz["questions"])
 
 
@@ -194,7 +171,7 @@ async def test_a_quiz_is_found_among_many_removed_words(one_client: Client) -> N
     await gather(*(editor.ask(REMOVE_WORD, input={"word": word}) for word in (await word_ids(editor, list_id))[:80]))
     ada = one_client.member("ada")
     for _ in range(3):
-        quiz = await ada.ask(START, input={"list": list_id, "size": 10, "kind": "MEANING"})
+        quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 10, "kind": "MEANING"})
         assert len(quiz["questions"]) == 10
 
 
@@ -203,13 +180,13 @@ async def test_proven_results_have_a_leaderboard_of_their_own(one_client: Client
     with_clock(one_client, now)
     list_id = await known_list(one_client, words=6)
     ada, bob = one_client.member("ada"), one_client.member("bob")
-    quiz = await ada.ask(START, input={"list": list_id, "size": 3, "kind": "MEANING"})
+    quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 3, "kind": "MEANING"})
     now[0] += timedelta(seconds=3)
-    graded = await ada.ask(ANSWER, input={"token": quiz["token"], "answers": right_answers(quiz)})
+    graded = await ada.ask(ANSWER_QUIZ, input={"token": quiz["token"], "answers": right_answers(quiz)})
     await bob.ask(RECORD_QUIZ, input={"list": list_id, "correct": 999, "total": 1000})
     on = graded["result"]["date"]
     names = {
-        proven: [row["user"]["name"] for row in (await ada.ask(LEADERBOARD, on=on, proven=proven))["nodes"]]
+        proven: [row["user"]["name"] for row in (await ada.ask(QUIZ_LEADERBOARD, on=on, proven=proven))["nodes"]]
         for proven in (None, True, False)
     }
     assert names == {None: ["Bob", "Ada"], True: ["Ada"], False: ["Bob"]}
@@ -225,11 +202,11 @@ async def test_starting_and_answering_take_two_dependent_calls(one_client: Clien
     await ada.ask('mutation { updateProfile(input: { name: "Ada" }) { __typename } }')
     for _ in range(3):
         wanted = {"list": list_id, "size": 20, "kind": "MEANING"}
-        quiz, calls = await dependent_calls(table, ada.ask(START, input=wanted))
+        quiz, calls = await dependent_calls(table, ada.ask(START_QUIZ, input=wanted))
         assert calls <= 2
         now[0] += timedelta(seconds=20)
         given = {"token": quiz["token"], "answers": right_answers(quiz)}
-        graded, calls = await dependent_calls(table, ada.ask(ANSWER, input=given))
+        graded, calls = await dependent_calls(table, ada.ask(ANSWER_QUIZ, input=given))
         assert graded["result"]["correct"] == 20
         assert calls <= 2
 
@@ -240,10 +217,10 @@ async def test_the_largest_quiz_schedules_all_its_words(one_client: Client, now:
     list_id = await known_list(one_client, words=50)
     ada = one_client.member("ada")
     for turn in (1, 2):
-        quiz = await ada.ask(START, input={"list": list_id, "size": 50, "kind": "MEANING"})
+        quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 50, "kind": "MEANING"})
         now[0] += timedelta(minutes=1)
         given = {"token": quiz["token"], "answers": right_answers(quiz), "idempotencyKey": str(turn)}
-        assert (await ada.ask(ANSWER, input=given))["result"]["correct"] == 50
+        assert (await ada.ask(ANSWER_QUIZ, input=given))["result"]["correct"] == 50
         cards = [card async for card in one_client.services.table.scan(CARD)]
         assert [card.reviews for card in cards] == [turn] * 50
     assert [breach async for breach in audit.breaches(one_client.services)] == []
@@ -258,16 +235,16 @@ async def test_a_killed_answer_is_whole_or_never_was(
         with_clock(client, now)
         list_id = await known_list(client, words=6)
         ada = client.member("ada")
-        quiz = await ada.ask(START, input={"list": list_id, "size": 5, "kind": "MEANING"})
+        quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 5, "kind": "MEANING"})
         now[0] += timedelta(seconds=5)
         given = {"token": quiz["token"], "answers": right_answers(quiz), "idempotencyKey": "once"}
         with killed_at(client.services.table, 0), pytest.raises(Killed):
-            await ada.ask(ANSWER, input=given)
+            await ada.ask(ANSWER_QUIZ, input=given)
     async with serving(settings) as client:
         with_clock(client, now)
         ada = client.member("ada")
-        assert (await ada.ask(ANSWER, input=given))["result"]["correct"] == 5
-        assert await ada.code(ANSWER, input={**given, "idempotencyKey": "again"}) == "TOKEN_SPENT"
+        assert (await ada.ask(ANSWER_QUIZ, input=given))["result"]["correct"] == 5
+        assert await ada.code(ANSWER_QUIZ, input={**given, "idempotencyKey": "again"}) == "TOKEN_SPENT"
         assert len([result async for result in one_table.scan(QUIZ)]) == 1
         assert [card.reviews async for card in one_table.scan(CARD)] == [1] * 5
         assert [breach async for breach in audit.breaches(client.services)] == []

@@ -32,7 +32,6 @@ from resolvers.vocabulary import quiz_leaderboard
 from server.audit import breaches
 from tests.client import Client, serving
 from tests.conftest import create_table, settings_for
-from tests.engine.test_quizzes import ANSWER, LEADERBOARD, START, right_answers
 from tests.engines import RunningEngine
 from tests.fault.proxy import Proxy
 from tests.jobs import SECRET, WRITES, ended
@@ -41,7 +40,7 @@ from tests.lagging.service import lagging_services
 from tests.queries import CREATE_BOARD, UPDATE_PROFILE, WRITE_SENTENCE
 from tests.service import ROOT, environment
 from tests.two_worlds import Site
-from tests.vocabulary import known_list
+from tests.vocabulary import ANSWER_QUIZ, QUIZ_LEADERBOARD, START_QUIZ, known_list, right_answers
 from tests.voting import add_contenders, vote
 
 TAKE = """mutation ($input: TakeBackInput!) { takeBack(input: $input) {
@@ -173,19 +172,19 @@ async def test_a_proven_result_goes_with_its_quiz_and_leaves_the_cards(one_clien
     moment = datetime.now(UTC)
     one_client.services.clock = lambda: moment
     eve, list_id = one_client.member("eve"), await known_list(one_client)
-    quiz = await eve.ask(START, input={"list": list_id, "size": 3})
+    quiz = await eve.ask(START_QUIZ, input={"list": list_id, "size": 3})
     moment += timedelta(seconds=10)
-    answered = await eve.ask(ANSWER, input={"token": quiz["token"], "answers": right_answers(quiz)})
+    answered = await eve.ask(ANSWER_QUIZ, input={"token": quiz["token"], "answers": right_answers(quiz)})
     assert answered["result"]["proven"]
     cards = [card async for card in one_table.scan(CARD)]
     assert len(cards) == 3
     assert (await take_back(one_client, parts=["QUIZZES"]))["done"] == 1
     assert [quiz async for quiz in one_table.scan(OPEN_QUIZ)] == []
     assert [card async for card in one_table.scan(CARD)] == cards
-    leaderboard = await one_client.ask(LEADERBOARD, on=today(), proven=True)
+    leaderboard = await one_client.ask(QUIZ_LEADERBOARD, on=today(), proven=True)
     assert leaderboard["nodes"] == []
     again = {"token": quiz["token"], "answers": right_answers(quiz)}
-    assert await eve.code(ANSWER, input=again) == "TOKEN_EXPIRED"
+    assert await eve.code(ANSWER_QUIZ, input=again) == "TOKEN_EXPIRED"
 
 
 async def test_the_days_that_are_left_keep_their_freezes(one_client: Client, one_table: Table) -> None:

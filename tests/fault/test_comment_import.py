@@ -13,6 +13,7 @@ import pytest
 from datastore.comments import COMMENT, Comment, read_comment
 from datastore.comments.pointers import POINTER, pointer_to
 from datastore.comments.transfer import IMPORT_BATCH, ImportBatch, Imported, import_group
+from datastore.receipts import Once
 from resolvers.context import utc_now
 from resolvers.node_ids import node_id
 from server.audit.comments import breaches
@@ -110,8 +111,8 @@ async def test_an_import_that_layout_1_left_open_is_completed_without_undoing_ed
     await ada.ask(EDIT_COMMENT, input={"comment": node_id("Comment", comments[0].node_key), "rating": 5})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("datastore.comments.transfer._digest", lambda _: digest)
-        assert await import_group(table, comments, utc_now() + timedelta(days=1)) == COMMENTS
-        assert await import_group(table, comments, utc_now() + timedelta(days=1)) == 0
+        assert await import_group(table, comments, utc_now() + timedelta(days=1), Once.unkeyed(utc_now())) == COMMENTS
+        assert await import_group(table, comments, utc_now() + timedelta(days=1), Once.unkeyed(utc_now())) == 0
     kept: Comment | None = await read_comment(table, "old", comments[0].ulid)
     assert kept is not None
     assert kept.rating == 5
