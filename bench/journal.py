@@ -75,12 +75,15 @@ async def measured(engines: EnginePair, days: int, *, hooked: bool) -> dict[str,
             "prediction": [lambda n=n: submit(client.member(f"m{n}"), event, [(match, 0)]) for n in range(OPERATIONS)],
         }.items():
             await site.count(operations)
-            units[name] = sum(
-                number for (key, _), number in engine.ledger.writes.items() if not key.value.startswith(BESIDE)
-            )
+            written = [(key, number) for (key, _), number in engine.ledger.writes.items()]
+            units[name] = sum(number for key, number in written if not key.value.startswith(BESIDE))
+            if name.startswith("comment"):
+                units["its pointer, of these"] = sum(n for key, n in written if key.value.startswith(POINTERS))
         return {name: number / OPERATIONS for name, number in units.items()}
 
 
+POINTERS: Final = ("USER#", "LATEST#")
+"""A pointer lies in its author's collection and in the index of the latest comments; nothing else of a comment does."""
 BESIDE: Final = ("LEADERBOARD#", "RESULTS#", "BOARD#", "ADDRESS#", "VOTER#new", "LEADERS#", "WEBHOOKS")
 """Written for many operations at once, or by the clock."""
 
