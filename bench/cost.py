@@ -4,8 +4,9 @@
 
 Each row carries out 300 operations on the test engine (tests/lagging) within some seconds and divides the ledger's
 units by their number. So it includes what follows from them: settled results, statistics, the entries of indexes. What
-caches save is saved here too, for a page that many visitors ask for. `--write` also writes deploy/cost/units.json,
-which deploy/cost/calculator.py reads.
+caches save is saved here too, for a page that many visitors ask for. A process that has nothing to do is observed for
+a minute, and for another one with a webhook and an API key. `--write` also writes deploy/cost/units.json, which
+deploy/cost/calculator.py reads.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,6 +32,7 @@ from datastore.layout import ensure_layout
 from datastore.people import PROFILE, Profile
 from datastore.vocabulary import LIST, SUBSCRIPTION, WORD, CharacterSet, Subscription, Word, WordList
 from resolvers.context import utc_now
+from resolvers.viewer import Role
 from server.settings import Level, Log, Settings
 from tests.client import Client, serving
 from tests.comments import post
@@ -37,7 +41,7 @@ from tests.lagging import Lag, LaggingEngine
 from tests.mail_server import Mailbox, mail_server
 from tests.queries import CAST_VOTE, DRAW_MATCHUP
 from tests.season import EventEditor, submit
-from tests.service import ringside
+from tests.service import environment
 
 ROOT: Final = Path(__file__).parents[1]
 RESULTS: Final = Path(__file__).parent / "results" / "cost.md"
@@ -57,8 +61,29 @@ capacity in us-east-1 (November 2024: ${WRITE_PRICE} for a million write units, 
 A comment has 300 bytes, the event has 10 matches, the board has 100 contenders.
 
 """
+IDLE_HEAD: Final = """
+Units a second of a process that has nothing else to do, and dollars for a month of it.
+
+"""
+IDLE_SECONDS: Final = 60
+MONTH_SECONDS: Final = 365 * 24 * 3600 / 12
+PURPOSES: Final = {
+    "JOBS": "jobs to take over",
+    "WEBHOOKS": "webhooks",
+    "DELIVERIES": "webhooks",
+    "SUSPENDED": "suspended members",
+    "APIKEY": "API keys",
+    "APIKEYS": "API keys",
+}
+"""What a process reads or writes a partition key for, by the key's beginning."""
 PAGE: Final = """query ($product: ID!) { comments(product: $product, first: 20) {
   totalCount nodes { rating title body createdAt author { name } } } }"""
+ADD_WEBHOOK: Final = """mutation {
+  addWebhook(input: { url: "https://8.8.8.8/", kinds: ["comment.posted"] }) { ... on WebhookAdded { webhook { id } } }
+}"""
+CREATE_API_KEY: Final = """mutation {
+  createApiKey(input: { name: "Robot", roles: ["editor"] }) { ... on ApiKeyCreated { apiKey { id } secret } }
+}"""
 LEADERBOARD: Final = '{ leaderboard(board: "b", first: 20) { nodes { rank score contender { name } } } }'
 SCREEN: Final = """query ($event: ID!) { event(id: $event) {
   name state matches { name pickCounts } viewerPrediction { submittedAt } } }"""
@@ -79,6 +104,16 @@ def costs_table(units: Mapping[str, Mapping[str, float]]) -> str:
         for name, of in units.items()
     )
     return "\n".join(["| operation | read units | write units | dollars a million |", "|---|---|---|---|", *rows])
+
+
+def idle_table(units: Mapping[str, Mapping[str, float]]) -> str:
+    rows = (
+        f"| {name} | {of['reads']:.2f} | {of['writes']:.2f} | "
+        f"{(of['reads'] * READ_PRICE + of['writes'] * WRITE_PRICE) * MONTH_SECONDS / 1e6:.2f} |"
+        for name, of in units.items()
+    )
+    head = ["| | read units a second | write units a second | dollars a month |", "|---|---|---|---|"]
+    return "\n".join([*head, *rows])
 
 
 class Meter:
@@ -149,12 +184,45 @@ async def emails(meter: Meter, folder: Path) -> dict[str, Cost]:
             "RINGSIDE_SECRETS": SECRET,
             "RINGSIDE_SMTP_URL": address,
         }
-        done = await asyncio.to_thread(lambda: ringside("daily", **variables))
-    assert len(mailbox.emails) == OPERATIONS, done.stderr
+        daily = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "server", "daily", env=environment(**variables), cwd=ROOT
+        )
+        assert await daily.wait() == 0
+    assert len(mailbox.emails) == OPERATIONS
     return {"email with daily words": meter.cost()}
 
 
-async def run(engines: EnginePair, folder: Path) -> dict[str, Cost]:
+async def observed(site: Site, client: Client) -> dict[str, Cost]:
+    """Units a second, by what they are for. The client asks something every second that reads nothing itself."""
+    await site.count([])
+    for _ in range(IDLE_SECONDS):
+        await client.ask("{ __typename }")
+        await asyncio.sleep(1)
+    reads: dict[str, float] = defaultdict(float)
+    writes: dict[str, float] = defaultdict(float)
+    for counted, units in ((reads, site.engine.ledger.reads), (writes, site.engine.ledger.writes)):
+        for (key, _), number in units.items():
+            counted[PURPOSES.get(key.value.partition("#")[0], "other things")] += number / IDLE_SECONDS
+    return {name: Cost(reads[name], writes[name]) for name in sorted({*reads, *writes})}
+
+
+async def idle(site: Site) -> dict[str, Cost]:
+    bare = await observed(site, site.client.visitor())
+    admin = site.client.member("root", Role.ADMIN)
+    await admin.ask(ADD_WEBHOOK)
+    key = (await admin.ask(CREATE_API_KEY))["secret"]
+    busy = await observed(site, Client(site.client.served, site.client.settings, key))
+    hooks, before = busy["webhooks"], bare["webhooks"]
+    return {
+        **{f"looking for {name}": cost for name, cost in bare.items()},
+        "each webhook, with nothing to deliver": Cost(hooks.reads - before.reads, hooks.writes - before.writes),
+        "each API key in use": busy["API keys"],
+    }
+
+
+@asynccontextmanager
+async def new_site(engines: EnginePair) -> AsyncIterator[Site]:
+    """A service with an empty table of its own."""
     name = f"ringside-{uuid4().hex[:8]}"
     async with AsyncExitStack() as stack:
         proxy = LaggingEngine(engines.leader.url, engines.follower.url, lag=Lag(mean=0.0, stale=0.0))
@@ -164,9 +232,17 @@ async def run(engines: EnginePair, folder: Path) -> dict[str, Cost]:
         await ensure_layout(table)
         settings = Settings(dynamodb_url=engine.url, table=name, secrets=(SECRET,), log=Log(Level.ERROR))
         client = await stack.enter_async_context(serving(settings))
-        meter = Meter(Site(engine, table, client))
+        yield Site(engine, table, client)
+
+
+async def run(engines: EnginePair, folder: Path) -> dict[str, dict[str, Cost]]:
+    async with new_site(engines) as site:
+        unused = await idle(site)
+    async with new_site(engines) as site:
+        meter = Meter(site)
         parts = [await part(meter) for part in (voting, comments, pickem)]
-        return {name: cost for part in (*parts, await emails(meter, folder)) for name, cost in part.items()}
+        parts.append(await emails(meter, folder))
+    return {"operations": {name: cost for part in parts for name, cost in part.items()}, "idle": unused}
 
 
 def main() -> None:
@@ -175,8 +251,11 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, running_pair(Path(folder)) as engines:
         costs = asyncio.run(run(engines, Path(folder)))
-    units = {name: {"reads": round(c.reads, 2), "writes": round(c.writes, 2)} for name, c in costs.items()}
-    text = HEAD + costs_table(units) + "\n"
+    units = {
+        kind: {name: {"reads": round(c.reads, 2), "writes": round(c.writes, 2)} for name, c in of.items()}
+        for kind, of in costs.items()
+    }
+    text = f"{HEAD}{costs_table(units['operations'])}\n{IDLE_HEAD}{idle_table(units['idle'])}\n"
     print(text)
     if options.write:
         RESULTS.write_text(text, encoding="utf-8")

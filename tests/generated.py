@@ -15,7 +15,7 @@ from graphql import build_schema
 from typer.main import get_command
 
 import datastore
-from bench.cost import UNITS, costs_table
+from bench.cost import UNITS, costs_table, idle_table
 from datastore.dynamo import access, declaration
 from datastore.dynamo.entity import INDEXES, Entity
 from datastore.dynamo.keys import Key
@@ -54,7 +54,8 @@ def guide_errors() -> str:
 
 def guide_cost() -> str:
     """The guide's page on cost, with what bench/cost.py measured."""
-    return _filled("docs/cost.md", costs=costs_table(json.loads(UNITS.read_text(encoding="utf-8"))))
+    units = json.loads(UNITS.read_text(encoding="utf-8"))
+    return _filled("docs/cost.md", costs=costs_table(units["operations"]), idle=idle_table(units["idle"]))
 
 
 def _filled(name: str, **tables: str) -> str:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
@@ -19,6 +20,9 @@ import httpx
 import pytest
 from graphql import FieldNode, OperationDefinitionNode, OperationType, parse, print_ast
 
+from datastore.dynamo import iso
+from resolvers.node_ids import node_id
+from server.demo.people import MEMBERS
 from tests.generated import ROOT
 from tests.service import Service, environment, running_service
 
@@ -137,6 +141,22 @@ class Demo:
 
     def picks(self) -> Any:
         return [{"match": match["id"], "team": 0} for match in self._upcoming()["matches"]]
+
+    def member(self) -> str:
+        """Whose data the page about members is about; no other page needs them."""
+        return node_id("User", MEMBERS[-1][0])
+
+    def suspended(self) -> str:
+        suspend = """mutation ($id: ID!) {
+          suspendMember(input: { user: $id, reason: "A test" }) { ... on MemberSuspended { user { id } } } }"""
+        return str(self.ask(suspend, id=self.member())["suspendMember"]["user"]["id"])
+
+    def until(self) -> str:
+        return iso(datetime.now(UTC) + timedelta(days=7))
+
+    def job(self) -> str:
+        export = "mutation ($id: ID!) { exportMember(input: { user: $id }) { ... on MemberExport { job { id } } } }"
+        return str(self.ask(export, id=self.member())["exportMember"]["job"]["id"])
 
     def league(self) -> str:
         """The private one of the two in the demo, whose captain the client is."""
