@@ -2,8 +2,8 @@
 
 | wanted                    | read or write                                       | requests      |
 |---------------------------|-----------------------------------------------------|---------------|
-| write a file              | PutItem EXPORT#<job>#<attempt> PIECE#<number>       | 1 for 300 KB  |
-| publish it                | PutItem EXPORT#<job> EXPORT                         | 1             |
+| write a file              | transaction: EXPORT#<job> PIECE#<attempt>#<number>     | 1 for 300 KB  |
+| publish it                | transaction: EXPORT#<job> EXPORT                       | 1             |
 | read it                   | GetItem EXPORT#<job>; each piece, consistent        | 1, and pieces |
 | end its link              | DeleteItem of EXPORT, then of the pieces            | 1, and pieces |
 
@@ -23,6 +23,7 @@ from datastore.dynamo.keys import Key
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
+    from datastore.receipts import Once
 
 PIECE_BYTES = 300_000
 
@@ -49,15 +50,16 @@ class ExportPiece:
 
 
 EXPORT = Entity(Export, Key("EXPORT#{job}", "EXPORT"), ttl="expires")
-EXPORT_PIECE = Entity(ExportPiece, Key("EXPORT#{job}#{attempt}", "PIECE#{number:06d}"), ttl="expires")
+EXPORT_PIECE = Entity(ExportPiece, Key("EXPORT#{job}", "PIECE#{attempt}#{number:06d}"), ttl="expires")
 
 
-async def write_piece(table: Table, piece: ExportPiece) -> None:
-    await table.write(EXPORT_PIECE.put(piece))
+async def write_piece(table: Table, piece: ExportPiece, member: str, once: Once) -> None:
+    """MemberErased if the member whose file it is was erased meanwhile."""
+    await once.apply(table, EXPORT_PIECE.put(piece), *once.not_erased(member))
 
 
-async def publish(table: Table, export: Export) -> None:
-    await table.write(EXPORT.put(export))
+async def publish(table: Table, export: Export, member: str, once: Once) -> None:
+    await once.apply(table, EXPORT.put(export), *once.not_erased(member))
 
 
 async def read_export(table: Table, job: str) -> Export | None:

@@ -19,6 +19,7 @@ A finished job keeps no `input`, which may name a member, and is removed after 3
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -62,6 +63,8 @@ class Job:
     finished_at: datetime | None = None
     message: str | None = None
     place: str | None = None
+    about: str | None = None
+    """A keyed hash of the member that it is about, if it leaves something that erasing them must delete."""
     claim: str | None = None
     """The process that works on it; None before the first, and after one that stopped in an orderly way."""
     revision: int = 1
@@ -88,8 +91,10 @@ class JobLost(Exception):
     """Another process has taken the job, or it was finished."""
 
 
-def new_job(id_: str, kind: str, starter: str, now: datetime, input_: Mapping[str, str]) -> Job:
-    return Job(id_, kind, starter, now, now + LIFETIME, dict(input_))
+def new_job(
+    id_: str, kind: str, starter: str, now: datetime, input_: Mapping[str, str], about: str | None = None
+) -> Job:
+    return Job(id_, kind, starter, now, now + LIFETIME, dict(input_), about=about)
 
 
 def job_put(job: Job) -> Put:
@@ -153,6 +158,20 @@ async def finish_job(table: Table, job: Job, state: JobState, now: datetime, mes
     ended = replace(job, state=state, finished_at=now, message=message, claim=None, place=None, input={})
     names = ("state", "finished_at", "message", "claim", "place", "input", "done", "total")
     return await _write(table, job, ended, *names)
+
+
+async def end_jobs_naming(table: Table, member: str, but: str, now: datetime) -> int:
+    """End the unfinished jobs whose input names a member, but one; return how many the index shows."""
+    found, names = 0, {member, f"User:{member}"}
+    async for listed in table.iterate(JOB.on("gsi2")):
+        if listed.id == but or not names & set(listed.input.values()):
+            continue
+        found += 1
+        current = await read_job(table, listed.id)
+        if current is not None and current.is_running:
+            with suppress(JobLost):  # reported or ended meanwhile: found again, or not
+                await finish_job(table, current, JobState.FAILED, now, "A member whom it named was erased.")
+    return found
 
 
 async def _change(table: Table, job: Job, **changes: Any) -> Job:

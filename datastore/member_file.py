@@ -9,14 +9,16 @@
 | private lists                              | gsi1 LISTS#OF-<id>; Query LIST#<id>, consistent     | 1, and lists  |
 | reports, suspension, what they did         | gsi1 MODERATION#PUBLISHED; GetItem; gsi1 of the journal | 1 a page each |
 
-Every entity of the table is either a kind of the file, or says why it is none: a test compares both with what the
-datastore declares. Nothing is read by a scan, and memory is bounded by a hundred records.
+Every entity of the table is either a kind of the file, or says why it is none; and says what becomes of it when the
+member is erased or taken back. Tests compare this with what the datastore declares. Nothing is read by a scan, and
+memory is bounded by a hundred records.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +65,7 @@ KINDS: Mapping[Entity[Any], tuple[str, str]] = {
     records.REPORTS: ("report", "Your report of a comment that moderators have yet to decide about."),
     learning.QUIZ: ("quiz", "The result of one quiz."),
     learning.SENTENCE: ("sentence", "One practice sentence."),
+    quizzes.OPEN_QUIZ: ("openQuiz", "For a day: a quiz that you were asked, with the right answers."),
     cards.CARD: ("card", "When you will be asked a word again, and how well you know it."),
     learning.ACTIVE_DAYS: ("activeDays", "The days on which you were active: bit n is the day `since` + n."),
     subscriptions.SUBSCRIPTION: ("subscription", "A subscription to the daily words of a list, active or ended."),
@@ -82,8 +85,6 @@ _NOBODY = "Says nothing about a member"
 LEFT_OUT: Mapping[Entity[Any], str] = {
     pointers.POINTER: f"{_REPEATS}: it says where a comment is.",
     cards.QUEUED_CARD: f"{_REPEATS}: it is a card's place among those that are due.",
-    quizzes.OPEN_QUIZ: "A quiz as it was asked. It is deleted soon, and stored under its own id: nobody can list a "
-    "member's.",
     receipts.RECEIPT: f"{_REPEATS}: the answers to repeated requests, which expire after seven days. They are stored "
     "under the keys that clients chose, so nobody can list a member's.",
     voiding.VOIDING_PLACE: "For a day: how far an editor's voiding of votes has come.",
@@ -137,8 +138,62 @@ LEFT_OUT: Mapping[Entity[Any], str] = {
 }
 """What the file leaves out, and why."""
 
+
+class Fate(Enum):
+    """What becomes of the items of an entity that name a member."""
+
+    DELETED = "deleted, and uncounted where they counted"
+    MOVED = "moved to an id that is nobody's, where they count on"
+    FORGOTTEN = "kept without the member's id"
+    REJECTED = "kept, and uncounted"
+    KEPT = "kept"
+    NOBODY = "there are none"
+
+
+@dataclass(frozen=True, slots=True)
+class Fates:
+    """What becomes of an entity's items when the member is erased, made anonymous, or taken back."""
+
+    removed: Fate
+    anonymised: Fate
+    taken_back: Fate
+
+
+_PERSONAL = Fates(Fate.DELETED, Fate.DELETED, Fate.KEPT)
+_TRACE = Fates(Fate.FORGOTTEN, Fate.FORGOTTEN, Fate.KEPT)
+FATES: Mapping[Entity[Any], Fates] = {
+    **dict.fromkeys(LEFT_OUT, Fates(Fate.NOBODY, Fate.NOBODY, Fate.NOBODY)),
+    **dict.fromkeys(KINDS, _PERSONAL),
+    votes.VOTE: Fates(Fate.DELETED, Fate.MOVED, Fate.REJECTED),
+    predictions.PREDICTION: Fates(Fate.DELETED, Fate.MOVED, Fate.DELETED),
+    standings.STANDING: Fates(Fate.DELETED, Fate.MOVED, Fate.DELETED),
+    records.COMMENT: Fates(Fate.DELETED, Fate.MOVED, Fate.REJECTED),
+    records.HELD: Fates(Fate.DELETED, Fate.MOVED, Fate.KEPT),
+    pointers.POINTER: Fates(Fate.DELETED, Fate.MOVED, Fate.KEPT),
+    records.REPORTS: Fates(Fate.FORGOTTEN, Fate.MOVED, Fate.KEPT),
+    learning.QUIZ: Fates(Fate.DELETED, Fate.MOVED, Fate.DELETED),
+    learning.SENTENCE: Fates(Fate.DELETED, Fate.MOVED, Fate.DELETED),
+    learning.ACTIVE_DAYS: Fates(Fate.DELETED, Fate.MOVED, Fate.DELETED),
+    journal.OCCURRENCE: _TRACE,
+    journal.DELIVERY: _TRACE,
+    jobs.JOB: _TRACE,
+    **dict.fromkeys(
+        (
+            cards.QUEUED_CARD,
+            receipts.RECEIPT,
+            voiding.VOIDING_PLACE,
+            addresses.ADDRESS_VOTER,
+            exports.EXPORT,
+            exports.EXPORT_PIECE,
+        ),
+        _PERSONAL,
+    ),
+}
+"""Every entity; a test compares it with what erasing leaves."""
+
 _OWN = (
     PROFILE,
+    quizzes.OPEN_QUIZ,
     learning.QUIZ,
     learning.SENTENCE,
     learning.ACTIVE_DAYS,

@@ -4,6 +4,7 @@
 |----------------------------------------|--------------------------------------------------|----------|
 | the stored answer to an idempotency key | GetItem IDEMPOTENCY#<owner>#<key>, consistent   | 1        |
 | a change and its receipt, or neither   | the change's transaction, one item more          | 0 more   |
+| the receipts that name a member        | gsi1 RECEIPTS#<id>, gsi2 RECEIPTSABOUT#<hash>    | 2        |
 | nothing for or about an erased member  | a check of a tombstone in the same transaction   | 0 more   |
 
 A receipt is written in the same transaction as the change, and contains the answer. So a repeat by the client, or a
@@ -26,9 +27,11 @@ from datastore.dynamo.keys import Key
 from datastore.dynamo.writes import Check
 from datastore.journal.recording import OFF
 from datastore.refusals import IdempotencyMismatch
-from datastore.tombstones import MemberErased, is_tombstone_check
+from datastore.tombstones import MemberErased, checked_members, is_tombstone_check
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Write
     from datastore.journal.kinds import Ground, Kind
@@ -50,9 +53,19 @@ class Receipt:
     input_hash: str
     answer: str
     expires: datetime
+    member: str | None = None
+    """The owner, if that is a member."""
+    about: str | None = None
+    """The hash of another member, whom the answer may describe."""
 
 
-RECEIPT = Entity(Receipt, Key("IDEMPOTENCY#{owner}#{key}", "IDEMPOTENCY"), ttl="expires")
+RECEIPT = Entity(
+    Receipt,
+    Key("IDEMPOTENCY#{owner}#{key}", "IDEMPOTENCY"),
+    gsi1=Key("RECEIPTS#{member}", "{key}", when="member"),
+    gsi2=Key("RECEIPTSABOUT#{about}", "{owner}#{key}", when="about"),
+    ttl="expires",
+)
 
 
 class AlreadyAnswered(Exception):
@@ -107,8 +120,8 @@ class Once:
         """
         changes = [write for write in writes if not is_tombstone_check(write)]
         checks = [write for write in writes if is_tombstone_check(write)]
-        if self.actor is not None and self.actor.startswith(_MEMBER):
-            checks += self.not_erased(self.actor.removeprefix(_MEMBER))
+        if self._member is not None:
+            checks += self.not_erased(self._member)
         # A transaction names each item once.
         unique = {write.key["pk"]["S"]: write for write in checks if isinstance(write, Check)}
         try:
@@ -130,16 +143,24 @@ class Once:
         changes = [write for write in writes if not is_tombstone_check(write)]
         checks = [write for write in writes if is_tombstone_check(write)]
         try:
-            await self.apply(table, *changes, self._receipt(self.key, answer), *checks)
+            await self.apply(table, *changes, self._receipt(self.key, answer, checks), *checks)
         except ConditionFailed as failed:
             if failed.at(len(changes)):
                 raise AlreadyAnswered from None
             raise
 
-    def _receipt(self, key: str, answer: Any) -> Write:
+    @property
+    def _member(self) -> str | None:
+        is_member = self.actor is not None and self.actor.startswith(_MEMBER)
+        return self.actor.removeprefix(_MEMBER) if is_member and self.actor is not None else None
+
+    def _receipt(self, key: str, answer: Any, checks: Sequence[Write]) -> Write:
         kind: Any = type(answer)
         stored = orjson.dumps(codec_for(kind).encode(answer)).decode()
-        receipt = Receipt(self.owner, key, self.input_hash, stored, self.now + RECEIPT_LIFETIME)
+        expires, member = self.now + RECEIPT_LIFETIME, self._member
+        own = () if member is None else self.not_erased(member)
+        others = checked_members(checks) - checked_members(own)
+        receipt = Receipt(self.owner, key, self.input_hash, stored, expires, member, min(others, default=None))
         # The engine removes expired items late; until then an expired receipt counts as absent.
         return RECEIPT.put(receipt, when=absent() | less("expires", self.now))
 
@@ -153,3 +174,11 @@ class Once:
         if receipt.input_hash != self.input_hash:
             raise IdempotencyMismatch(path=("input", "idempotencyKey"))
         return codec_for(kind).decode(orjson.loads(receipt.answer))
+
+
+async def delete_receipts(table: Table, member: str, hashes: Sequence[str]) -> int:
+    """Delete the receipts of a member, and those of others whose answers are about them; how many the indexes show."""
+    partitions = [RECEIPT.on("gsi1", member=member), *(RECEIPT.on("gsi2", about=hashed) for hashed in hashes)]
+    found = [receipt for partition in partitions async for receipt in table.iterate(partition)]
+    await table.write_many(RECEIPT.delete(RECEIPT.item_key(receipt)) for receipt in found)
+    return len(found)

@@ -19,19 +19,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from datastore.dynamo.conditions import absent, less
+from datastore.dynamo.conditions import absent, less, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.writes import Check, Put, Write
 from datastore.refusals import NotAllowed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from datastore.dynamo import Table
     from datastore.seal import Seal
 
 VISITOR_PREFIX = "visitor-"
 """What the ids of visitors begin with, and those of members do not."""
 _PURPOSE = "erased member"
+_PREFIX = "ERASED#"
 
 
 class MemberErased(NotAllowed):
@@ -40,13 +43,14 @@ class MemberErased(NotAllowed):
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """An erased member."""
+    """An erased member, and the job that erases them."""
 
     member_hash: str
     expires: datetime
+    job: str
 
 
-TOMBSTONE = Entity(Tombstone, Key("ERASED#{member_hash}", "ERASED"), ttl="expires")
+TOMBSTONE = Entity(Tombstone, Key(f"{_PREFIX}{{member_hash}}", "ERASED"), ttl="expires")
 
 
 class Tombstones:
@@ -55,12 +59,16 @@ class Tombstones:
     def __init__(self, seal: Seal) -> None:
         self._seal = seal
 
-    def _hashes(self, member: str) -> list[str]:
+    def hashes(self, member: str) -> list[str]:
         return [hashed.hex() for hashed in self._seal.keyed_hashes(_PURPOSE, member.encode())]
 
-    def puts(self, member: str, expires: datetime) -> list[Put]:
-        """The writes that begin a member's erasure."""
-        return [TOMBSTONE.put(Tombstone(hashed, expires)) for hashed in self._hashes(member)]
+    def puts(
+        self, member: str, expires: datetime, job: str, now: datetime, earlier: Tombstone | None = None
+    ) -> list[Put]:
+        """The writes that begin a member's erasure, unless another job does it than that of an earlier tombstone."""
+        free = absent() | less("expires", now)
+        free = free if earlier is None else free | where(job=earlier.job)
+        return [TOMBSTONE.put(Tombstone(hashed, expires, job), when=free) for hashed in self.hashes(member)]
 
     def checks(self, member: str, now: datetime) -> list[Check]:
         """What a transaction for or about a member must hold. There are none for a visitor."""
@@ -68,13 +76,18 @@ class Tombstones:
             return []
         # The engine removes expired items late.
         not_erased = absent() | less("expires", now)
-        return [TOMBSTONE.check(TOMBSTONE.at(member_hash=hashed), not_erased) for hashed in self._hashes(member)]
+        return [TOMBSTONE.check(TOMBSTONE.at(member_hash=hashed), not_erased) for hashed in self.hashes(member)]
 
-    async def is_erased(self, table: Table, member: str, now: datetime) -> bool:
-        keys = [TOMBSTONE.at(member_hash=hashed) for hashed in self._hashes(member)]
+    async def read(self, table: Table, member: str, now: datetime) -> Tombstone | None:
+        keys = [TOMBSTONE.at(member_hash=hashed) for hashed in self.hashes(member)]
         found = await table.get_many(keys, consistent=True)
-        return any(tombstone is not None and now < tombstone.expires for tombstone in found)
+        return next((tombstone for tombstone in found if tombstone is not None and now < tombstone.expires), None)
 
 
 def is_tombstone_check(write: Write) -> bool:
     return isinstance(write, Check) and write.fields is TOMBSTONE.fields
+
+
+def checked_members(checks: Iterable[Write]) -> set[str]:
+    """The hashes of the members that checks are about."""
+    return {check.key["pk"]["S"].removeprefix(_PREFIX) for check in checks if isinstance(check, Check)}

@@ -14,6 +14,7 @@ from datastore import people as people_store
 from datastore.dynamo import key_text
 from datastore.people import Profile
 from datastore.refusals import InvalidInput
+from datastore.tombstones import MemberErased
 from resolvers.context import UNSET, Context, Unset, UserId
 from resolvers.email_addresses import LONGEST_EMAIL, is_email_address
 from resolvers.viewer import LONGEST_NAME, Role, member_name
@@ -152,8 +153,11 @@ async def ensure_profile(ctx: Context) -> None:
     if not member.is_member or member.id in known_members:
         return
     profile = new_profile(ctx)
-    if await people_store.create_profile(ctx.table, profile, ctx.once):
-        ctx.services.profiles.put(member.id, profile)
+    try:
+        if await people_store.create_profile(ctx.table, profile, ctx.once):
+            ctx.services.profiles.put(member.id, profile)
+    except MemberErased:
+        return  # whatever they want to write is refused for the same reason
     known_members.add(member.id)
 
 

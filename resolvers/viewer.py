@@ -6,6 +6,8 @@ from enum import StrEnum
 from datastore.seal import Seal
 
 LONGEST_NAME = 80
+FORMER_PREFIX = "former-"
+"""What the ids begin with under which contributions of erased members go on."""
 _LETTERS = "bcdfghjkmnpqrstvwxyz"
 """No vowels, so that four of them are hardly ever a word, and no l, which looks like other letters."""
 
@@ -66,6 +68,8 @@ def member_name(seal: Seal, user: str, name: str | None) -> str:
 
     A name that repeats the id counts as none: the first release stored the id as the name of members without one.
     """
+    if user.startswith(FORMER_PREFIX):
+        return "Former member"
     if name and name[:LONGEST_NAME] != user[:LONGEST_NAME]:
         return name[:LONGEST_NAME]
     number = int.from_bytes(seal.keyed_hash("member name", user.encode()))

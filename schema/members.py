@@ -7,7 +7,8 @@ from datetime import datetime
 import strawberry
 
 from datastore import suspensions as suspension_store
-from resolvers.members import exporting, suspensions, taking_back
+from resolvers.members import erasing, exporting, suspensions, taking_back
+from resolvers.members.erasing import Contributions
 from resolvers.members.taking_back import Part
 from schema.fields import described, field
 from schema.jobs import Job
@@ -56,6 +57,20 @@ enum(
 )
 
 
+enum(
+    Contributions,
+    "What becomes of an erased member's contributions.",
+    name="Contributions",
+    REMOVE="They are deleted: every total and rank is as if the member had never been there.",
+    ANONYMISE='They stay, by a "Former member": every total and rank stays as it is.',
+)
+
+
+@strawberry.type(description="The member is being erased, or is erased.")
+class MemberErasure:
+    job: Job = described("The job that does it.")
+
+
 @strawberry.type(description="The contributions are being taken back.")
 class TakenBack:
     job: Job = described("The job that does it.")
@@ -79,6 +94,17 @@ class MembersMutation:
         input_description="A member whose data is exported.",
         result_description="The job and the link to its file, or why it was not begun.",
         user="The member's id.",
+    )
+    erase_member = mutation(
+        erasing.erase_member,
+        "Erases a member: profile, subscriptions, cards, private lists and everything else that is stored about them, "
+        "also in the journal. From the answer on nothing is written for them any more. Erasing again answers with the "
+        "same job. For the member and admins.",
+        MemberErasure,
+        input_description="A member who is erased.",
+        result_description="The job that erases them, or why it was not begun.",
+        user="The member's id. An admin is erased by nobody but themselves.",
+        contributions="What becomes of votes, predictions, comments, quiz results and sentences.",
     )
     take_back = mutation(
         taking_back.take_back,

@@ -211,6 +211,7 @@ def policy(settings: Settings) -> Policy:
         new_visitors_per_address=settings.new_visitors_per_address,
         image_hosts=settings.image_hosts,
         journal_days=settings.journal_days,
+        erased_days=settings.erased_days,
         webhook_networks=settings.webhook_networks,
         day_begins_at=settings.day_begins_at,
         page_origins=frozenset((*settings.cors_origins, _origin(settings.public_url))),

@@ -9,6 +9,7 @@ from datastore.journal import Kind
 
 RECORDED: Final[Mapping[str, tuple[Kind, ...]]] = {
     "updateProfile": (Kind.PROFILE_CHANGED,),
+    "eraseMember": (Kind.MEMBER_ERASED,),
     "exportMember": (Kind.MEMBER_EXPORTED,),
     "takeBack": (Kind.MEMBER_TAKEN_BACK,),
     "suspendMember": (Kind.MEMBER_SUSPENDED,),

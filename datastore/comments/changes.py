@@ -79,7 +79,9 @@ async def change_comment(table: Table, once: Once, answer: Any, change: CommentC
     VersionConflict if the comment is no longer `old`, unless an earlier attempt without an answer applied the change.
     """
     try:
-        await once.transact(table, answer, *change.writes(), *change.occurrence(once))
+        about = change.new or change.old
+        not_erased = () if about is None else once.not_erased(about.author)
+        await once.transact(table, answer, *change.writes(), *change.occurrence(once), *not_erased)
     except ConditionFailed as failed:
         if not (failed.doubtful and change.was_applied(failed)):
             raise VersionConflict from None

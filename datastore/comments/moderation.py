@@ -76,6 +76,7 @@ async def report_comment(table: Table, once: Once, comment: Comment, reporter: s
     still_published = COMMENT.check(COMMENT.item_key(comment), present())
     try:
         occurrence = once.occurred(Kind.COMMENT_REPORTED, f"Comment:{comment.node_key}")
-        await once.transact(table, comment, write, still_published, *occurrence)
+        not_erased = once.not_erased(comment.author)
+        await once.transact(table, comment, write, still_published, *occurrence, *not_erased)
     except ConditionFailed:
         raise VersionConflict from None

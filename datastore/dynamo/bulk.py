@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo.budgets import deadline
+from datastore.dynamo.entity import ItemKey, Partition
 from datastore.dynamo.errors import Throttled
 from datastore.dynamo.retries import retry
+from datastore.dynamo.table import BATCH_WRITE
+from datastore.dynamo.writes import Delete
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -89,3 +92,14 @@ async def get_items(table: Table, keys: Sequence[Item]) -> Mapping[tuple[str, st
 async def _patiently(call: Callable[..., Awaitable[Any]], **parameters: Any) -> Any:
     with deadline(PATIENCE):
         return await retry(call, **parameters)
+
+
+async def clear_partition(table: Table, partition: Partition[Any]) -> None:
+    """Delete every item between the bounds of a partition of the table, of whatever entity. Safe to repeat."""
+    entity, batch = partition.entity, list[Delete]()
+    async for sort in table.sort_keys_in("", partition):
+        batch.append(entity.delete(ItemKey(entity, partition.pk, sort)))
+        if len(batch) == BATCH_WRITE:
+            await table.write_many(batch)
+            batch.clear()
+    await table.write_many(batch)

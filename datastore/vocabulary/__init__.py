@@ -24,7 +24,7 @@
 | a day's leaderboard                     | gsi1 DAY#<date>#<shard>, 16 shards, cached              | 16 every 2 s    |
 | the cards that are due                  | USER#<id>, CARD#<due>, consistent                       | 1 a page        |
 | a reviewed word                         | GetItem, transaction: card, its old and new place       | 2               |
-| a quiz that is asked                    | BatchGetItem (list, words), Put QUIZ#<id>               | 2               |
+| a quiz that is asked                    | BatchGetItem (list, words), Put USER#<id> ASKED#<quiz>  | 2               |
 | a quiz that is answered                 | BatchGetItem, transaction: quiz, result, days, cards    | 2               |
 | what decides about a member's mail      | USER#<id>, PROFILE to SUBSCRIPTION#                     | 1               |
 | a member's mail of a date               | Put (claim), Update (sent)                              | 2               |

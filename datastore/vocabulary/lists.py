@@ -73,7 +73,14 @@ class WordList:
 
     @property
     def owner_scope(self) -> str:
+        if self.cleared:
+            return f"CLEARED-OF-{self.owner}"
         return _DELETED if self.deleted_at else owner_scope(None if self.public else self.owner)
+
+    @property
+    def is_unlisted(self) -> bool:
+        """Whether no index has it: a public list whose words are deleted. A private one is found by its owner's id."""
+        return self.cleared and (self.public or self.owner is None)
 
     @property
     def alphabetical(self) -> str:
@@ -96,7 +103,7 @@ def owner_scope(owner: str | None) -> str:
 LIST = Entity(
     WordList,
     Key("LIST#{list}", "LIST"),
-    gsi1=Key("LISTS#{owner_scope}", "{alphabetical}#{list}", unless="cleared"),
+    gsi1=Key("LISTS#{owner_scope}", "{alphabetical}#{list}", unless="is_unlisted"),
 )
 
 
@@ -138,6 +145,14 @@ async def read_lists_page(table: Table, member: str | None, window: Window) -> P
 def deleted_lists(table: Table) -> AsyncIterator[WordList]:
     """The deleted lists whose words are not all deleted yet."""
     return table.iterate(LIST.on("gsi1", owner_scope=_DELETED))
+
+
+async def lists_once_of(table: Table, owner: str) -> AsyncIterator[WordList]:
+    """A member's private lists, those that they have deleted included."""
+    for scope in (owner_scope(owner), _DELETED, f"CLEARED-OF-{owner}"):
+        async for word_list in table.iterate(LIST.on("gsi1", owner_scope=scope)):
+            if word_list.owner == owner:
+                yield word_list
 
 
 # ── writing ──

@@ -74,7 +74,7 @@ class OpenQuiz:
     answered_at: datetime | None = None
 
 
-OPEN_QUIZ = Entity(OpenQuiz, Key("QUIZ#{id}", "QUIZ"), ttl="remove_at")
+OPEN_QUIZ = Entity(OpenQuiz, Key("USER#{user}", "ASKED#{id}"), ttl="remove_at")
 
 
 async def read_list_and_words(
@@ -110,7 +110,7 @@ class QuizSheet:
 
 async def read_quiz_sheet(table: Table, user: str, list_id: str, quiz_id: str) -> QuizSheet:
     keys: list[Any] = [
-        OPEN_QUIZ.at(id=quiz_id),
+        OPEN_QUIZ.at(user=user, id=quiz_id),
         LIST.at(list=list_id),
         PROFILE.at(user=user),
         ACTIVE_DAYS.at(user=user),

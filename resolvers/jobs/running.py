@@ -92,9 +92,15 @@ def starter(ctx: Context) -> str:
     return ctx.services.seal.keyed_hash("job starter", ctx.viewer.id.encode()).hex()
 
 
-def new_job(ctx: Context, kind: str, input_: Mapping[str, str]) -> Job:
+def new_job(ctx: Context, kind: str, input_: Mapping[str, str], *, about: str | None = None) -> Job:
     """A job of the viewer's, not stored yet. Once it is, `work_soon` begins it here."""
-    return jobs_store.new_job(ctx.new_id(), kind, starter(ctx), ctx.now(), input_)
+    named = None if about is None else hash_about(ctx.services, about)
+    return jobs_store.new_job(ctx.new_id(), kind, starter(ctx), ctx.now(), input_, named)
+
+
+def hash_about(services: Services, member: str) -> str:
+    """How a job names the member that it is about."""
+    return services.seal.keyed_hash("job about", member.encode()).hex()
 
 
 async def begin_job(ctx: Context, kind: str, input_: Mapping[str, str]) -> Job:

@@ -4,6 +4,7 @@
 |-------------|--------------------------------------------------|
 | access      | the member that a mutation is about              |
 | suspensions | who may not write, known to every process        |
+| erasing     | erasing a member                                 |
 | exporting   | writing down everything about a member           |
 | taking_back | taking back a member's contributions             |
 """

@@ -57,7 +57,7 @@ async def export_member(ctx: Context, /, *, user: UserId) -> MemberExport:
     member = await load_member(ctx, user)
     ctx.services.rates.hit(RATE, "members:export", viewer.id)
     occurred = ctx.once.occurred(Kind.MEMBER_EXPORTED, f"User:{member.user}", about=member.user)
-    job = new_job(ctx, EXPORT_MEMBER, {"user": member.user})
+    job = new_job(ctx, EXPORT_MEMBER, {"user": member.user}, about=member.user)
     token = ctx.services.seal.sign_text(PURPOSE, job.id.encode())
     answer = MemberExport(job, f"{ctx.services.policy.public_url.rstrip('/')}{PATH}?token={token}")
     await begin_job_once(ctx, job, answer, *occurred)
@@ -66,14 +66,14 @@ async def export_member(ctx: Context, /, *, user: UserId) -> MemberExport:
 
 async def export_member_job(services: Services, run: JobRun) -> str:
     table, attempt, user = services.table, secrets.token_hex(8), run.input["user"]
-    pieces, waiting = 0, bytearray()
+    pieces, waiting, once = 0, bytearray(), services.once()
 
     async def write() -> None:
         nonlocal pieces
         expires = services.clock() + _WRITING_TIME
         piece = bytes(waiting[:PIECE_BYTES])
         del waiting[:PIECE_BYTES]
-        await export_store.write_piece(table, ExportPiece(run.job.id, attempt, pieces, piece, expires))
+        await export_store.write_piece(table, ExportPiece(run.job.id, attempt, pieces, piece, expires), user, once)
         pieces += 1
 
     run.done = 0
@@ -84,7 +84,7 @@ async def export_member_job(services: Services, run: JobRun) -> str:
             await write()
     while waiting:
         await write()
-    await export_store.publish(table, Export(run.job.id, attempt, pieces, services.clock() + LINK_LIFETIME))
+    await export_store.publish(table, Export(run.job.id, attempt, pieces, services.clock() + LINK_LIFETIME), user, once)
     return "The file can be fetched once, within an hour."
 
 

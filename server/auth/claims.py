@@ -13,13 +13,13 @@ from datastore.dynamo import BadKey, key_text
 from datastore.tombstones import VISITOR_PREFIX
 from resolvers.email_addresses import is_email_address
 from resolvers.people import CONTROL_CHARACTERS
-from resolvers.viewer import Kind, Role, Viewer
+from resolvers.viewer import FORMER_PREFIX, Kind, Role, Viewer
 from server.auth.errors import Unauthenticated
 from server.settings import Settings
 
 MAX_ID_LENGTH = 128
 MAX_NAME_LENGTH = 100
-RESERVED = {VISITOR_PREFIX: "visitors", ID_PREFIX: "API keys"}
+RESERVED = {FORMER_PREFIX: "former members", VISITOR_PREFIX: "visitors", ID_PREFIX: "API keys"}
 """What the ids of others than members begin with."""
 _SEPARATORS = re.compile(r"[\s,]+")
 

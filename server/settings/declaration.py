@@ -95,6 +95,13 @@ class Settings(SignInSettings, StorageSettings):
         ge=0,
         le=3650,
     )
+    erased_days: int = setting(
+        "Days for which nothing is written for an erased member: at least as long as a token can be valid.",
+        write="a whole number from 1 to 3650, such as 30",
+        default=30,
+        ge=1,
+        le=3650,
+    )
     webhook_networks: Annotated[CommaSeparated[str], AfterValidator(validate_networks)] = setting(
         "Networks that webhooks may be in although they are not public, comma-separated; there also with http.",
         write="addresses or networks such as 127.0.0.1, 10.0.0.0/8",

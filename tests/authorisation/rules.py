@@ -91,6 +91,7 @@ MUTATIONS: Final[Mapping[str, Viewers]] = {
     **_each(AUTHOR, "admitToLeague rotateLeagueCode deleteLeague"),
     **_each(AUTHOR_OR_MODERATORS, "editComment deleteComment"),
     "exportMember": AUTHOR_OR_ADMIN,
+    "eraseMember": AUTHOR | {Viewer.ADMIN},
     **_each(MODERATORS, "moderateComment suspendMember reinstateMember takeBack"),
     **_each(AUTHOR, "addWords writeSentence updateWord removeWord updateWordList deleteWordList"),
     "deleteSentence": AUTHOR_OR_MODERATORS,
@@ -102,6 +103,7 @@ NOT_FOR_KEYS: Final = {name for name, viewers in MUTATIONS.items() if viewers ==
     "admitToLeague",
     "rotateLeagueCode",
     "deleteLeague",
+    "eraseMember",
 }
 """Mutations that need a member: an API key is told to sign in, whatever its roles."""
 

@@ -424,6 +424,8 @@ CASES: Final = (
     Case("removeWebhook", "WebhookRemoved", a_webhook),
     Case("rotateWebhookSecret", "WebhookSecretRotated", given(webhook="{webhook}")),
     Case("redeliver", "Redelivery", given(webhook="{webhook}", since="2026-01-01T00:00:00Z")),
+    # Last, since the author can do nothing after it.
+    Case("eraseMember", "MemberErasure", given(user="{user}", contributions="REMOVE")),
 )
 
 

@@ -17,6 +17,7 @@ from tests.authorisation.world import World
 from tests.client import serving
 from tests.engines import RunningEngine
 from tests.mail_server import Mailbox, mail_server
+from tests.queries import CAST_VOTE, DRAW_MATCHUP
 from tests.restricting_proxy import ARN, RestrictingProxy, permissions
 from tests.service import ringside
 
@@ -67,6 +68,8 @@ async def test_each_role_can_do_its_work_with_its_policy_and_has_no_other_permis
         async with serving(settings) as visitor:
             world = await World.create(visitor)
             await visitor.ask(INDEXES)
+            ballot = await visitor.ask(DRAW_MATCHUP)
+            assert "code" not in await visitor.ask(CAST_VOTE, token=ballot["token"], verdict="LEFT")
         used["service"] = proxy.used
     for role, commands in (("jobs", JOBS), ("auditor", AUDITS)):
         async with restricted(default_engine, role) as proxy, mail_server(mailbox, tmp_path) as url:

@@ -35,6 +35,9 @@ EXTENDED = {"Board", "DirtyMark", "Event", "Gate", "Match", "OldStanding", "Vote
 """Records that have fields with a default since."""
 
 NEVER_STORED = {
+    ("Receipt", "about"),
+    ("Receipt", "member"),
+    *(("Receipt", f"{index}{part}") for index in ("gsi1", "gsi2") for part in ("pk", "sk")),
     ("Gate", "picked"),
     ("Gate", "revision"),
     ("Event", "narrowing"),
@@ -98,6 +101,7 @@ NEWER_MUTATIONS = {
     "unscoreEvent",
     "createApiKey",
     "revokeApiKey",
+    "eraseMember",
     "exportMember",
     "suspendMember",
     "reinstateMember",

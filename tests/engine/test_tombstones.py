@@ -41,7 +41,7 @@ MESSAGE = "This account is erased: nothing can be written for it or about it any
 
 async def bury(services: Services, member: str, lasts: timedelta = timedelta(days=1)) -> None:
     """Write a member's tombstone."""
-    await services.table.transact(*services.tombstones.puts(member, services.clock() + lasts))
+    await services.table.transact(*services.tombstones.puts(member, services.clock() + lasts, "job", services.clock()))
 
 
 async def test_nothing_is_written_for_an_erased_member(client: Client) -> None:
@@ -117,9 +117,9 @@ async def test_a_tombstone_holds_until_it_expires(one_client: Client) -> None:
     """The engine removes it late; it counts no longer by then."""
     services = one_client.services
     await bury(services, "eve", lasts=timedelta(seconds=60))
-    assert await services.tombstones.is_erased(services.table, "eve", services.clock())
+    assert await services.tombstones.read(services.table, "eve", services.clock())
     services.clock = lambda: utc_now() + timedelta(seconds=61)
-    assert not await services.tombstones.is_erased(services.table, "eve", services.clock())
+    assert not await services.tombstones.read(services.table, "eve", services.clock())
     answer = await one_client.member("eve").ask(UPDATE_PROFILE, input={"name": "Eve again"})
     assert answer["user"]["name"] == "Eve again"
 
@@ -128,13 +128,13 @@ async def test_a_tombstone_holds_through_a_rotation_of_secrets(one_client: Clien
     """Processes with the old secret, with both, and then with the new one know it; none contains the id."""
     table, now = one_client.services.table, utc_now()
     old, both, new = (Tombstones(Seal(secrets)) for secrets in (["old"], ["new", "old"], ["new"]))
-    await table.transact(*old.puts("eve", now + timedelta(days=1)))
+    await table.transact(*old.puts("eve", now + timedelta(days=1), "job", now))
     assert await both.is_erased(table, "eve", now)
-    await table.transact(*both.puts("bob", now + timedelta(days=1)))
+    await table.transact(*both.puts("bob", now + timedelta(days=1), "job", now))
     assert await old.is_erased(table, "bob", now)
     assert await new.is_erased(table, "bob", now)
     for tombstones in (old, both, new):
-        assert not await tombstones.is_erased(table, "ada", now)
+        assert not await tombstones.read(table, "ada", now)
     assert not [item async for item in table.scan_items() if "eve" in str(item) or "bob" in str(item)]
 
 

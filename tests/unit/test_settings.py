@@ -87,6 +87,7 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         "EMAIL_TEMPLATES": str(tmp_path),
         "PUBLIC_URL": "https://api.example.com",
         "JOURNAL_DAYS": "30",
+        "ERASED_DAYS": "60",
         "WEBHOOK_NETWORKS": "10.1.0.0/16, ::1",
         "DAY_BEGINS_AT": "4",
         "QUIZ_SECONDS_PER_QUESTION": "2.5",
@@ -141,7 +142,7 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert (settings.comment_rate, settings.premoderation) == ("30/minute", True)
     assert (settings.demo, settings.ballot_hours) == (True, 0.5)
     assert (settings.votes_per_visitor, settings.votes_per_address) == ("9/second", "99/minute")
-    assert (settings.new_visitors_per_address, settings.journal_days) == ("0", 30)
+    assert (settings.new_visitors_per_address, settings.journal_days, settings.erased_days) == ("0", 30, 60)
     assert settings.image_hosts == ("images.example.com", "cdn.example.org")
     assert settings.webhook_networks == ("10.1.0.0/16", "::1")
     assert settings.trusted_proxies == ("127.0.0.1", "10.0.0.0/8", "fd00::/8")

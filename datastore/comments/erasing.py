@@ -1,0 +1,42 @@
+"""Erasing a member from comments: their reports of other members' comments.
+
+| wanted                     | read or write                                            | requests     |
+|----------------------------|----------------------------------------------------------|--------------|
+| a member's reports         | gsi1 MODERATION#PUBLISHED                                | 1 a page     |
+| forget who made one        | GetItem, then PutItem or DeleteItem if unchanged         | 2            |
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from datastore.comments.records import REPORTS, Reports
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import where
+
+if TYPE_CHECKING:
+    from datastore.dynamo import Table
+
+
+async def forget_reporter(table: Table, user: str, alias: str | None) -> int:
+    """Remove a member's reports, or let them be those of another name; return the number that the index shows."""
+    found = 0
+    async for listed in table.iterate(REPORTS.on("gsi1")):
+        if user in listed.reasons:
+            found += 1
+            await _forget(table, listed, user, alias)
+    return found
+
+
+async def _forget(table: Table, listed: Reports, user: str, alias: str | None) -> None:
+    key = REPORTS.item_key(listed)
+    while (current := await table.get(key, consistent=True)) is not None and user in current.reasons:
+        reasons = {(alias if name == user else name): reason for name, reason in current.reasons.items()}
+        left = {name: reason for name, reason in reasons.items() if name is not None}
+        unchanged = where(revision=current.revision)
+        after = replace(current, reasons=left, revision=current.revision + 1)
+        try:
+            await table.write(REPORTS.put(after, when=unchanged) if left else REPORTS.delete(key, when=unchanged))
+        except ConditionFailed:
+            continue  # reported again, or decided, meanwhile

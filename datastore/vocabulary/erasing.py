@@ -1,0 +1,80 @@
+"""Erasing a member from vocabulary: subscriptions, private lists, and results under a name that is nobody's.
+
+| wanted                    | read or write                                                       | requests        |
+|---------------------------|---------------------------------------------------------------------|-----------------|
+| end subscriptions         | see `subscriptions`                                                 | 2 for each      |
+| delete private lists      | gsi1 LISTS#OF-<user>, #DELETED and #CLEARED-OF-<user>; see `lists`  | 3, and by 25    |
+| move results              | a transaction of both items of each                                 | 1 for 40        |
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from datastore.dynamo.bulk import clear_partition
+from datastore.dynamo.entity import Entity, Partition
+from datastore.vocabulary.daily import clear_deleted_list
+from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, SENTENCE, QuizResult
+from datastore.vocabulary.lists import LIST, WordList, delete_list, lists_once_of
+from datastore.vocabulary.subscriptions import SUBSCRIBER_COUNT, read_subscriptions, unsubscribe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from datastore.dynamo import Table
+    from datastore.dynamo.writes import Write
+    from datastore.receipts import Once
+    from datastore.vocabulary.removal import Result
+
+_AT_ONCE = 40
+_CLEARED_AT_ONCE = 200
+
+
+async def end_subscriptions(table: Table, user: str, once: Once) -> None:
+    """End a member's subscriptions, so that they are not counted. Safe to repeat."""
+    for subscription in await read_subscriptions(table, user):
+        if subscription.active:
+            await unsubscribe(table, user, subscription.list, subscription.character_set, once)
+
+
+async def delete_private_lists(table: Table, user: str, once: Once) -> int:
+    """Delete a member's private lists, those too that they deleted; return how many the index shows."""
+    found = [word_list async for word_list in lists_once_of(table, user)]
+    for word_list in found:
+        await _delete(table, word_list, once)
+    return len(found)
+
+
+async def _delete(table: Table, word_list: WordList, once: Once) -> None:
+    """The list itself comes last: until then a repeat finds it."""
+    current = await table.get(LIST.item_key(word_list), consistent=True)
+    if current is None:
+        return
+    await delete_list(table, word_list.list, "", once)
+    deleted = await table.get(LIST.item_key(word_list), consistent=True)
+    while deleted is not None and not await clear_deleted_list(table, deleted, _CLEARED_AT_ONCE):
+        pass
+    await clear_partition(table, SUBSCRIBER_COUNT.on(None, list=word_list.list))
+    await table.write(LIST.delete(LIST.item_key(word_list)))
+
+
+async def move_results(table: Table, user: str, alias: str) -> int:
+    """Let a member's quiz results, sentences and active days be those of another name. Safe to repeat."""
+    collection: Partition[Any] = QUIZ.on(None, user=user)
+    results = [result async for result in table.iterate(collection, QUIZ, SENTENCE, consistent=True)]
+    rest = iter(results)
+    while some := list(islice(rest, _AT_ONCE)):
+        await table.transact(*(write for result in some for write in _move(result, alias)))
+    days = await table.get(ACTIVE_DAYS.at(user=user), consistent=True)
+    if days is not None:
+        moved = ACTIVE_DAYS.put(replace(days, user=alias))
+        await table.transact(ACTIVE_DAYS.delete(ACTIVE_DAYS.item_key(days)), moved)
+    return len(results)
+
+
+def _move(result: Result, alias: str) -> Iterator[Write]:
+    entity: Entity[Any] = QUIZ if isinstance(result, QuizResult) else SENTENCE
+    yield entity.delete(entity.item_key(result))
+    yield entity.put(replace(result, user=alias))

@@ -1,0 +1,58 @@
+"""Erasing a voter: their votes are deleted, or go on counting under a name that is nobody's.
+
+| wanted                        | read or write                                                | requests    |
+|-------------------------------|--------------------------------------------------------------|-------------|
+| delete what is left of votes  | Query VOTER#<voter>#<board>, BatchWriteItem                  | 1 for 25    |
+| move votes to another name    | a transaction of both items of each                          | 1 for 20    |
+| forget a voter's addresses    | the origins of the voter, and the voter among each address's | 1 for 12    |
+
+Deleting changes no count: the votes must be void before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.bulk import clear_partition
+from datastore.dynamo.conditions import absent, present, where
+from datastore.dynamo.entity import Partition
+from datastore.voting.addresses import ADDRESS_SHARDS, ADDRESS_VOTER, ORIGIN
+from datastore.voting.shards import voter_shard
+from datastore.voting.votes import VOTE, Vote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from datastore.dynamo import Table
+    from datastore.dynamo.writes import Write
+
+_AT_ONCE = 20
+
+
+async def clear_voter(table: Table, voter: str, board: str) -> None:
+    """Delete everything that names a voter of a board. Safe to repeat."""
+    shard = voter_shard(voter, ADDRESS_SHARDS)
+    async for origin in table.iterate(ORIGIN.on(voter=voter, board=board), consistent=True):
+        key = ADDRESS_VOTER.at(address=origin.address, board=board, shard=shard, voter=voter)
+        await table.write(ADDRESS_VOTER.delete(key))
+    await clear_partition(table, Partition(VOTE, None, VOTE.on(voter=voter, board=board).pk))
+
+
+async def move_votes(table: Table, voter: str, board: str, alias: str) -> int:
+    """Let the votes of a voter be those of another name; return their number. Safe to repeat."""
+    moved = 0
+    while votes := (await table.query(VOTE.on(voter=voter, board=board), limit=_AT_ONCE, consistent=True)).records:
+        try:
+            await table.transact(*(write for vote in votes for write in _move(vote, alias)))
+        except ConditionFailed:
+            continue  # voided meanwhile
+        moved += len(votes)
+    return moved
+
+
+def _move(vote: Vote, alias: str) -> Iterator[Write]:
+    unchanged = where(void=True) if vote.void else absent("void") | where(void=False)
+    yield VOTE.delete(VOTE.item_key(vote), when=present() & unchanged)
+    yield VOTE.put(replace(vote, voter=alias, origin=None))

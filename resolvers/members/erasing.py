@@ -1,0 +1,258 @@
+"""Erasing a member: their tombstone first, and then, as one job, everything that names them.
+
+With REMOVE every total and rank is as if the member had never been there; with ANONYMISE they stay, and what others see
+belongs to a former member whose id says nothing. Either way nothing of the member's own is left: no profile, address,
+subscription, card, list, league or receipt, and no id in the journal.
+
+The tombstone and the job are stored in one transaction. From then on no transaction of the member's is committed, and
+none about them, so what the job reads consistently is all there is. Indexes are behind for a moment: what only they
+show is looked for again until that moment has passed and nothing is found. Each step may be repeated, so a job that was
+interrupted begins anew; it remembers only which events to count again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from dataclasses import replace
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import orjson
+
+from datastore import comments as comments_store
+from datastore import erasing as erasing_store
+from datastore import jobs as jobs_store
+from datastore import journal as journal_store
+from datastore import pickem as pickem_store
+from datastore import vocabulary as vocabulary_store
+from datastore import voting as voting_store
+from datastore.comments import CommentChange, VersionConflict
+from datastore.comments.erasing import forget_reporter
+from datastore.comments.pointers import Pointer, member_pointers
+from datastore.dynamo import ConditionFailed, key_text
+from datastore.jobs import Job, JobState
+from datastore.journal import Kind
+from datastore.people import member_shard
+from datastore.pickem.erasing import AT_ONCE, clear_standing, leave_every_league, move_predictions
+from datastore.pickem.gates import gate_number
+from datastore.pickem.removal import predictions_in
+from datastore.pickem.standings import recount_season
+from datastore.receipts import Once, delete_receipts
+from datastore.refusals import NotAllowed
+from datastore.vocabulary.erasing import delete_private_lists, end_subscriptions, move_results
+from datastore.voting.erasing import clear_voter, move_votes
+from resolvers.comments.counts import CountsCache
+from resolvers.comments.leaders import LeaderSettler
+from resolvers.comments.writing import revised
+from resolvers.context import Context, UserId
+from resolvers.jobs.running import JobRun, begin_job_once, hash_about, new_job
+from resolvers.members.access import load_member, refuse_admin
+from resolvers.pickem.removing import count_again, remove_predictions
+from resolvers.viewer import FORMER_PREFIX, Role
+from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
+from resolvers.voting.voiding import void_votes_since
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from datastore.pickem import Event
+    from datastore.tombstones import Tombstone
+    from resolvers.context import Services
+
+ERASE_MEMBER = "ERASE_MEMBER"
+INDEX_SECONDS = 10.0
+"""For how long an index may be behind the tombstone's transaction."""
+_PAUSE = 0.2
+
+
+class Contributions(StrEnum):
+    """What becomes of what a member contributed."""
+
+    REMOVE = "REMOVE"
+    ANONYMISE = "ANONYMISE"
+
+
+async def erase_member(ctx: Context, /, *, user: UserId, contributions: Contributions) -> Job:
+    """Begin to erase a member; for themselves and admins. Erasing again answers with the same job."""
+    viewer = ctx.member()
+    if not (viewer.may(Role.ADMIN) or viewer.id == user):
+        raise NotAllowed("Only an admin can erase another member.", path=("input", "user"))
+    while True:
+        earlier = await ctx.services.tombstones.read(ctx.table, key_text(user), ctx.now())
+        job = None if earlier is None else await jobs_store.read_job(ctx.table, earlier.job)
+        if job is not None and job.state is not JobState.FAILED:
+            return job
+        if earlier is None:
+            member = await load_member(ctx, user)
+            if member.user != viewer.id:
+                await refuse_admin(ctx, member, "An admin is erased by nobody but themselves.")
+        try:
+            return await _begin(ctx, user, contributions, earlier)
+        except ConditionFailed:
+            continue  # somebody else erases the member at the same time
+
+
+async def _begin(ctx: Context, user: str, contributions: Contributions, earlier: Tombstone | None) -> Job:
+    job = new_job(ctx, ERASE_MEMBER, {"user": user, "contributions": contributions.value, "alias": new_alias(user)})
+    until = ctx.now() + timedelta(days=ctx.services.policy.erased_days)
+    tombstones = ctx.services.tombstones.puts(user, until, job.id, ctx.now(), earlier)
+    # A transaction names each item once, so it cannot check the tombstone that it writes.
+    unchecked = replace(ctx.once, tombstones=None)
+    occurred = unchecked.occurred(Kind.MEMBER_ERASED, f"User:{user}", about=user)
+    if user == ctx.viewer.id:
+        ctx.once = unchecked
+    await begin_job_once(ctx, job, job, *tombstones, *occurred)
+    ctx.services.profiles.forget(user)
+    return job
+
+
+def new_alias(user: str) -> str:
+    """An id for what a former member contributed, in their shards, so that counters stay where they are."""
+    while True:
+        alias = f"{FORMER_PREFIX}{secrets.token_hex(8)}"
+        if (member_shard(alias), gate_number(alias)) == (member_shard(user), gate_number(user)):
+            return alias
+
+
+# ── the job ──
+
+
+async def erase_member_job(services: Services, run: JobRun) -> str:
+    member = _Member(services, run)
+    run.done = 0
+    await erasing_store.delete_profile(services.table, member.user)
+    services.profiles.forget(member.user)
+    await member.erase_votes()
+    await member.erase_comments()
+    await member.erase_results()
+    await member.erase_predictions()
+    await leave_every_league(services.table, member.user, member.told)
+    await end_subscriptions(services.table, member.user, member.silent)
+    await member.erase_what_indexes_show()
+    await erasing_store.clear_member(services.table, member.user)
+    what = "removed" if member.alias is None else "made anonymous"
+    return f"The member is erased; {run.done:,} contributions were {what}."
+
+
+class _Member:
+    """A member who is being erased."""
+
+    def __init__(self, services: Services, run: JobRun) -> None:
+        self._services = services
+        self._table = services.table
+        self._run = run
+        self.user = run.input["user"]
+        self.alias = run.input["alias"] if run.input["contributions"] == Contributions.ANONYMISE else None
+        # Neither checks tombstones. Objects with the member's id are not recorded, since nothing may name them.
+        self.silent = Once.unkeyed(services.clock())
+        self.told = Once.unkeyed(services.clock(), services.journal)
+
+    # ── votes ──
+
+    async def erase_votes(self) -> None:
+        if self.alias is None:
+            self._run.done += await void_votes_since(self._services, self.user, None, self.silent)
+        for board in await voting_store.every_slug(self._table):
+            if self.alias is not None:
+                self._run.done += await move_votes(self._table, self.user, board, self.alias)
+            await clear_voter(self._table, self.user, board)
+
+    # ── comments ──
+
+    async def erase_comments(self) -> None:
+        async for pointer in member_pointers(self._table, self.user):
+            self._run.done += await self._erase_comment(pointer)
+
+    async def _erase_comment(self, pointer: Pointer) -> bool:
+        """Whether this call did it."""
+        while True:
+            old = await comments_store.read_comment(self._table, pointer.product, pointer.ulid)
+            if old is None or old.author != self.user:
+                return False
+            change = CommentChange(old, None if self.alias is None else revised(old, author=self.alias))
+            try:
+                once = self.told if self.alias is None else self.silent
+                await comments_store.change_comment(self._table, once, None, change)
+            except VersionConflict:
+                continue
+            self._services.get(CountsCache).comment_changed(change)
+            self._services.get(LeaderSettler).comment_changed(change)
+            return True
+
+    # ── results ──
+
+    async def erase_results(self) -> None:
+        if self.alias is not None:
+            self._run.done += await move_results(self._table, self.user, self.alias)
+            return
+        removed = await vocabulary_store.remove_results(self._table, self.user, lambda _: True, self.silent)
+        for result in removed:
+            self._services.get(QuizLeaderboards).discard(result)
+        self._run.done += len(removed)
+
+    # ── predictions ──
+
+    async def erase_predictions(self) -> None:
+        announced: dict[str, int] = orjson.loads(self._run.place or "{}")
+        events = await pickem_store.every_event(self._table)
+        versions = {event.id: event.version for event in events}
+
+        async def announce(affected: list[str]) -> None:
+            for event in affected:
+                announced.setdefault(event, versions[event])
+            self._run.place = orjson.dumps(announced).decode()
+            await self._run.report()
+
+        if self.alias is None:
+            removed = await remove_predictions(self._services, self.user, None, self.silent, announce)
+            self._run.done += removed
+        else:
+            await self._move_predictions(events, announce, self.alias)
+        for event_id, version in announced.items():
+            if self.alias is None or await self._was_scored(event_id, version):
+                await count_again(self._services, event_id, self.silent)
+        for season in {event.season for event in events}:
+            await clear_standing(self._table, self.user, season)
+
+    async def _move_predictions(
+        self, events: Sequence[Event], announce: Callable[[list[str]], Awaitable[None]], alias: str
+    ) -> None:
+        found = [event async for event, _ in predictions_in(self._table, self.user, events)]
+        is_resumed = self._run.place is not None
+        await announce([event.id for event in found])
+        for season in sorted({event.season for event in events}):
+            of_season = [event for event in events if event.season == season]
+            moved = await move_predictions(self._table, self.user, season, of_season, alias)
+            self._run.done += moved
+            if moved > AT_ONCE or (is_resumed and moved):  # a count may have seen a part of it
+                await recount_season(self._table, season)
+
+    async def _was_scored(self, event_id: str, version: int) -> bool:
+        """Whether somebody scored an event while its prediction was moved, so that it may have been seen twice."""
+        event = (await pickem_store.read_events(self._table, [event_id])).get(event_id)
+        return event is not None and event.begun is not None and (event.version != version or event.scored is None)
+
+    # ── what is found by indexes ──
+
+    async def erase_what_indexes_show(self) -> None:
+        """Until nothing is found, and the indexes show what was committed before the tombstone."""
+        shown_at = self._run.job.started_at + timedelta(seconds=INDEX_SECONDS)
+        while True:
+            found = await self._erase_shown()
+            wait = (shown_at - self._services.clock()).total_seconds()
+            if not found and wait <= 0:
+                return
+            await asyncio.sleep(wait if wait > 0 else _PAUSE)
+
+    async def _erase_shown(self) -> int:
+        services, table, user = self._services, self._table, self.user
+        await erasing_store.delete_exports(table, hash_about(services, user), services.clock())
+        return (
+            await forget_reporter(table, user, self.alias)
+            + await delete_private_lists(table, user, self.silent)
+            + await delete_receipts(table, user, services.tombstones.hashes(user))
+            + await jobs_store.end_jobs_naming(table, user, self._run.job.id, services.clock())
+            + await journal_store.forget_member(table, user)
+        )

@@ -1,0 +1,400 @@
+"""Erasing a member: nothing in the table names them, and counts are those of a site without them, or stay."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pytest
+
+from datastore import jobs as jobs_store
+from datastore.dynamo import Table
+from datastore.jobs import Job, JobState
+from datastore.journal import Kind
+from datastore.member_file import FATES, KINDS, Fate
+from datastore.tombstones import TOMBSTONE
+from resolvers.context import Services
+from resolvers.jobs.kinds import JOB_KINDS
+from resolvers.jobs.running import JobRun, JobRunner
+from resolvers.members import erasing
+from resolvers.members.erasing import ERASE_MEMBER, Contributions, new_alias
+from resolvers.node_ids import node_id
+from resolvers.viewer import Role
+from resolvers.vocabulary import quiz_leaderboard
+from server.audit import breaches
+from tests.client import Client, serving
+from tests.conftest import create_table, settings_for
+from tests.engines import RunningEngine
+from tests.generated import entities
+from tests.jobs import ended
+from tests.killed import Killed, killed_at
+from tests.leagues import JOIN_LEAGUE, LEAGUE, create
+from tests.queries import (
+    ADD_WORDS,
+    CREATE_LIST,
+    DELETE_LIST,
+    MODERATE_COMMENT,
+    REPORT_COMMENT,
+    SUBSCRIBE,
+    UPDATE_PROFILE,
+    WRITE_SENTENCE,
+)
+from tests.two_worlds import Site
+
+ERASE = """mutation ($input: EraseMemberInput!) { eraseMember(input: $input) {
+  ... on MemberErasure { job { id } } ... on Refused { code message path } } }"""
+EXPORT = """mutation ($input: ExportMemberInput!) { exportMember(input: $input) {
+  ... on MemberExport { job { id } } ... on Refused { code message path } } }"""
+REVIEW = """mutation ($input: ReviewWordInput!) { reviewWord(input: $input) { __typename } }"""
+QUIZ = """mutation ($input: StartQuizInput!) { startQuiz(input: $input) { __typename ... on Refused { message } } }"""
+WORDS = "query ($id: ID!) { wordList(id: $id) { words { nodes { id } } } }"
+MEMBER = "zoltan-q"
+NODE = node_id("User", MEMBER)
+OTHERS = ("ada", "bob", "cleo")
+
+
+@pytest.fixture(autouse=True)
+def _short_lag(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test engine's indexes are behind by a tenth of a second, and in a few cases by some."""
+    monkeypatch.setattr(erasing, "INDEX_SECONDS", 2.0)
+
+
+def today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def admin(client: Client) -> Client:
+    return client.member("root", Role.ADMIN)
+
+
+async def erase(client: Client, contributions: str = "REMOVE", **more: Any) -> dict[str, Any]:
+    """The job, once it has ended."""
+    answer = await admin(client).ask(ERASE, input={"user": NODE, "contributions": contributions, **more})
+    assert "job" in answer, answer
+    job = await ended(admin(client), answer["job"]["id"])
+    assert job["state"] == "DONE", job
+    return job
+
+
+async def items_naming(table: Table, *texts: str, but: tuple[str, ...] = ()) -> list[str]:
+    """Every item that contains one of the texts, besides in some attributes."""
+    found = []
+    async for item in table.scan_items(consistent=True):
+        seen = {name: value for name, value in item.items() if name not in but}
+        stored = orjson.dumps(seen, default=repr, option=orjson.OPT_SORT_KEYS).decode()
+        found += [stored for text in texts if text in stored][:1]
+    return found
+
+
+async def live(site: Site, *, with_member: bool) -> None:
+    """What happens on a site, to its end."""
+    await site.prepare()
+    await site.contribute("ada", 0)
+    if with_member:
+        await site.contribute(MEMBER, 4)
+    for taste, user in enumerate(OTHERS[1:], start=1):
+        await site.contribute(user, taste)
+    await site.score()
+
+
+async def leave_traces(site: Site) -> None:
+    """Everything else that is stored about a member, by themselves and others."""
+    client, member = site.client, site.client.member(MEMBER)
+    profile = {"name": "Zoltán the Great", "email": "z@example.org", "timeZone": "Europe/Vienna"}
+    await member.ask(UPDATE_PROFILE, input={**profile, "idempotencyKey": "profile"})
+    for name in ("Secret verbs", "Secret nouns"):
+        made = await member.ask(CREATE_LIST, input={"name": name})
+        words = [{"simplified": sign, "definition": f"a secret word {sign}"} for sign in "一二三四五六"]
+        await member.ask(ADD_WORDS, input={"list": made["list"]["id"], "words": words})
+    assert "message" not in await member.ask(QUIZ, input={"list": made["list"]["id"], "size": 3})
+    await member.ask(DELETE_LIST, input={"list": made["list"]["id"]})
+    await member.ask(SUBSCRIBE, input={"list": site.list})
+    words = await member.ask(WORDS, id=site.list)
+    await member.ask(REVIEW, input={"word": words["words"]["nodes"][0]["id"], "grade": "GOOD"})
+    await member.ask(WRITE_SENTENCE, input={"text": "With a key.", "idempotencyKey": "sentence"})
+    page = (await client.ask('{ comments(product: "mug") { nodes { id body } } }'))["nodes"]
+    theirs = next(comment["id"] for comment in page if comment["body"].startswith(MEMBER))
+    other = next(comment["id"] for comment in page if comment["body"].startswith("ada"))
+    await member.ask(REPORT_COMMENT, input={"comment": other, "reason": "Zoltanic."})
+    await client.member("bob").ask(
+        REPORT_COMMENT, input={"comment": theirs, "reason": "Off topic.", "idempotencyKey": "report"}
+    )
+    await client.member("mia", Role.MODERATOR).ask(
+        MODERATE_COMMENT, input={"comment": theirs, "status": "PUBLISHED", "idempotencyKey": "decision"}
+    )
+    await admin(client).ask(EXPORT, input={"user": NODE, "idempotencyKey": "export"})
+
+
+@asynccontextmanager
+async def twin(engine: RunningEngine, name: str) -> AsyncIterator[Site]:
+    """Another site on the same engine."""
+    async with create_table(f"{name}-twin", engine.url), serving(settings_for(engine, f"{name}-twin")) as client:
+        yield Site(client)
+
+
+async def test_removed_they_had_never_been_there(client: Client, table: Table, engine: RunningEngine) -> None:
+    """Every count equals that of a site without them, and no item of the table names them."""
+    site = Site(client)
+    await live(site, with_member=True)
+    await leave_traces(site)
+    job, _ = await asyncio.gather(erase(client), client.member("dan").ask(UPDATE_PROFILE, input={"name": "D"}))
+    assert job["done"] == 3 + 2 + 4 + 4
+    assert await items_naming(table, MEMBER, "Zoltán", "Zoltanic", "z@example.org", "Secret", "a secret word") == []
+    async with twin(engine, table.name) as other:
+        await live(other, with_member=False)
+        assert await site.counts(today()) == await other.counts(today())
+        assert await site.ranks(OTHERS) == await other.ranks(OTHERS)
+    assert await client.ask(f'{{ user(id: "{NODE}") {{ name }} }}') is None
+    assert [breach async for breach in breaches(client.services)] == []
+
+
+async def test_made_anonymous_every_count_stays(client: Client, table: Table) -> None:
+    """Their rows belong to a former member; nothing names them but texts that they wrote."""
+    site = Site(client)
+    await live(site, with_member=True)
+    before, ranks = await site.counts(today()), await site.ranks((MEMBER, *OTHERS))
+    await leave_traces(site)
+    await erase(client, "ANONYMISE")
+    assert await items_naming(table, MEMBER, "Zoltán", "z@example.org", "Secret", but=("body", "text")) == []
+    after = await site.counts(today())
+    alias = next(row["user"]["id"] for row in after["standings"]["nodes"] if row["user"]["id"] not in _nodes(before))
+    renamed = orjson.loads(orjson.dumps(before).decode().replace(NODE, alias))
+    assert _unordered(_without_sentences(after)) == _unordered(_without_sentences(renamed))
+    assert await site.ranks(OTHERS) == {user: ranks[user] for user in OTHERS}
+    comment = (await client.ask('{ comments(product: "tee") { nodes { body author { id name } } } }'))["nodes"]
+    author = {"id": alias, "name": "Former member"}
+    assert {"body": f"{MEMBER} on tee", "author": author} in comment
+    assert [breach async for breach in breaches(client.services)] == []
+
+
+def _nodes(counts: Any) -> str:
+    return orjson.dumps(counts).decode()
+
+
+def _without_sentences(counts: dict[str, Any]) -> dict[str, Any]:
+    """Without the number of sentences: one more was written after the counts."""
+    for row in counts["quizLeaderboard"]["nodes"]:
+        row.pop("sentences", None)
+    return counts
+
+
+def _unordered(counts: Any) -> Any:
+    """Equals are listed by their ids, and one has another."""
+    if isinstance(counts, dict):
+        return {name: _unordered(value) for name, value in counts.items()}
+    if isinstance(counts, list):
+        return sorted((_unordered(value) for value in counts), key=orjson.dumps)
+    return counts
+
+
+async def _job(services: Services, contributions: Contributions) -> Job:
+    now, job = services.clock(), services.ids.next(services.clock())
+    wanted = {"user": MEMBER, "contributions": contributions.value, "alias": new_alias(MEMBER)}
+    await services.table.transact(*services.tombstones.puts(MEMBER, now.replace(year=now.year + 1), job, now))
+    new = jobs_store.new_job(job, ERASE_MEMBER, "somebody", now, wanted)
+    return await jobs_store.begin_job(services.table, new)
+
+
+@pytest.mark.parametrize("contributions", list(Contributions))
+async def test_killed_at_every_write_it_is_completed(
+    one_client: Client,
+    one_table: Table,
+    default_engine: RunningEngine,
+    contributions: Contributions,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After its first write, again after two, and so on until one run completes it."""
+    monkeypatch.setattr(erasing, "INDEX_SECONDS", 0.0)
+    monkeypatch.setattr(quiz_leaderboard, "_OVERLAY_SECONDS", 0.0)
+    site, services = Site(one_client), one_client.services
+    await live(site, with_member=True)
+    before = await site.counts(today())
+    await leave_traces(site)
+    services.get(JobRunner)._kinds = {}  # this process works on none
+    job, write = await _job(services, contributions), -1
+    while not await _completed(services, job, write := write + 1):
+        pass
+    assert write > 5
+    assert await items_naming(one_table, "Zoltán", "z@example.org", "Secret") == []
+    naming = await items_naming(one_table, MEMBER, but=("body", "text"))
+    assert [item for item in naming if job.id not in item] == []
+    if contributions is Contributions.REMOVE:
+        async with twin(default_engine, one_table.name) as without:
+            await live(without, with_member=False)
+            assert await site.counts(today()) == await without.counts(today())
+    else:
+        after = await site.counts(today())
+        for name in ("leaderboard", "board", "belt", "mug", "topProducts"):
+            assert after[name] == before[name]
+        points = [(row["rank"], row["points"]) for row in after["standings"]["nodes"]]
+        assert points == [(row["rank"], row["points"]) for row in before["standings"]["nodes"]]
+    assert [breach async for breach in breaches(services)] == []
+
+
+async def _completed(services: Services, job: Job, write: int) -> bool:
+    """Works on the job up to a write, in a process of its own; whether that was its last."""
+    process = Services(services.table, services.seal, services.policy, clock=services.clock)
+    current = await jobs_store.read_job(services.table, job.id)
+    assert current is not None
+    try:
+        with killed_at(services.table, write):
+            await JOB_KINDS[ERASE_MEMBER](
+                process, JobRun(current, current.done, current.total, current.place, services.table)
+            )
+    except Killed:
+        return False
+    finally:
+        await process.close()
+    return True
+
+
+@pytest.mark.parametrize("contributions", list(Contributions))
+async def test_what_they_write_meanwhile_is_erased_or_refused(
+    client: Client, table: Table, contributions: Contributions
+) -> None:
+    """Everything at the same time as the erasure; others write too, and are counted."""
+    site = Site(client)
+    await site.prepare()
+    await site.contribute(MEMBER, 4)
+    writing = [asyncio.create_task(_write_on(site)) for _ in range(2)]
+    await asyncio.gather(erase(client, contributions.value), *(site.contribute(user, 1) for user in OTHERS))
+    refused = await asyncio.gather(*writing)
+    assert set(refused) == {"NOT_ALLOWED"}
+    await client.caught_up("every index shows what was written")
+    assert await items_naming(table, MEMBER, but=("body", "text")) == []
+    await site.score()
+    assert [breach async for breach in breaches(client.services)] == []
+
+
+async def _write_on(site: Site) -> str:
+    """Writes until the first refusal; its code."""
+    member = site.client.member(MEMBER)
+    for number in range(10_000):
+        answer = await member.ask(WRITE_SENTENCE, input={"text": f"Sentence {number}.", "idempotencyKey": str(number)})
+        if "code" in answer:
+            return str(answer["code"])
+        await member.ask(CREATE_LIST, input={"name": f"List {number}"})
+        await member.ask(SUBSCRIBE, input={"list": site.list})
+    raise AssertionError("nothing was refused")
+
+
+async def test_who_may_erase_whom(one_client: Client) -> None:
+    """Oneself and an admin; an admin only themselves. Nothing is half done."""
+    wanted = {"user": NODE, "contributions": "REMOVE"}
+    assert await admin(one_client).code(ERASE, input=wanted) == "NOT_FOUND"
+    member, other = one_client.member(MEMBER), one_client.member("second", Role.ADMIN)
+    for somebody in (member, admin(one_client), other):
+        await somebody.ask(UPDATE_PROFILE, input={"name": "Name"})
+    assert await one_client.member("mia", Role.MODERATOR, Role.EDITOR).code(ERASE, input=wanted) == "NOT_ALLOWED"
+    assert await one_client.member("bob").code(ERASE, input=wanted) == "NOT_ALLOWED"
+    assert await one_client.code(ERASE, input=wanted) == "NOT_SIGNED_IN"
+    second = {"user": node_id("User", "second"), "contributions": "REMOVE"}
+    refused = await admin(one_client).ask(ERASE, input=second)
+    assert refused["message"] == "An admin is erased by nobody but themselves."
+    unknown = await admin(one_client).answer(ERASE, input={"user": NODE, "contributions": "FORGET"})
+    assert "FORGET" in unknown["errors"][0]["message"]
+    assert [job async for job in jobs_store.all_jobs(one_client.services.table)] == []
+    assert [tombstone async for tombstone in one_client.services.table.scan(TOMBSTONE)] == []
+    assert "job" in await other.ask(ERASE, input=second)
+
+
+async def test_erasing_again_answers_the_same(one_client: Client) -> None:
+    """At the same time, later, by others, by themselves, and with another way."""
+    await one_client.member(MEMBER).ask(UPDATE_PROFILE, input={"name": "Name"})
+    wanted = {"user": NODE, "contributions": "REMOVE", "idempotencyKey": "once"}
+    member = one_client.member(MEMBER)
+    answers = await asyncio.gather(
+        member.ask(ERASE, input=wanted), admin(one_client).ask(ERASE, input=wanted), member.ask(ERASE, input=wanted)
+    )
+    assert (await ended(admin(one_client), answers[0]["job"]["id"]))["state"] == "DONE"
+    answers += [await asker.ask(ERASE, input=wanted) for asker in (member, admin(one_client))]
+    answers.append(await admin(one_client).ask(ERASE, input={"user": NODE, "contributions": "ANONYMISE"}))
+    assert answers == [answers[0]] * len(answers)
+    assert (await ended(member, answers[0]["job"]["id"]))["state"] == "DONE"
+
+
+async def test_an_erasure_that_failed_can_be_begun_again(one_client: Client) -> None:
+    """Its job has forgotten whom it erases; the tombstone names the next one then."""
+    services, member = one_client.services, one_client.member(MEMBER)
+    await member.ask(WRITE_SENTENCE, input={"text": "A sentence."})
+    kinds, services.get(JobRunner)._kinds = services.get(JobRunner)._kinds, {}
+    first = await member.ask(ERASE, input={"user": NODE, "contributions": "REMOVE"})
+    running = next(iter(await jobs_store.read_unfinished_jobs(services.table)))
+    await jobs_store.finish_job(services.table, running, JobState.FAILED, services.clock())
+    services.get(JobRunner)._kinds = kinds
+    assert (await erase(one_client))["id"] != first["job"]["id"]
+    assert await items_naming(services.table, MEMBER) == []
+
+
+async def test_their_leagues_go_on_without_them(one_client: Client) -> None:
+    """The longest member becomes captain where they were the last one; a league of their own is deleted."""
+    member, own, shared = one_client.member(MEMBER), "Alone", "Friends"
+    alone, league = await create(member, name=own), await create(member, name=shared)
+    joined = await create(one_client.member("ada"), name="Ada's")
+    await member.ask(JOIN_LEAGUE, input={"league": joined["id"]})
+    for user in ("bob", "ada"):
+        await one_client.member(user).ask(JOIN_LEAGUE, input={"league": league["id"]})
+    await erase(one_client)
+    assert await one_client.ask(LEAGUE, id=alone["id"]) is None
+    shown = await one_client.member("bob").ask(LEAGUE, id=league["id"])
+    assert (shown["viewerMembership"], shown["memberCount"]) == ("CAPTAIN", 2)
+    assert (await one_client.member("ada").ask(LEAGUE, id=joined["id"]))["memberCount"] == 1
+    assert await items_naming(one_client.services.table, MEMBER) == []
+
+
+async def test_the_journal_says_that_somebody_was_erased(one_client: Client) -> None:
+    """By whom, and not who; the comments that are gone are named."""
+    site = Site(one_client)
+    await live(site, with_member=True)
+    await erase(one_client)
+    query = "{ journal(first: 100) { nodes { kind actor object note } } }"
+    await one_client.caught_up("the journal lists every occurrence")
+    nodes = (await one_client.member("mia", Role.MODERATOR).ask(query))["nodes"]
+    erased = [node for node in nodes if node["kind"] == Kind.MEMBER_ERASED]
+    root = node_id("User", "root")
+    assert erased == [{"kind": "member.erased", "actor": root, "object": None, "note": None}]
+    deleted = [node for node in nodes if node["kind"] == Kind.COMMENT_DELETED]
+    assert len(deleted) == 4
+    assert all(node["actor"] is None and node["object"] for node in deleted)
+
+
+def test_every_entity_says_what_becomes_of_it() -> None:
+    """A new entity fails this until `datastore/member_file.py` says how it is erased, anonymised and taken back."""
+    undeclared = [f"{entity.key.partition.text} {entity.key.sort.text}" for entity in entities()
+                  if entity not in FATES]  # fmt: skip
+    assert undeclared == []
+    assert all(FATES[entity].removed is not Fate.NOBODY for entity in KINDS)
+
+
+@pytest.mark.parametrize("contributions", list(Contributions))
+async def test_what_is_declared_becomes_of_every_entity(one_client: Client, contributions: Contributions) -> None:
+    """Of each that names the member: none is left, or as many go on under another id."""
+    site = Site(one_client)
+    await live(site, with_member=True)
+    await leave_traces(site)
+    table = one_client.services.table
+    before = await _naming(table, MEMBER)
+    await erase(one_client, contributions.value)
+    assert await _naming(table, MEMBER) == {}
+    after = await _naming(table, "former-")
+    for entity, number in before.items():
+        fates = FATES[entity]
+        fate = fates.removed if contributions is Contributions.REMOVE else fates.anonymised
+        assert after.get(entity, 0) == (number if fate is Fate.MOVED else 0), entity.key.partition.text
+        assert fate is not Fate.NOBODY, entity.key.partition.text
+
+
+async def _naming(table: Table, text: str) -> dict[Any, int]:
+    """How many items of each entity have a text in them, besides in what members wrote."""
+    counted: dict[Any, int] = {}
+    async for item in table.scan_items(consistent=True):
+        seen = {name: value for name, value in item.items() if name not in ("body", "text")}
+        if text in orjson.dumps(seen, default=repr).decode():
+            pk, sk = item["pk"]["S"], item["sk"]["S"]
+            entity = next(entity for entity in entities() if entity.recognises(pk, sk))
+            counted[entity] = counted.get(entity, 0) + 1
+    return counted
