@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from datastore import (
     address_use,
     api_keys,
+    confirmations,
     created,
     demo,
     email_runs,
@@ -90,6 +91,7 @@ LEFT_OUT: Mapping[Entity[Any], str] = {
     voiding.VOIDING_PLACE: "For a day: how far an editor's voiding of votes has come.",
     addresses.ADDRESS_VOTER: f"{_REPEATS}: it lists voters by the keyed hash of their address, for a week.",
     tombstones.TOMBSTONE: "That a member is erased, whom it names by a keyed hash.",
+    confirmations.CONFIRMATION: "For three days: that an email was sent to an address, which it names by a keyed hash.",
     jobs.JOB: "Names who began it by a keyed hash; its input is forgotten when it ends.",
     **dict.fromkeys(
         (

@@ -5,6 +5,7 @@
 | one member                  | GetItem USER#<id> PROFILE                            | 1             |
 | the members on a page       | BatchGetItem, distinct ids                           | 1 a hundred   |
 | a member's first write      | Put if absent                                        | 1, once a process |
+| a confirmed email address   | transaction: profile, if it is still wanted          | 1             |
 | all members                 | gsi1 USERS#<shard>, 16 shards                        | 16 and more   |
 """
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
     from datastore.dynamo import Table
+    from datastore.dynamo.conditions import Condition
     from datastore.receipts import Once
 
 SHARDS = 16
@@ -50,6 +52,10 @@ class Profile:
     """When the daily words are due in the member's time zone: `07:30`. None means as soon as their date begins."""
     lock_reminder_hours: int | None = None
     """How long before an event's lock the member is reminded; None or 0 means never."""
+    email_confirmed: datetime | None = None
+    """When the member confirmed `email` by the link sent to it, or by a token that says so."""
+    email_pending: str | None = None
+    """The keyed hash of the address that is to be confirmed."""
 
     @property
     def node_key(self) -> str:
@@ -116,10 +122,36 @@ async def update_profile(table: Table, changed: Profile, names: Iterable[str], o
 
 async def remove_bounced_address(table: Table, profile: Profile, once: Once) -> bool:
     """Take a profile's address away, so that nothing is sent until one is confirmed anew. False if it has another."""
-    change = PROFILE.change(PROFILE.item_key(profile), values={"email": None}, when=where(email=profile.email))
+    values = {"email": None, "email_confirmed": None}
+    change = PROFILE.change(PROFILE.item_key(profile), values=values, when=where(email=profile.email))
     occurrence = once.occurred(Kind.PROFILE_CHANGED, f"User:{profile.user}", about=profile.user)
     try:
         await once.apply(table, change, *occurrence)
     except (ConditionFailed, NotAllowed):
         return False
     return True
+
+
+async def confirm_email(table: Table, user: str, email: str, pending: str, once: Once) -> Profile | None:
+    """Give a profile the address whose keyed hash is pending in it; None if none or another one is."""
+    values = {"email": email, "email_confirmed": once.now, "email_pending": None}
+    return await _set_email(table, user, values, where(email_pending=pending), once)
+
+
+async def give_email(table: Table, user: str, email: str, once: Once) -> Profile | None:
+    """Give a profile without an address one that is proven to be the member's; None if it has one."""
+    values = {"email": email, "email_confirmed": once.now}
+    return await _set_email(table, user, values, present() & absent("email"), once)
+
+
+async def _set_email(table: Table, user: str, values: Mapping[str, Any], when: Condition, once: Once) -> Profile | None:
+    """The profile as it then is; None if the condition did not hold."""
+    key = PROFILE.at(user=user)
+    occurrence = once.occurred(Kind.PROFILE_CHANGED, f"User:{user}", about=user)
+    try:
+        await once.apply(table, PROFILE.change(key, values=values, when=when), *occurrence)
+    except ConditionFailed as failed:
+        if not failed.doubtful:
+            return None
+    stored = await table.get(key, consistent=True)
+    return stored if stored is not None and stored.email_confirmed == once.now else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from time import monotonic
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ from datastore.refusals import InvalidInput
 from datastore.tombstones import MemberErased
 from resolvers.context import UNSET, Context, Unset, UserId
 from resolvers.email_addresses import LONGEST_EMAIL, is_email_address
+from resolvers.members.confirmations import Confirmations, Purpose
 from resolvers.viewer import LONGEST_NAME, Role, member_name
 
 if TYPE_CHECKING:
@@ -93,29 +95,46 @@ async def update_profile(
     daily_word_at: str | Unset | None = UNSET,
     lock_reminder_hours: int | Unset | None = UNSET,
 ) -> Profile:
-    """Changes the given values. Null clears a value; a name cannot be cleared."""
+    """Changes the given values. Null clears a value; a name cannot be cleared; an address must be confirmed first."""
     member = ctx.member()
     stored = await people_store.read_profile(ctx.table, member.id, consistent=True)
     current = ctx.services.with_name(stored) if stored else new_profile(ctx)
-    changes: dict[str, str | int | None] = {}
+    changes: dict[str, str | int | datetime | None] = {}
     if name is not None:
         changes["name"] = parse_display_name(name, member.id)
     if avatar_url is not UNSET:
         changes["avatar_url"] = (
             None if avatar_url is None else validate_web_address(avatar_url, ("input", "avatarUrl"), "An avatar")
         )
-    if email is not UNSET:
-        changes["email"] = None if email is None else validate_email_address(email)
     if time_zone is not UNSET:
         changes["time_zone"] = None if time_zone is None else validate_time_zone(time_zone)
     if daily_word_at is not UNSET:
         changes["daily_word_at"] = None if daily_word_at is None else validate_time_of_day(daily_word_at)
     if lock_reminder_hours is not UNSET:
         changes["lock_reminder_hours"] = validate_reminder_hours(lock_reminder_hours or 0) or None
+    if email is not UNSET:  # the last, because it may send an email
+        changes |= await _email_changes(ctx, current, None if email is None else validate_email_address(email))
     changed = replace(current, **changes)  # type: ignore[arg-type]
     await people_store.update_profile(ctx.table, changed, changes, ctx.once)
     ctx.services.profiles.put(member.id, changed)
     return changed
+
+
+async def _email_changes(ctx: Context, current: Profile, email: str | None) -> dict[str, str | datetime | None]:
+    """What the profile stores: the address if it is confirmed, and else that it is to be, once its link was sent.
+
+    A later change makes the links of earlier ones void.
+    """
+    changes: dict[str, str | datetime | None] = {"email_pending": None}
+    if email is None:
+        return {**changes, "email": None, "email_confirmed": None}
+    if ctx.viewer.verified_email == email:
+        return {**changes, "email": email, "email_confirmed": ctx.now()}
+    confirmations = ctx.services.get(Confirmations)
+    if email == current.email and (current.email_confirmed is not None or not confirmations.can_send):
+        return changes
+    link = await confirmations.ask(ctx, Purpose.ADDRESS, email, [current.user], {"name": current.name})
+    return {"email_pending": link.address}
 
 
 def new_profile(ctx: Context) -> Profile:

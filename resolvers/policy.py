@@ -21,6 +21,8 @@ class Policy:
     """Votes per address, which may be shared by a whole school, over all processes; "0" for unlimited."""
     new_visitors_per_address: str = "1000/hour"
     """Visitors per address who draw their first pair, over all processes; "0" for unlimited."""
+    emails_per_address: str = "20/hour"
+    """Confirmation emails that an address may ask for, over all processes; "0" for unlimited."""
     image_hosts: tuple[str, ...] = ()
     """Hosts whose pictures may be shown; none if empty."""
     journal_days: int = 90

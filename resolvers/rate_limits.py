@@ -6,7 +6,7 @@ the limit at once, and then evenly. A key costs one number and a hit constant ti
 the key has its whole limit again, and a key past that moment needs none.
 
 With four processes, a limit of 60/minute admits four times as many: it stops floods and does not count exactly. The
-limits per network address hold over all processes (`resolvers.voting.address_limits`).
+limits per network address hold over all processes (`resolvers.address_limits`).
 """
 
 from __future__ import annotations

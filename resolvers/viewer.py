@@ -38,6 +38,8 @@ class Viewer:
     name: str | None = None
     email: str | None = None
     roles: frozenset[Role] = frozenset()
+    verified_email: str | None = None
+    """`email`, if the token's issuer is the configured one and says that the address is the member's."""
 
     @property
     def is_member(self) -> bool:

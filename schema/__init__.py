@@ -19,6 +19,7 @@ from strawberry.schema.config import StrawberryConfig
 
 from resolvers import node as node_resolvers
 from schema import error_codes
+from schema.address_subscriptions import AddressSubscriptionMutation
 from schema.api_keys import ApiKeysMutation, ApiKeysQuery
 from schema.comments import CommentsMutation, CommentsQuery, CommentsSubscription
 from schema.fields import field
@@ -68,6 +69,7 @@ class Mutation(
     CommentsMutation,
     VocabularyMutation,
     LearningMutation,
+    AddressSubscriptionMutation,
     ApiKeysMutation,
     JournalMutation,
 ):

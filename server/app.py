@@ -7,6 +7,7 @@ request ids ─ hosts ─ CORS ─ fast path ─┬─ /graphql       POST
                                                            ├─ /livez         the process runs
                                                            ├─ /readyz        the table answers
                                                            ├─ /member-export the link to a member's file
+                                                           ├─ /confirm       the link in an email that asks
                                                            ├─ /unsubscribe   the link in an email
                                                            └─ /metrics       Prometheus
 
@@ -39,7 +40,8 @@ from datastore.layout import CURRENT_LAYOUT, Layout, ensure_layout
 from resolvers.context import Services
 from resolvers.jobs.kinds import JOB_KINDS
 from resolvers.jobs.running import JobRunner
-from resolvers.members.exporting import PATH
+from resolvers.members.confirmations import PATH as CONFIRM_PATH
+from resolvers.members.exporting import PATH as EXPORT_PATH
 from resolvers.members.suspensions import Suspensions
 from resolvers.policy import Policy
 from schema import schema
@@ -59,6 +61,7 @@ from server.http.member_export import member_export
 from server.http.pipeline import Pipeline
 from server.http.quotas import Quota
 from server.http.websocket import serve_socket
+from server.mail.confirmation import confirm, sending_confirmations
 from server.mail.emails_due import EmailSchedule
 from server.mail.unsubscribe import unsubscribe
 from server.process_tuning import tune_process
@@ -133,7 +136,8 @@ def _routes(settings: Settings, graphql: GraphQLEndpoint, explorer: Explorer, me
         Route("/livez", alive),
         Route("/readyz", Readiness(probe_writes=is_embedded(settings.dynamodb_url)).endpoint),
         Route("/metrics", exposition),
-        Route(PATH, member_export),
+        Route(EXPORT_PATH, member_export),
+        Route(CONFIRM_PATH, confirm, methods=["GET", "POST"]),
         Route("/unsubscribe", unsubscribe, methods=["GET", "POST"]),
         *(voting_page.routes(settings.image_hosts) if settings.demo else ()),
     ]
@@ -149,6 +153,7 @@ async def _opened(
             table = await stack.enter_async_context(_checked_table(settings))
         services = Services(table, settings.seal(), policy(settings))
         stack.push_async_callback(services.close)
+        await stack.enter_async_context(sending_confirmations(settings, services))
         services.get(JobRunner).start(JOB_KINDS)
         services.get(Suspensions).start()
         deliverer = Deliverer(services, await stack.enter_async_context(open_sender(settings.webhook_networks)))
@@ -209,6 +214,7 @@ def policy(settings: Settings) -> Policy:
         votes_per_visitor=settings.votes_per_visitor,
         votes_per_address=settings.votes_per_address,
         new_visitors_per_address=settings.new_visitors_per_address,
+        emails_per_address=settings.emails_per_address,
         image_hosts=settings.image_hosts,
         journal_days=settings.journal_days,
         erased_days=settings.erased_days,

@@ -64,6 +64,7 @@ RECORDED: Final[Mapping[str, tuple[Kind, ...]]] = {
     "deleteSentence": (Kind.SENTENCE_REMOVED,),
     "addWords": (Kind.WORDS_ADDED,),
     "subscribe": (Kind.SUBSCRIPTION_STARTED,),
+    "claimSubscriptions": (Kind.SUBSCRIPTION_ENDED, Kind.SUBSCRIPTION_STARTED),
     "unsubscribe": (Kind.SUBSCRIPTION_ENDED,),
     "recordQuiz": (Kind.QUIZ_RECORDED,),
     "answerQuiz": (Kind.QUIZ_RECORDED,),
@@ -72,6 +73,7 @@ RECORDED: Final[Mapping[str, tuple[Kind, ...]]] = {
 
 NOT_RECORDED: Final[Mapping[str, str]] = {
     "startVisit": "It writes nothing: the token says all there is to know.",
+    "requestSubscription": "It stores nothing but a keyed hash; the subscription is recorded once it is confirmed.",
     "startQuiz": "A quiz that is only asked counts for nothing; its answers are recorded.",
     "reviewWord": "It changes when one member is asked for a word again, which concerns nobody else.",
     "drawMatchup": "It writes nothing: the same pair is drawn again until the voter votes on it.",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import threading
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
 from email.message import EmailMessage
@@ -117,6 +118,25 @@ async def mail_server(
     finally:
         server.close()
         await asyncio.sleep(0.05)  # connections whose handshake failed end in the next iterations of the event loop
+
+
+@contextmanager
+def mail_server_beside(mailbox: Mailbox, folder: Path) -> Iterator[str]:
+    """The same in a thread of its own, for tests that are not asynchronous."""
+    loop, stack = asyncio.new_event_loop(), AsyncExitStack()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+
+    try:
+        yield run(stack.enter_async_context(mail_server(mailbox, folder)))
+    finally:
+        run(stack.aclose())
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 @contextmanager

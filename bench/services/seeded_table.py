@@ -32,7 +32,7 @@ async def seed(url: str) -> str:
             await part.seed(services)
         await table.write_many(board(MAIN, "Who is best?"))
         await services.close()
-    return node_id("Event", pickem.event_id(pickem.SCORED_EVENT))
+    return node_id("Event", pickem.demo_id(pickem.SCORED_EVENT))
 
 
 def cookie() -> str:

@@ -16,6 +16,9 @@
 | a list's past daily words               | LIST#<id>, DAILY# newest first                          | 1 a page        |
 | subscribe, unsubscribe                  | BatchGetItem, transaction: both character sets,         | 2               |
 |                                         | the list's count                                        |                 |
+| a confirmed address subscribes          | GetItem, BatchGetItem, transaction: profile, used link, | 3               |
+|                                         | the subscription as above                               |                 |
+| a claimed subscription                  | BatchGetItem twice, transaction: both members'          | 3               |
 | the number of a list's subscribers      | LIST#<id>, SUBSCRIBERS#, 16 shards                      | 1               |
 | all members with active subscriptions   | gsi1 USERS#<shard>, 16 shards, to the end               | 1 a page        |
 | a profile screen                        | USER#<id>, DAY#<since> to SUBSCRIPTION#                 | 1               |
@@ -30,6 +33,12 @@
 | a member's mail of a date               | Put (claim), Update (sent)                              | 2               |
 """
 
+from datastore.vocabulary.address_subscriptions import (
+    ConfirmationUsed,
+    confirm_subscription,
+    drop_address,
+    move_subscription,
+)
 from datastore.vocabulary.cards import (
     CARD,
     MOST_COUNTED,
@@ -185,6 +194,7 @@ __all__ = [
     "AskedWord",
     "Card",
     "CharacterSet",
+    "ConfirmationUsed",
     "DailyWord",
     "DateRange",
     "DrawnWord",
@@ -218,6 +228,7 @@ __all__ = [
     "change_list",
     "change_word",
     "clear_deleted_list",
+    "confirm_subscription",
     "count_due",
     "create_list",
     "daily_words_of_date",
@@ -225,11 +236,13 @@ __all__ = [
     "delete_sentence",
     "deleted_lists",
     "draw_daily_word",
+    "drop_address",
     "drop_cards",
     "import_daily_word",
     "import_subscription",
     "imported_daily_word",
     "lists_by_name",
+    "move_subscription",
     "next_word",
     "owner_scope",
     "quiz_request",

@@ -88,24 +88,24 @@ async def read_subscriptions(table: Table, user: str) -> list[Subscription]:
 async def subscribe(table: Table, wanted: Subscription, once: Once) -> Subscription:
     """Start a subscription. One that is already active stays as it is."""
     for _ in range(_ATTEMPTS):
-        current, other = await _read_both(table, wanted)
+        current, other = await read_both(table, wanted)
         answer = current if current is not None and current.active else wanted
         try:
-            occurrence = () if answer is current else _occurrence(once, Kind.SUBSCRIPTION_STARTED, wanted)
-            await once.transact(table, answer, *_start_writes(wanted, current, other), *occurrence)
+            occurrence = () if answer is current else subscription_occurrence(once, Kind.SUBSCRIPTION_STARTED, wanted)
+            await once.transact(table, answer, *start_writes(wanted, current, other), *occurrence)
         except ConditionFailed:
             continue
         return answer
     raise Conflict(retry_after=1.0)
 
 
-def _occurrence(once: Once, kind: Kind, changed: Subscription) -> tuple[Write, ...]:
+def subscription_occurrence(once: Once, kind: Kind, changed: Subscription) -> tuple[Write, ...]:
     """Of the subscription itself: thousands may subscribe to one list at the same time."""
     name = f"Subscription:{changed.list}.{changed.character_set.value}.{changed.user}"
     return once.occurred(kind, name, about=changed.user)
 
 
-def _start_writes(
+def start_writes(
     wanted: Subscription, current: Subscription | None, other: Subscription | None, *, new: bool = False
 ) -> list[Write]:
     key = SUBSCRIPTION.item_key(wanted)
@@ -124,9 +124,9 @@ async def import_subscription(table: Table, imported: Subscription, once: Once) 
             return
         return
     try:
-        await table.transact(*_start_writes(imported, None, None, new=True))
+        await table.transact(*start_writes(imported, None, None, new=True))
     except ConditionFailed:
-        current, _ = await _read_both(table, imported)
+        current, _ = await read_both(table, imported)
         if current is None:  # the member has a subscription to the other character set
             await subscribe(table, imported, once)
 
@@ -140,26 +140,26 @@ async def unsubscribe(table: Table, user: str, list_id: str, character_set: Char
     """End a subscription. One that has already ended stays as it is; NotFound if there never was one."""
     wanted = Subscription(user, list_id, character_set, active=False, since=once.now)
     for _ in range(_ATTEMPTS):
-        current, other = await _read_both(table, wanted)
+        current, other = await read_both(table, wanted)
         if current is None:
             raise NotFound("There is no subscription to this list in this character set.")
         ended = replace(current, active=False)
         try:
-            occurrence = _occurrence(once, Kind.SUBSCRIPTION_ENDED, ended) if current.active else ()
-            await once.transact(table, ended, *_end_writes(current, ended, other), *occurrence)
+            occurrence = subscription_occurrence(once, Kind.SUBSCRIPTION_ENDED, ended) if current.active else ()
+            await once.transact(table, ended, *end_writes(current, ended, other), *occurrence)
         except ConditionFailed:
             continue
         return ended
     raise Conflict(retry_after=1.0)
 
 
-def _end_writes(current: Subscription, ended: Subscription, other: Subscription | None) -> list[Write]:
+def end_writes(current: Subscription, ended: Subscription, other: Subscription | None) -> list[Write]:
     if not current.active:
         return [SUBSCRIPTION.check(SUBSCRIPTION.item_key(current), where(active=False))]
     return [SUBSCRIPTION.shift(ended, "active", when=where(active=True)), *_count_writes(ended, other, -1)]
 
 
-async def _read_both(table: Table, wanted: Subscription) -> tuple[Subscription | None, Subscription | None]:
+async def read_both(table: Table, wanted: Subscription) -> tuple[Subscription | None, Subscription | None]:
     """This subscription and the one to the other character set."""
     other_key = SUBSCRIPTION.item_key(replace(wanted, character_set=wanted.character_set.other))
     current, other = await table.get_many([SUBSCRIPTION.item_key(wanted), other_key], consistent=True)
@@ -171,9 +171,13 @@ def _count_writes(changed: Subscription, other: Subscription | None, by: int) ->
     other_key = SUBSCRIPTION.item_key(replace(changed, character_set=changed.character_set.other))
     if other is not None and other.active:
         return [SUBSCRIPTION.check(other_key, where(active=True))]
-    count = SUBSCRIBER_COUNT.at(list=changed.list, shard=changed.shard)
     unchanged = absent() if other is None else where(active=False)
+    count = SUBSCRIBER_COUNT.at(list=changed.list, shard=changed.shard)
     return [SUBSCRIPTION.check(other_key, unchanged), SUBSCRIBER_COUNT.change(count, add={"count": by})]
+
+
+def is_count_change(write: Write) -> bool:
+    return write.operation == "Update" and write.fields is SUBSCRIBER_COUNT.fields
 
 
 # ── the subscribers of all lists ──

@@ -1,4 +1,4 @@
-"""What moderators and members do with a member as a whole.
+"""What moderators and members do with a member as a whole; and in `confirmations`, how an address is confirmed.
 
 | module      | contents                                         |
 |-------------|--------------------------------------------------|

@@ -22,9 +22,9 @@ from datastore.voting import (
 )
 from datastore.voting.pair_walk import DrawnPair, PairWalk
 from datastore.voting.pairs import EligibleContenders
+from resolvers.address_limits import AddressLimits
 from resolvers.context import AnyId, Context, Services
 from resolvers.rate_limits import OFF, network
-from resolvers.voting.address_limits import AddressLimits
 from resolvers.voting.board_cache import KNOWN_SECONDS
 from resolvers.voting.boards import Matchup, board_cache, board_not_found, contender_at, load_matchup
 from resolvers.voting.hours import LEAD, VotingClosed, require_open

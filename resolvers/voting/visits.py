@@ -18,8 +18,8 @@ from hashlib import sha256
 
 from datastore.refusals import NotAllowed
 from datastore.seal import Seal
+from resolvers.address_limits import AddressLimits
 from resolvers.context import Context
-from resolvers.voting.address_limits import AddressLimits
 
 VALID_DAYS = 30
 _PURPOSE = "visit"

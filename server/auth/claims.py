@@ -29,6 +29,7 @@ class MemberClaims:
 
     def __init__(self, settings: Settings) -> None:
         self._name, self._email = settings.jwt_name_claim, settings.jwt_email_claim
+        self._has_issuer = settings.token_issuer is not None
         self._roles, self._groups = settings.jwt_roles_claim, settings.jwt_roles
 
     def parse_member(self, claims: dict[str, Any]) -> Viewer:
@@ -37,12 +38,16 @@ class MemberClaims:
         name, email = _claim(claims, self._name), _claim(claims, self._email)
         if not isinstance(name, str | None) or not isinstance(email, str | None):
             raise Unauthenticated("The token's name and email must be text.")
+        verified = self._verified(claims)
+        if not email or not is_email_address(email) or any(value in (False, "false") for value in verified):
+            email = None
         return Viewer(
             id=user,
             kind=Kind.MEMBER,
             name=_name(name, user),
-            email=email if email and is_email_address(email) and self._is_verified(claims) else None,
+            email=email,
             roles=self._parse_roles(_claim(claims, self._roles)) | {Role.MEMBER},
+            verified_email=email if self._has_issuer and any(value in (True, "true") for value in verified) else None,
         )
 
     def write(self, claims: dict[str, Any], name: str | None, email: str | None, roles: Iterable[Role]) -> None:
@@ -63,10 +68,10 @@ class MemberClaims:
             return frozenset(role for role in Role if role in names)
         return frozenset(role for group, role in self._groups.items() if group in names)
 
-    def _is_verified(self, claims: dict[str, Any]) -> bool:
-        """Whether nothing says that the address is not verified, beside it or at the top. Cognito may send text."""
-        verified = (claims.get("email_verified"), _claim(claims, (*self._email[:-1], "email_verified")))
-        return not any(value is False or value == "false" for value in verified)
+    def _verified(self, claims: dict[str, Any]) -> list[bool | str]:
+        """What is said of whether the address is verified, beside it or at the top. Cognito may send text."""
+        said = (claims.get("email_verified"), _claim(claims, (*self._email[:-1], "email_verified")))
+        return [value for value in said if isinstance(value, bool | str)]
 
     def _group_names(self, roles: Iterable[Role]) -> list[str]:
         if self._groups is None:

@@ -24,6 +24,7 @@ from datastore.receipts import Once
 from datastore.refusals import Refusal
 from datastore.vocabulary import LONGEST_LIST, DailyWord, Subscription, Word, WordBatch, WordList
 from resolvers.context import Services
+from resolvers.vocabulary.address_subscriptions import record_id
 from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word
 from server.legacy.mappings import Content, MappedList, open_mappings
 from server.legacy.source import LegacySource, OldDay, OldSubscription, OldWord, Rejection, SourceRow
@@ -331,7 +332,7 @@ class Migration:
             return members[0]
         if not self._options.create_members:
             return Rejection("no member has this e-mail address")
-        user = member_id(self._services, old.email.casefold())
+        user = record_id(self._services.seal, old.email)
         new_members[user] = Profile(user, f"Reader {user[2:8]}", joined_at=old.since, email=old.email)
         self._mappings.add_member(old.email, user)
         return user
@@ -375,8 +376,3 @@ def _parse_word(old: OldWord) -> Word:
 def list_id(old: str) -> str:
     """The new id of an old list, the same in every run."""
     return str(ULID(hashlib.sha256(f"legacy list\x00{old}".encode()).digest()[:16]))
-
-
-def member_id(services: Services, email: str) -> str:
-    """The id of a member with an address. It is keyed, so that it does not reveal the address."""
-    return "m-" + hashlib.sha256(services.seal.sign("legacy member", email.encode())).hexdigest()[:24]

@@ -26,6 +26,8 @@ from server.settings import Settings, is_near
 AT_ONCE = 8
 """Connections to the mail server, and emails that are being sent at the same time."""
 TIMEOUT = 60.0
+_TIMEOUT_OF_REQUEST = 10.0
+"""For each step of an email that somebody waits for."""
 _ATTEMPTS = 3
 _PAUSE = 1.0
 _TEMPORARY = range(400, 500)
@@ -64,9 +66,14 @@ class SmtpTransport:
     `smtps://` uses TLS from the first byte, `smtp://` upgrades with STARTTLS. Without TLS it sends only to this machine
     or its private network, and a password only to this machine. Certificates are always checked, against the machine's
     own authorities or those that SSL_CERT_FILE names.
+
+    With `for_requests`, somebody waits for each email: there is one attempt, of less than two minutes, and a connection
+    of its own, since one that has been idle for long is often closed.
     """
 
-    def __init__(self, url: str, sender: str, *, at_once: int = AT_ONCE, pause: float = _PAUSE) -> None:
+    def __init__(
+        self, url: str, sender: str, *, at_once: int = AT_ONCE, pause: float = _PAUSE, for_requests: bool = False
+    ) -> None:
         address = urlsplit(url)
         self.sender = sender
         self.host = address.hostname or "localhost"
@@ -77,16 +84,18 @@ class SmtpTransport:
         self._connections = asyncio.Semaphore(at_once)
         self._idle: list[aiosmtplib.SMTP] = []
         self._pause = pause
+        self._attempts, self._timeout = (1, _TIMEOUT_OF_REQUEST) if for_requests else (_ATTEMPTS, TIMEOUT)
+        self._keeps_connections = not for_requests
         self._context = ssl.create_default_context()
 
     async def send(self, email: Email) -> None:
         async with self._connections:
-            for attempt in range(1, _ATTEMPTS + 1):
+            for attempt in range(1, self._attempts + 1):
                 try:
                     async with self._connection() as connection:
                         await _send(connection, email, self.sender)
                 except _TemporaryFailure as failure:
-                    if attempt == _ATTEMPTS:
+                    if attempt == self._attempts:
                         raise EmailRejected(str(failure)) from None
                     await asyncio.sleep(self._pause * attempt)
                 else:
@@ -104,13 +113,15 @@ class SmtpTransport:
             connection.close()
             raise
         finally:
-            if connection.is_connected:
+            if connection.is_connected and self._keeps_connections:
                 self._idle.append(connection)
+            elif connection.is_connected:
+                await _quit(connection)
 
     async def _connect(self) -> aiosmtplib.SMTP:
         """Opens a connection, encrypted and logged in as the settings ask."""
         encrypt = True if must_encrypt(self.host, login=self._user is not None) else None
-        for attempt in range(1, _ATTEMPTS + 1):
+        for attempt in range(1, self._attempts + 1):
             connection = aiosmtplib.SMTP(
                 hostname=self.host,
                 port=self._port,
@@ -119,13 +130,13 @@ class SmtpTransport:
                 use_tls=self._implicit_tls,
                 start_tls=False if self._implicit_tls else encrypt,
                 tls_context=self._context,
-                timeout=TIMEOUT,
+                timeout=self._timeout,
             )
             try:
                 await connection.connect()
             except (aiosmtplib.SMTPException, OSError, ValueError) as error:
                 connection.close()
-                if _is_permanent(error) or attempt == _ATTEMPTS:
+                if _is_permanent(error) or attempt == self._attempts:
                     raise ServerUnreachable(
                         f"The mail server {self.host}:{self._port} cannot be used: {_describe(error)}"
                     ) from None
@@ -187,6 +198,13 @@ async def _reset(connection: aiosmtplib.SMTP) -> None:
     """Prepares a connection for the next email, or closes it."""
     try:
         await connection.rset()
+    except (aiosmtplib.SMTPException, OSError):
+        connection.close()
+
+
+async def _quit(connection: aiosmtplib.SMTP) -> None:
+    try:
+        await connection.quit()
     except (aiosmtplib.SMTPException, OSError):
         connection.close()
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from html import escape
 
 import structlog
 from starlette.requests import Request
@@ -21,23 +20,14 @@ from datastore.receipts import Once
 from datastore.refusals import Conflict, NotFound
 from datastore.seal import Forged
 from resolvers.context import Services
-from server.http.explorer import SECURITY_HEADERS
 from server.mail.direction import isolate
 from server.mail.message import Unsubscription
+from server.mail.pages import button_page, text_page
 
 TIMEOUT = 10.0
 _log = structlog.get_logger("ringside.unsubscribe")
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{title}</title></head>
-<body style="font-family:system-ui,sans-serif;max-width:32em;margin:4em auto;padding:0 1em">
-<h1>{title}</h1>
-{content}
-</body></html>
-"""
-_BUTTON = '<form method="post"><button style="font-size:1em;padding:.5em 1em">Yes, unsubscribe</button></form>'
+_BUTTON = "Yes, unsubscribe"
 
 
 async def unsubscribe(request: Request) -> HTMLResponse:
@@ -47,24 +37,24 @@ async def unsubscribe(request: Request) -> HTMLResponse:
         unsubscription = Unsubscription.parse(services.seal, request.query_params.get("token", ""))
     except Forged:
         text = "Copy the whole link from the email. If it is very old, use the link in a newer email."
-        return _page("This link is not complete", f"<p>{text}</p>", 400)
+        return text_page("This link is not complete", text, 400)
     try:
         with deadline(TIMEOUT):
             if request.method == "POST":
                 return await _unsubscribe(services, unsubscription)
             return await _confirmation_page(services, unsubscription)
     except (DynamoError, Conflict):
-        return _page("Please try again in a minute", "<p>The service is busy; nothing was changed.</p>", 503)
+        return text_page("Please try again in a minute", "The service is busy; nothing was changed.", 503)
 
 
 async def _confirmation_page(services: Services, unsubscription: Unsubscription) -> HTMLResponse:
     if unsubscription.reminders:
-        return _page("No more reminders of missing predictions?", _BUTTON)
+        return button_page("No more reminders of missing predictions?", _BUTTON)
     if unsubscription.list is None:
-        return _page("Unsubscribe from all daily words?", _BUTTON)
+        return button_page("Unsubscribe from all daily words?", _BUTTON)
     word_list = await vocabulary_store.read_list(services.table, unsubscription.list)
     name = word_list.name if word_list is not None else "this list"
-    return _page(f"Unsubscribe from the daily words of {isolate(name)}?", _BUTTON)
+    return button_page(f"Unsubscribe from the daily words of {isolate(name)}?", _BUTTON)
 
 
 async def _unsubscribe(services: Services, unsubscription: Unsubscription) -> HTMLResponse:
@@ -77,7 +67,7 @@ async def _unsubscribe(services: Services, unsubscription: Unsubscription) -> HT
             with suppress(NotFound):
                 await vocabulary_store.unsubscribe(table, user, subscription.list, subscription.character_set, once)
     _log.info("unsubscribed by link", all_lists=unsubscription.list is None)
-    return _page("Done", "<p>You will not receive these words again.</p>")
+    return text_page("Done", "You will not receive these words again.")
 
 
 async def _end_reminders(services: Services, user: str, once: Once) -> HTMLResponse:
@@ -88,9 +78,4 @@ async def _end_reminders(services: Services, user: str, once: Once) -> HTMLRespo
             await people_store.update_profile(services.table, changed, ["lock_reminder_hours"], once)
             services.profiles.put(user, changed)
     _log.info("reminders ended by link")
-    return _page("Done", "<p>You will not be reminded again.</p>")
-
-
-def _page(title: str, content: str, status: int = 200) -> HTMLResponse:
-    headers = {**SECURITY_HEADERS, "content-security-policy": _POLICY, "cache-control": "no-store"}
-    return HTMLResponse(_PAGE.format(title=escape(title), content=content), status, headers)
+    return text_page("Done", "You will not be reminded again.")

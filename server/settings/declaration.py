@@ -63,7 +63,7 @@ class Settings(SignInSettings, StorageSettings):
         write="the path of a manifest file",
     )
     smtp_url: Annotated[SecretStr, AfterValidator(validate_smtp_address)] | None = setting(
-        "The mail server for daily words: `smtp://user:password@host:587`, or `smtps://` for implicit TLS.",
+        "The mail server for emails: `smtp://user:password@host:587`, or `smtps://` for implicit TLS.",
         write="an address such as smtp://user:password@mail.example.com:587",
     )
     mail_from: Annotated[str, AfterValidator(parse_sender)] | None = setting(
@@ -84,7 +84,7 @@ class Settings(SignInSettings, StorageSettings):
         write="the path of a folder with templates such as daily-word.html",
     )
     public_url: Annotated[str, AfterValidator(parse_web_address)] = setting(
-        "The service's public address. Unsubscribe links start with it.",
+        "The service's public address. The links in emails start with it.",
         write="an address such as https://api.example.com",
         default="http://127.0.0.1:8000",
     )
@@ -302,6 +302,11 @@ class Settings(SignInSettings, StorageSettings):
         "New visitors per network address (IPv6: per /64) who may draw pairs, over all processes; `0` for any number.",
         write="a number per second, minute, hour or day, such as 1000/hour, or 0",
         default="1000/hour",
+    )
+    emails_per_address: Annotated[str, AfterValidator(validate_rate_or_off)] = setting(
+        "Confirmation emails that a network address (IPv6: a /64) may ask for, over all processes; `0` for any number.",
+        write="a number per second, minute, hour or day, such as 20/hour, or 0",
+        default="20/hour",
     )
     image_hosts: Annotated[CommaSeparated[str], AfterValidator(validate_image_hosts)] = setting(
         "Hosts whose pictures events and contenders may show by their `imageUrl`, comma-separated. None if not set.",

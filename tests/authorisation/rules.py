@@ -71,13 +71,13 @@ SUBSCRIPTIONS: Final[Mapping[str, Viewers]] = _each(
 )
 
 MUTATIONS: Final[Mapping[str, Viewers]] = {
-    **_each(EVERYBODY, "drawMatchup castVote"),
+    **_each(EVERYBODY, "drawMatchup castVote requestSubscription"),
     "startVisit": frozenset({Viewer.VISITOR}),
     **_each(
         MEMBERS,
         """
         updateProfile submitPrediction createLeague joinLeague leaveLeague postComment reportComment
-        createWordList subscribe unsubscribe recordQuiz reviewWord startQuiz answerQuiz
+        createWordList subscribe unsubscribe claimSubscriptions recordQuiz reviewWord startQuiz answerQuiz
         """,
     ),
     **_each(

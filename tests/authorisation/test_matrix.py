@@ -345,6 +345,21 @@ async def their_quiz(world: World, viewer: Viewer) -> Mapping[str, Any]:
     return {"token": token, "answers": ["", "", ""]}
 
 
+async def a_confirmed_address(world: World, viewer: Viewer) -> Mapping[str, Any]:
+    await world.confirm_address(viewer)
+    return {}
+
+
+def an_address(**more: Any) -> Prepare:
+    """A subscriber's address of each viewer's, where emails are sent."""
+
+    async def prepare(world: World, viewer: Viewer) -> Mapping[str, Any]:
+        world.send_emails()
+        return {"email": f"{viewer}@example.com", **await given(**more)(world, viewer)}
+
+    return prepare
+
+
 WORDS: Final = [{"simplified": "字", "definition": "character"}]
 CASES: Final = (
     Case("updateProfile", "ProfileUpdated", a_name),
@@ -398,6 +413,8 @@ CASES: Final = (
     Case("subscribe", "Subscribed", given(list="{public list}")),
     Case("subscribe", "Subscribed", given(list="{private list}"), AUTHOR, "NOT_FOUND"),
     Case("unsubscribe", "Unsubscribed", given(list="{private list}"), AUTHOR, "NOT_FOUND"),
+    Case("requestSubscription", "SubscriptionRequested", an_address(list="{public list}")),
+    Case("claimSubscriptions", "SubscriptionsClaimed", a_confirmed_address),
     Case("recordQuiz", "QuizRecorded", given(list="{public list}", correct=1, total=2)),
     Case("recordQuiz", "QuizRecorded", given(list="{private list}", correct=1, total=2), AUTHOR, "NOT_FOUND"),
     Case("writeSentence", "SentenceWritten", given(text="New."), MEMBERS),

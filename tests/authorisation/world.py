@@ -14,11 +14,14 @@ from datastore.comments import settle_product
 from datastore.jobs import JobState
 from datastore.journal import DELIVERY, DeliveryState, Occurrence
 from datastore.journal.records import new_delivery
-from datastore.people import Profile
+from datastore.people import PROFILE, Profile
 from datastore.receipts import Once
 from datastore.suspensions import SUSPENSION, Suspension
+from datastore.vocabulary import CharacterSet, Subscription
+from resolvers.members.confirmations import Confirmations, Link
 from resolvers.node_ids import node_id, parse_node_id, parse_node_key
 from resolvers.viewer import Role
+from resolvers.vocabulary.address_subscriptions import record_id
 from resolvers.vocabulary.scheduling import Grade, reviewed
 from tests.authorisation.rules import (
     ADMINS,
@@ -174,6 +177,32 @@ class World:
         services.policy = replace(services.policy, quiz_seconds_per_question=0)
         quiz = await self.do(viewer, "startQuiz", "Quiz token", list=self.ids["public list"], size=3)
         return str(quiz)
+
+    def send_emails(self) -> None:
+        """As with a mail server: here it only matters who may ask for an email."""
+
+        async def send(_link: Link, _values: dict[str, Any]) -> None:
+            return
+
+        self.clients[Viewer.VISITOR].services.get(Confirmations).start(send)
+
+    async def confirm_address(self, viewer: Viewer) -> None:
+        """As if the viewer, if they are a member, had opened the link to an address that subscribes to a list."""
+        services = self.clients[viewer].services
+        profile = await self.clients[viewer].ask("{ viewer { id } }")
+        if profile is not None:
+            values: dict[str, Any] = {"email": f"{viewer}@example.com", "email_confirmed": services.clock()}
+            user = parse_node_key("User", profile["id"])
+            await services.table.write(PROFILE.change(PROFILE.at(user=user), values=values))
+            record, words = (
+                record_id(services.seal, values["email"]),
+                parse_node_key("WordList", self.ids["public list"]),
+            )
+            await people_store.create_profile(
+                services.table, Profile(record, "Reader", services.clock(), email=values["email"]), services.once()
+            )
+            old = Subscription(record, words, CharacterSet.TRADITIONAL, active=True, since=services.clock())
+            await vocabulary_store.subscribe(services.table, old, services.once())
 
     async def ballot(self) -> Mapping[Viewer, str]:
         """A ballot of each viewer."""

@@ -18,12 +18,12 @@ from datastore.dynamo import Table
 from datastore.dynamo.writes import Update
 from datastore.refusals import RateLimited
 from datastore.seal import Seal
+from resolvers import address_limits
+from resolvers.address_limits import AddressLimits, allowed_hits, seconds_to_wait
 from resolvers.context import Context, Services
 from resolvers.policy import Policy
 from resolvers.rate_limits import Rate, network
 from resolvers.viewer import Kind, Viewer
-from resolvers.voting import address_limits
-from resolvers.voting.address_limits import AddressLimits, allowed_hits, seconds_to_wait
 from tests.client import serving
 from tests.conftest import SECRET, settings_for
 from tests.engines import RunningEngine

@@ -24,6 +24,7 @@ from datastore.dynamo import iso
 from resolvers.node_ids import node_id
 from server.demo.people import MEMBERS
 from tests.generated import ROOT
+from tests.mail_server import Mailbox, mail_server_beside
 from tests.service import Service, environment, running_service
 
 PAGES = sorted(page for page in (ROOT / "docs").glob("*.md") if page.name != "reference.md")
@@ -97,9 +98,11 @@ def headings(page: Path) -> frozenset[str]:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A demo of its own: the guide's examples add to it."""
-    variables = {"RINGSIDE_DATA": str(tmp_path_factory.mktemp("guide")), "RINGSIDE_CORS_ORIGINS": OTHER_SITE}
-    with running_service(variables, ["--demo"]) as service:
-        yield service
+    folder = tmp_path_factory.mktemp("guide")
+    with mail_server_beside(Mailbox(), folder) as mail:
+        variables = {"RINGSIDE_DATA": str(folder), "RINGSIDE_CORS_ORIGINS": OTHER_SITE, "RINGSIDE_SMTP_URL": mail}
+        with running_service(variables, ["--demo"]) as service:
+            yield service
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +129,7 @@ class Demo:
         return _data(httpx.post(f"{self.http.base_url}/graphql", json=body, headers={"Origin": OTHER_SITE}))
 
     def value(self, name: str) -> Any:
-        fixed = {"product": "ringside-tee", "season": "2026", "name": "The Guide's Own"}
+        fixed = {"product": "ringside-tee", "season": "2026", "name": "The Guide's Own", "email": "ada@example.org"}
         return fixed[name] if name in fixed else getattr(self, name)()
 
     def token(self) -> str:

@@ -11,6 +11,7 @@ import orjson
 import pytest
 
 from datastore import jobs as jobs_store
+from datastore import people as people_store
 from datastore.dynamo import Table
 from datastore.exports import EXPORT, EXPORT_PIECE
 from datastore.jobs import JobState
@@ -43,7 +44,8 @@ async def contribute(client: Client) -> None:
     await site.contribute("eve", 4)
     await site.score()
     eve = client.member("eve")
-    await eve.ask(UPDATE_PROFILE, input={"email": "eve@example.org", "timeZone": "Europe/Vienna"})
+    await eve.ask(UPDATE_PROFILE, input={"timeZone": "Europe/Vienna"})
+    await people_store.give_email(client.services.table, "eve", "eve@example.org", client.services.once())
     made = await eve.ask(CREATE_LIST, input={"name": "Mine"})
     words = [{"simplified": "词", "definition": "word"}]
     await eve.ask(ADD_WORDS, input={"list": made["list"]["id"], "words": words})

@@ -188,7 +188,7 @@ def test_scheduled_jobs_run_existing_commands_one_at_a_time() -> None:
 def test_manifests_name_existing_settings_and_no_private_path_is_public() -> None:
     assert resource("ConfigMap")["data"].keys() <= SETTINGS
     paths = {path["path"] for rule in resource("Ingress")["spec"]["rules"] for path in rule["http"]["paths"]}
-    assert paths == {"/graphql", "/explorer", "/unsubscribe"}
+    assert paths == {"/graphql", "/explorer", "/confirm", "/unsubscribe"}
     assert "/metrics" not in paths
 
 

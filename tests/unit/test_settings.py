@@ -100,6 +100,7 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         "MAX_HEADER_BYTES": "8192",
         "HEADER_TIMEOUT": "3",
         "BODY_TIMEOUT": "4",
+        "EMAILS_PER_ADDRESS": "7/day",
         "IDLE_TIMEOUT": "5",
         "MAX_CONNECTIONS": "100",
         "ALLOWED_HOSTS": "api.example.com, [::1]",
@@ -135,6 +136,7 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert settings.cors_origins == ("https://a.example", "http://b.example:3000")
     assert settings.log == Log(Level.DEBUG, Format.JSON)
     assert settings.introspection is Introspection.OFF
+    assert settings.emails_per_address == "7/day"
     assert (settings.request_timeout, settings.max_body_bytes, settings.max_in_flight) == (2.5, 2048, 7)
     assert (settings.max_complexity, settings.max_document_tokens) == (5000, 1000)
     assert settings.document_cache_bytes == 2097152

@@ -1,8 +1,8 @@
-"""Limits per network address, over all processes: on votes, and on new visitors.
+"""Limits per network address, over all processes: on votes, on new visitors, and on emails asked for.
 
 Law: whatever an address does and however many processes serve it, the hits admitted in a period (a minute, an hour …
 by the clock), plus those of the previous period in the share of it that the last period's length still covers, stay
-within the limit; and each process writes at most once a second for each of the two limits. A process reserves
+within the limit; and each process writes at most once a second for each of the limits. A process reserves
 shares of a limit in the table in advance and admits hits from them. What it has reserved and not used is lost for the
 period: at most a quarter of the limit per process; for one with few hits, what the limit allows in a second, or a
 fiftieth of it. While a process waits to write, requests wait up to a second.
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 VOTES = "VOTES"
 VISITORS = "VISITORS"
+EMAILS = "EMAILS"
 
 _WRITE_INTERVAL = 1.0
 _MAX_WAITING = 64
@@ -98,6 +99,10 @@ class AddressLimits:
     async def admit_vote(self, ctx: Context) -> None:
         """Counts a vote; RateLimited if the viewer's address has cast too many."""
         await self._take(VOTES, self._services.policy.votes_per_address, ctx.address)
+
+    async def admit_email(self, ctx: Context) -> None:
+        """Counts an email that the viewer asks for; RateLimited if their address has asked for too many."""
+        await self._take(EMAILS, self._services.policy.emails_per_address, ctx.address)
 
     async def admit_visitor(self, ctx: Context) -> None:
         """Counts a visitor who has not voted on a board; RateLimited if the address has had too many new ones."""

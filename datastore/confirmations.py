@@ -1,0 +1,97 @@
+"""Emails that ask for a confirmation: at most one for each purpose, address and day.
+
+| wanted                     | read or write                                                           | requests |
+|----------------------------|-------------------------------------------------------------------------|----------|
+| the right to send the day's| Put CONFIRMATION#<purpose>#<address> DAY#<date>, if absent or abandoned | 1        |
+| sent; not sent             | Update; Delete                                                          | 1        |
+| used                       | with what is confirmed, in its transaction                              | 0 more   |
+
+    claim ── send ── mark as sent
+      │        └── certainly not sent: the claim is released, and the address may be asked for again at once
+      └── claimed by a process that was killed: it counts as abandoned after ten minutes
+
+The address stands here as a keyed hash, and what is to be confirmed only in the link: nobody else's address, list or
+wish is stored before it is confirmed. So nothing can send an email later whose process was killed. What holds is this:
+the request that asked for it gets no answer or a refusal, and asking again sends it. An email whose process was killed
+after the mail server accepted it and before it was marked may come twice that way, with the same Message-ID.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent, less, present, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
+
+if TYPE_CHECKING:
+    from datastore.dynamo import Table
+    from datastore.dynamo.writes import Delete, Update
+
+CLAIM_LIFETIME = timedelta(minutes=10)
+"""A process that lives has sent its email, or given up, before that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A day's email to an address: claimed by a request, then sent; its link may then be used once."""
+
+    purpose: str
+    address: str
+    """Its keyed hash."""
+    date: date
+    asker: str
+    """The keyed hash of the member who asked; empty if anyone may."""
+    attempt: str
+    claimed: datetime
+    expires: datetime
+    sent: datetime | None = None
+    used: datetime | None = None
+
+
+CONFIRMATION = Entity(Confirmation, Key("CONFIRMATION#{purpose}#{address}", "DAY#{date}"), ttl="expires")
+
+
+async def claim_confirmation(table: Table, wanted: Confirmation) -> Confirmation | None:
+    """Claim the email. None if this request must send it, else what an earlier one has stored."""
+    abandoned = absent("sent") & less("claimed", wanted.claimed - CLAIM_LIFETIME)
+    own = where(attempt=wanted.attempt) & absent("sent")
+    try:
+        await table.write(CONFIRMATION.put(wanted, when=absent() | abandoned | own))
+    except ConditionFailed as failed:
+        item = failed.failures.get(0)
+        return CONFIRMATION.read(item) if item else wanted
+    return None
+
+
+async def mark_confirmation_sent(table: Table, mine: Confirmation, now: datetime) -> None:
+    """The email was sent, or may have been: it is not sent again on this day."""
+    key = CONFIRMATION.item_key(mine)
+    await _unless_lost(table, CONFIRMATION.change(key, values={"sent": now}, when=where(attempt=mine.attempt)))
+
+
+async def release_confirmation(table: Table, mine: Confirmation) -> None:
+    """The email was certainly not sent: the next request sends it."""
+    unsent = where(attempt=mine.attempt) & absent("sent")
+    await _unless_lost(table, CONFIRMATION.delete(CONFIRMATION.item_key(mine), when=unsent))
+
+
+async def _unless_lost(table: Table, write: Update | Delete) -> None:
+    try:
+        await table.write(write)
+    except ConditionFailed:  # another request has taken the abandoned claim
+        return
+
+
+async def read_confirmation(table: Table, purpose: str, address: str, on: date) -> Confirmation | None:
+    key = CONFIRMATION.at(purpose=purpose, address=address, date=on)
+    return await table.get(key, consistent=True)
+
+
+def use_confirmation(purpose: str, address: str, on: date, now: datetime) -> Update:
+    """The write that uses a link up: it fails for one that was used, and for one whose email has expired."""
+    key = CONFIRMATION.at(purpose=purpose, address=address, date=on)
+    return CONFIRMATION.change(key, values={"used": now}, when=present() & absent("used"))

@@ -1,0 +1,101 @@
+"""Subscriptions of an email address without an account: a record of its own has them, until a member claims them.
+
+The record is a member's profile and subscriptions, under an id that is made of the address. Nobody signs in as it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from datastore.confirmations import read_confirmation, use_confirmation
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent, present, where
+from datastore.journal.kinds import Kind
+from datastore.people import PROFILE, Profile, read_profile
+from datastore.refusals import Conflict
+from datastore.vocabulary.subscriptions import (
+    end_writes,
+    is_count_change,
+    read_both,
+    start_writes,
+    subscription_occurrence,
+)
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from datastore.dynamo import Table
+    from datastore.dynamo.writes import Write
+    from datastore.receipts import Once
+    from datastore.vocabulary.subscriptions import Subscription
+
+_ATTEMPTS = 20
+
+
+class ConfirmationUsed(Conflict):
+    explanation = "This link was used already."
+
+
+async def confirm_subscription(
+    table: Table, owner: Profile, wanted: Subscription, used_up: tuple[str, str, date], once: Once
+) -> None:
+    """Start the subscription of an address and use its link up, all or nothing; ConfirmationUsed if it was used.
+
+    `owner` is the address's record, which is created if it does not exist. `used_up` names the email: purpose, keyed
+    hash of the address, date.
+    """
+    for _ in range(_ATTEMPTS):
+        stored = await read_profile(table, owner.user, consistent=True)
+        current, other = await read_both(table, wanted)
+        started = current is None or not current.active
+        occurrence = subscription_occurrence(once, Kind.SUBSCRIPTION_STARTED, wanted) if started else ()
+        writes = [use_confirmation(*used_up, once.now), _owner_write(owner, stored)]
+        try:
+            await once.apply(table, *writes, *start_writes(wanted, current, other), *occurrence)
+        except ConditionFailed:
+            confirmation = await read_confirmation(table, *used_up)
+            if confirmation is not None and confirmation.used == once.now:
+                return  # an attempt without an answer had been carried out
+            if confirmation is None or confirmation.used is not None:
+                raise ConfirmationUsed from None
+        else:
+            return
+    raise Conflict(retry_after=1.0)
+
+
+def _owner_write(owner: Profile, stored: Profile | None) -> Write:
+    if stored is None:
+        return PROFILE.put(owner, when=absent())
+    values = {"email": owner.email, "email_confirmed": owner.email_confirmed}
+    return PROFILE.change(PROFILE.item_key(owner), values=values, when=present())
+
+
+async def move_subscription(table: Table, old: Subscription, new: Subscription, once: Once) -> None:
+    """End the record's subscription and start the member's, both or neither; one of theirs stays as it is."""
+    for _ in range(_ATTEMPTS):
+        old_current, old_other = await read_both(table, old)
+        if old_current is None or not old_current.active:
+            return
+        new_current, new_other = await read_both(table, new)
+        occurrences = [*subscription_occurrence(once, Kind.SUBSCRIPTION_ENDED, old)]
+        if new_current is None or not new_current.active:
+            occurrences += subscription_occurrence(once, Kind.SUBSCRIPTION_STARTED, new)
+        ends, starts = end_writes(old_current, old, old_other), start_writes(new, new_current, new_other)
+        if old.shard == new.shard and is_count_change(ends[-1]) and is_count_change(starts[-1]):
+            # A transaction changes an item only once, and the count stays as it is.
+            del ends[-1], starts[-1]
+        try:
+            await once.apply(table, *ends, *starts, *occurrences)
+        except ConditionFailed:
+            continue
+        return
+    raise Conflict(retry_after=1.0)
+
+
+async def drop_address(table: Table, record: str, address: str) -> None:
+    """A record whose subscriptions were claimed receives nothing more."""
+    values = {"email": None, "email_confirmed": None}
+    try:
+        await table.write(PROFILE.change(PROFILE.at(user=record), values=values, when=where(email=address)))
+    except ConditionFailed:
+        return

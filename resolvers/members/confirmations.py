@@ -1,0 +1,231 @@
+"""Emails with a link by which somebody confirms that an address is theirs.
+
+Nothing about an address is stored before it is confirmed, except a keyed hash: the link itself says what it confirms,
+sealed. So the process that gets the request also sends the email, and the request waits for that, for some seconds at
+most. What is done does not depend on whether the address is known here: nothing of it is looked up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from enum import Enum, auto
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import structlog
+
+from datastore import confirmations as confirmation_store
+from datastore.confirmations import CLAIM_LIFETIME, Confirmation
+from datastore.dynamo import DynamoError, SingleFlight, deadline, shared_context
+from datastore.refusals import Conflict, NotAllowed, Overloaded, Unavailable
+from resolvers.address_limits import AddressLimits
+
+if TYPE_CHECKING:
+    from datastore.seal import Seal
+    from resolvers.context import Context, Services
+
+LINK_HOURS = 24
+PATH = "/confirm"
+_PURPOSE = "confirmation"
+_KEPT = timedelta(days=2)
+"""For longer than a link counts, so that a used one is known."""
+_LONGEST_WAIT = 5.0
+"""Seconds that a request waits for the mail server."""
+_STORING = 10.0
+_MOST_SENDING = 32
+"""Emails that one process sends or has waiting, so that none takes as long as a claim lasts."""
+_RATE = "20/day"
+"""Emails that one member may ask for, in each process."""
+_SOON = timedelta(seconds=30)
+_log = structlog.get_logger("ringside.confirmations")
+
+
+class Purpose(Enum):
+    """What a link confirms."""
+
+    SUBSCRIPTION = "SUBSCRIPTION"
+    ADDRESS = "ADDRESS"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a link says. `about` is a list and a character set, or a member."""
+
+    purpose: Purpose
+    email: str
+    address: str
+    """The keyed hash that stands for the address in the table."""
+    on: date
+    about: Sequence[str]
+    expires: datetime
+
+    def token(self, seal: Seal) -> str:
+        fields = [self.purpose.value, self.email, self.address, self.on, self.about, int(self.expires.timestamp())]
+        return seal.sign_text(_PURPOSE, orjson.dumps(fields))
+
+    @property
+    def used_up(self) -> tuple[str, str, date]:
+        """The email that it came with."""
+        return self.purpose.value, self.address, self.on
+
+    @classmethod
+    def parse(cls, seal: Seal, token: str) -> Link:
+        """Forged unless this service signed the token. It may have expired."""
+        purpose, email, address, on, about, expires = orjson.loads(seal.open_text(_PURPOSE, token))
+        ends = datetime.fromtimestamp(expires, UTC)
+        return cls(Purpose(purpose), email, address, date.fromisoformat(on), about, ends)
+
+
+class NotSent(Exception):
+    """The email was certainly not sent."""
+
+
+class PerhapsSent(Exception):
+    """The mail server got the email, and its answer is missing."""
+
+
+class Outcome(Enum):
+    """What became of a request for an email."""
+
+    SENT = auto()
+    SENT_BEFORE = auto()
+    OF_ANOTHER = auto()
+    """Another member has asked for the address today."""
+    BEGUN_ELSEWHERE = auto()
+    NOT_SENT = auto()
+    UNKNOWN = auto()
+    NO_TABLE = auto()
+
+
+Send = Callable[[Link, dict[str, Any]], Awaitable[None]]
+"""Sends the email with a link, made of these values; raises NotSent or PerhapsSent."""
+
+
+def address_hash(seal: Seal, email: str) -> str:
+    """The keyed hash of an address, the same for all of its spellings."""
+    name, _, domain = email.rpartition("@")
+    return seal.keyed_hash("email address", f"{name.lower()}@{domain.encode('idna').decode().lower()}".encode()).hex()
+
+
+class Confirmations:
+    """The emails that this process sends."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._send: Send | None = None
+        self._sending: SingleFlight[tuple[str, ...], Outcome] = SingleFlight(shared_context)
+        self._number = 0
+
+    def start(self, send: Send) -> None:
+        """Send emails from now on. Without this, whoever asks for one is refused."""
+        self._send = send
+
+    @property
+    def can_send(self) -> bool:
+        return self._send is not None
+
+    async def ask(
+        self, ctx: Context, purpose: Purpose, email: str, about: Sequence[str], values: dict[str, Any]
+    ) -> Link:
+        """Send the link, unless today's email to the address was sent; a refusal if it was not or may not have been."""
+        link = self._link(purpose, email, about)
+        send = self._send
+        if send is None:
+            raise NotAllowed(
+                "This service sends no emails: RINGSIDE_SMTP_URL, which names the mail server, is not set."
+            )
+        await self._services.get(AddressLimits).admit_email(ctx)
+        asker = ""
+        if purpose is Purpose.ADDRESS:
+            self._services.rates.hit(_RATE, "confirmations", ctx.viewer.id)
+            asker = self._services.seal.keyed_hash("confirmation asker", ctx.viewer.id.encode()).hex()
+        claim = Confirmation(purpose.value, link.address, link.on, asker, ctx.new_id(), ctx.now(), link.expires + _KEPT)
+        key = (purpose.value, link.address, asker)
+        if self._number >= _MOST_SENDING:
+            raise Overloaded(retry_after=_SOON.total_seconds())
+        work = self._sending.run(key, lambda: self._claim_and_send(claim, partial(send, link, values)))
+        wait = min(_LONGEST_WAIT, self._services.policy.request_seconds / 2)
+        try:
+            outcome = await asyncio.wait_for(work, wait)
+        except TimeoutError:
+            raise Unavailable(
+                "The mail server has not answered yet: the email may still arrive. If it does not, ask again.",
+                retry_after=_SOON.total_seconds(),
+            ) from None
+        _refuse(outcome)
+        return link
+
+    def _link(self, purpose: Purpose, email: str, about: Sequence[str]) -> Link:
+        now = self._services.clock().astimezone(UTC)
+        hashed = address_hash(self._services.seal, email)
+        return Link(purpose, email, hashed, now.date(), about, now + timedelta(hours=LINK_HOURS))
+
+    async def _claim_and_send(self, claim: Confirmation, send: Callable[[], Awaitable[None]]) -> Outcome:
+        self._number += 1
+        try:
+            with deadline(_STORING):
+                existing = await confirmation_store.claim_confirmation(self._services.table, claim)
+            return await self._deliver(claim, send) if existing is None else _judge(existing, claim)
+        except DynamoError:
+            return Outcome.NO_TABLE
+        finally:
+            self._number -= 1
+
+    async def _deliver(self, claim: Confirmation, send: Callable[[], Awaitable[None]]) -> Outcome:
+        store = confirmation_store
+        outcome = Outcome.SENT
+        try:
+            await send()
+        except NotSent as error:
+            _log.warning("a confirmation email was not sent", purpose=claim.purpose, reason=str(error))
+            with deadline(_STORING):
+                await store.release_confirmation(self._services.table, claim)
+            return Outcome.NOT_SENT
+        except PerhapsSent as error:
+            _log.warning("a confirmation email may not have been sent", purpose=claim.purpose, reason=str(error))
+            outcome = Outcome.UNKNOWN
+        try:
+            with deadline(_STORING):
+                await store.mark_confirmation_sent(self._services.table, claim, self._services.clock())
+        except DynamoError as error:
+            _log.warning("a confirmation email was not marked as sent", reason=str(error))
+        return outcome
+
+    async def close(self) -> None:
+        """Give up what no request waits for any more: those claims count as abandoned later."""
+        await self._sending.close()
+
+
+def _judge(existing: Confirmation, claim: Confirmation) -> Outcome:
+    """What an earlier request of the day means for this one."""
+    if existing.sent is None:
+        return Outcome.BEGUN_ELSEWHERE
+    return Outcome.SENT_BEFORE if existing.asker == claim.asker else Outcome.OF_ANOTHER
+
+
+def _refuse(outcome: Outcome) -> None:
+    """The refusal of a request whose email was not sent, or may not have been."""
+    match outcome:
+        case Outcome.OF_ANOTHER:
+            raise Conflict("Somebody else asked for an email to this address today. Ask again tomorrow.")
+        case Outcome.BEGUN_ELSEWHERE:
+            raise Unavailable(
+                "An email to this address is being sent, or its sending was interrupted. If none arrives, ask again "
+                "in ten minutes.",
+                retry_after=CLAIM_LIFETIME.total_seconds(),
+            )
+        case Outcome.NOT_SENT:
+            raise Unavailable(
+                "The email was not sent: the mail server does not take it now. Check the address, or try again later.",
+                retry_after=_SOON.total_seconds(),
+            )
+        case Outcome.UNKNOWN:
+            raise Unavailable(
+                "The mail server did not confirm the email: it may still arrive. If it does not, ask again tomorrow.",
+            )
+        case Outcome.NO_TABLE:
+            raise Unavailable(retry_after=1.0)

@@ -1,0 +1,182 @@
+"""Subscriptions by email address, without an account: asked for, confirmed by a link, claimed by a member.
+
+A confirmed address has a record of its own, as `ringside migrate legacy` makes one for each address that no member has.
+A member may claim a record's subscriptions once the address is proven to be theirs: they opened the link that
+`updateProfile` sent to it, or their provider says so in their token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from datastore import people as people_store
+from datastore import vocabulary as vocabulary_store
+from datastore.people import Profile
+from datastore.refusals import Conflict, NotAllowed, NotFound
+from datastore.vocabulary import CharacterSet, Subscription, WordList
+from resolvers.context import Context
+from resolvers.members.confirmations import Confirmations, Link, Purpose
+from resolvers.people import validate_email_address
+from resolvers.vocabulary.lists import CHANGE_RATE, ListId
+from resolvers.vocabulary.subscriptions import MOST_SUBSCRIPTIONS
+from resolvers.vocabulary.visibility import require_input_list
+
+if TYPE_CHECKING:
+    from datastore.dynamo import Table
+    from datastore.seal import Seal
+    from resolvers.context import Services
+
+_AT_ONCE = 8
+
+
+# ── asking ──
+
+
+async def request_subscription(
+    ctx: Context,
+    /,
+    *,
+    email: str,
+    list: ListId,  # noqa: A002 - the argument's public name
+    character_set: CharacterSet = CharacterSet.SIMPLIFIED,
+) -> str:
+    """Sends the link by which the address subscribes, once a day.
+
+    No receipt is stored for an idempotency key, since that would hold the address: a repeat sends nothing anyway.
+    """
+    validate_email_address(email)
+    word_list = await require_input_list(ctx, list)
+    if not word_list.public:
+        raise NotAllowed("A private list is sent to its owner only: use `subscribe`.", path=("input", "list"))
+    about = (word_list.list, character_set.value)
+    confirmations = ctx.services.get(Confirmations)
+    await confirmations.ask(ctx, Purpose.SUBSCRIPTION, email, about, {"list_name": word_list.name})
+    return email
+
+
+# ── confirming ──
+
+
+async def read_list_to_confirm(services: Services, link: Link) -> WordList:
+    """The list that a link is about; NotFound if it is not there for everybody any more."""
+    word_list = await vocabulary_store.read_list(services.table, link.about[0], consistent=True)
+    if word_list is None or word_list.deleted_at is not None or not word_list.public:
+        raise NotFound("This list was deleted.")
+    return word_list
+
+
+async def confirm_subscription(services: Services, link: Link) -> WordList:
+    """Start the subscription that a link is about and use the link up, all or nothing."""
+    word_list = await read_list_to_confirm(services, link)
+    record = await _load_record(services.table, services.seal, link.email)
+    owner = record or _new_record(services.seal, link.email, services.clock())
+    existing = await vocabulary_store.read_subscriptions(services.table, owner.user)
+    if len(existing) >= MOST_SUBSCRIPTIONS and not any(each.list == word_list.list for each in existing):
+        raise Conflict(f"This address has {len(existing)} subscriptions, which is all it may have.")
+    once = services.once(f"User:{owner.user}")
+    owner = replace(owner, email=link.email, email_confirmed=once.now)
+    wanted = Subscription(owner.user, word_list.list, CharacterSet(link.about[1]), active=True, since=once.now)
+    await vocabulary_store.confirm_subscription(services.table, owner, wanted, link.used_up, once)
+    services.profiles.put(owner.user, owner)
+    return word_list
+
+
+def record_id(seal: Seal, email: str) -> str:
+    """The id of an address's record. It is keyed, so that it does not reveal the address."""
+    return _record_ids(seal, email)[0]
+
+
+def _record_ids(seal: Seal, email: str) -> Sequence[str]:
+    """The ids under each of the secrets, the newest first."""
+    sealed = seal.sign_with_each("legacy member", email.lower().encode())
+    return ["m-" + hashlib.sha256(each).hexdigest()[:24] for each in sealed]
+
+
+def _new_record(seal: Seal, email: str, now: datetime) -> Profile:
+    user = record_id(seal, email)
+    return Profile(user, f"Reader {user[2:8]}", joined_at=now, email=email)
+
+
+async def _load_record(table: Table, seal: Seal, email: str) -> Profile | None:
+    """The record of an address, also one whose subscriptions were claimed."""
+    for user in _record_ids(seal, email):
+        profile = await people_store.read_profile(table, user, consistent=True)
+        if profile is not None and (profile.email or email).lower() == email.lower():
+            return profile
+    return None
+
+
+# ── claiming ──
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedSubscriptions:
+    """The member's subscriptions that an address without an account had."""
+
+    subscriptions: tuple[Subscription, ...]
+
+
+async def claim_subscriptions(ctx: Context, /) -> ClaimedSubscriptions:
+    """Moves the subscriptions of the member's proven addresses to the member. A repeat completes and repeats it."""
+    member = ctx.member()
+    ctx.services.rates.hit(CHANGE_RATE, "subscriptions", member.id)
+    profile = await people_store.read_profile(ctx.table, member.id, consistent=True)
+    confirmed = profile.email if profile is not None and profile.email_confirmed is not None else None
+    addresses = list(dict.fromkeys(address for address in (member.verified_email, confirmed) if address))
+    if not addresses:
+        raise NotAllowed(
+            "No address is known to be yours. Set it with `updateProfile` and open the link in the email, or sign in "
+            "where your address is verified."
+        )
+    claimed: dict[tuple[str, CharacterSet], Subscription] = {}
+    for address in addresses:
+        record = await _load_record(ctx.table, ctx.services.seal, address)
+        if record is not None and record.user != member.id:
+            claimed |= await _claim(ctx, record)
+    if profile is not None and profile.email is None:
+        await _give_address(ctx, addresses[0])
+    return ClaimedSubscriptions(tuple(claimed.values()))
+
+
+async def _claim(ctx: Context, record: Profile) -> dict[tuple[str, CharacterSet], Subscription]:
+    """Move what the record has, then its address, then what was confirmed meanwhile."""
+    await _move_all(ctx, record)
+    if record.email is not None:
+        await vocabulary_store.drop_address(ctx.table, record.user, record.email)
+        ctx.services.profiles.forget(record.user)
+    old = await _move_all(ctx, record)
+    keys = {_key(each) for each in old}
+    own = await vocabulary_store.read_subscriptions(ctx.table, ctx.viewer.id)
+    return {_key(each): each for each in own if each.active and _key(each) in keys}
+
+
+async def _move_all(ctx: Context, record: Profile) -> Sequence[Subscription]:
+    """Everything that the record had; what was active has moved, except from lists that are no longer public."""
+    old = await vocabulary_store.read_subscriptions(ctx.table, record.user)
+    lists = await vocabulary_store.read_lists(ctx.table, list({each.list for each in old}), consistent=True)
+    moving = [each for each in old if each.active and each.list in lists and lists[each.list].visible_to(ctx.viewer.id)]
+    for start in range(0, len(moving), _AT_ONCE):
+        await asyncio.gather(*(_move(ctx, subscription) for subscription in moving[start : start + _AT_ONCE]))
+    return old
+
+
+async def _move(ctx: Context, subscription: Subscription) -> None:
+    ended = replace(subscription, active=False)
+    started = replace(subscription, user=ctx.viewer.id)
+    await vocabulary_store.move_subscription(ctx.table, ended, started, ctx.once)
+
+
+async def _give_address(ctx: Context, email: str) -> None:
+    """A member without an address receives what they claimed where it was received before."""
+    changed = await people_store.give_email(ctx.table, ctx.viewer.id, email, ctx.once)
+    if changed is not None:
+        ctx.services.profiles.put(changed.user, ctx.services.with_name(changed))
+
+
+def _key(subscription: Subscription) -> tuple[str, CharacterSet]:
+    return subscription.list, subscription.character_set

@@ -1,0 +1,65 @@
+"""The page that the link in an email opens, in a real browser, on a service with a mail server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.conftest import VIEWPORT
+from tests.browser.pages import RECORD_VIOLATIONS, BrowserPage, new_context
+from tests.confirmations import REQUEST_SUBSCRIPTION, link_in
+from tests.mail_server import Mailbox, mail_server_beside
+from tests.service import Service, running_service
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+LISTS = "{ wordLists(first: 100) { nodes { id name } } }"
+
+
+@pytest.fixture(scope="module")
+def mailbox() -> Mailbox:
+    return Mailbox()
+
+
+@pytest.fixture(scope="module")
+def mailing_service(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("mailing")
+    with mail_server_beside(mailbox, folder) as url:
+        variables = {"RINGSIDE_DATA": str(folder), "RINGSIDE_SMTP_URL": url}
+        with running_service(variables, ["--demo"]) as service:
+            yield service
+
+
+async def test_the_button_of_the_link_s_page_confirms(
+    browser: Browser, mailing_service: Service, mailbox: Mailbox, screenshots: Path | None
+) -> None:
+    """Its policy allows the button and blocks nothing that the page needs; pressed again, it says that it was used."""
+    async with httpx.AsyncClient(base_url=mailing_service.url) as http:
+        lists = (await http.post("/graphql", json={"query": LISTS})).json()["data"]["wordLists"]["nodes"]
+        given = {"email": "ada@example.org", "list": lists[0]["id"]}
+        await http.post("/graphql", json={"query": REQUEST_SUBSCRIPTION, "variables": {"input": given}})
+    [(_, email)] = mailbox.emails
+    context = await new_context(browser, viewport=VIEWPORT, color_scheme="light", locale="en-GB")
+    page = BrowserPage(await context.new_page(), mailing_service.url)
+    await page.page.add_init_script(RECORD_VIOLATIONS)
+    await page.page.goto(mailing_service.url + link_in(email))
+    await expect(page.page.get_by_role("heading")).to_contain_text(lists[0]["name"])
+    if screenshots is not None:
+        await page.page.screenshot(path=screenshots / "confirm.png")
+    button = page.page.get_by_role("button", name="Yes, send them")
+    await button.focus()
+    await page.page.keyboard.press("Enter")
+    await expect(page.page.get_by_role("heading")).to_have_text("Done")
+    await expect(page.page.get_by_text("ada@example.org")).to_be_visible()
+    assert await page.violations() == []
+    await page.page.goto(mailing_service.url + link_in(email))
+    await button.click()
+    await expect(page.page.get_by_role("heading")).to_have_text("This link was used already")
+    if screenshots is not None:
+        await page.page.screenshot(path=screenshots / "confirm-used.png")
+    assert await page.violations() == []
+    assert [error for error in page.errors if "410" not in error] == []
+    await context.close()

@@ -1,0 +1,91 @@
+"""A service that sends emails to a real mail server, and what people do with the links in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import httpx
+from pydantic import SecretStr
+
+from datastore.people import PROFILE, Profile
+from server.settings import Settings
+from tests.client import Client, serving
+from tests.mail_server import Mailbox, mail_server
+
+REQUEST_SUBSCRIPTION = """
+mutation ($input: RequestSubscriptionInput!) { requestSubscription(input: $input) {
+  ... on SubscriptionRequested { email } ... on Refused { code message path retryAfterSeconds } } }
+"""
+CLAIM_SUBSCRIPTIONS = """
+mutation ($input: ClaimSubscriptionsInput!) { claimSubscriptions(input: $input) {
+  ... on SubscriptionsClaimed { subscriptions { list { id } characterSet active since } }
+  ... on Refused { code message path } } }
+"""
+_LINK = re.compile(r"http://127\.0\.0\.1:8000(/confirm\?token=[\w-]+)")
+
+
+def link_in(email: EmailMessage) -> str:
+    """The link's path and token."""
+    body = email.get_body(("plain",))
+    assert body is not None
+    found = _LINK.search(body.get_content())
+    assert found is not None
+    return found[1]
+
+
+class Clock:
+    """Noon of the day, until a test moves it: no test passes midnight."""
+
+    def __init__(self) -> None:
+        self.now = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(milliseconds=1)
+        return self.now
+
+
+@dataclass
+class MailingService:
+    """A visitor of the service, its emails, and its clock."""
+
+    client: Client
+    mailbox: Mailbox
+    clock: Clock
+
+    def links(self, address: str) -> list[str]:
+        """The links that were sent to an address, oldest first."""
+        return [link_in(email) for recipient, email in self.mailbox.emails if recipient == address]
+
+    async def ask(self, address: str, list_id: str, **more: Any) -> Any:
+        """What a visitor is answered who asks for a subscription of this address."""
+        return await self.client.ask(REQUEST_SUBSCRIPTION, input={"email": address, "list": list_id, **more})
+
+    async def press(self, link: str) -> httpx.Response:
+        """The answer to the button of a link's page."""
+        return await self.client.http.post(link)
+
+    async def profile(self, address: str) -> Profile | None:
+        """The profile that has an address, found by a scan."""
+        async for profile in self.client.services.table.consistent().scan(PROFILE):
+            if profile.email == address:
+                return profile
+        return None
+
+
+@asynccontextmanager
+async def mailing(settings: Settings, folder: Path, mailbox: Mailbox | None = None) -> AsyncIterator[MailingService]:
+    """The service of these settings with a mail server."""
+    mailbox = mailbox or Mailbox()
+    async with (
+        mail_server(mailbox, folder) as url,
+        serving(settings.model_copy(update={"smtp_url": SecretStr(url)})) as client,
+    ):
+        client.services.clock = clock = Clock()
+        yield MailingService(client, mailbox, clock)

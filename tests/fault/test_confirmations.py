@@ -1,0 +1,98 @@
+"""Services that are killed while they send an email to be confirmed: none is lost unnoticed, and none comes twice."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import ExitStack
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from datastore import vocabulary as vocabulary_store
+from datastore.confirmations import CLAIM_LIFETIME, CONFIRMATION
+from datastore.dynamo import Table
+from datastore.receipts import Once
+from datastore.vocabulary import WordList
+from resolvers.context import utc_now
+from resolvers.node_ids import node_id
+from tests.confirmations import REQUEST_SUBSCRIPTION
+from tests.engines import RunningEngine
+from tests.mail_server import Mailbox, mail_server
+from tests.service import Service, start_service
+from tests.vocabulary import today
+
+ADA = "ada@example.org"
+SECRET = "a secret without commas that is long enough to be one"
+WORDS = "01HZZZZZZZZZZZZZZZZZZZZZZZ"
+
+
+class HoldingMailbox(Mailbox):
+    """Holds every email at a step, until it is released; that of a killed sender is accepted then, too."""
+
+    def __init__(self, step: str) -> None:
+        super().__init__()
+        self.step = step
+        self.reached, self.released = asyncio.Event(), asyncio.Event()
+
+    async def handle_RCPT(self, *arguments: Any) -> str:  # noqa: N802
+        await self._hold("RCPT")
+        return await super().handle_RCPT(*arguments)
+
+    async def handle_DATA(self, *arguments: Any) -> str:  # noqa: N802
+        await self._hold("DATA")
+        return await super().handle_DATA(*arguments)
+
+    async def _hold(self, step: str) -> None:
+        if step == self.step:
+            self.reached.set()
+            await self.released.wait()
+
+
+async def ask(service: Service) -> Any:
+    query = {"query": REQUEST_SUBSCRIPTION, "variables": {"input": {"email": ADA, "list": node_id("WordList", WORDS)}}}
+    async with httpx.AsyncClient(base_url=service.url, timeout=60) as http:
+        return (await http.post("/graphql", json=query)).json()["data"]["requestSubscription"]
+
+
+@pytest.mark.parametrize("step", ["RCPT", "DATA"])
+async def test_a_killed_service_loses_no_email_unnoticed(
+    one_table: Table, default_engine: RunningEngine, tmp_path: Path, step: str
+) -> None:
+    """The request fails; the next is told so; once the claim is abandoned, asking sends the email.
+
+    One that the mail server already had may come a second time, as the same email.
+    """
+    mailbox = HoldingMailbox(step)
+    now = utc_now()
+    word_list = WordList(WORDS, "Words", public=True, created_at=now)
+    await vocabulary_store.create_list(one_table, word_list, Once.unkeyed(now))
+    with ExitStack() as stack:
+        async with mail_server(mailbox, tmp_path) as url:
+            variables = {
+                "RINGSIDE_DYNAMODB_URL": default_engine.url,
+                "RINGSIDE_TABLE": one_table.name,
+                "RINGSIDE_SECRETS": SECRET,
+                "RINGSIDE_SMTP_URL": url,
+            }
+            killed, other = [await start_service(variables, stack) for _ in range(2)]
+            asked, began = asyncio.create_task(ask(killed)), today()
+            await mailbox.reached.wait()
+            killed.process.kill()
+            with pytest.raises(httpx.TransportError):
+                await asked
+            mailbox.released.set()
+            refused = await ask(other)
+            if today() == began:  # on the next day it is sent
+                assert (refused["code"], refused["retryAfterSeconds"]) == ("UNAVAILABLE", 600)
+            async for claim in one_table.scan(CONFIRMATION):
+                abandoned = claim.claimed - CLAIM_LIFETIME - timedelta(seconds=1)
+                key = CONFIRMATION.item_key(claim)
+                await one_table.write(CONFIRMATION.change(key, values={"claimed": abandoned}))
+            assert await ask(other) == {"email": ADA}
+            assert await ask(other) == {"email": ADA}
+    if today() == began:
+        assert len(mailbox.emails) == 1 if step == "RCPT" else len(mailbox.emails) <= 2
+        assert len({str(email["Message-ID"]) for _, email in mailbox.emails}) == 1
