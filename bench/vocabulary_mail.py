@@ -1,4 +1,6 @@
-"""The daily run for 100,000 members with 250,000 subscriptions, killed three times: memory, coverage, duplicates.
+"""The daily words of 100,000 members that became due within an hour, killed three times: memory, coverage, duplicates.
+
+Each has chosen one of the minutes of the last hour, and has two and a half subscriptions on average.
 
     python -m bench.vocabulary_mail [MEMBERS]
 
@@ -19,7 +21,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -35,7 +37,7 @@ from server.engine import run_engine
 from server.mail.daily_run import DailyRun, RunLimits
 from server.mail.message import Email, EmailTemplate
 
-ON, NOW = date(2026, 11, 20), datetime(2026, 11, 20, tzinfo=UTC)
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
 SEAL = Seal(["a secret that is long enough to be one"])
 LISTS, AT_ONCE, CLAIM_LIFETIME = 10, 16, timedelta(seconds=5)
 
@@ -64,9 +66,12 @@ class FileTransport:
 
 def generate_members(number_of_members: int, lists: list[str]) -> Iterator[Put]:
     """Yield members with one to four subscriptions each, two and a half on average."""
+    began = datetime.now(UTC)
     for number in range(number_of_members):
         user = f"member-{number}"
-        yield PROFILE.put(Profile(user, f"Member {number}", NOW, email=f"{user}@example.org"))
+        due = began - timedelta(minutes=number % 60)
+        profile = Profile(user, f"Member {number}", NOW, email=f"{user}@example.org", daily_word_at=f"{due:%H:%M}")
+        yield PROFILE.put(profile)
         for index in range(1 + number % 4):
             list_id = lists[(number + index) % LISTS]
             yield SUBSCRIPTION.put(Subscription(user, list_id, CharacterSet.SIMPLIFIED, active=True, since=NOW))
@@ -102,7 +107,7 @@ async def run(url: str, path: Path) -> None:
         began = time.perf_counter()
         template = EmailTemplate("words@example.org", "https://api.example.org", SEAL)
         limits = RunLimits(AT_ONCE, CLAIM_LIFETIME)
-        summary = await DailyRun(services, template, FileTransport(path), limits, on=ON).run()
+        summary = await DailyRun(services, template, FileTransport(path), limits).run()
         print(
             f"last run: {summary.sent:,} sent, {summary.already_sent:,} sent before, {summary.failed} failed, "
             f"{time.perf_counter() - began:.0f} s, {cpu_seconds():.0f} s of CPU; peak {peak_memory()} MB",
