@@ -149,6 +149,9 @@ class Demo:
         """Whose data the page about members is about; no other page needs them."""
         return node_id("User", MEMBERS[-1][0])
 
+    def erased(self) -> str:
+        return node_id("User", MEMBERS[-2][0])
+
     def suspended(self) -> str:
         suspend = """mutation ($id: ID!) {
           suspendMember(input: { user: $id, reason: "A test" }) { ... on MemberSuspended { user { id } } } }"""
