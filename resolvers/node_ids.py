@@ -41,7 +41,7 @@ def parse_node_key(type_name: str, text: str) -> str:
     """The key in an id of this type; InvalidInput for an id of another type."""
     actual_type, key = parse_node_id(text)
     if actual_type != type_name:
-        raise InvalidInput(f"This is the id of a {actual_type}; a {type_name} is wanted here.")
+        raise InvalidInput(f"This is an id of the type {actual_type}; one of the type {type_name} is wanted here.")
     return key
 
 
