@@ -13,6 +13,7 @@ from datastore import vocabulary as vocabulary_store
 from datastore.comments import settle_product
 from datastore.jobs import JobState
 from datastore.journal import DELIVERY, DeliveryState, Occurrence
+from datastore.journal.deliveries import DEAD_FOR
 from datastore.journal.records import new_delivery
 from datastore.people import PROFILE, Profile
 from datastore.receipts import Once
@@ -324,8 +325,10 @@ class World:
         services = self.clients[Viewer.ADMIN].services
         webhook, occurred = parse_node_id(self.ids["webhook"])[1], services.ids.next(services.clock())
         occurrence = Occurrence(occurred, "member.erased", "User:admin")
-        delivery = new_delivery(webhook, occurrence, since=services.clock())
-        await services.table.write(DELIVERY.put(replace(delivery, state=DeliveryState.DEAD, attempts=1)))
+        now = services.clock()
+        delivery = new_delivery(webhook, occurrence, since=now)
+        dead = replace(delivery, state=DeliveryState.DEAD, attempts=1, expires=now + DEAD_FOR)
+        await services.table.write(DELIVERY.put(dead))
         self.ids["delivery"] = node_id("Delivery", delivery.node_key)
 
         await self._review(self.ids["public word"])

@@ -12,10 +12,13 @@ import pytest
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.access import ROLES, policy
 from datastore.dynamo.declaration import create
+from resolvers.node_ids import node_id
 from server.settings import Settings
+from tests.authorisation.rules import Viewer
 from tests.authorisation.world import World
 from tests.client import serving
 from tests.engines import RunningEngine
+from tests.jobs import ended
 from tests.mail_server import Mailbox, mail_server
 from tests.queries import CAST_VOTE, DRAW_MATCHUP
 from tests.restricting_proxy import ARN, RestrictingProxy, permissions
@@ -70,6 +73,9 @@ async def test_each_role_can_do_its_work_with_its_policy_and_has_no_other_permis
             await visitor.ask(INDEXES)
             ballot = await visitor.ask(DRAW_MATCHUP)
             assert "code" not in await visitor.ask(CAST_VOTE, token=ballot["token"], verdict="LEFT")
+            erased = {"user": node_id("User", "stranger"), "contributions": "REMOVE"}
+            job = await world.do(Viewer.ADMIN, "eraseMember", "MemberErasure job { id }", **erased)
+            assert (await ended(world.clients[Viewer.ADMIN], job["id"]))["state"] == "DONE"
         used["service"] = proxy.used
     for role, commands in (("jobs", JOBS), ("auditor", AUDITS)):
         async with restricted(default_engine, role) as proxy, mail_server(mailbox, tmp_path) as url:
