@@ -64,6 +64,8 @@ NEVER_STORED = {
     ("DirtyMark", "since"),
     ("DirtyMark", "clean"),
     ("Vote", "origin"),
+    ("Profile", "daily_word_at"),
+    ("Profile", "lock_reminder_hours"),
     ("Profile", "email_confirmed"),
     ("Profile", "email_pending"),
     ("QuizResult", "proven"),
