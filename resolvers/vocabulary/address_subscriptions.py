@@ -161,7 +161,11 @@ async def _move_all(ctx: Context, record: Profile) -> Sequence[Subscription]:
     lists = await vocabulary_store.read_lists(ctx.table, list({each.list for each in old}), consistent=True)
     moving = [each for each in old if each.active and each.list in lists and lists[each.list].visible_to(ctx.viewer.id)]
     for start in range(0, len(moving), _AT_ONCE):
-        await asyncio.gather(*(_move(ctx, subscription) for subscription in moving[start : start + _AT_ONCE]))
+        some = [_move(ctx, subscription) for subscription in moving[start : start + _AT_ONCE]]
+        # None goes on after the request's answer.
+        for outcome in await asyncio.gather(*some, return_exceptions=True):
+            if outcome is not None:
+                raise outcome
     return old
 
 
