@@ -1,4 +1,4 @@
-"""The daily run when it is killed, and when the index is late: who must get an email gets one, and nobody else."""
+"""Runs of emails that are killed, or meet a late index: who must get an email gets one, and nobody else."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ from resolvers.context import Services, utc_now
 from server.mail.daily_run import DailyRun, RunLimits, RunSummary
 from server.mail.message import EmailTemplate
 from server.mail.smtp import SmtpTransport
-from tests.engines import EnginePair
+from tests.client import serving
+from tests.conftest import settings_for
+from tests.engines import EnginePair, RunningEngine
 from tests.lagging import Lag
 from tests.lagging.tables import lagging, lagging_table
 from tests.mail_server import Mailbox, mail_server
+from tests.season import EventEditor, in_hours, submit
 from tests.service import ROOT, environment
 
 SECRET = "a secret that is long enough to be one in tests"
@@ -56,8 +59,8 @@ async def create_subscribers(table: Table) -> list[str]:
     return sorted(f"{user}@example.org" for user in users)
 
 
-async def daily(**variables: str) -> asyncio.subprocess.Process:
-    command = (sys.executable, "-m", "server", "daily", "--at-once", str(AT_ONCE), "--held-for", "2")
+async def start_run(**variables: str) -> asyncio.subprocess.Process:
+    command = (sys.executable, "-m", "server", "emails", "--at-once", str(AT_ONCE), "--held-for", "2")
     return await asyncio.create_subprocess_exec(
         *command,
         cwd=ROOT,
@@ -67,40 +70,77 @@ async def daily(**variables: str) -> asyncio.subprocess.Process:
     )
 
 
-async def test_the_next_run_completes_a_killed_one(engine_pair: EnginePair, table_name: str, tmp_path: Path) -> None:
-    """Three kills while emails are sent: every subscriber gets one; only emails being sent at a kill can come twice."""
-    mailbox = Mailbox()
-    async with (
-        lagging_table(engine_pair, table_name) as (engine, table, _),
-        mail_server(mailbox, tmp_path) as url,
-    ):
-        addresses = await create_subscribers(table)
-        variables = {
-            "RINGSIDE_DYNAMODB_URL": engine.url,
-            "RINGSIDE_TABLE": table_name,
-            "RINGSIDE_SECRETS": SECRET,
-            "RINGSIDE_SMTP_URL": url,
-            "RINGSIDE_LOG": "warning",
-        }
-        for kill in range(1, 4):
-            process = await daily(**variables)
-            while len(mailbox.emails) < 30 * kill and process.returncode is None:
-                await asyncio.sleep(0.01)
-            assert process.returncode is None, (await process.communicate())[1].decode()
-            process.kill()
-            await process.communicate()
-        last = await daily(**variables)
-        output = (await last.communicate())[0].decode()
-        assert last.returncode == 0, output
-        again = await daily(**variables)
-        assert f"{SUBSCRIBERS} sent before" in (await again.communicate())[0].decode()
+async def run_with_kills(mailbox: Mailbox, **variables: str) -> str:
+    """Three runs that are killed while they send, one that completes them, and one more: what the last one says."""
+    for kill in range(1, 4):
+        process = await start_run(**variables)
+        while len(mailbox.emails) < 30 * kill and process.returncode is None:
+            await asyncio.sleep(0.01)
+        assert process.returncode is None, (await process.communicate())[1].decode()
+        process.kill()
+        await process.communicate()
+    last = await start_run(**variables)
+    output = (await last.communicate())[0].decode()
+    assert last.returncode == 0, output
+    again = await start_run(**variables)
+    return (await again.communicate())[0].decode()
+
+
+def assert_each_once(mailbox: Mailbox, addresses: list[str]) -> None:
+    """Only emails that were being sent at a kill came twice, as copies that mail programs recognise."""
     counts = Counter(mailbox.recipients)
     assert sorted(counts) == addresses
     twice = [address for address, count in counts.items() if count > 1]
     assert len(twice) <= 3 * AT_ONCE
     assert max(counts.values()) <= 4
     ids = {(recipient, email["Message-ID"]) for recipient, email in mailbox.emails}
-    assert len(ids) == SUBSCRIBERS, "a second email has another Message-ID than the first"
+    assert len(ids) == len(addresses), "a second email has another Message-ID than the first"
+
+
+def variables_of(engine: RunningEngine, table_name: str, smtp_url: str) -> dict[str, str]:
+    return {
+        "RINGSIDE_DYNAMODB_URL": engine.url,
+        "RINGSIDE_TABLE": table_name,
+        "RINGSIDE_SECRETS": SECRET,
+        "RINGSIDE_SMTP_URL": smtp_url,
+        "RINGSIDE_LOG": "warning",
+    }
+
+
+async def test_the_next_run_completes_a_killed_one(engine_pair: EnginePair, table_name: str, tmp_path: Path) -> None:
+    """Three kills while daily words are sent: every subscriber gets one."""
+    mailbox = Mailbox()
+    async with (
+        lagging_table(engine_pair, table_name) as (engine, table, _),
+        mail_server(mailbox, tmp_path) as url,
+    ):
+        addresses = await create_subscribers(table)
+        said = await run_with_kills(mailbox, **variables_of(engine, table_name, url))
+        assert f"{SUBSCRIBERS} sent before" in said
+    assert_each_once(mailbox, addresses)
+
+
+async def test_the_next_run_completes_killed_reminders(
+    engine_pair: EnginePair, table_name: str, tmp_path: Path
+) -> None:
+    """Three kills while reminders of a lock are sent: every member without a prediction gets one."""
+    mailbox = Mailbox()
+    async with (
+        lagging_table(engine_pair, table_name) as (engine, table, _),
+        mail_server(mailbox, tmp_path) as url,
+        serving(settings_for(engine, table_name)) as client,
+    ):
+        event, [match] = await EventEditor(client).card(10, starts=in_hours(20))
+        users = [f"m{number:03d}" for number in range(SUBSCRIBERS)]
+        profiles = (
+            Profile(user, user, NOW, email=f"{user}@example.org", lock_reminder_hours=24)
+            for user in [*users, "predictor"]
+        )
+        await table.write_many(PROFILE.put(profile) for profile in profiles)
+        await submit(client.member("predictor"), event, [(match, 0)])
+        said = await run_with_kills(mailbox, **variables_of(engine, table_name, url))
+        assert "0 reminders sent" in said
+    assert_each_once(mailbox, [f"{user}@example.org" for user in users])
 
 
 async def run_once(table: Table, url: str, index_lag: float) -> RunSummary:
