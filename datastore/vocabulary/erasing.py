@@ -4,7 +4,7 @@
 |---------------------------|---------------------------------------------------------------------|-----------------|
 | end subscriptions         | see `subscriptions`                                                 | 2 for each      |
 | delete private lists      | gsi1 LISTS#OF-<user>, #DELETED and #CLEARED-OF-<user>; see `lists`  | 3, and by 25    |
-| move results              | a transaction of both items of each                                 | 1 for 40        |
+| move results              | a transaction of both items of each                                 | 1 for 5         |
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from datastore.receipts import Once
     from datastore.vocabulary.removal import Result
 
-_AT_ONCE = 40
+_AT_ONCE = 5
+"""Few, because the embedded engine lets others wait for a transaction."""
 _CLEARED_AT_ONCE = 200
 
 

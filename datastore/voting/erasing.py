@@ -3,7 +3,7 @@
 | wanted                        | read or write                                                | requests    |
 |-------------------------------|--------------------------------------------------------------|-------------|
 | delete what is left of votes  | Query VOTER#<voter>#<board>, BatchWriteItem                  | 1 for 25    |
-| move votes to another name    | a transaction of both items of each                          | 1 for 20    |
+| move votes to another name    | a transaction of both items of each                          | 1 for 5     |
 | forget a voter's addresses    | the origins of the voter, and the voter among each address's | 1 for 12    |
 
 Deleting changes no count: the votes must be void before.
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Write
 
-_AT_ONCE = 20
+_AT_ONCE = 5
+"""Few, because the embedded engine lets others wait for a transaction."""
 
 
 async def clear_voter(table: Table, voter: str, board: str) -> None:
