@@ -48,7 +48,7 @@ class JobState(StrEnum):
 class Job:
     """One piece of work. `place` is where its kind goes on after an interruption, and means something to it alone.
 
-    `starter` is a keyed hash of whoever began it, since a job may outlive its member.
+    `starter` is a keyed hash of the member or key that began it, since a job may outlive them.
     """
 
     id: str

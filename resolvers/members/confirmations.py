@@ -121,7 +121,7 @@ class Confirmations:
         self._number = 0
 
     def start(self, send: Send) -> None:
-        """Send emails from now on. Without this, whoever asks for one is refused."""
+        """Send emails from now on. Without this, requests for one are refused."""
         self._send = send
 
     @property

@@ -143,7 +143,7 @@ class PickemCache:
     async def _read_pick_counts(
         self, keys: Sequence[tuple[str, int]]
     ) -> Mapping[tuple[str, int], PickCounts | Exception]:
-        """By event and version: whoever removes a prediction also gives the event another version."""
+        """By event and version: removing a prediction gives the event another version too."""
         return await read_each(keys, lambda key: pickem_store.read_pick_counts(self._services.table, key[0]))
 
     # ── ranks ──

@@ -102,7 +102,7 @@ async def test_texts_are_shown_as_texts_and_links_open_safely(
 
 
 async def test_the_policy_allows_exactly_the_operator_s_hosts(own_service: Service, context: BrowserContext) -> None:
-    """A picture of another host is blocked by the browser, whoever put its address into the page."""
+    """A picture of another host is blocked by the browser, no matter how its address got into the page."""
     page = VotingPage(await context.new_page(), own_service.url)
     await page.open()
     response = await page.page.request.get(f"{own_service.url}/")

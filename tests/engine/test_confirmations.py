@@ -319,7 +319,7 @@ async def test_a_member_s_address_counts_once_it_is_confirmed(mail: MailingServi
 
 
 async def test_a_later_address_makes_earlier_links_void(mail: MailingService) -> None:
-    """Whoever has a mailbox that was mistyped cannot take the profile's address back."""
+    """The owner of a mailbox that was named by mistake cannot confirm it later."""
     ada = mail.client.member("ada")
     await ada.ask(UPDATE_PROFILE, input={"email": "typo@example.org"})
     await ada.ask(UPDATE_PROFILE, input={"email": ADA})

@@ -199,7 +199,7 @@ async def test_an_attempt_after_the_end_is_refused(one_client: Client, monkeypat
 
 
 async def test_two_editors_cannot_cross_the_hours(client: Client) -> None:
-    """One sets the beginning and one the end, at once: whoever comes second is judged by what the first has set."""
+    """One sets the beginning and one the end, at once: the second is judged by what the first has set."""
     await add_contenders(client, "a", "b")
     now = utc_now()
     answers = await asyncio.gather(

@@ -1,4 +1,4 @@
-"""A member's file: complete, explained, and fetched once by whoever has its link."""
+"""A member's file: complete, explained, and fetched once by anyone who has its link."""
 
 from __future__ import annotations
 

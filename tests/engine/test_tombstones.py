@@ -102,7 +102,7 @@ BESIDE_MUTATIONS: dict[str, Write] = {
 
 @pytest.mark.parametrize("kind", BESIDE_MUTATIONS)
 async def test_what_is_written_beside_a_mutation_is_refused_too(one_client: Client, kind: str) -> None:
-    """Whoever writes it: a request of the member's, or the daily run."""
+    """By a request of the member's and by the daily run alike."""
     services = one_client.services
     await bury(services, "eve")
     for actor in (None, "User:eve"):

@@ -52,7 +52,7 @@ async def test_keys_asked_for_at_once_are_one_read() -> None:
 
 
 async def test_a_record_that_is_prefetched_is_read_once() -> None:
-    """Whoever asks for it joins the read; what is cached is not read again."""
+    """A second request for it joins the read; what is cached is not read again."""
     store = Store("a")
     loader = Loader(store.read, ttl=60)
     loader.prefetch("a")

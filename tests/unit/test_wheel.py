@@ -49,7 +49,7 @@ def test_a_build_without_the_explorer_fails_and_says_what_to_do(checkout: Path, 
 
 
 def test_the_wheel_contains_the_explorer_and_says_that_it_is_for_the_container(checkout: Path) -> None:
-    """Whoever reads the description learns that it is not a library, and which names can collide."""
+    """The description says that it is not a library, and which names can collide."""
     (checkout / PAGES / "assets").mkdir(parents=True)
     (checkout / PAGES / "index.html").write_text("<!doctype html>")
     (checkout / PAGES / "assets" / "index.js").write_text("1")
