@@ -25,7 +25,7 @@ from tests.fault.deadline_race import TEAMS, run_race
 from tests.fault.faults import Fault
 from tests.lagging import LaggingEngine
 from tests.lagging.tables import LaggingTable, lagging_table
-from tests.queries import EVENT_BY_ID, SCORE_EVENT, SUBMIT_PREDICTION
+from tests.queries import EVENT_BY_ID, SCORE_EVENT, SUBMIT_PREDICTION, UPDATE_PROFILE
 from tests.season import EventEditor, in_hours, prediction_input, submit
 from tests.service import ROOT, environment
 
@@ -79,6 +79,7 @@ async def test_a_lost_answer_is_not_a_lost_prediction(bad_client: Client, proxy:
 async def test_a_prediction_applied_before_a_lock_is_acknowledged_after_it(bad_client: Client) -> None:
     """Applied, unanswered, then locked by somebody else: the repeat meets a closed gate, and reads its own back."""
     editor, ada = EventEditor(bad_client), bad_client.member("ada")
+    await ada.ask(UPDATE_PROFILE, input={"name": "Ada"})
     event, [match] = await editor.card(10)
     table = bad_client.services.table
     original = table.client.transact_write_items
@@ -106,6 +107,7 @@ async def test_a_prediction_applied_before_a_lock_is_acknowledged_after_it(bad_c
 async def test_a_repetition_after_the_lock_is_refused(bad_client: Client, proxy: LaggingEngine) -> None:
     """Throttled until the start has passed: the time of each attempt counts, not that of the first."""
     editor, ada = EventEditor(bad_client), bad_client.member("ada")
+    await ada.ask(UPDATE_PROFILE, input={"name": "Ada"})
     event, [match] = await editor.card(10, starts=in_hours(1))
     services: Services = bad_client.services
     start = datetime.now(UTC)
