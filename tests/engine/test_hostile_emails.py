@@ -32,8 +32,8 @@ HEADERS = [
 
 async def subscribe_to_hostile_words(client: Client, name: str, text: str) -> None:
     """A member makes a private list in which every text is hostile, and subscribes to it."""
-    member = client.member(name)
-    updated = await member.ask(UPDATE_PROFILE, input={"email": f"{name}@example.org", "name": text[:80]})
+    member = client.member(name, email=f"{name}@example.org")
+    updated = await member.ask(UPDATE_PROFILE, input={"name": text[:80]})
     assert updated["user"]["email"] == f"{name}@example.org"
     created = await member.ask(CREATE_LIST, input={"name": text[:80]})
     list_id = created["list"]["id"]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 from datastore.dynamo import Table
 from datastore.seal import Seal
@@ -15,9 +13,8 @@ from resolvers.viewer import Role
 from server.commands.word_csv import import_words
 from tests.client import Client, serving
 from tests.conftest import settings_for
+from tests.dependent_calls import dependent_calls
 from tests.engines import RunningEngine
-from tests.fault.faults import Answer
-from tests.fault.proxy import Proxy
 from tests.lagging import Lag
 from tests.lagging.tables import lagging
 from tests.queries import ADD_WORDS, CREATE_LIST, RECORD_QUIZ, SUBSCRIBE, UPDATE_PROFILE, WRITE_SENTENCE
@@ -78,56 +75,29 @@ async def test_an_import_that_is_run_again_finds_its_list_and_words(tmp_path: Pa
         assert [word_list.word_count async for word_list in table.scan(LIST, consistent=True)] == [5]
 
 
-class DistantEngine(Proxy):
-    """An engine whose every call takes long enough that calls which do not wait for each other overlap."""
-
-    seconds = 0.0
-    in_flight = 0
-    steps = 0
-    """How many times a call began while no other one was under way."""
-
-    async def _forward(self, raw: bytes, headers: dict[str, str]) -> Answer:
-        self.steps += self.in_flight == 0
-        self.in_flight += 1
-        try:
-            await asyncio.sleep(self.seconds)
-            return await super()._forward(raw, headers)
-        finally:
-            self.in_flight -= 1
-
-
-async def dependent_calls(engine: DistantEngine, client: Client, query: str, **variables: Any) -> int:
-    engine.steps = 0
-    await client.ask(query, **variables)
-    return engine.steps
-
-
 async def test_calls_that_do_not_need_each_other_are_sent_together(
     one_table: Table, default_engine: RunningEngine
 ) -> None:
     """The number of engine calls that wait for an earlier one, with the caches of a new process."""
-    async with DistantEngine(default_engine.url) as engine:
-        settings = settings_for(RunningEngine("distant", engine.url), one_table.name)
+    settings = settings_for(default_engine, one_table.name)
+    async with serving(settings) as client:
+        ada = client.member("ada", Role.EDITOR)
+        given: dict[str, object] = {}
+        for name in ("Ours", "Mine"):
+            created = await ada.ask(CREATE_LIST, input={"name": name, "public": name == "Ours"})
+            given = {"list": created["list"]["id"]}
+            await ada.ask(ADD_WORDS, input={**given, "words": [{"simplified": "好", "definition": "good"}]})
+            await ada.ask(SUBSCRIBE, input=given)
+        await ada.ask(DAILY_WORDS)
+    waited = {}
+    for operation, query, variables in (
+        ("dailyWords", DAILY_WORDS, {}),
+        ("viewer's own page", OWN_PAGE, {}),
+        ("recordQuiz", RECORD_QUIZ.replace(" user { name }", ""), {"input": {**given, "correct": 1, "total": 2}}),
+        ("updateProfile", UPDATE_PROFILE, {"input": {"name": "Ada L.", "idempotencyKey": "1"}}),
+    ):
         async with serving(settings) as client:
-            ada = client.member("ada", Role.EDITOR)
-            given: dict[str, object] = {}
-            for name in ("Ours", "Mine"):
-                created = await ada.ask(CREATE_LIST, input={"name": name, "public": name == "Ours"})
-                given = {"list": created["list"]["id"]}
-                await ada.ask(ADD_WORDS, input={**given, "words": [{"simplified": "好", "definition": "good"}]})
-                await ada.ask(SUBSCRIBE, input=given)
-            await ada.ask(DAILY_WORDS)
-        waited = {}
-        for operation, query, variables in (
-            ("dailyWords", DAILY_WORDS, {}),
-            ("viewer's own page", OWN_PAGE, {}),
-            ("recordQuiz", RECORD_QUIZ.replace(" user { name }", ""), {"input": {**given, "correct": 1, "total": 2}}),
-            ("updateProfile", UPDATE_PROFILE, {"input": {"name": "Ada L.", "idempotencyKey": "1"}}),
-        ):
-            engine.seconds = 0.0
-            async with serving(settings) as client:
-                engine.seconds = 0.1
-                ada = client.member("ada")
-                waited[operation] = await dependent_calls(engine, ada, query, **variables)
+            asked = client.member("ada").ask(query, **variables)
+            _, waited[operation] = await dependent_calls(client.services.table, asked)
     # In a new process a member's first write also checks their profile.
     assert waited == {"dailyWords": 2, "viewer's own page": 3, "recordQuiz": 3, "updateProfile": 3}
