@@ -92,6 +92,7 @@ LEFT_OUT: Mapping[Entity[Any], str] = {
     addresses.ADDRESS_VOTER: f"{_REPEATS}: it lists voters by the keyed hash of their address, for a week.",
     tombstones.TOMBSTONE: "That a member is erased, whom it names by a keyed hash.",
     confirmations.CONFIRMATION: "For three days: that an email was sent to an address, which it names by a keyed hash.",
+    mail.SENT_NOTE: f"{_REPEATS}, for three days: that an email was sent to a member, whom it names by a keyed hash.",
     jobs.JOB: "Names who began it by a keyed hash; its input is forgotten when it ends.",
     **dict.fromkeys(
         (

@@ -31,6 +31,7 @@
 | a quiz that is answered                 | BatchGetItem, transaction: quiz, result, days, cards    | 2               |
 | what decides about a member's mail      | USER#<id>, PROFILE to SUBSCRIPTION#                     | 1               |
 | a member's mail of a date               | Put (claim), Update (sent)                              | 2               |
+| who was sent a date's mail              | MAILING#<date>, SENT#<shard>                            | 1 a page        |
 """
 
 from datastore.vocabulary.address_subscriptions import (
@@ -107,11 +108,16 @@ from datastore.vocabulary.lists import (
 from datastore.vocabulary.mail import (
     MAIL,
     MAIL_CLAIMS,
+    NOTE_LIFETIME,
+    SENT_NOTE,
     Addressee,
     Mail,
+    SentNote,
     begin_mailing,
+    note_sent,
     read_addressee,
     read_mails,
+    read_sent_notes,
 )
 from datastore.vocabulary.quizzes import (
     OPEN_QUIZ,
@@ -180,11 +186,13 @@ __all__ = [
     "MOST_COUNTED",
     "MOST_LISTS",
     "MOST_WORDS",
+    "NOTE_LIFETIME",
     "OPEN_QUIZ",
     "QUEUED_CARD",
     "QUIZ",
     "QUOTA",
     "SENTENCE",
+    "SENT_NOTE",
     "SUBSCRIBER_COUNT",
     "SUBSCRIPTION",
     "WORD",
@@ -208,6 +216,7 @@ __all__ = [
     "QuizReviews",
     "QuizSheet",
     "QuizUnknown",
+    "SentNote",
     "Sentence",
     "Subscriber",
     "SubscriberCount",
@@ -244,6 +253,7 @@ __all__ = [
     "lists_by_name",
     "move_subscription",
     "next_word",
+    "note_sent",
     "owner_scope",
     "quiz_request",
     "read_active_days",
@@ -266,6 +276,7 @@ __all__ = [
     "read_results_of_day",
     "read_same_daily_words",
     "read_same_subscriptions",
+    "read_sent_notes",
     "read_sentence",
     "read_sentence_page",
     "read_some_words",

@@ -1,7 +1,10 @@
 """Daily emails: a record for each member and date, so that nobody gets a second one.
 
-`datastore/mail_claims.py` tells how an email is claimed. The table removes
-the records after two months; by then the date's own record says that its emails were sent, and no run sends them again.
+`datastore/mail_claims.py` tells how an email is claimed. The table removes the records after two months; by then the
+date's own record says that its emails were sent, and no run sends them again.
+
+A run that sends emails also notes to whom, a hundred members in one item. So the runs after it read the notes of a date
+in place of one record for each member. A member whom no note names costs that record, and nothing else.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from datastore.dynamo import Table
 
 RECORD_LIFETIME = timedelta(days=62)
+NOTE_LIFETIME = timedelta(days=3)
+"""By then every member has a later date due."""
 LATEST = timedelta(days=31)
 """How long after the first run a date's emails may still be sent: no record of them expires before that."""
 
@@ -63,6 +68,29 @@ async def begin_mailing(table: Table, on: date, now: datetime) -> DailyMailing:
     except ConditionFailed:
         return await table.get(DAILY_MAILING.at(date=on), consistent=True) or new
     return new
+
+
+@dataclass(frozen=True, slots=True)
+class SentNote:
+    """Members of one shard whose email of a date was sent: their keyed hashes, one after another."""
+
+    date: date
+    shard: int
+    id: str
+    members: bytes
+    expires: datetime
+
+
+SENT_NOTE = Entity(SentNote, Key("MAILING#{date}", "SENT#{shard:02d}#{id}"), ttl="expires")
+
+
+async def note_sent(table: Table, note: SentNote) -> None:
+    await table.write(SENT_NOTE.put(note))
+
+
+async def read_sent_notes(table: Table, on: date, shard: int) -> list[SentNote]:
+    """The notes of a date and shard. A late one only means that a run looks at its members' records."""
+    return [note async for note in table.iterate(SENT_NOTE.on(None, date=on, shard=shard), at_once=1000)]
 
 
 async def read_mails(table: Table, wanted: Sequence[tuple[str, date]]) -> Mapping[tuple[str, date], Mail]:

@@ -2,16 +2,16 @@
 
     lists ── daily words ────┐
                              ├── batches of 100 members ── not sent yet ── read consistently ── claim ── send ── mark
-    index of subscribers ────┘
+    index of subscribers ────┘   without those who are noted as sent (server/mail/sent_members.py)
 
 The index only says whom to look at. Address and subscriptions are read consistently just before the claim. When the
 index may have caught up with the run's beginning, the run walks it again and sends to whom it did not show before. So
 every subscription and every change acknowledged before the run began counts, also with entries in flight. Later
 subscriptions are served by this run or by the next one.
 
-Only one batch of members and the words of their lists are in memory, and the ids of members who subscribed within the
-last hour. After a kill the run is started again: it skips the emails that are marked as sent, and sends the ones that
-were only claimed when their claims have lapsed.
+Only one batch of members and the words of their lists are in memory, the notes of one shard, and the ids of members who
+subscribed within the last hour. After a kill the run is started again: it skips the emails that are marked as sent, and
+sends the ones that were only claimed when their claims have lapsed.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from resolvers.context import Services
 from server.mail.delivery import NotSent, send_all, send_once
 from server.mail.due import dates_begun, due_date, due_subscriptions
 from server.mail.message import EmailTemplate, Section
+from server.mail.sent_members import SentMembers
 from server.mail.smtp import AT_ONCE, EmailTransport, ServerUnreachable
 
 INDEX_LAG = timedelta(seconds=10)
@@ -154,6 +155,8 @@ class DailyRun:
         self._seen_recent: set[str] = set()
         """Members who subscribed lately and were seen, so that the second walk of the index does not count them."""
         self._recent_since = services.clock() - _RECENT
+        self._sent_members = SentMembers(services)
+        self._just_sent: list[tuple[str, date]] = []
         self._waiting: list[tuple[str, date]] = []
         self._claims_lapse = services.clock()
         self.summary = RunSummary()
@@ -165,8 +168,7 @@ class DailyRun:
         for on in dates:
             await self._begin(on)
         await self._clear_deleted_lists()
-        for on in dates:
-            await self._draw_public_words(on)
+        await self._draw_public_words(dates)
         await self._send_to_subscribers(only_recent=False)
         left = began + self._limits.index_lag - self._services.clock()
         await asyncio.sleep(max(0.0, left.total_seconds()))
@@ -191,7 +193,11 @@ class DailyRun:
             if is_recent:
                 self._seen_recent.add(subscriber.user)
             self.summary.subscribers += 1
-            batch.append((subscriber.user, self._date_for(subscriber.profile)))
+            on = self._date_for(subscriber.profile)
+            if await self._sent_members.has(subscriber.user, on):
+                self.summary.already_sent += 1
+                continue
+            batch.append((subscriber.user, on))
             if len(batch) == _BATCH:
                 await self._send_batch(batch)
                 batch = []
@@ -206,13 +212,14 @@ class DailyRun:
 
     # ── words ──
 
-    async def _draw_public_words(self, on: date) -> None:
+    async def _draw_public_words(self, dates: Sequence[date]) -> None:
         semaphore = asyncio.Semaphore(_DRAWS_AT_ONCE)
 
         async def draw(list_id: str) -> None:
             async with semaphore:
-                if await self._list_word(ListDate(list_id, on)) is not None:
-                    self.summary.lists += 1
+                drawn = [await self._list_word(ListDate(list_id, on)) for on in dates]
+            if any(drawn):
+                self.summary.lists += 1
 
         list_ids: list[str] = []
         async for word_list in vocabulary_store.lists_by_name(self._table, None):
@@ -269,6 +276,8 @@ class DailyRun:
         sent = {key for key, mail in mails.items() if mail.sent is not None}
         self.summary.already_sent += len(sent)
         await send_all([user for user, on in batch if (user, on) not in sent], self._send_to, self._limits.at_once)
+        await self._sent_members.note([*sent, *self._just_sent])
+        self._just_sent.clear()
         self._progress(self.summary)
 
     async def _send_to(self, user: str) -> None:
@@ -318,6 +327,7 @@ class DailyRun:
             self._leave_to(existing)
         else:
             self.summary.sent += 1
+            self._just_sent.append((user, on))
 
     async def _sections(self, subscriptions: Sequence[Subscription], on: date) -> list[Section]:
         """The words of a member's subscriptions. A private list is sent to its owner alone."""

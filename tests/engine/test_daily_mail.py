@@ -11,11 +11,22 @@ from typing import Any
 import pytest
 
 from datastore import vocabulary as vocabulary_store
-from datastore.dynamo import Table
+from datastore.dynamo import Table, metered
 from datastore.people import PROFILE, Profile
 from datastore.receipts import Once
 from datastore.seal import Seal
-from datastore.vocabulary import LIST, MAIL, MAIL_CLAIMS, CharacterSet, Mail, Subscription, Word, WordBatch, WordList
+from datastore.vocabulary import (
+    LIST,
+    MAIL,
+    MAIL_CLAIMS,
+    SENT_NOTE,
+    CharacterSet,
+    Mail,
+    Subscription,
+    Word,
+    WordBatch,
+    WordList,
+)
 from datastore.vocabulary.mail import DAILY_MAILING, DailyMailing
 from resolvers.context import Services
 from server.mail.daily_run import DailyRun, MailingExpired, RunLimits, RunSummary
@@ -68,11 +79,11 @@ def template(services: Services) -> EmailTemplate:
     return EmailTemplate(SENDER, "https://api.example.org", services.seal)
 
 
-async def run(services: Services, url: str, claim_seconds: float = 600) -> RunSummary:
+async def run(services: Services, url: str, claim_seconds: float = 600, on: date = ON) -> RunSummary:
     transport = SmtpTransport(url, "words@example.org", pause=0.01)
     limits = RunLimits(4, timedelta(seconds=claim_seconds))
     try:
-        return await DailyRun(services, template(services), transport, limits, on=ON).run()
+        return await DailyRun(services, template(services), transport, limits, on=on).run()
     finally:
         await transport.close()
 
@@ -150,6 +161,41 @@ async def test_a_login_without_tls_is_for_this_machine_only(one_table: Table, tm
     hosts = ("127.0.0.1", "localhost", "::1", "10.0.0.7", "mailhog", "mail.example.org", "8.8.8.8")
     assert [must_encrypt(host, login=False) for host in hosts] == [False, False, False, False, False, True, True]
     assert [must_encrypt(host, login=True) for host in hosts] == [False, False, False, True, True, True, True]
+
+
+async def test_a_run_with_nothing_due_does_not_read_every_record(
+    table: Table, engine: RunningEngine, tmp_path: Path
+) -> None:
+    """It reads whom earlier runs have noted; the emails of a run that left no notes are not sent again either."""
+    services, members, mailbox = services_for(table), 120, Mailbox()
+    first = await create_list(services, "First")
+    users = [f"user{number}" for number in range(members)]
+    await asyncio.gather(*(subscriber(services, user, first) for user in users))
+    await caught_up(engine.url, "a run finds every subscriber")
+    async with mail_server(mailbox, tmp_path) as url:
+        assert (await run(services, url)).sent == members
+        await caught_up(engine.url, "a run finds every note")
+        with metered() as spent:
+            again = await run(services, url)
+        assert (again.sent, again.already_sent) == (0, members)
+        assert spent.read_units < members
+        async for note in table.scan(SENT_NOTE, consistent=True):
+            await table.write(SENT_NOTE.delete(SENT_NOTE.item_key(note)))
+        await caught_up(engine.url, "a run finds no note")
+        assert (await run(services, url)).already_sent == members
+        notes = [note async for note in table.scan(SENT_NOTE, consistent=True)]
+    assert sum(len(note.members) for note in notes) == 8 * members
+    assert mailbox.recipients == sorted(f"{user}@example.org" for user in users)
+
+
+async def test_a_note_of_one_date_says_nothing_about_another(one_table: Table, tmp_path: Path) -> None:
+    """The next date's email is sent, and so is an earlier one by the command's `--on`."""
+    services, mailbox = services_for(one_table), Mailbox()
+    await subscriber(services, "ada", await create_list(services, "First"))
+    async with mail_server(mailbox, tmp_path) as url:
+        for on in (ON, ON + timedelta(days=1), ON - timedelta(days=1)):
+            assert (await run(services, url, on=on)).sent == 1
+    assert mailbox.recipients == ["ada@example.org"] * 3
 
 
 async def test_one_failing_address_does_not_stop_the_others(one_table: Table, tmp_path: Path) -> None:

@@ -104,6 +104,13 @@ async def test_words_are_sent_at_each_members_hour(client: Client) -> None:
     assert drawn is not None
 
 
+async def test_a_list_counts_once_though_two_dates_have_begun(one_client: Client) -> None:
+    """At noon in UTC the next date has begun at UTC+14, so each list draws two words."""
+    await public_list(one_client)
+    done = await emails(one_client, Outbox(), NOW).daily_words().run()
+    assert done.lists == 1
+
+
 async def test_hours_are_the_members_own_and_checked(client: Client) -> None:
     """They are stored, cleared by null, shown to nobody else, and refused with the field's name if they are wrong."""
     ada = await wants(client, "ada", dailyWordAt="07:30", lockReminderHours=24)

@@ -11,7 +11,7 @@ from datastore.vocabulary import LIST
 from resolvers.context import Services
 from resolvers.viewer import Role
 from server.commands.word_csv import import_words
-from tests.client import Client, serving
+from tests.client import serving
 from tests.conftest import settings_for
 from tests.dependent_calls import dependent_calls
 from tests.engines import RunningEngine

@@ -132,7 +132,9 @@ GARBAGE = b"220 engine ESMTP\r\n"
 DAMAGED = OK.replace(b"x-amzn-requestid: one", f"x-amz-crc32: {zlib.crc32(b'null')}".encode())
 
 
-@pytest.mark.parametrize("answer", [cut_short, cut, reset, GARBAGE, DAMAGED], ids=["cut_short", "cut", "reset", "garbage", "damaged"])
+@pytest.mark.parametrize(
+    "answer", [cut_short, cut, reset, GARBAGE, DAMAGED], ids=["cut_short", "cut", "reset", "garbage", "damaged"]
+)
 def test_every_failure_is_a_lost_connection(runner: asyncio.Runner, answer: bytes | Answer) -> None:
     """Which the service calls EngineUnavailable; the next request has a good connection."""
 
