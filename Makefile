@@ -8,6 +8,9 @@ NPM := NODE_USE_SYSTEM_CA=1 PATH="$(CURDIR)/$(BIN):$$PATH" npm --loglevel=error 
 COMPILE := $(BIN)/uv pip compile -q --python-version 3.11 --universal --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate $(ARGS)
 
+# The tests wait for engines and browsers, so one process more than there are processors keeps these busy.
+WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+
 # Each installation or build step touches one of these files. It runs again when the file is missing or out of date.
 LOCAL := .venv/.installed-local
 DEV := .venv/.installed-dev
@@ -33,7 +36,7 @@ run: $(LOCAL) $(ENGINE) $(PAGE) ## Start the service with demo data on http://12
 
 test: $(DEV) $(ENGINE) $(NODE) $(PAGE) ## Run the whole test suite
 	@echo "Running the tests"
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 check: $(DEV) ## Run the linters, the type checker, the import contracts and the check of generated files
 	$(BIN)/ruff check .
