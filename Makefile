@@ -11,8 +11,14 @@ COMPILE := $(BIN)/uv pip compile -q --python-version 3.11 --universal --generate
 # The tests wait for engines and browsers, so one process more than there are processors keeps these busy.
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
+# pip compiles no modules: Python compiles those that it imports, once.
+PIP := $(BIN)/pip install -qq --no-compile --require-hashes
+EDITABLE := $(BIN)/pip install -qq --no-deps --no-build-isolation --no-index -e .
+
 # Each installation or build step touches one of these files. It runs again when the file is missing or out of date.
+INSTALLERS := .venv/.installed-installers
 LOCAL := .venv/.installed-local
+DOCS := .venv/.installed-docs
 DEV := .venv/.installed-dev
 ENGINE := deploy/engine/node_modules/.installed
 NODE := tests/node/node_modules/.installed
@@ -23,18 +29,25 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+# Targets run one after the other, except what AT_ONCE installs.
+AT_ONCE := $(MAKE) --no-print-directory -j 4 AT_ONCE_BEGAN=yes
+ifndef AT_ONCE_BEGAN
 .NOTPARALLEL:
+endif
 .PHONY: help run test check format bench bench-faults attack coverage oracle differential docs explorer generated lock \
 	audit-dependencies clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
 
-run: $(LOCAL) $(ENGINE) $(PAGE) ## Start the service with demo data on http://127.0.0.1:8000/graphql
+run: ## Start the service with demo data on http://127.0.0.1:8000/graphql
+	@$(AT_ONCE) $(LOCAL) $(ENGINE) $(PAGE)
+	@$(HAS_ENGINE) || $(AT_ONCE) $(DEV)
 	@echo "Starting Ringside. Ctrl-C stops it; its data stays in .ringside/"
 	@exec $(BIN)/ringside serve --demo $(ARGS)
 
-test: $(DEV) $(ENGINE) $(NODE) $(PAGE) ## Run the whole test suite
+test: ## Run the whole test suite
+	@$(AT_ONCE) $(DEV) $(ENGINE) $(NODE) $(PAGE)
 	@echo "Running the tests"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
@@ -69,7 +82,7 @@ oracle: $(DEV) $(ENGINE) ## Read 50,000 pages of comments while they change, and
 differential: $(DEV) ## Compare compiled execution with graphql-core on 40,000 random operations
 	@$(BIN)/python -W ignore -m tests.property.test_compiled 200
 
-docs: $(DEV) ## Build the guide into site/ and serve it on http://127.0.0.1:8001/
+docs: $(DOCS) ## Build the guide into site/ and serve it on http://127.0.0.1:8001/
 	@$(BIN)/zensical build --strict
 	@$(BIN)/zensical serve -a 127.0.0.1:8001
 
@@ -81,9 +94,10 @@ generated: $(DEV) ## Write the SDL, the table templates and the documentation's 
 lock: $(DEV) ## Resolve the lock files again; ARGS=--upgrade takes newer versions
 	@echo "Locking the Python packages"
 	@$(COMPILE) pyproject.toml -o requirements.lock
-	@$(COMPILE) pyproject.toml --extra moto --group build -o requirements-local.lock
+	@$(COMPILE) pyproject.toml --group build -o requirements-local.lock
 	@$(COMPILE) pyproject.toml --extra moto --group dev -o requirements-dev.lock
-	@$(COMPILE) --group image -c requirements-dev.lock -o requirements-image.lock
+	@for group in installers docs image; do \
+		$(COMPILE) --group $$group -c requirements-dev.lock -o requirements-$$group.lock || exit 1; done
 	@$(COMPILE) bench/peers/requirements.in -o bench/peers/requirements.lock
 	@$(COMPILE) tests/ariadne/requirements.in -o tests/ariadne/requirements.lock
 	@echo "Locking the npm packages"
@@ -105,35 +119,46 @@ $(BIN)/pip:
 	@echo "Creating .venv"
 	@$(PYTHON) -m venv --clear .venv
 
-$(LOCAL): requirements-local.lock pyproject.toml | $(BIN)/pip
-	@echo "Installing the Python packages of requirements-local.lock"
-	@$(BIN)/pip install -qq --require-hashes -r requirements-local.lock
-	@$(BIN)/pip install -qq --no-deps --no-build-isolation --no-index -e .
+# A Python's own pip may be years old and take three times as long.
+$(INSTALLERS): requirements-installers.lock | $(BIN)/pip
+	@echo "Installing pip and node"
+	@$(PIP) -r requirements-installers.lock
 	@touch $@
 
-$(DEV): requirements-dev.lock pyproject.toml | $(BIN)/pip
+$(LOCAL): requirements-local.lock pyproject.toml | $(INSTALLERS)
+	@echo "Installing the Python packages of requirements-local.lock"
+	@$(PIP) -r requirements-local.lock
+	@$(EDITABLE)
+	@touch $@
+
+# Some packages warn when they are compiled, and a warning would fail a test.
+$(DEV): requirements-dev.lock pyproject.toml | $(INSTALLERS)
 	@echo "Installing the Python packages of requirements-dev.lock"
-	@$(BIN)/pip install -qq --require-hashes -r requirements-dev.lock
-	@$(BIN)/pip install -qq --no-deps --no-build-isolation --no-index -e .
-	@touch $@ $(LOCAL)
+	@$(PIP) -r requirements-dev.lock
+	@$(EDITABLE)
+	@$(BIN)/python -W ignore -m compileall -qq -j 0 .venv/lib || true
+	@touch $@ $(LOCAL) $(DOCS)
+
+$(DOCS): requirements-docs.lock | $(INSTALLERS)
+	@echo "Installing the Python packages of requirements-docs.lock"
+	@$(PIP) -r requirements-docs.lock
+	@touch $@
 
 # The lock file has the binary for Linux on x64 only; npm's `dynoxide` package brings those for other platforms.
-$(ENGINE): deploy/engine/package-lock.json | $(BIN)/npm
+$(ENGINE): deploy/engine/package-lock.json | $(INSTALLERS)
 	@echo "Fetching the embedded engine"
 	@$(NPM) ci --prefix deploy/engine > /dev/null; $(HAS_ENGINE) || \
 		$(NPM) install --prefix deploy/engine --no-save --ignore-scripts dynoxide@1.2.1 > /dev/null 2>&1; \
 	if $(HAS_ENGINE); then touch $@; else \
 		echo "npm has no engine for this machine. moto is used instead: it is slow and loses its data when it stops"; fi
 
-$(NODE): tests/node/package-lock.json | $(BIN)/npm
+$(NODE): tests/node/package-lock.json | $(INSTALLERS)
 	@echo "Fetching the npm packages of the tests"
 	@$(NPM) ci --prefix tests/node > /dev/null
 	@touch $@
 
 $(PAGE): explorer/package-lock.json explorer/vite.config.js explorer/index.html $(wildcard explorer/src/* examples/*.graphql) \
-		| $(BIN)/npm
+		| $(INSTALLERS)
 	@echo "Building the explorer"
 	@$(NPM) ci --prefix explorer > /dev/null
 	@$(NPM) run --silent build --prefix explorer -- --logLevel warn
-
-$(BIN)/npm: $(LOCAL)
