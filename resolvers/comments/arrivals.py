@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import timedelta
 
 from datastore import comments as comments_store
@@ -14,13 +14,15 @@ from resolvers.comments.access import load_comment
 from resolvers.comments.rules import validate_product
 from resolvers.context import AnyId, Context
 from resolvers.live.feed import Arrival, Source
+from resolvers.live.told import Told
 from resolvers.node_ids import parse_node_key
 
 
 async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None = None) -> AsyncGenerator[Comment]:
     """Comments as they become visible: from now on, or since the last event that the client received."""
     product = validate_product(product, ("product",))
-    known = await _load_position(ctx, after or ctx.last_event, product)
+    known = await _load_told(ctx, after or ctx.last_event, product)
+    told = known or Told(ctx.new_id())
     table, longest = ctx.services.table, timedelta(seconds=ctx.services.policy.request_seconds)
 
     async def read_arrivals(past: str, up_to: str) -> tuple[list[Arrival[Comment]], str]:
@@ -28,17 +30,19 @@ async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None =
         return [Arrival(position, comment) for position, comment in comments], reached
 
     source = Source(read_arrivals, ctx.services.clock, longest)
-    topic = ctx.services.live.arrivals(("comments", product), source, known or ctx.new_id(), resumed=known is not None)
+    topic = ctx.services.live.arrivals(("comments", product), source, told, resumed=known is not None)
     async with aclosing(topic) as arrivals:
         async for arrival in arrivals:
             ctx.event_id = arrival.resume_after
             yield arrival.record
 
 
-async def _load_position(ctx: Context, text: str | None, product: str) -> str | None:
-    """The position in an event's id; for a comment's id, the position at which that comment arrived."""
-    if not text or is_ulid(text):
-        return text or None
+async def _load_told(ctx: Context, text: str | None, product: str) -> Told | None:
+    """What an event's id says was told; a comment's id says it of what arrived up to that comment."""
+    if not text:
+        return None
+    with suppress(ValueError):
+        return Told.parse(text)
     try:
         key = parse_node_key("Comment", text)
     except InvalidInput:
@@ -49,4 +53,4 @@ async def _load_position(ctx: Context, text: str | None, product: str) -> str | 
             "`after` is the id of an event of this stream, or of a comment that it brought.", path=("after",)
         )
     comment = await load_comment(ctx, key)
-    return comment.arrived or ulid if comment is not None else ulid
+    return Told.parse(comment.arrived or ulid if comment is not None else ulid)

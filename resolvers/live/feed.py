@@ -1,7 +1,8 @@
 """A feed of records as they arrive: one poll per topic and process, however many clients listen.
 
 A listener that starts at a position gets every record that becomes visible at a later position, once, oldest first. A
-listener that returns with the id of its last event gets the records that it missed.
+listener that returns with the text of its last event gets the records that it missed, also those that were committed
+late while it was away. `told` describes that text.
 
 Positions grow with time, and a write is committed some time after it has chosen its position: at the latest when its
 request ends. So a position counts as passed only after `SETTLE_DELAY`; and every `FULL_SECONDS` a look reads again as
@@ -9,9 +10,8 @@ far back as a request may take, and `CLOCK_SKEW` longer. It finds records that w
 not lost. What was seen once is not logged again, even if a look between did not find it.
 
 All reads are consistent. One that is behind could show a record again that was deleted since, to a listener that was
-told of it elsewhere. A returning listener begins with a read of its own: what it finds at or before the listener's
-position counts as told, so that nothing is told twice. A record that was committed late while the listener was away is
-therefore missed.
+told of it elsewhere. A returning listener begins with a read of its own: it shows what the listener was not told yet,
+and which records a later look must not tell it again.
 
 A topic costs 2 read units a second while nothing arrives. Each arrival is read about five times with a request timeout
 of 10 seconds, and 34 times with one of 300.
@@ -29,6 +29,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from datastore.ids import first_id
 from resolvers.live.poller import Poller
+from resolvers.live.told import Told
 
 V = TypeVar("V")
 
@@ -69,22 +70,21 @@ class Source:
 
 @dataclass(slots=True)
 class _Listener:
-    """Where a listener began, what it was told last, and which arrivals it was told without the log."""
+    """Where a listener is in the log, and which arrivals it was told before the log has them."""
 
+    told: Told
     start: str
-    resumed: bool
-    read: int
+    """Later looks may find arrivals up to here; it was told them, or does not want them."""
+    passed: int
     """How many arrivals of the log it has passed."""
-    resume_after: str
-    told: set[str] = field(default_factory=set)
+    told_early: set[str] = field(default_factory=set)
 
     def wants(self, position: str) -> bool:
-        """A late arrival may lie before `start`: a returning listener missed it, a new one does not want it."""
-        return position not in self.told and (self.resumed or position > self.start)
+        return position > self.start and position not in self.told_early
 
-    def tell(self, arrival: Arrival[V]) -> Arrival[V]:
-        self.resume_after = max(self.resume_after, arrival.position)
-        return replace(arrival, resume_after=self.resume_after)
+    def tell(self, arrival: Arrival[V], settled: str) -> Arrival[V]:
+        self.told.add(arrival.position, settled)
+        return replace(arrival, resume_after=self.told.text)
 
 
 class Feed(Generic[V]):
@@ -96,64 +96,72 @@ class Feed(Generic[V]):
         self._overlap = source.longest_write + CLOCK_SKEW
         self._looked: datetime | None = None
         self._looked_fully: datetime | None = None
-        self._log: deque[Arrival[V]] = deque(maxlen=MAX_LOGGED)
+        self._log: deque[tuple[Arrival[V], str]] = deque(maxlen=MAX_LOGGED)
+        """Arrivals, each with the position up to which all had been logged before."""
         self._logged = 0
         self._seen: dict[str, int] = {}
         """The positions that later looks may find again, each with its number in the log; -1 for the first look's."""
         self._settled: str | None = None
 
-    async def listen(self, after: str, *, resumed: bool) -> AsyncGenerator[Arrival[V]]:
-        """The arrivals after a position: a new listener's, or the last one that a returning listener was told."""
+    async def listen(self, told: Told, *, resumed: bool) -> AsyncGenerator[Arrival[V]]:
+        """The arrivals that were not told yet: a new listener's after its start, or a returning one's."""
         async with self.poller.listening():
-            async for arrival in self._from(after, resumed=resumed):
+            async for arrival in self._from(told, resumed=resumed):
                 yield arrival
 
-    async def _from(self, start: str, *, resumed: bool) -> AsyncIterator[Arrival[V]]:
+    async def _from(self, told: Told, *, resumed: bool) -> AsyncIterator[Arrival[V]]:
         if not await self.poller.until(lambda: self._settled is not None):
             return
-        listener = _Listener(start, resumed, self._logged, start)
-        async for arrival in self._missed_before(listener):
+        told.reopen(self._horizon)
+        listener = _Listener(told, told.settled, self._logged)
+        async for arrival in self._catch_up(listener, self._ceiling if resumed else ""):
             yield arrival
-        while await self.poller.until(lambda: self._logged != listener.read):
-            new = self._logged - listener.read
+        while await self.poller.until(lambda: self._logged != listener.passed):
+            new = self._logged - listener.passed
             if new > len(self._log):
                 async for arrival in self._missed_in_log(listener):
                     yield arrival
                 continue
-            listener.read += new
-            for arrival in list(self._log)[-new:]:
+            listener.passed += new
+            for arrival, settled in list(self._log)[-new:]:
                 if listener.wants(arrival.position):
-                    yield listener.tell(arrival)
+                    yield listener.tell(arrival, settled)
 
-    async def _missed_before(self, listener: _Listener) -> AsyncIterator[Arrival[V]]:
-        """What is committed after the listener's start already. What is committed before it counts as told."""
-        horizon, start = self._horizon, listener.start
-        async for arrival in self._committed(min(start, horizon) if listener.resumed else start, start):
-            if arrival.position >= horizon:  # later looks do not find older arrivals again
-                listener.told.add(arrival.position)
-            if arrival.position > start:
-                yield listener.tell(arrival)
+    async def _catch_up(self, listener: _Listener, known_to: str) -> AsyncIterator[Arrival[V]]:
+        """What is committed and was not told; it may have been told elsewhere what the poll has yet to reach."""
+        horizon, reached, told = self._horizon, self._settled or "", listener.told
+        up_to = max(reached, known_to, told.up_to)
+        async for arrival in self._between(told.settled, up_to):
+            position, was_told = arrival.position, told.includes(arrival.position)
+            if position > reached and not was_told:
+                continue
+            if position >= horizon:  # later looks do not find older arrivals again
+                listener.told_early.add(position)
+            now_told = listener.tell(arrival, min(position, horizon))
+            if not was_told:
+                yield now_told
+        told.forget_unknown()
 
     async def _missed_in_log(self, listener: _Listener) -> AsyncIterator[Arrival[V]]:
         """What the log has dropped before this slow listener came to it."""
-        missed, listener.read = listener.read, self._logged
-        async for arrival in self._committed(min(listener.resume_after, self._horizon), listener.resume_after):
-            number = self._seen.get(arrival.position)
-            is_missed = arrival.position > listener.resume_after if number is None else number >= missed
-            if is_missed and listener.wants(arrival.position):
-                listener.told.add(arrival.position)
-                yield listener.tell(arrival)
+        passed, listener.passed = listener.passed, self._logged
+        horizon, told = self._horizon, listener.told
+        async for arrival in self._between(min(told.settled, horizon), self._settled or ""):
+            position, number = arrival.position, self._seen.get(arrival.position)
+            was_told = told.includes(position) if number is None else number < passed
+            if not was_told and listener.wants(position):
+                listener.told_early.add(position)
+                yield listener.tell(arrival, min(position, horizon))
 
     @property
     def _horizon(self) -> str:
         """No later look finds arrivals before this position."""
         return first_id((self._looked_fully or self._source.clock()) - self._overlap)
 
-    async def _committed(self, past: str, at_least: str) -> AsyncIterator[Arrival[V]]:
-        """All that is committed now, up to a position or up to where the poll has come, if that is later."""
-        up_to = max(at_least, self._settled or "")
-        async for arrival in self._between(past, up_to):
-            yield arrival
+    @property
+    def _ceiling(self) -> str:
+        """No arrival that was told anywhere is after this position."""
+        return first_id(self._source.clock() + CLOCK_SKEW)
 
     async def _between(self, past: str, up_to: str) -> AsyncIterator[Arrival[V]]:
         while past < up_to:
@@ -165,17 +173,17 @@ class Feed(Generic[V]):
         now, is_first = self._source.clock(), self._settled is None
         bound = max(first_id(now - SETTLE_DELAY), self._settled or "")
         is_full = self._looked_fully is None or now >= self._looked_fully + FULL_SECONDS
-        since = self._horizon if is_full else first_id((self._looked or now) - RECENT)
+        horizon = self._horizon
+        since = horizon if is_full else first_id((self._looked or now) - RECENT)
         found = [arrival async for arrival in self._between(since, bound)]
         fresh = [arrival for arrival in found if arrival.position not in self._seen]
         for number, arrival in enumerate(fresh, self._logged):
             self._seen[arrival.position] = -1 if is_first else number
         if not is_first:  # the first look only finds earlier arrivals
-            self._log.extend(fresh)
+            self._log.extend((arrival, horizon) for arrival in fresh)
             self._logged += len(fresh)
         self._settled, self._looked = bound, now
         if is_full:
             self._looked_fully = now
-            horizon = self._horizon
-            self._seen = {position: number for position, number in self._seen.items() if position >= horizon}
+            self._seen = {position: number for position, number in self._seen.items() if position >= self._horizon}
         return is_first or bool(fresh)

@@ -20,6 +20,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 from datastore.refusals import Overloaded
 from resolvers.live.feed import Arrival, Feed, Source
 from resolvers.live.poller import Poller
+from resolvers.live.told import Told
 
 V = TypeVar("V")
 
@@ -62,11 +63,11 @@ class Live:
                     yield cast("Sequence[V]", rows)
 
     async def arrivals(
-        self, name: Hashable, source: Source, after: str, *, resumed: bool
+        self, name: Hashable, source: Source, told: Told, *, resumed: bool
     ) -> AsyncGenerator[Arrival[Any]]:
-        """Every record that becomes visible after a position. The first listener's source is used for all of them."""
+        """Every record that becomes visible and was not told. The first listener's source is used for all of them."""
         with _joined(self._feeds, name, lambda: Feed(source), MAX_FEEDS) as feed:
-            async with aclosing(feed.listen(after, resumed=resumed)) as arrivals:
+            async with aclosing(feed.listen(told, resumed=resumed)) as arrivals:
                 async for arrival in arrivals:
                     yield arrival
 

@@ -16,6 +16,7 @@ from resolvers.comments.arrivals import comment_posted
 from resolvers.comments.counts import CountsCache
 from resolvers.comments.leaders import LeaderSettler
 from resolvers.context import Context
+from resolvers.live.told import Told
 from resolvers.node_ids import parse_node_key
 from resolvers.viewer import Kind, Role, Viewer
 from server.settings import Settings
@@ -292,6 +293,28 @@ async def test_a_comment_that_is_committed_late_arrives_late(one_client: Client)
     await stream.aclose()
 
 
+async def test_a_comment_that_is_committed_late_while_its_listener_is_away_arrives_once(client: Client) -> None:
+    """Its id is older than the last event's. A listener that returns is told of it, and of nothing else again."""
+    ada, services = client.member("ada"), client.services
+    start, late = (services.ids.next(services.clock()) for _ in range(2))
+    stream = watch(client, after=start)
+    waiting = asyncio.create_task(taken(stream, 2))
+    prompt = [await post(ada, body=body) for body in ("a", "b")]
+    (_, (event_id, _)) = await waiting
+    await stream.aclose()
+    found = await read_comment(services.table, "42", _ulid_of(prompt[0]))
+    assert found is not None
+    await services.table.write(COMMENT.put(replace(found, ulid=late, body="late")))
+    again = watch(client, after=event_id)
+    ((event_id, body),) = await taken(again, 1)
+    assert body == "late"
+    await again.aclose()
+    await post(ada, body="c")
+    last = watch(client, last_event=event_id)
+    assert [body for _, body in await taken(last, 1)] == ["c"]
+    await last.aclose()
+
+
 def _ulid_of(posted: dict[str, Any]) -> str:
     return parse_node_key("Comment", posted["id"]).rpartition("#")[2]
 
@@ -319,7 +342,8 @@ async def test_a_stream_of_events_carries_their_ids(one_client: Client) -> None:
     one_client.served.state["pipeline"].closing.set()  # the test's transport hands over a response when it has ended
     async with asyncio.timeout(20):
         await reading
-    assert f"id: {_ulid_of(posted)}" in lines
+    (text,) = (line.removeprefix("id: ") for line in lines if line.startswith("id: "))
+    assert Told.parse(text).includes(_ulid_of(posted))
     assert any('"body":"first"' in line for line in lines)
 
 

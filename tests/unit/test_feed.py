@@ -17,6 +17,7 @@ from datastore.refusals import Overloaded
 from resolvers.live import feed as arrivals
 from resolvers.live import topics as live_module
 from resolvers.live.feed import Arrival, Feed, Source
+from resolvers.live.told import MAX_NAMED, Told
 from resolvers.live.topics import Live
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -82,7 +83,7 @@ async def test_a_listener_gets_what_comes_after_its_start(shelf: Shelf) -> None:
     """Also what was committed before somebody looked; nothing from before; nothing before it is half a second old."""
     topic: Feed[str] = Feed(shelf.source)
     shelf.commit()
-    stream = topic.listen(shelf.id(), resumed=False)
+    stream = topic.listen(Told(shelf.id()), resumed=False)
     waiting = asyncio.create_task(next_of(stream, 2))
     await looked(shelf)
     ids = [shelf.commit(), shelf.commit()]
@@ -95,9 +96,9 @@ async def test_a_listener_gets_what_comes_after_its_start(shelf: Shelf) -> None:
 
 
 async def test_an_item_that_is_committed_late_arrives_late(shelf: Shelf) -> None:
-    """Each listener gets it once, and the position to resume after does not go back."""
+    """Each listener gets it once."""
     topic: Feed[str] = Feed(shelf.source)
-    stream = topic.listen(shelf.id(), resumed=False)
+    stream = topic.listen(Told(shelf.id()), resumed=False)
     waiting = asyncio.create_task(next_of(stream, 1))
     await looked(shelf)
     late, prompt = shelf.id(), shelf.commit()
@@ -106,7 +107,7 @@ async def test_an_item_that_is_committed_late_arrives_late(shelf: Shelf) -> None
     shelf.commit(late)
     shelf.pass_by(59)
     arrival = await asyncio.wait_for(anext(stream), 10)
-    assert (arrival.record, arrival.resume_after) == (late, prompt)
+    assert arrival.record == late
     last = shelf.commit()
     shelf.pass_by(1)
     assert await next_of(stream, 1) == [last]
@@ -121,7 +122,7 @@ async def test_a_returning_listener_gets_what_it_missed(shelf: Shelf) -> None:
     shelf.pass_by(60)
     missed += [shelf.commit() for _ in range(10)]
     shelf.pass_by(1)
-    stream = topic.listen(mark, resumed=True)
+    stream = topic.listen(Told.parse(mark), resumed=True)
     assert await next_of(stream, 20) == missed
     more = shelf.commit()
     shelf.pass_by(1)
@@ -133,7 +134,7 @@ async def test_a_slow_listener_continues_from_the_table(shelf: Shelf, monkeypatc
     """The log has dropped what it has not read yet: it misses nothing all the same."""
     monkeypatch.setattr(arrivals, "MAX_LOGGED", 4)
     topic: Feed[str] = Feed(shelf.source)
-    slow, quick = topic.listen(shelf.id(), resumed=False), topic.listen(shelf.id(), resumed=False)
+    slow, quick = topic.listen(Told(shelf.id()), resumed=False), topic.listen(Told(shelf.id()), resumed=False)
     first = [asyncio.create_task(next_of(stream, 1)) for stream in (slow, quick)]
     await looked(shelf)
     ids = [shelf.commit()]
@@ -151,7 +152,7 @@ async def test_a_slow_listener_continues_from_the_table(shelf: Shelf, monkeypatc
 async def test_a_read_that_goes_back_in_time_repeats_nothing(shelf: Shelf) -> None:
     """A comment that is seen, hidden by an older state, and seen again is told once."""
     topic: Feed[str] = Feed(shelf.source)
-    stream = topic.listen(shelf.id(), resumed=False)
+    stream = topic.listen(Told(shelf.id()), resumed=False)
     waiting = asyncio.create_task(next_of(stream, 1))
     await looked(shelf)
     first = shelf.commit()
@@ -169,7 +170,7 @@ async def test_a_read_that_goes_back_in_time_repeats_nothing(shelf: Shelf) -> No
 async def test_a_listener_that_returns_misses_and_repeats_nothing(shelf: Shelf) -> None:
     """The poll has seen what it missed already, or sees what it was told elsewhere only later."""
     polled: Feed[str] = Feed(shelf.source)
-    other = polled.listen(shelf.id(), resumed=False)
+    other = polled.listen(Told(shelf.id()), resumed=False)
     waiting = asyncio.create_task(next_of(other, 2))
     await looked(shelf)
     first, told = shelf.id(), shelf.id()
@@ -177,7 +178,7 @@ async def test_a_listener_that_returns_misses_and_repeats_nothing(shelf: Shelf) 
     await looked(shelf)
     for late in (told, first):  # both are committed late; a listener who returns now heard of them from another process
         shelf.commit(late)
-    stream = polled.listen(told, resumed=True)
+    stream = polled.listen(Told.parse(told), resumed=True)
     waiting_for_more = asyncio.create_task(next_of(stream, 1))
     await looked(shelf, 6)
     assert sorted(await waiting) == [first, told]
@@ -188,10 +189,75 @@ async def test_a_listener_that_returns_misses_and_repeats_nothing(shelf: Shelf) 
     await other.aclose()
 
 
+async def test_a_listener_is_told_what_was_committed_late_while_it_was_away(shelf: Shelf) -> None:
+    """Its text names what it was told after the last settled position, so it is told the rest, and nothing again."""
+    topic: Feed[str] = Feed(shelf.source)
+    stream = topic.listen(Told(shelf.id()), resumed=False)
+    waiting = asyncio.create_task(anext(stream))
+    await looked(shelf)
+    late, told = shelf.id(), shelf.commit()
+    shelf.pass_by(5)
+    text = (await asyncio.wait_for(waiting, 10)).resume_after
+    await stream.aclose()
+    shelf.commit(late)
+    shelf.pass_by(30)
+    more = shelf.commit()
+    shelf.pass_by(1)
+    again = Feed[str](shelf.source).listen(Told.parse(text), resumed=True)
+    arrivals = [await asyncio.wait_for(anext(again), 10) for _ in range(2)]
+    assert [arrival.record for arrival in arrivals] == [late, more]
+    assert told not in {late, more}
+    await again.aclose()
+
+
+async def test_a_returning_listener_waits_for_what_is_not_settled(shelf: Shelf) -> None:
+    """What is younger than half a second comes in its turn, after older positions that are being written."""
+    start, first, second = shelf.id(), shelf.id(), shelf.commit()
+    stream = Feed[str](shelf.source).listen(Told(start), resumed=True)
+    waiting = asyncio.create_task(next_of(stream, 2))
+    await looked(shelf)
+    shelf.commit(first)
+    shelf.pass_by(1)
+    assert await waiting == [first, second]
+    await stream.aclose()
+
+
+def test_a_text_is_bounded_and_says_what_was_told(shelf: Shelf) -> None:
+    """Among more than it can name, the oldest count as settled."""
+    start = shelf.id()
+    told, positions = Told(start), [shelf.id() for _ in range(3 * MAX_NAMED)]
+    for position in positions[1::2]:
+        told.add(position, start)
+    again, between = Told.parse(told.text), positions[::2]
+    assert len(told.text) <= 1_400
+    assert all(again.includes(position) for position in positions[1::2])
+    assert [again.includes(position) for position in between[-MAX_NAMED:]] == [False] * MAX_NAMED
+    assert all(again.includes(position) for position in between[:-MAX_NAMED])
+    assert Told.parse(again.text) == again
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        ("?", "non-base64|Only base64|not in"),
+        ("é", "ASCII"),
+        ("AAA", "incomplete"),
+        ("AA" * 684, "too many"),
+    ],
+    ids=["a foreign character", "a foreign letter", "half a name", "too many names"],
+)
+def test_a_text_that_was_changed_is_refused(shelf: Shelf, names: str, reason: str) -> None:
+    """Names have four bytes each, in base64url, and are not too many."""
+    with pytest.raises(ValueError, match=reason):
+        Told.parse(f"{shelf.id()}.{names}")
+    with pytest.raises(ValueError, match="position"):
+        Told.parse(f"nonsense.{names}")
+
+
 async def test_a_write_may_take_as_long_as_a_request(shelf: Shelf) -> None:
     """A comment that is committed just before its request would time out, and seen five seconds later, arrives."""
     topic: Feed[str] = Feed(shelf.source)
-    stream = topic.listen(shelf.id(), resumed=False)
+    stream = topic.listen(Told(shelf.id()), resumed=False)
     waiting = asyncio.create_task(next_of(stream, 1))
     await looked(shelf)
     late = shelf.id()
@@ -212,7 +278,7 @@ async def test_whoever_comes_and_goes_is_told_everything_once(shelf: Shelf, seed
     chance = Random(seed)
     feeds = [Feed[str](shelf.source) for _ in range(2)]
     start = shelf.id()
-    steady, told, position = feeds[0].listen(start, resumed=False), list[str](), start
+    steady, told, position = feeds[0].listen(Told(start), resumed=False), list[str](), start
     everything = asyncio.create_task(next_of(steady, 40))
     await looked(shelf)
     for _ in range(40):
@@ -221,7 +287,7 @@ async def test_whoever_comes_and_goes_is_told_everything_once(shelf: Shelf, seed
             shelf.pass_by(chance.uniform(0, 1))
             await looked(shelf, 1)
         if chance.random() < 0.3:
-            stream = chance.choice(feeds).listen(position, resumed=True)
+            stream = chance.choice(feeds).listen(Told.parse(position), resumed=True)
             with suppress(TimeoutError):
                 async with asyncio.timeout(0.03):
                     async for arrival in stream:
@@ -231,7 +297,7 @@ async def test_whoever_comes_and_goes_is_told_everything_once(shelf: Shelf, seed
     for _ in range(8):
         shelf.pass_by(5)
         await looked(shelf, 2)
-    last = feeds[1].listen(position, resumed=True)
+    last = feeds[1].listen(Told.parse(position), resumed=True)
     told += await next_of(last, 40 - len(told)) if len(told) < 40 else []
     assert told == shelf.committed
     assert sorted(await everything) == shelf.committed
@@ -242,7 +308,7 @@ async def test_whoever_comes_and_goes_is_told_everything_once(shelf: Shelf, seed
 async def test_nothing_is_missed_while_the_engine_is_unreachable(shelf: Shelf) -> None:
     """Gone for longer than a look goes back: what was committed meanwhile arrives."""
     topic: Feed[str] = Feed(shelf.source)
-    stream = topic.listen(shelf.id(), resumed=False)
+    stream = topic.listen(Told(shelf.id()), resumed=False)
     waiting = asyncio.create_task(next_of(stream, 2))
     await looked(shelf)
     shelf.gone = True
@@ -261,7 +327,7 @@ async def test_the_last_listener_ends_the_poll(shelf: Shelf, monkeypatch: pytest
     live = Live()
 
     def listening() -> AsyncGenerator[Arrival[Any], None]:
-        return live.arrivals("shelf", shelf.source, shelf.id(), resumed=False)
+        return live.arrivals("shelf", shelf.source, Told(shelf.id()), resumed=False)
 
     streams = [listening(), listening()]
     waiting = [asyncio.create_task(anext(stream)) for stream in streams]

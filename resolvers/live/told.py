@@ -1,0 +1,79 @@
+"""What the listener of a feed was told, in a text that it keeps: the id of an event, and where to resume after it.
+
+    01K9ZD3Q7W…  .  XcWq0g9Zt1I…
+    settled         names of the positions told since, 4 bytes each, as base64url
+
+Positions up to `settled` are closed: each record there is committed, and was told or is not wanted. After it a record
+may still be committed late, so every position told there is named. A listener that returns is told all other records
+after `settled`. The names are checksums: one late record in 16 million is taken for a told one, at worst.
+
+A text names the latest 256 positions told, so it has at most 1,400 characters. Among more, `settled` moves to the last
+position that is not named. The text is not sealed. Whoever changes it only changes what they are told themselves, and
+may begin at any position anyway.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, urlsafe_b64encode
+from collections import deque
+from dataclasses import dataclass, field
+from zlib import crc32
+
+from datastore.ids import is_ulid
+
+MAX_NAMED = 256
+_NAME_BYTES = 4
+
+
+@dataclass(slots=True)
+class Told:
+    """What was told: all up to `settled`, and some positions after it."""
+
+    settled: str
+    up_to: str = ""
+    """Texts of earlier releases are one position: all that is committed up to it when its listener returns was told."""
+    _named: set[bytes] = field(default_factory=set)
+    """Names from a listener's text whose positions are not known yet."""
+    _latest: deque[str] = field(default_factory=deque)
+
+    @classmethod
+    def parse(cls, text: str) -> Told:
+        """What a text says; ValueError if it is not one."""
+        settled, dot, names = text.partition(".")
+        if not is_ulid(settled):
+            raise ValueError("A position is missing.")
+        if not dot:
+            return cls(settled, up_to=settled)
+        named = b64decode(names + "=" * (-len(names) % 4), altchars=b"-_", validate=True)
+        if len(named) % _NAME_BYTES or len(named) > MAX_NAMED * _NAME_BYTES:
+            raise ValueError("The names are incomplete or too many.")
+        return cls(settled, _named={named[at : at + _NAME_BYTES] for at in range(0, len(named), _NAME_BYTES)})
+
+    @property
+    def text(self) -> str:
+        names = b"".join([*map(_name, self._latest), *sorted(self._named)])
+        return f"{self.settled}.{urlsafe_b64encode(names).rstrip(b'=').decode()}"
+
+    def includes(self, position: str) -> bool:
+        return position <= max(self.settled, self.up_to) or position in self._latest or _name(position) in self._named
+
+    def add(self, position: str, settled: str) -> None:
+        """Adds a position that was told, when all up to `settled` had been told."""
+        self._named.discard(_name(position))
+        self._latest.append(position)
+        self.settled = max(self.settled, settled)
+        while self._latest and (self._latest[0] <= self.settled or len(self._latest) + len(self._named) > MAX_NAMED):
+            self.settled = max(self.settled, self._latest.popleft())
+
+    def reopen(self, horizon: str) -> None:
+        """A text of an earlier release does not say what is settled: only what is before the horizon."""
+        if self.up_to:
+            self.settled = min(self.settled, horizon)
+
+    def forget_unknown(self) -> None:
+        """Drops the names that no record has: their records were deleted."""
+        self._named.clear()
+
+
+def _name(position: str) -> bytes:
+    return crc32(position.encode()).to_bytes(_NAME_BYTES, "big")
