@@ -27,6 +27,7 @@ from server.engine import DYNOXIDE, run_engine
 
 RESULTS = repository_root() / "bench" / "results"
 BY_HAND = "by hand"
+KEEPING_NOTHING = "by hand, keeping nothing"
 CLIENTS = 8
 SECOND_PAGE = "second page, 300 B"
 GOALS = {
@@ -43,9 +44,11 @@ GOALS = {
 
 def servers() -> list[Server]:
     paths = dict.fromkeys(GOALS, "/comments") | {"leaderboard of 100": "/leaderboard", "event screen": "/event"}
-    by_hand = Server(BY_HAND, [sys.executable, "-m", "bench.services.by_hand", "PORT"], paths=paths)
+    command = [sys.executable, "-m", "bench.services.by_hand", "PORT"]
+    by_hand = Server(BY_HAND, command, paths=paths)
+    keeping_nothing = Server(KEEPING_NOTHING, [*command, "--keep-nothing"], paths=paths)
     others = [server for server in whole_servers() if server.name in (RINGSIDE, BASELINE)]
-    return [replace(server, connections=CLIENTS) for server in (*others, by_hand)]
+    return [replace(server, connections=CLIENTS) for server in (*others, by_hand, keeping_nothing)]
 
 
 def second_pages(server: Server) -> list[bytes]:
@@ -143,8 +146,9 @@ share of what the work by hand costs.
 _BY_HAND = """
 By hand (bench/services/by_hand.py): a plain ASGI application under uvicorn and uvloop, aiohttp, signed requests,
 orjson, answers shaped by hand. It reads the same partitions by the same plans and keeps profiles, counts, boards and
-cards as long as Ringside does. It does not join equal reads under way, and does none of what surrounds a request: no
-visitors, limits, deadlines, retries, metrics or signed cursors. Mercurius reads through the AWS SDK and caches nothing.
+cards as long as Ringside does, or, in the last column, keeps nothing. It does not join equal reads under way, and does
+none of what surrounds a request: no visitors, limits, deadlines, retries, metrics or signed cursors. Mercurius reads
+through the AWS SDK and caches nothing.
 """
 
 

@@ -2,8 +2,9 @@
 
 It makes the reads that the service makes: pages of comments by the same plans, boards with their rows. It keeps what
 the service keeps, as long: profiles 10 seconds, counts 45 seconds, a board and its rows a quarter of a second, a card
-for its event's version. It does not join equal reads under way, checks nobody's cookie, limits nothing and retries
-nothing. A request has the variables of a GraphQL request; its path selects the page.
+for its event's version. Started with `--keep-nothing` it reads these each time. It does not join equal reads under way,
+checks nobody's cookie, limits nothing and retries nothing. A request has the variables of a GraphQL request; its path
+selects the page.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class Part:
 class Engine:
     """Signed requests to one table, and a cache of what was made from their answers."""
 
-    def __init__(self, http: aiohttp.ClientSession, url: str, table: str) -> None:
-        self._http, self._url, self._table = http, url, table
+    def __init__(self, http: aiohttp.ClientSession, url: str, table: str, *, keeps: bool) -> None:
+        self._http, self._url, self._table, self._keeps = http, url, table, keeps
         endpoint = Endpoint(URL(url), "DynamoDB_20120810.", TYPE, "by hand", "us-east-1", "dynamodb", "v4")
         self._signer = Signer(endpoint)
         self._cached: dict[Any, tuple[float, Any]] = {}
@@ -158,7 +159,8 @@ class Engine:
         if found is not None and found[0] > time.monotonic():
             return found[1]
         value = await read()
-        self._cached[key] = (time.monotonic() + seconds, value)
+        if self._keeps:
+            self._cached[key] = (time.monotonic() + seconds, value)
         return value
 
     async def members(self, ids: Sequence[str]) -> dict[str, Any]:
@@ -175,7 +177,8 @@ class Engine:
                 user = item["pk"]["S"].rpartition("#")[2]
                 shown = {"id": node_id("User", user), "name": item["name"]["S"], "avatarUrl": text(item, "avatar_url")}
                 found[user] = shown
-                self._cached[user] = (now + 10, shown)
+                if self._keeps:
+                    self._cached[user] = (now + 10, shown)
         return found
 
 
@@ -394,7 +397,8 @@ class Application:
             return
         if self._engine is None:
             http = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=64))
-            self._engine = Engine(http, os.environ["BENCH_ENGINE"] + "/", os.environ["BENCH_TABLE"])
+            url, table = os.environ["BENCH_ENGINE"] + "/", os.environ["BENCH_TABLE"]
+            self._engine = Engine(http, url, table, keeps="--keep-nothing" not in sys.argv)
         body, more = b"", True
         while more:
             message = await receive()
