@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
+import botocore.session
 import pytest
 from hypothesis import settings as hypothesis_settings
 
@@ -30,6 +32,9 @@ __all__ = [
 # By default hypothesis fails an example that takes longer than 0.2 s, which any may do on a busy machine.
 hypothesis_settings.register_profile("ringside", deadline=None)
 hypothesis_settings.load_profile("ringside")
+
+# A service opens one client; tests open thousands, and each would read the SDK's models anew: 0.1 s of CPU.
+botocore.session.create_loader = functools.cache(botocore.session.create_loader)
 
 SECRET = "a secret that is long enough to be one, in tests"
 
