@@ -86,6 +86,7 @@ _NOBODY = "Says nothing about a member"
 LEFT_OUT: Mapping[Entity[Any], str] = {
     pointers.POINTER: f"{_REPEATS}: it says where a comment is.",
     cards.QUEUED_CARD: f"{_REPEATS}: it is a card's place among those that are due.",
+    cards.QUEUE_CHANGE: f"{_REPEATS}: it says which cards of an answered quiz are about to change their places.",
     receipts.RECEIPT: f"{_REPEATS}: the answers to repeated requests, which expire after seven days. They are stored "
     "under the keys that clients chose, so nobody can list a member's.",
     voiding.VOIDING_PLACE: "For a day: how far an editor's voiding of votes has come.",
@@ -183,6 +184,7 @@ FATES: Mapping[Entity[Any], Fates] = {
     **dict.fromkeys(
         (
             cards.QUEUED_CARD,
+            cards.QUEUE_CHANGE,
             receipts.RECEIPT,
             voiding.VOIDING_PLACE,
             addresses.ADDRESS_VOTER,

@@ -28,7 +28,8 @@
 | the cards that are due                  | USER#<id>, CARD#<due>, consistent                       | 1 a page        |
 | a reviewed word                         | GetItem, transaction: card, its old and new place       | 2               |
 | a quiz that is asked                    | BatchGetItem (list, words), Put USER#<id> ASKED#<quiz>  | 2               |
-| a quiz that is answered                 | BatchGetItem, transaction: quiz, result, days, cards    | 2               |
+| a quiz that is answered                 | BatchGetItem, transaction: quiz, result, days, cards;   | 2               |
+|                                         | with more than 27 cards then their places in the queue  | and 2 a 30, 1   |
 | what decides about a member's mail      | USER#<id>, PROFILE to SUBSCRIPTION#                     | 1               |
 | a member's mail of a date               | Put (claim), Update (sent)                              | 2               |
 | who was sent a date's mail              | MAILING#<date>, SENT#<shard>                            | 1 a page        |
@@ -43,9 +44,10 @@ from datastore.vocabulary.address_subscriptions import (
 from datastore.vocabulary.cards import (
     CARD,
     MOST_COUNTED,
+    QUEUE_CHANGE,
     QUEUED_CARD,
     Card,
-    card_writes,
+    QueueChange,
     count_due,
     drop_cards,
     read_cards,
@@ -125,7 +127,6 @@ from datastore.vocabulary.quizzes import (
     OpenQuiz,
     QuizAnswered,
     QuizExpired,
-    QuizReviews,
     QuizSheet,
     QuizUnknown,
     ask_quiz,
@@ -189,6 +190,7 @@ __all__ = [
     "NOTE_LIFETIME",
     "OPEN_QUIZ",
     "QUEUED_CARD",
+    "QUEUE_CHANGE",
     "QUIZ",
     "QUOTA",
     "SENTENCE",
@@ -210,10 +212,10 @@ __all__ = [
     "Mail",
     "OpenQuiz",
     "ProfileScreen",
+    "QueueChange",
     "QuizAnswered",
     "QuizExpired",
     "QuizResult",
-    "QuizReviews",
     "QuizSheet",
     "QuizUnknown",
     "SentNote",
@@ -233,7 +235,6 @@ __all__ = [
     "amend_sentence",
     "ask_quiz",
     "begin_mailing",
-    "card_writes",
     "change_list",
     "change_word",
     "clear_deleted_list",

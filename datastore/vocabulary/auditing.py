@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo.entity import Entity
-from datastore.vocabulary.cards import CARD, QUEUED_CARD, Card
+from datastore.vocabulary.cards import CARD, QUEUE_CHANGE, QUEUED_CARD, Card, QueueChange
 from datastore.vocabulary.daily import DAILY, DailyWord
 from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, SENTENCE, ActiveDays, QuizResult, Sentence
 from datastore.vocabulary.lists import LIST, QUOTA, Quota, WordList
@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from datastore.dynamo import Table
 
 
-def all_cards(table: Table) -> AsyncIterator[Card]:
-    """Every card twice: as it stands in the queue, and under its word. Those of a member follow one another."""
-    return table.scan(QUEUED_CARD, CARD)
+def all_cards(table: Table) -> AsyncIterator[Card | QueueChange]:
+    """Every card twice: as it stands in the queue, and under its word; and the changes of the queue that are to come.
+
+    Those of a member follow one another.
+    """
+    kinds: tuple[Entity[Any], ...] = (QUEUED_CARD, CARD, QUEUE_CHANGE)
+    return table.scan(*kinds)
 
 
 def all_lists(table: Table) -> AsyncIterator[WordList]:

@@ -3,15 +3,19 @@
 A card is stored twice, in one transaction: in the queue, ordered by the time at which it is due, and under its word,
 where a review finds it. So the queue is read consistently in its order, without an index, and a page costs what it
 shows.
+
+A quiz may review more cards than one transaction can move in the queue. It then stores the cards, and with them one
+item that says which places are to change. That item lies before all places, so that a reader of the queue finds it in
+the same call, and changes the places first. So nobody sees a queue that lacks a review, whenever a process was killed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from datastore.dynamo import ConditionFailed
+from datastore.dynamo import ConditionFailed, Page
 from datastore.dynamo.attributes import iso
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
@@ -19,15 +23,17 @@ from datastore.dynamo.keys import HIGHEST, Key
 from datastore.refusals import Conflict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from datastore.dynamo import Page, Table, Window
-    from datastore.dynamo.entity import Partition
+    from datastore.dynamo import Table, Window
+    from datastore.dynamo.entity import Partition, Slice
     from datastore.dynamo.writes import Write
     from datastore.receipts import Once
 
 MOST_COUNTED = 1_000
 _ATTEMPTS = 20
+_MOVED_AT_ONCE = 30
+"""Cards, each with three writes of a transaction's 100."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,28 @@ QUEUED_CARD = Entity(Card, Key("USER#{user}", "CARD#{due}#{list}#{ordinal:06d}")
 CARD = Entity(Card, Key("USER#{user}", "CARDOF#{list}#{ordinal:06d}"))
 
 
+@dataclass(frozen=True, slots=True)
+class OldPlace:
+    """When a word's card was due before; None if it had no place."""
+
+    ordinal: int
+    due: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueChange:
+    """Cards of a list that stand at their old places yet."""
+
+    user: str
+    quiz: str
+    list: str
+    places: tuple[OldPlace, ...]
+
+
+QUEUE_CHANGE = Entity(QueueChange, Key("USER#{user}", "CARD#!{quiz}"))
+"""An exclamation mark comes before every time."""
+
+
 async def read_cards(table: Table, user: str, list_id: str, ordinals: Sequence[int]) -> list[Card]:
     """The member's cards of these words, as far as there are some."""
     keys = [CARD.at(user=user, list=list_id, ordinal=ordinal) for ordinal in ordinals]
@@ -61,23 +89,87 @@ def _due(user: str, now: datetime) -> Partition[Card]:
     return partition.between(None, f"CARD#{iso(now)}#{HIGHEST}")
 
 
+async def _read_queue(table: Table, queue: Partition[Card], limit: int) -> Slice[Card]:
+    """A part of a queue, once the changes that its beginning names were made."""
+    while True:
+        found: Slice[Any] = await table.query(queue, QUEUED_CARD, QUEUE_CHANGE, limit=limit, consistent=True)
+        changes = [record for record in found.records if isinstance(record, QueueChange)]
+        if not changes:
+            return found
+        for change in changes:
+            await change_queue(table, change)
+
+
 async def read_due_page(table: Table, user: str, now: datetime, window: Window) -> Page[Card]:
     """The cards that are due, those that have waited longest first."""
-    return await table.page([_due(user, now)], window.open(f"due {user}"), consistent=True)
+    request = window.open(f"due {user}")
+    queue = await _read_queue(table, _due(user, now).past(request.position), request.wanted)
+    return Page.cut(queue.items, request)
 
 
 async def count_due(table: Table, user: str, now: datetime) -> int:
     """How many cards are due, up to `MOST_COUNTED`."""
-    return (await table.query(_due(user, now), limit=MOST_COUNTED, consistent=True)).read
+    return (await _read_queue(table, _due(user, now), MOST_COUNTED)).read
+
+
+# ── reviews ──
 
 
 def card_writes(before: Card | None, after: Card) -> list[Write]:
     """The writes of one review. They fail if the card is not `before` any more."""
-    unchanged = absent() if before is None else present() & where(reviews=before.reviews)
-    writes: list[Write] = [CARD.put(after, when=unchanged), QUEUED_CARD.put(after)]
+    writes: list[Write] = [_put(before, after), QUEUED_CARD.put(after)]
     if before is not None and before.due != after.due:
         writes.append(QUEUED_CARD.delete(QUEUED_CARD.item_key(before)))
     return writes
+
+
+def _put(before: Card | None, after: Card) -> Write:
+    return CARD.put(after, when=absent() if before is None else present() & where(reviews=before.reviews))
+
+
+def quiz_writes(
+    quiz: str, reviews: Sequence[tuple[Card | None, Card]], most: int
+) -> tuple[list[Write], QueueChange | None]:
+    """At most `most` writes of the reviews of one quiz, and the change of the queue if it must follow them."""
+    writes = [write for before, after in reviews for write in card_writes(before, after)]
+    if len(writes) <= most:
+        return writes, None
+    places = tuple(OldPlace(after.ordinal, before.due if before else None) for before, after in reviews)
+    _, card = reviews[0]
+    change = QueueChange(card.user, quiz, card.list, places)
+    return [*(_put(before, after) for before, after in reviews), QUEUE_CHANGE.put(change)], change
+
+
+async def change_queue(table: Table, change: QueueChange) -> None:
+    """Move the cards to their places. Safe to repeat, and beside further reviews of the same cards."""
+    for start in range(0, len(change.places), _MOVED_AT_ONCE):
+        await _move(table, change, change.places[start : start + _MOVED_AT_ONCE])
+    await table.write(QUEUE_CHANGE.delete(QUEUE_CHANGE.item_key(change)))
+
+
+async def _move(table: Table, change: QueueChange, places: Sequence[OldPlace]) -> None:
+    keys = [CARD.at(user=change.user, list=change.list, ordinal=place.ordinal) for place in places]
+    for _ in range(_ATTEMPTS):
+        cards = await table.get_many(keys, consistent=True)
+        moves = [_place_writes(change, place, card) for place, card in zip(places, cards, strict=True)]
+        try:
+            await table.transact(*(write for writes in moves for write in writes))
+        except ConditionFailed:
+            continue
+        return
+    raise Conflict(retry_after=1.0)
+
+
+def _place_writes(change: QueueChange, old: OldPlace, card: Card | None) -> Iterator[Write]:
+    """The card as it is now stands at its place, and not at the old one."""
+    key = CARD.at(user=change.user, list=change.list, ordinal=old.ordinal)
+    if card is None:
+        yield CARD.check(key, absent())
+    else:
+        yield CARD.check(key, present() & where(reviews=card.reviews))
+        yield QUEUED_CARD.put(card)
+    if old.due is not None and (card is None or card.due != old.due):
+        yield QUEUED_CARD.delete(QUEUED_CARD.at(user=change.user, due=old.due, list=change.list, ordinal=old.ordinal))
 
 
 async def review_card(

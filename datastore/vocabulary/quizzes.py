@@ -1,30 +1,30 @@
 """Quizzes that the service asks: a quiz's item holds its answers, and the token only names it.
 
 Answering is one transaction: the quiz is marked as answered, which it can be once, and the result, the active day and
-the cards are written with it. DynamoDB takes 100 writes at a time, so a quiz of more than 27 words with cards schedules
-the cards beyond them right after it, each in a transaction of its own.
+the cards are written with it. With many cards, their places in the queue follow (see `cards`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from datastore.dynamo import ConditionFailed
+from datastore.dynamo import ConditionFailed, DynamoError
 from datastore.dynamo.conditions import absent, present
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.people import PROFILE, Profile
 from datastore.refusals import Conflict, Refusal
-from datastore.vocabulary.cards import CARD, Card, card_writes
+from datastore.vocabulary.cards import CARD, Card, change_queue, quiz_writes
 from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, ActiveDays, QuizResult, day_writes, occurrence_of
 from datastore.vocabulary.lists import LIST, WordList
 from datastore.vocabulary.words import WORD, Word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Write
@@ -119,43 +119,38 @@ async def read_quiz_sheet(table: Table, user: str, list_id: str, quiz_id: str) -
     return QuizSheet(quiz, word_list, profile, days)
 
 
-@dataclass(frozen=True, slots=True)
-class QuizReviews:
-    """How each card is after the quiz; made again from the cards of now if one was reviewed meanwhile."""
-
-    review: Callable[[Card | None, int], Card]
-    ordinals: Sequence[int]
-    """The words, in the order in which their cards matter."""
-
-
 async def record_answers(
     table: Table,
     sheet: QuizSheet,
     result: QuizResult,
-    reviews: QuizReviews,
+    review: Callable[[Card | None, int], Card],
     answer: Callable[[ActiveDays], Any],
     once: Once,
 ) -> Any:
-    """Store result, day and cards, once. QuizAnswered if the quiz was answered before."""
+    """Store result, day and cards, once. QuizAnswered if the quiz was answered before.
+
+    `review` gives a word's card after the quiz, again from the card of now if it was reviewed meanwhile.
+    """
     if sheet.quiz is None:
         raise QuizUnknown
     cards = {card.ordinal: card for card in sheet.quiz.cards}
     days, mark, noted = sheet.days, _mark_answered(sheet.quiz, once), occurrence_of(once, result)
     for _ in range(_ATTEMPTS):
         after, day_changes = day_writes(days, result, once.now)
-        now, later = _split(reviews, cards)
+        pairs = [(before := cards.get(word.ordinal), review(before, word.ordinal)) for word in sheet.quiz.words]
+        reviewed, queue_change = quiz_writes(result.id, pairs, _MOST_CARD_WRITES)
         answered = answer(after)
         try:
-            await once.transact(table, answered, mark, QUIZ.put(result, when=absent()), *day_changes, *now, *noted)
+            await once.transact(table, answered, mark, QUIZ.put(result, when=absent()), *day_changes, *reviewed, *noted)
         except ConditionFailed as failed:
             _refuse_answered(failed, once)
             if failed.doubtful and failed.at(0):
                 return answered
             days, cards = await _read_again(table, sheet.quiz)
             continue
-        await asyncio.gather(
-            *(_review_later(table, reviews, cards, ordinal, once) for ordinal in later), return_exceptions=True
-        )
+        if queue_change is not None:
+            with contextlib.suppress(DynamoError, Conflict):  # whoever reads the queue next repeats it
+                await change_queue(table, queue_change)
         return answered
     raise Conflict(retry_after=1.0)
 
@@ -171,27 +166,6 @@ def _refuse_answered(failed: ConditionFailed, once: Once) -> None:
     item = failed.failures.get(0)
     if item and OPEN_QUIZ.read(item).answered_at != once.now:
         raise QuizAnswered
-
-
-def _split(reviews: QuizReviews, cards: Mapping[int, Card]) -> tuple[list[Write], list[int]]:
-    """The writes of as many cards as a transaction takes, and the words of the others."""
-    writes: list[Write] = []
-    later: list[int] = []
-    for ordinal in reviews.ordinals:
-        before = cards.get(ordinal)
-        more = card_writes(before, reviews.review(before, ordinal))
-        if len(writes) + len(more) > _MOST_CARD_WRITES:
-            later.append(ordinal)
-        else:
-            writes += more
-    return writes, later
-
-
-async def _review_later(
-    table: Table, reviews: QuizReviews, cards: Mapping[int, Card], ordinal: int, once: Once
-) -> None:
-    before = cards.get(ordinal)
-    await once.apply(table, *card_writes(before, reviews.review(before, ordinal)))
 
 
 async def _read_again(table: Table, quiz: OpenQuiz) -> tuple[ActiveDays | None, dict[int, Card]]:

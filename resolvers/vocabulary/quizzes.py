@@ -25,7 +25,6 @@ from datastore.vocabulary import (
     QuizAnswered,
     QuizExpired,
     QuizResult,
-    QuizReviews,
     QuizSheet,
     QuizUnknown,
     Word,
@@ -209,12 +208,11 @@ async def answer_quiz(ctx: Context, /, *, token: str, answers: Sequence[str]) ->
 
     for word in quiz.words:  # the answer shows them
         ctx.services.get(VocabularyCache).words.prefetch((quiz.list, word.ordinal))
-    wrong_first = sorted(grades, key=lambda ordinal: grades[ordinal] is Grade.GOOD)
     answer: QuizGraded = await vocabulary_store.record_answers(
         ctx.table,
         sheet,
         result,
-        QuizReviews(review, wrong_first),
+        review,
         lambda days: QuizGraded(result, graded, compute_streak(days.dates(), today, days.freezes_from)),
         ctx.once,
     )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 
 from datastore import vocabulary as vocabulary_store
-from datastore.vocabulary import ActiveDays, Card, QuizResult, Sentence, WordList, auditing
+from datastore.vocabulary import ActiveDays, Card, QueueChange, QuizResult, Sentence, WordList, auditing
 from resolvers.context import Services
 
 
@@ -94,21 +94,27 @@ async def _result_breaches(services: Services) -> AsyncIterator[str]:
 
 
 async def _card_breaches(services: Services) -> AsyncIterator[str]:
-    """Each card stands in its member's queue, and under its word as the same."""
+    """Each card stands in its member's queue, and under its word as the same, unless the queue is about to change."""
     unmatched: set[Card] = set()
+    changing: set[tuple[str, int]] = set()
     user = None
-    async for card in auditing.all_cards(services.table):
-        if card.user != user:
-            for breach in _unmatched(unmatched):
+    async for record in auditing.all_cards(services.table):
+        if record.user != user:
+            for breach in _unmatched(unmatched, changing):
                 yield breach
-            unmatched, user = set(), card.user
-        unmatched ^= {card}
-    for breach in _unmatched(unmatched):
+            unmatched, changing, user = set(), set(), record.user
+        if isinstance(record, QueueChange):
+            changing |= {(record.list, place.ordinal) for place in record.places}
+        else:
+            unmatched ^= {record}
+    for breach in _unmatched(unmatched, changing):
         yield breach
 
 
-def _unmatched(cards: Iterable[Card]) -> Iterator[str]:
-    words = sorted({(card.user, card.list, card.ordinal) for card in cards})
+def _unmatched(cards: Iterable[Card], changing: Collection[tuple[str, int]]) -> Iterator[str]:
+    words = sorted(
+        {(card.user, card.list, card.ordinal) for card in cards if (card.list, card.ordinal) not in changing}
+    )
     for user, list_id, ordinal in words:
         yield f"the card of {user} for the word {ordinal} of the list {list_id} stands elsewhere in the queue"
 

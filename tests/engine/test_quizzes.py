@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from asyncio import gather
 from datetime import UTC, datetime, timedelta
 
@@ -224,6 +225,39 @@ async def test_the_largest_quiz_schedules_all_its_words(one_client: Client, now:
         cards = [card async for card in one_client.services.table.scan(CARD)]
         assert [card.reviews for card in cards] == [turn] * 50
     assert [breach async for breach in audit.breaches(one_client.services)] == []
+
+
+async def test_the_largest_quiz_is_whole_wherever_its_answer_is_killed(
+    one_table: Table, default_engine: RunningEngine, now: list[datetime]
+) -> None:
+    """Whoever reads next sees all fifty cards at their new times, each once."""
+    settings, write = settings_for(default_engine, one_table.name), 0
+    async with serving(settings) as client:
+        with_clock(client, now)
+        list_id = await known_list(client, words=50)
+    for turn in range(1, 100):
+        async with serving(settings) as client:
+            with_clock(client, now)
+            ada = client.member("ada")
+            quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 50, "kind": "MEANING"})
+            now[0] += timedelta(minutes=1)
+            given = {"token": quiz["token"], "answers": ["wrong"] * 50}
+            with killed_at(client.services.table, write) as written, contextlib.suppress(Killed):
+                await ada.ask(ANSWER_QUIZ, input=given)
+        async with serving(settings) as client:
+            with_clock(client, now)
+            ada = client.member("ada")
+            assert [breach async for breach in audit.breaches(client.services)] == []
+            assert await ada.ask("{ viewer { dueCount } }") == {"dueCount": 0}
+            now[0] += timedelta(days=1)
+            nodes = (await ada.ask("{ viewer { due(first: 100) { nodes { reviews word { id } } } } }"))["due"]["nodes"]
+            assert [node["reviews"] for node in nodes] == [turn] * 50
+            assert len({node["word"]["id"] for node in nodes}) == 50
+            assert [breach async for breach in audit.breaches(client.services)] == []
+        if written[0] <= write:
+            break
+        write += 1
+    assert write > 1
 
 
 async def test_a_killed_answer_is_whole_or_never_was(

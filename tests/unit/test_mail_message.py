@@ -80,6 +80,32 @@ def test_any_text_leaves_headers_and_parts_as_they_are(texts: tuple[str, str, st
     assert b"\n" not in email_of(*texts).content.replace(b"\r\n", b"")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "short\n",
+        ".\n..\nFrom me\n",
+        "x" * 2000 + "\n",
+        "é" * 300 + " \n\tend \t\n",
+        "--=_alternative--\n你好\n\n\n",
+        "\n",
+    ],
+    ids=["short", "dots", "long", "spaces", "boundary", "empty"],
+)
+def test_a_body_arrives_as_it_was_written(text: str) -> None:
+    """Both forms, in lines that every mail server takes."""
+    content = serialize({"From": "a@example.org"}, text, f"<p>{text}</p>\n")
+    message = message_from_bytes(content, policy=default)
+    assert isinstance(message, EmailMessage)
+    plain, html = (message.get_body((form,)) for form in ("plain", "html"))
+    assert plain is not None
+    assert html is not None
+    assert plain.get_content().replace("\r\n", "\n") == text
+    assert html.get_content().replace("\r\n", "\n") == f"<p>{text}</p>\n"
+    assert [part.defects for part in message.walk()] == [[], [], []]
+    assert all(len(line) <= 76 for line in content.split(b"\r\n"))
+
+
 def test_a_word_that_looks_encoded_is_shown_as_it_is() -> None:
     """The mail program decodes our encoding of it, and nothing inside."""
     email = email_of(*[WORD_IN_UTF8] * 5)
