@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from datastore.dynamo import PageRequest, Table, Window
+    from datastore.dynamo.conditions import Condition
     from datastore.dynamo.writes import Put, Update, Write
     from datastore.receipts import Once
 
@@ -188,13 +189,25 @@ def occurrence_of(once: Once, result: QuizResult | Sentence, kind: Kind | None =
     return once.occurred(kind or Kind.SENTENCE_WRITTEN, f"Sentence:{result.node_key}", about=result.user)
 
 
-def day_writes(days: ActiveDays | None, result: QuizResult | Sentence, now: datetime) -> tuple[ActiveDays, list[Put]]:
-    """The active days with that of a result, and the write if they change: with a member's first result of a day."""
+def day_writes(
+    days: ActiveDays | None, result: QuizResult | Sentence, now: datetime
+) -> tuple[ActiveDays, list[Put | Update]]:
+    """The active days with that of a result, and the write that makes them so, or that fails if they are not so any more.
+
+    A day that is active already is written too: else its last result could be taken back at the same time, and the day
+    with it.
+    """
     if days is not None and result.date in days:
-        return days, []
+        key, unchanged = ACTIVE_DAYS.item_key(days), where(since=days.since, bits=days.bits)
+        return days, [ACTIVE_DAYS.change(key, add={"version": 1}, when=unchanged)]
     before = days or ActiveDays(result.user, result.date, b"", freezes_from=date.min)
     after = replace(before, freezes_from=before.freezes_from or now.date()).with_day(result.date)
-    return after, [ACTIVE_DAYS.put(after, when=absent() if days is None else where(version=days.version))]
+    return after, [ACTIVE_DAYS.put(after, when=absent() if days is None else as_read(days))]
+
+
+def as_read(days: ActiveDays) -> Condition:
+    """That nobody has written the days since. The version alone does not say so: it begins anew with the item."""
+    return where(version=days.version, since=days.since, bits=days.bits)
 
 
 async def amend_sentence(table: Table, changed: Sentence, once: Once) -> None:

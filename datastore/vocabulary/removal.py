@@ -17,10 +17,19 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datastore.dynamo import ConditionFailed, Table
-from datastore.dynamo.conditions import present, where
+from datastore.dynamo.conditions import present
 from datastore.dynamo.entity import Partition
 from datastore.journal import Kind
-from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, SENTENCE, ActiveDays, QuizResult, Sentence, occurrence_of
+from datastore.vocabulary.learning import (
+    ACTIVE_DAYS,
+    QUIZ,
+    SENTENCE,
+    ActiveDays,
+    QuizResult,
+    Sentence,
+    as_read,
+    occurrence_of,
+)
 from datastore.vocabulary.quizzes import OPEN_QUIZ
 
 if TYPE_CHECKING:
@@ -53,9 +62,14 @@ async def _remove_of_day(
         group, writes = _first_group(wanted, once)
         if len(group) == len(of_day):
             writes += await _without_day(table, user, day)
+            # Read after the days: a result that is written from now on fails this transaction, as it changes the days.
+            now = await _read(table, QUIZ.on(None, user=user, date=day))
+            if {one.id for one in now} != {one.id for one in of_day}:
+                of_day = now
+                continue
         try:
             await once.apply(table, *writes)
-        except ConditionFailed as failed:  # another process was faster, or another day became active
+        except ConditionFailed as failed:  # another process was faster, or a result was written
             if failed.doubtful:
                 removed.update((one.id, one) for one in group)
             of_day = await _read(table, QUIZ.on(None, user=user, date=day))
@@ -90,7 +104,7 @@ async def _without_day(table: Table, user: str, day: date) -> list[Write]:
     days: ActiveDays | None = await table.get(ACTIVE_DAYS.at(user=user), consistent=True)
     if days is None or day not in days:
         return []
-    after, unchanged = days.without_day(day), where(version=days.version)
+    after, unchanged = days.without_day(day), as_read(days)
     if not after.dates():
         return [ACTIVE_DAYS.delete(ACTIVE_DAYS.item_key(days), when=unchanged)]
     return [ACTIVE_DAYS.put(after, when=unchanged)]
