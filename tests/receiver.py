@@ -60,6 +60,10 @@ class Receiver:
     def kinds(self) -> list[str]:
         return [message.data["kind"] for message in self.accepted]
 
+    def without_repeats(self) -> list[Message]:
+        """The messages that it accepted, each as it came first: it may come again, under the same id."""
+        return list({message.id: message for message in reversed(self.accepted)}.values())[::-1]
+
 
 @asynccontextmanager
 async def receiving(answer: Callable[[Message], int | web.StreamResponse] | None = None) -> AsyncIterator[Receiver]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from datastore.dynamo import SingleFlight, shared_context, within_deadline
 from datastore.journal.kinds import ON_DEMAND, Ground, Kind
-from datastore.journal.records import DELIVERY, OCCURRENCE, WEBHOOKS, Occurrence, Webhook, new_delivery
+from datastore.journal.records import DELIVERY, OCCURRENCE, WEBHOOKS, Delivery, Occurrence, Webhook, new_delivery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,6 +41,8 @@ class Journal:
         self._webhooks: tuple[Webhook, ...] = ()
         self._known_at = -float("inf")
         self._reads: SingleFlight[None, None] = SingleFlight(shared_context)
+        self.on_delivery: Callable[[Delivery], None] = lambda _: None
+        """Is told of each delivery that this process is about to write."""
 
     # ── the webhooks ──
 
@@ -88,7 +90,10 @@ class Journal:
         if not telling and not recorded:
             return ()
         occurred = Occurrence(self._new_id(), kind, actor, name, about, ground, note)
-        writes = [DELIVERY.put(new_delivery(webhook, occurred)) for webhook in telling]
+        deliveries = [new_delivery(webhook, occurred) for webhook in telling]
+        for delivery in deliveries:
+            self.on_delivery(delivery)
+        writes = [DELIVERY.put(delivery) for delivery in deliveries]
         if recorded:
             writes.append(OCCURRENCE.put(replace(occurred, expires=occurred.at + self._days)))
         return tuple(writes)

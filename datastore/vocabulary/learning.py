@@ -192,10 +192,10 @@ def occurrence_of(once: Once, result: QuizResult | Sentence, kind: Kind | None =
 def day_writes(
     days: ActiveDays | None, result: QuizResult | Sentence, now: datetime
 ) -> tuple[ActiveDays, list[Put | Update]]:
-    """The active days with that of a result, and the write that makes them so, or that fails if they are not so any more.
+    """The active days with that of a result, and the write that makes them so, which fails if they have changed.
 
-    A day that is active already is written too: else its last result could be taken back at the same time, and the day
-    with it.
+    They are written too where the day is active already: else its last result could be taken back at the same time, and
+    the day with it.
     """
     if days is not None and result.date in days:
         key, unchanged = ACTIVE_DAYS.item_key(days), where(since=days.since, bits=days.bits)

@@ -5,8 +5,10 @@ each other. A failed one is tried again after a pause that doubles, with full ji
 then given up; until then the later ones about its object wait. So a receiver gets everything at least once, and what
 concerns one object in order.
 
-A shard that finds nothing new looks again after a second. A process stops sending well before others may take its claim
-(see `datastore.journal.webhooks`), so two processes never send from one shard, unless one was stopped for seconds.
+A shard that finds nothing new looks again after a second, and after ever longer while nothing comes; what this process
+writes itself ends that at once. A process stops sending well before others may take its claim (see
+`datastore.journal.webhooks`), so two processes never send from one shard, unless one was stopped for seconds. It renews
+the claim of a shard without work just in time to keep it, and sends once it has been renewed again.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 2.0
 """How often a process looks for webhooks and shards."""
 RENEW_SECONDS = 3.0
-"""How often it says that it still delivers a shard."""
+"""How often it says that it still delivers a shard, while there is something to deliver."""
+IDLE_RENEW_SECONDS = 12.0
+"""And how often while there is nothing: before the claim counts as lost, with time for a slow look."""
 LOST_SECONDS = 20.0
 """A claim that was not renewed for so long has lost its process."""
 SAFE_SECONDS = LOST_SECONDS - SEND_SECONDS - 3.0
@@ -55,6 +59,8 @@ WINDOW = 1000
 AT_ONCE = 64
 """Requests under way in one process."""
 POLL_SECONDS = 1.0
+MOST_POLLS = 8
+"""The longest pause of a shard to which nothing comes, in pauses of one that is busy."""
 STUCK_SECONDS = 5.0
 """The pause of a shard where everything waits for its next attempt: to look costs up to 50 units."""
 
@@ -90,6 +96,17 @@ class Deliverer:
         self._removed: dict[str, float] = {}
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._looking: asyncio.Task[None] | None = None
+        self._hurried = asyncio.Event()
+        services.journal.on_delivery = self._expect
+
+    def _expect(self, delivery: Delivery) -> None:
+        """This process is about to write a delivery."""
+        if shard := self._workers.get((delivery.webhook, delivery.shard)):
+            shard.expect()
+
+    def hurry(self) -> None:
+        """Let the next look be now: a claim has to be renewed."""
+        self._hurried.set()
 
     def start(self) -> None:
         self._looking = asyncio.get_running_loop().create_task(self._look_repeatedly())
@@ -102,7 +119,11 @@ class Deliverer:
                 _log.info("webhooks could not be read", reason=str(error))
             except Exception:  # noqa: BLE001 - a fault with one webhook must not end the delivery of others
                 _log.exception("webhooks could not be read")
-            await asyncio.sleep(random.uniform(0.5, 1.0) * LOOK_SECONDS)  # noqa: S311 - spreads load, hides nothing
+            pause = random.uniform(0.5, 1.0) * LOOK_SECONDS  # noqa: S311 - spreads load, hides nothing
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._hurried.wait(), pause)
+                await asyncio.sleep(POLL_SECONDS / 4)  # one look for all that hurry
+            self._hurried.clear()
 
     async def look(self) -> None:
         """Learn the webhooks, keep this process's shards, and take free ones."""
@@ -125,7 +146,7 @@ class Deliverer:
         now = monotonic()
         if now - shard.taken_at > TENURE_SECONDS:
             return False
-        if now - shard.renewed_at < RENEW_SECONDS:
+        if now - shard.renewed_at < (IDLE_RENEW_SECONDS if shard.is_idle else RENEW_SECONDS):
             return True
         renewed = replace(shard.claim, revision=shard.claim.revision + 1, renewed_at=self._services.clock())
         try:
@@ -133,7 +154,7 @@ class Deliverer:
                 shard.lost = True
                 return False
         except DynamoError:  # perhaps it was renewed: it sends nothing any more once its time is up
-            shard.lost = now - shard.renewed_at > SAFE_SECONDS
+            shard.lost = now - shard.renewed_at > LOST_SECONDS
             return not shard.lost
         shard.claim, shard.renewed_at = renewed, now
         return True
@@ -194,7 +215,10 @@ class ShardWorker:
         self.taken_at = self.renewed_at = now
         self.lost = False
         self.is_idle = False
-        """Whether the last look found nothing that is due."""
+        """Whether the last look found nothing that is due, and this process has written nothing since."""
+        self._quiet = POLL_SECONDS
+        """The next pause, if nothing waits."""
+        self._expected = asyncio.Event()
         self._deliverer = deliverer
         self._services = deliverer._services  # noqa: SLF001 - the two belong together
         self._busy: dict[str, asyncio.Task[None]] = {}
@@ -204,6 +228,19 @@ class ShardWorker:
     @property
     def ended(self) -> bool:
         return self._running.done()
+
+    @property
+    def _may_send(self) -> bool:
+        """Whether a request that begins now ends before another process may take the shard."""
+        return not self.lost and monotonic() - self.renewed_at <= SAFE_SECONDS
+
+    def expect(self) -> None:
+        """Something is about to wait here: look as often as if something had come."""
+        self.is_idle = False
+        self._quiet = POLL_SECONDS
+        self._expected.set()
+        if not self._may_send:
+            self._deliverer.hurry()
 
     async def _run(self) -> None:
         while True:
@@ -216,9 +253,23 @@ class ShardWorker:
                 _log.exception("deliveries could not be read", webhook=self.webhook.id)
                 pause = STUCK_SECONDS
             if self._busy:
-                await asyncio.wait(self._busy.values(), timeout=POLL_SECONDS)
+                await self._until_fewer_are_busy()
             else:
-                await asyncio.sleep(pause)
+                await self._rest(pause)
+
+    async def _until_fewer_are_busy(self) -> None:
+        """So few that more could be sent: each look reads the busy ones again."""
+        await asyncio.wait(self._busy.values(), timeout=POLL_SECONDS)
+        while len(self._busy) > AT_ONCE:
+            await asyncio.wait(self._busy.values(), timeout=POLL_SECONDS)
+
+    async def _rest(self, pause: float) -> None:
+        """Pause before the next look; less if this process writes something, which can be sent after a second."""
+        began = monotonic()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._expected.wait(), pause)
+        self._expected.clear()
+        await asyncio.sleep(max(0.0, min(POLL_SECONDS, began + pause - monotonic())))
 
     async def _start_due(self) -> float:
         """Begin to send what is due; return after how many seconds to look again if that is nothing."""
@@ -232,19 +283,26 @@ class ShardWorker:
             for name, deliveries in by_object(waiting, until).items()
             if name not in busy and (deliveries[0].next_at is None or deliveries[0].next_at <= now)
         ]
+        self.is_idle = not due and not busy
+        if due and not self._may_send:
+            self._deliverer.hurry()
+            return POLL_SECONDS
         for name, deliveries in due:
             task = asyncio.get_running_loop().create_task(self._deliver(deliveries))
             self._busy[name] = task
             task.add_done_callback(lambda _, name=name: self._busy.pop(name))  # type: ignore[misc]
-        self.is_idle = not due and not self._busy
-        return STUCK_SECONDS if waiting and not due else POLL_SECONDS
+        if waiting:
+            self._quiet = POLL_SECONDS
+            return POLL_SECONDS if due else STUCK_SECONDS
+        pause, self._quiet = self._quiet, min(2 * self._quiet, MOST_POLLS * POLL_SECONDS)
+        return pause
 
     async def _deliver(self, deliveries: Sequence[Delivery]) -> None:
         """Send the deliveries about one object, up to the first that fails and is tried again later."""
         try:
             for delivery in deliveries:
                 async with self._deliverer._slots:  # noqa: SLF001 - the two belong together
-                    if self.lost or monotonic() - self.renewed_at > SAFE_SECONDS:
+                    if not self._may_send:
                         return
                     outcome = await self._send(delivery)
                     if not await self._record(delivery, outcome):
