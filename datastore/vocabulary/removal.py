@@ -25,6 +25,7 @@ from datastore.vocabulary.learning import (
     QUIZ,
     SENTENCE,
     ActiveDays,
+    DateRange,
     QuizResult,
     Sentence,
     as_read,
@@ -54,6 +55,10 @@ async def _read(table: Table, collection: Partition[Any]) -> list[Result]:
     return [one async for one in table.iterate(collection, QUIZ, SENTENCE, consistent=True)]
 
 
+async def _read_day(table: Table, user: str, day: date) -> list[Result]:
+    return await _read(table, DateRange(day, day).narrow(QUIZ.on(None, user=user)))
+
+
 async def _remove_of_day(
     table: Table, user: str, day: date, of_day: list[Result], is_wanted: Callable[[Result], bool], once: Once
 ) -> list[Result]:
@@ -63,7 +68,7 @@ async def _remove_of_day(
         if len(group) == len(of_day):
             writes += await _without_day(table, user, day)
             # Read after the days: a result that is written from now on fails this transaction, as it changes the days.
-            now = await _read(table, QUIZ.on(None, user=user, date=day))
+            now = await _read_day(table, user, day)
             if {one.id for one in now} != {one.id for one in of_day}:
                 of_day = now
                 continue
@@ -72,7 +77,7 @@ async def _remove_of_day(
         except ConditionFailed as failed:  # another process was faster, or a result was written
             if failed.doubtful:
                 removed.update((one.id, one) for one in group)
-            of_day = await _read(table, QUIZ.on(None, user=user, date=day))
+            of_day = await _read_day(table, user, day)
             continue
         removed.update((one.id, one) for one in group)
         of_day = [one for one in of_day if one.id not in removed]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table
 from datastore.receipts import Once
-from datastore.vocabulary import ACTIVE_DAYS, QUIZ, ActiveDays, QuizResult, record_result
+from datastore.vocabulary import ACTIVE_DAYS, QUIZ, SENTENCE, ActiveDays, QuizResult, Sentence, record_result
 from resolvers.context import Services, utc_now
 from server.audit import breaches
 from tests.client import Client
@@ -23,7 +23,7 @@ def result(services: Services, day: date) -> QuizResult:
     return QuizResult("eve", day, services.ids.next(utc_now()), "list", 1, 2, utc_now())
 
 
-async def record(table: Table, new: QuizResult, days: ActiveDays | None) -> None:
+async def record(table: Table, new: QuizResult | Sentence, days: ActiveDays | None) -> None:
     """What a request does that read the days a while ago."""
     await record_result(table, new, days, lambda _: None, Once.unkeyed(utc_now()))
 
@@ -72,9 +72,11 @@ class WritesFirst(Once):
 
     table: Any = None
     new: Any = None
+    written: list[bool] = field(default_factory=list)
 
     async def apply(self, table: Table, *writes: Any) -> None:
-        if await table.get(QUIZ.item_key(self.new), consistent=True) is None:
+        if not self.written:
+            self.written.append(True)
             await record(self.table, self.new, await read_days(self.table))
         await Once.unkeyed(self.now).apply(table, *writes)
 
@@ -89,6 +91,16 @@ async def test_a_result_that_is_written_while_its_day_is_taken_back_is_taken_bac
     assert removed == [old]
     assert await active_and_with_results(table) == ({DAY}, {DAY})
     assert [breach async for breach in breaches(services)] == []
+
+
+async def test_a_day_that_changes_meanwhile_is_read_whole(client: Client) -> None:
+    """Sentences too: a quiz result comes between, and all are taken back in the end."""
+    services, table = client.services, client.services.table
+    sentence = Sentence("eve", DAY, services.ids.next(utc_now()), "A sentence.", utc_now())
+    await record(table, sentence, None)
+    once = WritesFirst("", None, "", utc_now(), table=table, new=result(services, DAY))
+    assert await remove_all(table, once) == 2
+    assert [one async for one in table.scan(QUIZ, SENTENCE, ACTIVE_DAYS, consistent=True)] == []
 
 
 async def test_many_results_and_removals_at_once_leave_the_days_of_what_is_left(client: Client) -> None:
