@@ -1,17 +1,20 @@
-"""Clients that sites use, as npm and PyPI have them, against the running service."""
+"""Clients that sites use, as npm and PyPI have them, against the running service, set up as the guide prints it."""
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
 import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from gql import Client as GqlClient
 from gql import gql
@@ -19,7 +22,7 @@ from gql.client import AsyncClientSession
 from gql.transport.aiohttp import AIOHTTPTransport
 from gql.transport.exceptions import TransportQueryError
 from gql.transport.websockets import WebsocketsTransport
-from graphql import GraphQLError, parse, validate
+from graphql import GraphQLError, GraphQLScalarType, parse, specified_scalar_types, validate
 
 from schema import schema
 from tests.npm import FOLDER, node_with
@@ -36,68 +39,158 @@ query ($after: String) {
 POST = """
 mutation ($input: PostCommentInput!) { postComment(input: $input) { ... on CommentPosted { comment { id body } } } }
 """
+SNIPPET = re.compile(r"^ *```(\w+)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
+COMPILED = {
+    "strict": True,
+    "noEmit": True,
+    "target": "es2022",
+    "module": "esnext",
+    "moduleResolution": "bundler",
+    "types": ["node"],
+    "skipLibCheck": True,
+    "erasableSyntaxOnly": True,
+    "allowImportingTsExtensions": True,
+}
+"""As Vite's templates have it."""
+CODEGEN_CLI = """
+declare module "@graphql-codegen/cli" {
+  export type CodegenConfig = import("@graphql-codegen/plugin-helpers").Types.Config;
+}
+"""
+"""The type as the command line exports it, without the 100 packages that it brings."""
+USE = """
+import { unwrap } from "./refusals.ts";
+import type { DeleteMutation } from "./src/gql/graphql.ts";
+
+export const deleted = (data: DeleteMutation): string => unwrap(data.deleteComment).deletedId;
+// @ts-expect-error: the payload has no code
+export const code = (data: DeleteMutation) => unwrap(data.deleteComment).code;
+"""
+DELETE_REFUSED = """
+mutation { deleteComment(input: { comment: "x" }) { __typename ... on Refused { code message } } }
+"""
 HEARD = 'subscription { commentPosted(product: "gql") { id body } }'
+
+
+def snippets(language: str) -> list[str]:
+    """What docs/clients.md prints in a language."""
+    text = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
+    return [textwrap.dedent(snippet) for found, snippet in SNIPPET.findall(text) if found == language]
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the guide's snippets in TypeScript, the schema, and the packages of npm."""
+    folder = tmp_path_factory.mktemp("printed")
+    refusals, apollo, evicting, types_without_id, urql, codegen = snippets("ts")
+    files = {
+        "refusals.ts": refusals,
+        "apollo.ts": f"{apollo}\nexport function forget(deletedId: string) {{\n{evicting}}}\n",
+        "urql.ts": types_without_id + urql,
+        "codegen.ts": codegen,
+        "cli.d.ts": CODEGEN_CLI,
+        "use.ts": USE,
+        "package.json": '{"type": "module"}',
+        "tsconfig.json": json.dumps({"compilerOptions": COMPILED}),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    shutil.copy(ROOT / "schema" / "schema.graphql", folder)
+    (folder / "node_modules").symlink_to(FOLDER / "node_modules")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def generated(printed: Path) -> Path:
+    """What graphql-codegen makes of the clients' operations, with the configuration that the guide prints."""
+    node = node_with("@graphql-codegen/client-preset")
+    command = [node, str(FOLDER / "codegen.mjs"), "schema.graphql", str(printed)]
+    made = subprocess.run(
+        command, cwd=printed, input=operations(), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert made.returncode == 0, made.stderr
+    return printed / "src" / "gql"
+
+
+def run_client(name: str, package: str, printed: Path, service: Service) -> Any:
+    arguments = [name, f"{service.url}/graphql", service.token(f"{name}-member"), str(printed)]
+    command = [node_with(package), str(FOLDER / "clients.mjs"), *arguments]
+    client = subprocess.run(command, cwd=printed, capture_output=True, text=True, timeout=60, check=False)
+    assert client.returncode == 0, client.stderr
+    assert client.stderr == ""
+    return json.loads(client.stdout)
+
+
+@pytest.mark.usefixtures("generated")
+def test_the_guides_typescript_is_accepted_by_the_compiler(printed: Path) -> None:
+    """Each snippet as it is printed, in strict mode, and `unwrap` with the types that graphql-codegen makes."""
+    command = [node_with("typescript"), "node_modules/typescript/bin/tsc", "-p", "."]
+    checked = subprocess.run(command, cwd=printed, capture_output=True, text=True, timeout=60, check=False)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_the_guide_names_every_scalar_of_the_schema() -> None:
+    """Code generators take one that they do not know for `any`."""
+    named = {name for name, type_ in schema._schema.type_map.items() if isinstance(type_, GraphQLScalarType)}
+    (relay,) = map(json.loads, snippets("json"))
+    assert relay["customScalarTypes"].keys() == named - specified_scalar_types.keys()
+    assert (
+        json.dumps(relay["customScalarTypes"])[1:-1].replace('"DateTime"', "DateTime").replace('"Date"', "Date")
+        in (snippets("ts")[-1])
+    )
+
+
+def test_the_guides_python_works(service: Service) -> None:
+    """The query prints the leaderboard; `unwrap` raises what is refused and returns the rest."""
+    unwrapping, query = snippets("python")
+    query = query.replace("http://127.0.0.1:8000", service.url).replace("Bearer …", f"Bearer {service.token('reader')}")
+    run = subprocess.run([sys.executable, "-c", query], capture_output=True, text=True, timeout=60, check=False)
+    assert len(ast.literal_eval(run.stdout)["leaderboard"]["nodes"]) == 3, run.stderr
+    names: dict[str, Any] = {}
+    exec(compile(unwrapping, "clients.md", "exec"), names)
+    body = {"query": DELETE_REFUSED}
+    headers = {"Authorization": f"Bearer {service.token('reader')}"}
+    answer = httpx.post(f"{service.url}/graphql", json=body, headers=headers).json()["data"]["deleteComment"]
+    with pytest.raises(names["Refused"]) as refused:
+        names["unwrap"](answer)
+    assert (refused.value.code, str(refused.value)) == (answer["code"], answer["message"])
+    assert names["unwrap"]({"__typename": "CommentDeleted", "deletedId": "1"})["deletedId"] == "1"
 
 
 @pytest.mark.parametrize(
     ("name", "package"),
     [("apollo", "@apollo/client"), ("urql", "@urql/exchange-graphcache"), ("relay", "relay-runtime")],
 )
-def test_a_client_from_npm_works_with_its_cache(service: Service, name: str, package: str) -> None:
+def test_a_client_from_npm_works_with_its_cache(service: Service, printed: Path, name: str, package: str) -> None:
     """It pages through its cache, writes, hears over a socket, deletes and understands refusals.
 
     Apollo and urql ask by hash first. Relay sends what its compiler made of the schema.
     """
-    command = [node_with(package), "clients.mjs", name, f"{service.url}/graphql", service.token(f"{name}-member")]
-    client = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=60, check=False)
-    assert client.returncode == 0, client.stderr
-    assert json.loads(client.stdout) == {
+    assert run_client(name, package, printed, service) == {
         "paged": ["three", "two", "one"],
         "heard": "heard",
         "deleted": True,
         "refused": "INVALID_INPUT",
         "error": "GRAPHQL_VALIDATION_FAILED",
     }
-    assert client.stderr == ""
 
 
-def test_codegen_s_persisted_documents_are_a_manifest_as_they_are(tmp_path: Path) -> None:
+def test_codegen_s_persisted_documents_are_a_manifest_as_they_are(
+    printed: Path, generated: Path, tmp_path: Path
+) -> None:
     """A service that trusts only them runs them by their hashes, over HTTP and sockets, and refuses any other."""
-    node = node_with("@graphql-codegen/client-preset")
-    generated = tmp_path / "generated"
-    made = subprocess.run(
-        [node, "codegen.mjs", str(ROOT / "schema" / "schema.graphql"), str(generated)],
-        cwd=FOLDER,
-        input=operations(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert made.returncode == 0, made.stderr
     variables = {
-        "RINGSIDE_DATA": str(tmp_path / "data"),
+        "RINGSIDE_DATA": str(tmp_path),
         "RINGSIDE_TRUSTED_DOCUMENTS": str(generated / "persisted-documents.json"),
     }
     with running_service(variables) as service:
-        command = [
-            str(node),
-            "clients.mjs",
-            "codegen",
-            f"{service.url}/graphql",
-            service.token("member"),
-            str(generated),
-        ]
-        client = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=60, check=False)
-    assert client.returncode == 0, client.stderr
-    assert json.loads(client.stdout) == {
-        "paged": ["three", "two", "one"],
-        "heard": "heard",
-        "deleted": True,
-        "refused": "INVALID_INPUT",
-        "error": "BAD_USER_INPUT",
-    }
-    assert client.stderr == ""
+        assert run_client("codegen", "graphql-ws", printed, service) == {
+            "paged": ["three", "two", "one"],
+            "heard": "heard",
+            "deleted": True,
+            "refused": "INVALID_INPUT",
+            "error": "BAD_USER_INPUT",
+        }
 
 
 def operations() -> str:

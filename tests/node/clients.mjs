@@ -1,12 +1,13 @@
-// Real clients against the service: `node clients.mjs apollo http://127.0.0.1:8000/graphql <token>` prints what one saw.
+// Real clients against the service: `node clients.mjs apollo http://127.0.0.1:8000/graphql <token> <folder>` prints what
+// one saw. The folder has the guide's snippets as they are printed (see snippets() in tests/engine/test_clients.py).
 // Each posts three comments, pages through them, hears of another one, deletes one, is refused and gets an error.
 // Apollo and urql ask by hash first, as persisted queries do; Relay sends what its compiler made (see relay/), and
 // `codegen` what codegen.mjs made.
 import { createHash } from "node:crypto";
-import { buildClientSchema, getIntrospectionQuery, isObjectType } from "graphql";
 import { createClient } from "graphql-ws";
 
-const [, , name, url, token, generated] = process.argv;
+const [, , name, url, token, folder] = process.argv;
+const { unwrap } = await import(`${folder}/refusals.ts`);
 const headers = { authorization: `Bearer ${token}` };
 const sockets = createClient({ url: url.replace("http", "ws"), connectionParams: { headers } });
 
@@ -20,7 +21,7 @@ const POST = `mutation Post($input: PostCommentInput!) {
   postComment(input: $input) { ... on CommentPosted { comment { id body } } ... on Refused { code message } }
 }`;
 const DELETE = `mutation Delete($input: DeleteCommentInput!) {
-  deleteComment(input: $input) { ... on CommentDeleted { deletedId } ... on Refused { code message } }
+  deleteComment(input: $input) { __typename ... on CommentDeleted { deletedId } ... on Refused { code message } }
 }`;
 const HEAR = "subscription Hear($product: ID!) { commentPosted(product: $product) { id body } }";
 const INVALID = "{ viewer { nothing } }";
@@ -33,26 +34,27 @@ async function visit({ mutate, subscribe, readPages, readFirstPage, errorCode })
   const posting = setInterval(() => post("heard").catch(() => {}), 200); // until the subscription has begun
   await heard;
   clearInterval(posting);
-  const { deletedId } = (await mutate(DELETE, { input: { comment: paged[0].id } })).deleteComment;
+  const remove = async (comment) => unwrap((await mutate(DELETE, { input: { comment } })).deleteComment);
+  const { deletedId } = await remove(paged[0].id);
   const left = await readFirstPage(deletedId);
   return {
     paged: paged.map(({ body }) => body),
     heard: await heard,
     deleted: deletedId === paged[0].id && left.every(({ id }) => id !== deletedId),
-    refused: (await mutate(DELETE, { input: { comment: "x" } })).deleteComment.code,
+    refused: await remove("x").catch(({ code }) => code),
     error: await errorCode(INVALID),
   };
 }
 
 async function apollo() {
-  const { ApolloClient, ApolloLink, HttpLink, InMemoryCache, gql } = await import("@apollo/client");
+  const { ApolloClient, ApolloLink, HttpLink, gql } = await import("@apollo/client");
   const { PersistedQueryLink } = await import("@apollo/client/link/persisted-queries");
   const { GraphQLWsLink } = await import("@apollo/client/link/subscriptions");
-  const { relayStylePagination } = await import("@apollo/client/utilities");
+  const { cache, forget } = await import(`${folder}/apollo.ts`);
   const sha256 = (text) => createHash("sha256").update(text).digest("hex");
   const persisted = new PersistedQueryLink({ sha256 }).concat(new HttpLink({ uri: url, headers }));
   const client = new ApolloClient({
-    cache: new InMemoryCache({ typePolicies: { Query: { fields: { comments: relayStylePagination(["product"]) } } } }),
+    cache,
     link: ApolloLink.split(
       ({ operationType }) => operationType === "subscription",
       new GraphQLWsLink(sockets),
@@ -76,7 +78,7 @@ async function apollo() {
       return cached();
     },
     readFirstPage: async (deletedId) => {
-      client.cache.evict({ id: client.cache.identify({ __typename: "Comment", id: deletedId }) });
+      forget(deletedId);
       return cached();
     },
     errorCode: (text) => client.query({ query: gql(text) }).catch(({ errors }) => errors[0].extensions.code),
@@ -85,31 +87,14 @@ async function apollo() {
 
 async function urql() {
   const { Client, fetchExchange, gql, subscriptionExchange } = await import("@urql/core");
-  const { cacheExchange } = await import("@urql/exchange-graphcache");
-  const { relayPagination } = await import("@urql/exchange-graphcache/extras");
+  const { cache } = await import(`${folder}/urql.ts`);
   const { persistedExchange } = await import("@urql/exchange-persisted");
-  const body = JSON.stringify({ query: getIntrospectionQuery() });
-  const sent = { method: "POST", body, headers: { ...headers, "content-type": "application/json" } };
-  const { data: schema } = await (await fetch(url, sent)).json();
-  const types = Object.values(buildClientSchema(schema).getTypeMap());
-  const withoutId = types.filter((type) => isObjectType(type) && !type.getFields().id).map(({ name }) => name);
   const client = new Client({
     url,
     preferGetMethod: false,
     fetchOptions: { headers },
     exchanges: [
-      cacheExchange({
-        schema,
-        keys: Object.fromEntries(withoutId.map((name) => [name, () => null])),
-        resolvers: { Query: { comments: relayPagination() } },
-        updates: {
-          Mutation: {
-            deleteComment: ({ deleteComment: { deletedId } }, _, cache) => {
-              if (deletedId) cache.invalidate({ __typename: "Comment", id: deletedId });
-            },
-          },
-        },
-      }),
+      cache,
       persistedExchange({ enableForMutation: true }),
       fetchExchange,
       subscriptionExchange({
@@ -190,7 +175,7 @@ async function relay() {
 
 /** Sends the hashes of the documents that the client preset made, to a service that runs no others. */
 async function codegen() {
-  const documents = await import(`${generated}/graphql.ts`);
+  const documents = await import(`${folder}/src/gql/graphql.ts`);
   const documentId = (text) => documents[`${/(?:query|mutation|subscription) (\w+)/.exec(text)[1]}Document`].__meta__.hash;
   const send = async (body) => {
     const sent = { method: "POST", body: JSON.stringify(body), headers: { ...headers, "content-type": "application/json" } };

@@ -1,5 +1,6 @@
 // What graphql-codegen's client preset makes of operations: `node codegen.mjs SCHEMA FOLDER < operations.graphql` writes
-// typed documents and the manifest of persisted ones, as the preset's command line does with `persistedDocuments`.
+// typed documents and the manifest of persisted ones, as the preset's command line does with the guide's configuration,
+// which is in FOLDER/codegen.ts.
 import { readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -8,13 +9,14 @@ import { preset } from "@graphql-codegen/client-preset";
 import { parse } from "graphql";
 
 const [, , schema, folder] = process.argv;
+const [[path, { config, presetConfig }]] = Object.entries((await import(`${folder}/codegen.ts`)).default.generates);
 const rawSDL = readFileSync(0, "utf8");
 const files = await preset.buildGeneratesSection({
-  baseOutputDir: `${folder}/`,
+  baseOutputDir: `${folder}/${path}`,
   schema: parse(readFileSync(schema, "utf8")),
   documents: [{ location: "operations.graphql", document: parse(rawSDL), rawSDL }],
-  config: { useTypeImports: true },
-  presetConfig: { persistedDocuments: { hashAlgorithm: "sha256" } },
+  config: { ...config, useTypeImports: true },
+  presetConfig,
   plugins: [],
   pluginMap: {},
   pluginContext: {},

@@ -36,11 +36,13 @@ graphql`
 graphql`
   mutation operationsDeleteMutation($input: DeleteCommentInput!) {
     deleteComment(input: $input) {
+      __typename
       ... on CommentDeleted {
         deletedId @deleteRecord
       }
       ... on Refused {
         code
+        message
       }
     }
   }

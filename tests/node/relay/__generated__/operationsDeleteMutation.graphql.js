@@ -1,5 +1,5 @@
 /**
- * @generated SignedSource<<6b4c7a163010953610bdef69bff8c943>>
+ * @generated SignedSource<<ad0907a25b692958a4a832154eab92fa>>
  * @lightSyntaxTransform
  */
 
@@ -26,10 +26,17 @@ v2 = {
   "alias": null,
   "args": null,
   "kind": "ScalarField",
-  "name": "deletedId",
+  "name": "__typename",
   "storageKey": null
 },
 v3 = {
+  "alias": null,
+  "args": null,
+  "kind": "ScalarField",
+  "name": "deletedId",
+  "storageKey": null
+},
+v4 = {
   "kind": "InlineFragment",
   "selections": [
     {
@@ -37,6 +44,13 @@ v3 = {
       "args": null,
       "kind": "ScalarField",
       "name": "code",
+      "storageKey": null
+    },
+    {
+      "alias": null,
+      "args": null,
+      "kind": "ScalarField",
+      "name": "message",
       "storageKey": null
     }
   ],
@@ -58,15 +72,16 @@ return {
         "name": "deleteComment",
         "plural": false,
         "selections": [
+          (v2/*:: as any*/),
           {
             "kind": "InlineFragment",
             "selections": [
-              (v2/*:: as any*/)
+              (v3/*:: as any*/)
             ],
             "type": "CommentDeleted",
             "abstractKey": null
           },
-          (v3/*:: as any*/)
+          (v4/*:: as any*/)
         ],
         "storageKey": null
       }
@@ -88,17 +103,11 @@ return {
         "name": "deleteComment",
         "plural": false,
         "selections": [
-          {
-            "alias": null,
-            "args": null,
-            "kind": "ScalarField",
-            "name": "__typename",
-            "storageKey": null
-          },
+          (v2/*:: as any*/),
           {
             "kind": "InlineFragment",
             "selections": [
-              (v2/*:: as any*/),
+              (v3/*:: as any*/),
               {
                 "alias": null,
                 "args": null,
@@ -112,23 +121,23 @@ return {
             "type": "CommentDeleted",
             "abstractKey": null
           },
-          (v3/*:: as any*/)
+          (v4/*:: as any*/)
         ],
         "storageKey": null
       }
     ]
   },
   "params": {
-    "cacheID": "48593dad26b46a5f851b3c1905eab89d",
+    "cacheID": "55e92cc57ff61150beb0f85822d8a4e0",
     "id": null,
     "metadata": {},
     "name": "operationsDeleteMutation",
     "operationKind": "mutation",
-    "text": "mutation operationsDeleteMutation(\n  $input: DeleteCommentInput!\n) {\n  deleteComment(input: $input) {\n    __typename\n    ... on CommentDeleted {\n      deletedId\n    }\n    ... on Refused {\n      code\n    }\n  }\n}\n"
+    "text": "mutation operationsDeleteMutation(\n  $input: DeleteCommentInput!\n) {\n  deleteComment(input: $input) {\n    __typename\n    ... on CommentDeleted {\n      deletedId\n    }\n    ... on Refused {\n      code\n      message\n    }\n  }\n}\n"
   }
 };
 })();
 
-node.hash = "6307bc58ba48c773df6d7060d5734064";
+node.hash = "0a20c7612fa3c7283f26dc3b19efa388";
 
 export default node;
