@@ -250,8 +250,9 @@ class CommentsSubscription:
     comment_posted: Comment = subscription(
         arrivals.comment_posted,
         "Comments on a product as they become visible, each within about two seconds. To miss none after a disconnect, "
-        "resume with the last event's id (Server-Sent Events clients send it automatically). With the id of the last "
-        "comment received, one that took long to be written may be missed.",
+        "resume with the last event's id (Server-Sent Events clients send it automatically; over a WebSocket it is the "
+        "event's `extensions.eventId`). With the id of the last comment received, one that took long to be written may "
+        "be missed.",
         product="The product's id.",
         after="The last event's id, or the id of its comment. Without it, the stream starts now.",
     )

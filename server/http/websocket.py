@@ -274,4 +274,7 @@ class _Connection:
         return True
 
     async def _send_next(self, id_: str, answer: Answer) -> None:
-        await self._send({"id": id_, "type": "next", "payload": answer.body()})
+        payload = answer.body()
+        if answer.event_id:  # a stream of Server-Sent Events has a field for it
+            payload["extensions"] = {**answer.extensions, "eventId": answer.event_id}
+        await self._send({"id": id_, "type": "next", "payload": payload})
