@@ -86,7 +86,7 @@ docs: $(DOCS) ## Build the guide into site/ and serve it on http://127.0.0.1:800
 	@$(BIN)/zensical build --strict
 	@$(BIN)/zensical serve -a 127.0.0.1:8001
 
-explorer: $(PAGE) ## Build the explorer into server/http/pages/explorer/
+explorer: $(LOCAL) $(PAGE) ## Build the explorer into server/http/pages/explorer/
 
 generated: $(DEV) ## Write the SDL, the table templates and the documentation's tables from the code
 	@$(BIN)/python -m tests.generated
