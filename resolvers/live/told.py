@@ -15,7 +15,6 @@ may begin at any position anyway.
 from __future__ import annotations
 
 from base64 import b64decode, urlsafe_b64encode
-from collections import deque
 from dataclasses import dataclass, field
 from zlib import crc32
 
@@ -34,7 +33,8 @@ class Told:
     """Texts of earlier releases are one position: all that is committed up to it when its listener returns was told."""
     _named: set[bytes] = field(default_factory=set)
     """Names from a listener's text whose positions are not known yet."""
-    _latest: deque[str] = field(default_factory=deque)
+    _latest: dict[str, bytes] = field(default_factory=dict)
+    """Positions in the order in which they were told, with their names."""
 
     @classmethod
     def parse(cls, text: str) -> Told:
@@ -51,7 +51,7 @@ class Told:
 
     @property
     def text(self) -> str:
-        names = b"".join([*map(_name, self._latest), *sorted(self._named)])
+        names = b"".join([*self._latest.values(), *sorted(self._named)])
         return f"{self.settled}.{urlsafe_b64encode(names).rstrip(b'=').decode()}"
 
     def includes(self, position: str) -> bool:
@@ -59,11 +59,15 @@ class Told:
 
     def add(self, position: str, settled: str) -> None:
         """Adds a position that was told, when all up to `settled` had been told."""
-        self._named.discard(_name(position))
-        self._latest.append(position)
+        name = self._latest[position] = _name(position)
+        self._named.discard(name)
         self.settled = max(self.settled, settled)
-        while self._latest and (self._latest[0] <= self.settled or len(self._latest) + len(self._named) > MAX_NAMED):
-            self.settled = max(self.settled, self._latest.popleft())
+        while self._latest:
+            oldest = next(iter(self._latest))
+            if oldest > self.settled and len(self._latest) + len(self._named) <= MAX_NAMED:
+                break
+            del self._latest[oldest]
+            self.settled = max(self.settled, oldest)
 
     def reopen(self, horizon: str) -> None:
         """A text of an earlier release does not say what is settled: only what is before the horizon."""
