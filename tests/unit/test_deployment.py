@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,49 +14,15 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
-import yaml
 
 from datastore.dynamo.access import ROLES, policy
 from server.__main__ import COMMANDS
 from server.command_line import GRACE_SECONDS
 from server.settings import Settings, variable
-from tests.generated import ROOT
+from tests.deployment_files import DEPLOY, UNITS, cron_jobs, pod_specs, resource, resources, template
 
-DEPLOY = ROOT / "deploy"
 TEMPLATES = sorted(DEPLOY.glob("*.cloudformation.yaml"))
-MANIFESTS = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
-UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 SETTINGS = {variable(name) for name in Settings.model_fields}
-
-
-class _Template(yaml.SafeLoader):
-    """YAML with CloudFormation's short functions, read as their values."""
-
-
-_Template.add_multi_constructor("!", lambda *parts: parts[-1].value)
-
-
-def template(name: str) -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.load((DEPLOY / name).read_text(encoding="utf-8"), _Template)
-    return loaded
-
-
-def resources() -> Iterator[dict[str, Any]]:
-    for manifest in MANIFESTS:
-        yield from yaml.safe_load_all(manifest.read_text(encoding="utf-8"))
-
-
-def resource(kind: str) -> dict[str, Any]:
-    return next(each for each in resources() if each["kind"] == kind)
-
-
-def pod_specs() -> list[dict[str, Any]]:
-    deployment = resource("Deployment")["spec"]["template"]["spec"]
-    return [deployment, *(job["spec"]["jobTemplate"]["spec"]["template"]["spec"] for job in cron_jobs())]
-
-
-def cron_jobs() -> list[dict[str, Any]]:
-    return [each for each in resources() if each["kind"] == "CronJob"]
 
 
 # ── CloudFormation and IAM ──

@@ -1,0 +1,189 @@
+"""The deployment files' commands, environments and probes, run as processes: what an orchestrator would run.
+
+Only the addresses differ, and the ports: DynamoDB's is that of the tests' engine. `.ci/container.py` runs the image.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from server.engine import find_binary
+from tests.deployment_files import UNITS, cron_jobs, pod_specs, resource, template
+from tests.engines import RunningEngine
+from tests.generated import ROOT
+from tests.mail_server import Mailbox, mail_server_beside
+from tests.service import ringside, running_service
+
+SECRET = "a secret of a deployment that is only rehearsed"
+MEMBER_QUERY = {"query": "{ events(first: 1) { nodes { id } } viewer { name } }"}
+POD = "10.4.3.2:8000"
+"""The host that probes and load balancers name: the container's own address, not the site's."""
+
+
+def composed(file: str) -> dict[str, Any]:
+    return {
+        name: service | {"environment": {key: expanded(str(value)) for key, value in service["environment"].items()}}
+        for name, service in yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))["services"].items()
+        if "environment" in service
+    }
+
+
+def expanded(value: str) -> str:
+    """A value with the defaults of its variables, and a secret where one is demanded."""
+    return re.sub(r"\$\{\w+(:-|:\?)([^}]*)\}", lambda found: found[2] if found[1] == ":-" else SECRET, value)
+
+
+def of_image() -> list[str]:
+    """The arguments that the image gives to `ringside` if a deployment names none."""
+    found = re.findall(r"^CMD (\[.*\])", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    command: list[str] = yaml.safe_load(found[-1])
+    return command
+
+
+def serving(command: Sequence[str]) -> list[str]:
+    """The arguments after `serve`, without the port, which the tests choose."""
+    assert command[0] == "serve"
+    return re.sub(r" ?--port \d+", "", " ".join(command[1:])).split()
+
+
+def done(process: subprocess.CompletedProcess[str]) -> str:
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
+
+
+@pytest.fixture
+def at_engine(default_engine: RunningEngine, table_name: str) -> dict[str, str]:
+    """What replaces the address of DynamoDB."""
+    return {"RINGSIDE_DYNAMODB_URL": default_engine.url, "RINGSIDE_TABLE": table_name}
+
+
+@pytest.fixture
+def mail(tmp_path: Path) -> Iterator[str]:
+    with mail_server_beside(Mailbox(), tmp_path) as address:
+        yield address
+
+
+def answers(url: str) -> None:
+    """A member's first query, by the address that the site's proxy would use."""
+    answer = httpx.post(f"{url}/graphql", json=MEMBER_QUERY).json()
+    assert "errors" not in answer, answer
+
+
+def test_compose_creates_its_table_and_serves_it(at_engine: dict[str, str]) -> None:
+    """The table's container runs again at each start, and finds its work done."""
+    services = composed("compose.yaml")
+    for _ in range(2):
+        table = services["table"]
+        done(ringside(*table["command"], **table["environment"] | at_engine))
+    service = services["ringside"]
+    with running_service(service["environment"] | at_engine, serving(service["command"])) as started:
+        answers(started.url)
+        assert httpx.get(f"{started.url}/readyz").status_code == 200
+
+
+def test_compose_with_the_embedded_engine_makes_a_backup_that_can_be_restored(tmp_path: Path, mail: str) -> None:
+    """Also the guide's line for cron, beside the service. What came after the backup is gone."""
+    (service,) = composed("compose.embedded.yaml").values()
+    variables = service["environment"] | {
+        "RINGSIDE_DYNAMODB_URL": "embedded",
+        "RINGSIDE_DATA": str(tmp_path),
+        "RINGSIDE_SMTP_URL": mail,
+    }
+    with running_service(variables, serving(of_image())) as started:
+        answers(started.url)
+        folder = tmp_path / "backups"
+        patience = time.monotonic() + 60
+        while not (backups := sorted(folder.glob("*.db"))):
+            assert time.monotonic() < patience, started.lines
+            time.sleep(0.1)
+        done(ringside("emails", **variables))
+        done(ringside("demo", **variables))
+    done(ringside("restore", str(backups[-1]), **variables))
+    with running_service(variables, serving(of_image())) as started:
+        answer = httpx.post(f"{started.url}/graphql", json={"query": "{ events(first: 1) { nodes { id } } }"}).json()
+        assert answer["data"]["events"]["nodes"] == []
+
+
+def test_kubernetes_probes_and_jobs_fit_the_service(at_engine: dict[str, str], mail: str) -> None:
+    """The kubelet names the pod's own address as the host; what the ingress makes public is there, and no more."""
+    variables = resource("ConfigMap")["data"] | {"RINGSIDE_SECRETS": SECRET} | at_engine
+    done(ringside("table", "create", **variables))
+    (container,) = pod_specs()[0]["containers"]
+    with running_service(variables, serving(container.get("args", of_image()))) as started:
+        for kind in ("startup", "liveness", "readiness"):
+            path = container[f"{kind}Probe"]["httpGet"]["path"]
+            assert httpx.get(f"{started.url}{path}", headers={"Host": POD}).status_code == 200, kind
+        scraped = resource("Deployment")["spec"]["template"]["metadata"]["annotations"]["prometheus.io/path"]
+        assert "ringside_" in httpx.get(f"{started.url}{scraped}", headers={"Host": POD}).text
+        answers(started.url)
+        for rule in resource("Ingress")["spec"]["rules"]:
+            for public in rule["http"]["paths"]:
+                answer = httpx.get(f"{started.url}{public['path']}", headers={"Host": rule["host"]})
+                assert answer.status_code != 421, public
+                assert answer.status_code < 500, public
+        for job in cron_jobs():
+            (worker,) = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+            done(ringside(*worker["args"], **variables, RINGSIDE_SMTP_URL=mail))
+
+
+def test_ecs_tasks_run_and_are_healthy(at_engine: dict[str, str], mail: str) -> None:
+    """The health check's own command finds the service, and fails once that is gone."""
+    parameters = {
+        "PublicUrl": "https://ringside.example.org",
+        "TrustedProxies": "10.0.0.0/24,10.0.1.0/24",
+        "SigningSecrets": SECRET,
+        "SmtpUrl": mail,
+        "AWS::Region": "eu-central-1",
+    }
+    tasks = template("ecs.cloudformation.yaml")["Resources"]
+    (service,), (daily,) = (tasks[name]["Properties"]["ContainerDefinitions"] for name in ("ServiceTask", "DailyTask"))
+
+    def variables(container: Mapping[str, Any]) -> dict[str, str]:
+        plain = {each["Name"]: each["Value"] for each in container["Environment"]}
+        secret = {each["Name"]: each["ValueFrom"] for each in container["Secrets"]}
+        values = {name: parameters.get(value, value) for name, value in (plain | secret).items()}
+        return values | at_engine
+
+    done(ringside("table", "create", **variables(service)))
+    with running_service(variables(service), serving(service.get("Command", of_image()))) as started:
+        kind, python, *arguments = service["HealthCheck"]["Command"]
+        assert (kind, python) == ("CMD", "python")
+        check = [sys.executable, *(each.replace("http://127.0.0.1:8000", started.url) for each in arguments)]
+        done(subprocess.run(check, capture_output=True, text=True, check=False))
+        assert httpx.get(f"{started.url}/readyz", headers={"Host": POD}).status_code == 200
+        answers(started.url)
+        done(ringside(*daily["Command"], **variables(daily)))
+    assert subprocess.run(check, capture_output=True, check=False).returncode != 0
+
+
+def test_systemd_units_share_one_engine(tmp_path: Path, mail: str) -> None:
+    """The daily unit uses the engine of the service, in the same folder."""
+    binary = find_binary(tmp_path)
+    assert binary is not None
+
+    def parsed(unit: str) -> tuple[list[str], dict[str, str]]:
+        (file,) = (each for each in UNITS if each.name == unit)
+        text = file.read_text(encoding="utf-8")
+        values = dict(re.findall(r"^Environment=(\w+)=(.*)$", text, re.MULTILINE))
+        values |= {"RINGSIDE_ENGINE_BINARY": str(binary), "RINGSIDE_SMTP_URL": mail}
+        values["RINGSIDE_DATA"] = values["RINGSIDE_DATA"].replace("%S", str(tmp_path))
+        (command,) = re.findall(r"^ExecStart=/opt/ringside/bin/ringside (.*)$", text, re.MULTILINE)
+        return shlex.split(command), values
+
+    (tmp_path / "ringside").mkdir()
+    command, variables = parsed("ringside.service")
+    with running_service(variables, serving(command)) as started:
+        answers(started.url)
+        daily, environment_of_daily = parsed("ringside-daily.service")
+        done(ringside(*daily, **environment_of_daily))
