@@ -30,6 +30,7 @@ from datastore.dynamo.conditions import absent, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.writes import Put, Write
+from datastore.ids import Ids
 from datastore.receipts import Once
 
 LIFETIME = timedelta(days=30)
@@ -68,6 +69,8 @@ class Job:
     claim: str | None = None
     """The process that works on it; None before the first, and after one that stopped in an orderly way."""
     revision: int = 1
+    due_at: datetime | None = None
+    """When it may be worked on; None for at once. The id of one that waits is of that time: it is listed last."""
 
     @property
     def node_key(self) -> str:
@@ -76,6 +79,9 @@ class Job:
     @property
     def is_running(self) -> bool:
         return self.state is JobState.RUNNING
+
+    def is_due(self, now: datetime) -> bool:
+        return self.due_at is None or self.due_at <= now
 
 
 JOB = Entity(
@@ -95,6 +101,12 @@ def new_job(
     id_: str, kind: str, starter: str, now: datetime, input_: Mapping[str, str], about: str | None = None
 ) -> Job:
     return Job(id_, kind, starter, now, now + LIFETIME, dict(input_), about=about)
+
+
+def later_job(job: Job, kind: str, due_at: datetime, message: str) -> Job:
+    """A job that follows another one, with the same input; `message` says what it waits for."""
+    id_ = Ids().next(due_at)  # not the process's own: its next ids would be of that time too
+    return replace(new_job(id_, kind, job.starter, due_at, job.input), due_at=due_at, message=message)
 
 
 def job_put(job: Job) -> Put:

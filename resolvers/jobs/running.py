@@ -139,8 +139,8 @@ class JobRunner:
             self._looking = asyncio.get_running_loop().create_task(self._look_repeatedly())
 
     def work_soon(self, begun: Job) -> None:
-        """Work on a job that was just begun or seen, unless this process does so already."""
-        if begun.kind in self._kinds and begun.is_running:
+        """Work on a job that was just begun or seen, unless this process does so already or it is not due."""
+        if begun.kind in self._kinds and begun.is_running and begun.is_due(self._services.clock()):
             self._running.begin(begun.id, partial(self._work, begun))
 
     async def work_on(self, unfinished: Job, kinds: Mapping[str, Work]) -> Job | None:

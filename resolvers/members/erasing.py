@@ -6,8 +6,9 @@ subscription, card, list, league or receipt, and no id in the journal.
 
 The tombstone and the job are stored in one transaction. From then on no transaction of the member's is committed, and
 none about them, so what the job reads consistently is all there is. Indexes are behind for a moment: what only they
-show is looked for again until that moment has passed and nothing is found. Each step may be repeated, so a job that was
-interrupted begins anew; it remembers only which events to count again.
+show is looked for again until that moment has passed and nothing is found. An hour later another job erases the member
+once more, for what an index showed later than that. Each step may be repeated, so a job that was interrupted begins
+anew; it remembers only which events to count again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -31,8 +32,9 @@ from datastore import voting as voting_store
 from datastore.comments import CommentChange, VersionConflict
 from datastore.comments.erasing import forget_reporter
 from datastore.comments.pointers import Pointer, member_pointers
+from datastore.created import LIFETIME
 from datastore.dynamo import ConditionFailed, key_text
-from datastore.jobs import Job, JobState
+from datastore.jobs import Job, JobState, later_job
 from datastore.journal import Kind
 from datastore.people import member_shard
 from datastore.pickem.erasing import AT_ONCE, clear_standing, leave_every_league, move_predictions
@@ -47,7 +49,7 @@ from resolvers.comments.counts import CountsCache
 from resolvers.comments.leaders import LeaderSettler
 from resolvers.comments.writing import revised
 from resolvers.context import Context, UserId
-from resolvers.jobs.running import JobRun, begin_job_once, hash_about, new_job
+from resolvers.jobs.running import JobRun, JobRunner, begin_job_once, hash_about, new_job
 from resolvers.members.access import load_member, refuse_admin
 from resolvers.pickem.removing import count_again, remove_predictions
 from resolvers.viewer import FORMER_PREFIX, Role
@@ -62,8 +64,11 @@ if TYPE_CHECKING:
     from resolvers.context import Services
 
 ERASE_MEMBER = "ERASE_MEMBER"
+ERASE_MEMBER_AGAIN = "ERASE_MEMBER_AGAIN"
 INDEX_SECONDS = 10.0
-"""For how long an index may be behind the tombstone's transaction."""
+"""For how long an index is expected to be behind the tombstone's transaction at most."""
+LATEST_INDEX = LIFETIME
+"""For how long it may be: boards and events that no index shows are found for as long."""
 _PAUSE = 0.2
 
 
@@ -120,6 +125,29 @@ def new_alias(user: str) -> str:
 
 
 async def erase_member_job(services: Services, run: JobRun) -> str:
+    await _erase(services, run, run.job.started_at + timedelta(seconds=INDEX_SECONDS))
+    again = later_job(
+        run.job,
+        ERASE_MEMBER_AGAIN,
+        run.job.started_at + LATEST_INDEX,
+        "Waits until every index shows what was written before a member was erased.",
+    )
+    services.get(JobRunner).work_soon(await jobs_store.begin_job(services.table, again))
+    return f"The member is erased; {_contributions(run)}."
+
+
+async def erase_member_again_job(services: Services, run: JobRun) -> str:
+    await _erase(services, run, run.job.started_at)
+    return f"Looked for what indexes had not shown: {_contributions(run)}."
+
+
+def _contributions(run: JobRun) -> str:
+    is_removed = run.input["contributions"] == Contributions.REMOVE
+    return f"{run.done:,} contributions were {'removed' if is_removed else 'made anonymous'}"
+
+
+async def _erase(services: Services, run: JobRun, shown_at: datetime) -> None:
+    """Everything; what only indexes show until a time and until nothing is found."""
     member = _Member(services, run)
     run.done = 0
     await erasing_store.delete_profile(services.table, member.user)
@@ -130,10 +158,8 @@ async def erase_member_job(services: Services, run: JobRun) -> str:
     await member.erase_predictions()
     await leave_every_league(services.table, member.user, member.told)
     await end_subscriptions(services.table, member.user, member.silent)
-    await member.erase_what_indexes_show()
+    await member.erase_what_indexes_show(shown_at)
     await erasing_store.clear_member(services.table, member.user)
-    what = "removed" if member.alias is None else "made anonymous"
-    return f"The member is erased; {run.done:,} contributions were {what}."
 
 
 class _Member:
@@ -236,9 +262,8 @@ class _Member:
 
     # ── what is found by indexes ──
 
-    async def erase_what_indexes_show(self) -> None:
-        """Until nothing is found, and the indexes show what was committed before the tombstone."""
-        shown_at = self._run.job.started_at + timedelta(seconds=INDEX_SECONDS)
+    async def erase_what_indexes_show(self, shown_at: datetime) -> None:
+        """Until nothing is found, and the indexes are expected to show what was committed before the tombstone."""
         while True:
             found = await self._erase_shown()
             wait = (shown_at - self._services.clock()).total_seconds()

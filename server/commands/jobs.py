@@ -21,7 +21,7 @@ _REFRESH_SECONDS = 0.5
 
 
 def jobs(
-    *, resume: Annotated[bool, typer.Option("--resume", help="Work on unfinished jobs until none is left.")] = False
+    *, resume: Annotated[bool, typer.Option("--resume", help="Work on unfinished jobs until none is due.")] = False
 ) -> None:
     """Lists the jobs of the last 30 days, newest first. A serving process works on them by itself."""
     found = run_with_services(_resume if resume else _list)
@@ -45,9 +45,13 @@ async def _list(services: Services) -> list[Job]:
 
 
 async def _resume(services: Services) -> list[Job]:
-    """Works on every job whose process is gone, and waits for the others."""
+    """Works on every due job whose process is gone, and waits for the others."""
     services.get(JobRunner).start(JOB_KINDS)
     with err.status("Looking for unfinished jobs"):
-        while await jobs_store.read_unfinished_jobs(services.table):  # noqa: ASYNC110 - others finish some of them
+        while await _some_are_due(services):  # noqa: ASYNC110 - others finish some of them
             await asyncio.sleep(_REFRESH_SECONDS)
     return await _list(services)
+
+
+async def _some_are_due(services: Services) -> bool:
+    return any(one.is_due(services.clock()) for one in await jobs_store.read_unfinished_jobs(services.table))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -13,7 +13,7 @@ import pytest
 
 from datastore import jobs as jobs_store
 from datastore.dynamo import Table
-from datastore.jobs import Job, JobState
+from datastore.jobs import JOB, Job, JobState
 from datastore.journal import Kind
 from datastore.member_file import FATES, KINDS, Fate
 from datastore.tombstones import TOMBSTONE
@@ -21,7 +21,7 @@ from resolvers.context import Services
 from resolvers.jobs.kinds import JOB_KINDS
 from resolvers.jobs.running import JobRun, JobRunner
 from resolvers.members import erasing
-from resolvers.members.erasing import ERASE_MEMBER, Contributions, new_alias
+from resolvers.members.erasing import ERASE_MEMBER, ERASE_MEMBER_AGAIN, Contributions, new_alias
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from resolvers.vocabulary import quiz_leaderboard
@@ -29,31 +29,19 @@ from server.audit import breaches
 from tests.client import Client, serving
 from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine
+from tests.erasing import ERASE, MEMBER, NODE, admin, items_naming, leave_traces
 from tests.generated import entities
 from tests.jobs import ended
 from tests.killed import Killed, killed_at
 from tests.leagues import JOIN_LEAGUE, LEAGUE, create
 from tests.queries import (
-    ADD_WORDS,
     CREATE_LIST,
-    DELETE_LIST,
-    MODERATE_COMMENT,
-    REPORT_COMMENT,
     SUBSCRIBE,
     UPDATE_PROFILE,
     WRITE_SENTENCE,
 )
 from tests.two_worlds import Site
 
-ERASE = """mutation ($input: EraseMemberInput!) { eraseMember(input: $input) {
-  ... on MemberErasure { job { id } } ... on Refused { code message path } } }"""
-EXPORT = """mutation ($input: ExportMemberInput!) { exportMember(input: $input) {
-  ... on MemberExport { job { id } } ... on Refused { code message path } } }"""
-REVIEW = """mutation ($input: ReviewWordInput!) { reviewWord(input: $input) { __typename } }"""
-QUIZ = """mutation ($input: StartQuizInput!) { startQuiz(input: $input) { __typename ... on Refused { message } } }"""
-WORDS = "query ($id: ID!) { wordList(id: $id) { words { nodes { id } } } }"
-MEMBER = "zoltan-q"
-NODE = node_id("User", MEMBER)
 OTHERS = ("ada", "bob", "cleo")
 
 
@@ -61,33 +49,23 @@ OTHERS = ("ada", "bob", "cleo")
 def _short_lag(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test engine's indexes are behind by a tenth of a second, and in a few cases by some."""
     monkeypatch.setattr(erasing, "INDEX_SECONDS", 2.0)
+    monkeypatch.setattr(erasing, "LATEST_INDEX", timedelta())
 
 
 def today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def admin(client: Client) -> Client:
-    return client.member("root", Role.ADMIN)
-
-
 async def erase(client: Client, contributions: str = "REMOVE", **more: Any) -> dict[str, Any]:
-    """The job, once it has ended."""
+    """The job, once it and the one that looks again have ended."""
     answer = await admin(client).ask(ERASE, input={"user": NODE, "contributions": contributions, **more})
     assert "job" in answer, answer
     job = await ended(admin(client), answer["job"]["id"])
     assert job["state"] == "DONE", job
+    async with asyncio.timeout(60):
+        while [one async for one in client.services.table.scan(JOB, consistent=True) if one.is_running]:
+            await asyncio.sleep(0.05)
     return job
-
-
-async def items_naming(table: Table, *texts: str, but: tuple[str, ...] = ()) -> list[str]:
-    """Every item that contains one of the texts, besides in some attributes."""
-    found = []
-    async for item in table.scan_items(consistent=True):
-        seen = {name: value for name, value in item.items() if name not in but}
-        stored = orjson.dumps(seen, default=repr, option=orjson.OPT_SORT_KEYS).decode()
-        found += [stored for text in texts if text in stored][:1]
-    return found
 
 
 async def live(site: Site, *, with_member: bool) -> None:
@@ -99,34 +77,6 @@ async def live(site: Site, *, with_member: bool) -> None:
     for taste, user in enumerate(OTHERS[1:], start=1):
         await site.contribute(user, taste)
     await site.score()
-
-
-async def leave_traces(site: Site) -> None:
-    """Everything else that is stored about a member, by themselves and others."""
-    client, member = site.client, site.client.member(MEMBER)
-    profile = {"name": "Zoltán the Great", "email": "z@example.org", "timeZone": "Europe/Vienna"}
-    await member.ask(UPDATE_PROFILE, input={**profile, "idempotencyKey": "profile"})
-    for name in ("Secret verbs", "Secret nouns"):
-        made = await member.ask(CREATE_LIST, input={"name": name})
-        words = [{"simplified": sign, "definition": f"a secret word {sign}"} for sign in "一二三四五六"]
-        await member.ask(ADD_WORDS, input={"list": made["list"]["id"], "words": words})
-    assert "message" not in await member.ask(QUIZ, input={"list": made["list"]["id"], "size": 3})
-    await member.ask(DELETE_LIST, input={"list": made["list"]["id"]})
-    await member.ask(SUBSCRIBE, input={"list": site.list})
-    words = await member.ask(WORDS, id=site.list)
-    await member.ask(REVIEW, input={"word": words["words"]["nodes"][0]["id"], "grade": "GOOD"})
-    await member.ask(WRITE_SENTENCE, input={"text": "With a key.", "idempotencyKey": "sentence"})
-    page = (await client.ask('{ comments(product: "mug") { nodes { id body } } }'))["nodes"]
-    theirs = next(comment["id"] for comment in page if comment["body"].startswith(MEMBER))
-    other = next(comment["id"] for comment in page if comment["body"].startswith("ada"))
-    await member.ask(REPORT_COMMENT, input={"comment": other, "reason": "Zoltanic."})
-    await client.member("bob").ask(
-        REPORT_COMMENT, input={"comment": theirs, "reason": "Off topic.", "idempotencyKey": "report"}
-    )
-    await client.member("mia", Role.MODERATOR).ask(
-        MODERATE_COMMENT, input={"comment": theirs, "status": "PUBLISHED", "idempotencyKey": "decision"}
-    )
-    await admin(client).ask(EXPORT, input={"user": NODE, "idempotencyKey": "export"})
 
 
 @asynccontextmanager
@@ -219,6 +169,7 @@ async def test_killed_at_every_write_it_is_completed(
     while not await _completed(services, job, write := write + 1):
         pass
     assert write > 5
+    await _look_again(services)
     assert await items_naming(one_table, "Zoltán", "z@example.org", "Secret") == []
     naming = await items_naming(one_table, MEMBER, but=("body", "text"))
     assert [item for item in naming if job.id not in item] == []
@@ -250,6 +201,13 @@ async def _completed(services: Services, job: Job, write: int) -> bool:
     finally:
         await process.close()
     return True
+
+
+async def _look_again(services: Services) -> None:
+    for one in [one async for one in services.table.scan(JOB) if one.kind == ERASE_MEMBER_AGAIN]:
+        ended_one = await services.get(JobRunner).work_on(one, JOB_KINDS)
+        assert ended_one is not None
+        assert not ended_one.is_running
 
 
 @pytest.mark.parametrize("contributions", list(Contributions))

@@ -1,0 +1,73 @@
+"""Helpers for the tests of erasing: a member who leaves traces everywhere, and what still names them."""
+
+from __future__ import annotations
+
+import orjson
+
+from datastore.dynamo import Table
+from resolvers.node_ids import node_id
+from resolvers.viewer import Role
+from tests.client import Client
+from tests.queries import (
+    ADD_WORDS,
+    CREATE_LIST,
+    DELETE_LIST,
+    MODERATE_COMMENT,
+    REPORT_COMMENT,
+    SUBSCRIBE,
+    UPDATE_PROFILE,
+    WRITE_SENTENCE,
+)
+from tests.two_worlds import Site
+
+ERASE = """mutation ($input: EraseMemberInput!) { eraseMember(input: $input) {
+  ... on MemberErasure { job { id } } ... on Refused { code message path } } }"""
+EXPORT = """mutation ($input: ExportMemberInput!) { exportMember(input: $input) {
+  ... on MemberExport { job { id } } ... on Refused { code message path } } }"""
+REVIEW = """mutation ($input: ReviewWordInput!) { reviewWord(input: $input) { __typename } }"""
+QUIZ = """mutation ($input: StartQuizInput!) { startQuiz(input: $input) { __typename ... on Refused { message } } }"""
+WORDS = "query ($id: ID!) { wordList(id: $id) { words { nodes { id } } } }"
+MEMBER = "zoltan-q"
+NODE = node_id("User", MEMBER)
+
+
+def admin(client: Client) -> Client:
+    return client.member("root", Role.ADMIN)
+
+
+async def items_naming(table: Table, *texts: str, but: tuple[str, ...] = ()) -> list[str]:
+    """Every item that contains one of the texts, besides in some attributes."""
+    found = []
+    async for item in table.scan_items(consistent=True):
+        seen = {name: value for name, value in item.items() if name not in but}
+        stored = orjson.dumps(seen, default=repr, option=orjson.OPT_SORT_KEYS).decode()
+        found += [stored for text in texts if text in stored][:1]
+    return found
+
+
+async def leave_traces(site: Site) -> None:
+    """Everything else that is stored about a member, by themselves and others."""
+    client, member = site.client, site.client.member(MEMBER)
+    profile = {"name": "Zoltán the Great", "email": "z@example.org", "timeZone": "Europe/Vienna"}
+    await member.ask(UPDATE_PROFILE, input={**profile, "idempotencyKey": "profile"})
+    for name in ("Secret verbs", "Secret nouns"):
+        made = await member.ask(CREATE_LIST, input={"name": name})
+        words = [{"simplified": sign, "definition": f"a secret word {sign}"} for sign in "一二三四五六"]
+        await member.ask(ADD_WORDS, input={"list": made["list"]["id"], "words": words})
+    assert "message" not in await member.ask(QUIZ, input={"list": made["list"]["id"], "size": 3})
+    await member.ask(DELETE_LIST, input={"list": made["list"]["id"]})
+    await member.ask(SUBSCRIBE, input={"list": site.list})
+    words = await member.ask(WORDS, id=site.list)
+    await member.ask(REVIEW, input={"word": words["words"]["nodes"][0]["id"], "grade": "GOOD"})
+    await member.ask(WRITE_SENTENCE, input={"text": "With a key.", "idempotencyKey": "sentence"})
+    page = (await client.ask('{ comments(product: "mug") { nodes { id body } } }'))["nodes"]
+    theirs = next(comment["id"] for comment in page if comment["body"].startswith(MEMBER))
+    other = next(comment["id"] for comment in page if comment["body"].startswith("ada"))
+    await member.ask(REPORT_COMMENT, input={"comment": other, "reason": "Zoltanic."})
+    await client.member("bob").ask(
+        REPORT_COMMENT, input={"comment": theirs, "reason": "Off topic.", "idempotencyKey": "report"}
+    )
+    await client.member("mia", Role.MODERATOR).ask(
+        MODERATE_COMMENT, input={"comment": theirs, "status": "PUBLISHED", "idempotencyKey": "decision"}
+    )
+    await admin(client).ask(EXPORT, input={"user": NODE, "idempotencyKey": "export"})
