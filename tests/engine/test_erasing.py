@@ -60,11 +60,15 @@ async def erase(client: Client, contributions: str = "REMOVE", **more: Any) -> d
     """The job, once it and the one that looks again have ended."""
     answer = await admin(client).ask(ERASE, input={"user": NODE, "contributions": contributions, **more})
     assert "job" in answer, answer
-    job = await ended(admin(client), answer["job"]["id"])
-    assert job["state"] == "DONE", job
+    looks = 0
     async with asyncio.timeout(60):
         while [one async for one in client.services.table.scan(JOB, consistent=True) if one.is_running]:
             await asyncio.sleep(0.05)
+            looks += 1
+            if looks > 60:  # the job goes on until the indexes show nothing, which may be long after
+                await client.caught_up("what is deleted is shown no more")
+    job = await ended(admin(client), answer["job"]["id"])
+    assert job["state"] == "DONE", job
     return job
 
 
@@ -77,6 +81,7 @@ async def live(site: Site, *, with_member: bool) -> None:
     for taste, user in enumerate(OTHERS[1:], start=1):
         await site.contribute(user, taste)
     await site.score()
+    await site.client.caught_up("comments are listed, which members then report")
 
 
 @asynccontextmanager
