@@ -127,7 +127,7 @@ def bounced(
     addresses, wrong = _parse_addresses(read_text(file))
     found = run_with_services(lambda services: _remove_addresses(services, addresses))
     unknown = len(addresses - found.keys())
-    out.print(f"{sum(found.values()):,} members get no more emails; {unknown:,} addresses belong to nobody.")
+    out.print(f"Members without an address now: {sum(found.values()):,}. Addresses that belong to nobody: {unknown:,}.")
     for line in wrong[:_LINES_SHOWN]:
         err.print(f"line {line} is not an email address", style="red", markup=False)
     if wrong:

@@ -236,10 +236,10 @@ async def test_nothing_is_sent_to_an_address_that_bounced(
     file.write_text("ADA@example.org\n\nnot an address\nnobody@example.org\n")
     done = await asyncio.to_thread(ringside, "emails", "bounced", str(file), **variables)
     assert done.returncode == 1
-    assert "1 members get no more emails; 1 addresses belong to nobody." in done.stdout
+    assert "Members without an address now: 1. Addresses that belong to nobody: 1." in done.stdout
     assert "line 3 is not an email address" in done.stderr
     again = await asyncio.to_thread(ringside, "emails", "bounced", str(file), **variables)
-    assert "0 members get no more emails; 2 addresses belong to nobody." in again.stdout
+    assert "Members without an address now: 0. Addresses that belong to nobody: 2." in again.stdout
     profile = await read_profile(one_client.services.table, "ada", consistent=True)
     assert profile is not None
     assert profile.email is None
