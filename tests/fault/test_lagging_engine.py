@@ -61,6 +61,14 @@ def test_lags_are_the_same_for_the_same_seed() -> None:
     assert lag.seconds(7, item, 1) != lag.seconds(8, item, 1)
 
 
+async def test_a_check_of_an_item_that_does_not_exist_costs_two_units(tmp_path: Path) -> None:
+    """As every part of a transaction does, be it for nothing."""
+    async with lagging(tmp_path) as (engine, table):
+        nobody = PROFILE.at(user="nobody")
+        await table.transact(PROFILE.put(member(1)), PROFILE.check(nobody, absent()))
+        assert sum(units for (key, _), units in engine.ledger.writes.items() if key.value == nobody.pk) == 2
+
+
 async def test_a_full_partition_throttles_single_writes_transactions_and_batches(tmp_path: Path) -> None:
     """Each in its own way; whatever was acknowledged is there, and nothing else."""
     async with lagging(tmp_path, lag=Lag(mean=0.0), limits=Limits(10, 30)) as (engine, table):

@@ -144,8 +144,7 @@ class LaggingEngine(Proxy):
         """Read an item back and hand it to the follower; one at a time per item, so that images keep their order."""
         async with self._reading_back[name]:
             new = await self._read_back(name)
-            if old is not None or new is not None:
-                self._capacity.count_writes(write_units(old, new, factor=factor), self._now())
+            self._capacity.count_writes(write_units(name.pk, old, new, factor=factor), self._now())
             # Another write may have been followed up since `old` was read.
             if self._replica.latest.get(name, old) != new:
                 self._replica.change(name, new)
