@@ -78,15 +78,15 @@ OPEN_QUIZ = Entity(OpenQuiz, Key("USER#{user}", "ASKED#{id}"), ttl="remove_at")
 
 
 async def read_list_and_words(
-    table: Table, user: str, list_id: str, ordinals: Sequence[int]
+    table: Table, user: str, list_id: str, ordinals: Sequence[int], *, consistent: bool = False
 ) -> tuple[WordList | None, list[Word], list[Card]]:
     """A list, its words at these ordinals and the member's cards of them, as far as there are some; in one step."""
     words: list[Any] = [WORD.at(list=list_id, ordinal=ordinal) for ordinal in ordinals]
     cards: list[Any] = [CARD.at(user=user, list=list_id, ordinal=ordinal) for ordinal in ordinals]
     wanted = [LIST.at(list=list_id), *words]
-    (word_list, *found), found_cards = await asyncio.gather(table.get_many(wanted), table.get_many(cards))
-    if word_list is None:  # it may have been created a moment ago
-        word_list, *found = await table.get_many(wanted, consistent=True)
+    (word_list, *found), found_cards = await asyncio.gather(
+        table.get_many(wanted, consistent=consistent), table.get_many(cards, consistent=consistent)
+    )
     return word_list, [word for word in found if word is not None], [card for card in found_cards if card is not None]
 
 

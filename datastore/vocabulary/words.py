@@ -125,8 +125,8 @@ async def read_words_page(table: Table, word_list: WordList, window: Window) -> 
 async def read_some_words(table: Table, word_list: WordList, start: int, most: int = 300) -> list[Word]:
     """Up to so many words from an ordinal on, continued at the list's first word."""
     words = _words(word_list)
-    after = await table.query(words.between(f"WORD#{start:06d}", None), limit=most)
-    before = await table.query(words.between(None, f"WORD#{start:06d}"), limit=most)
+    after = await table.query(words.between(f"WORD#{start:06d}", None), limit=most, consistent=True)
+    before = await table.query(words.between(None, f"WORD#{start:06d}"), limit=most, consistent=True)
     ordinals = {word.ordinal: word for word in (*before.records, *after.records)}
     return list(ordinals.values())[-most:]
 

@@ -141,12 +141,17 @@ async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind) -> 
     sizes, user = ctx.services.get(ListSizes), ctx.viewer.id
     known, wanted = sizes.get(list_id), size + _SPARE_WORDS
     ordinals = range(wanted) if known is None or known <= wanted else _random.sample(range(known), wanted)
-    word_list, words, cards = await vocabulary_store.read_list_and_words(ctx.table, user, list_id, ordinals)
+    for consistent in (False, True):  # a plain read may lack what was written a moment ago
+        word_list, words, cards = await vocabulary_store.read_list_and_words(
+            ctx.table, user, list_id, ordinals, consistent=consistent
+        )
+        words = [word for word in words if word_list is not None and word.ordinal < word_list.next_ordinal]
+        if len(ask(words, size, kind, _random)) == size:
+            break
     if word_list is None or not word_list.visible_to(member_id(ctx)):
         raise NotFound("There is no list with this id.", path=("input", "list"))
     sizes.put(word_list)
     ctx.services.get(VocabularyCache).lists.put(list_id, word_list)
-    words = [word for word in words if word.ordinal < word_list.next_ordinal]
     if len(ask(words, size, kind, _random)) == size or word_list.next_ordinal <= len(ordinals):
         return words, cards
     # Many words were removed or cannot be asked about: look at more of them, from a random one on.

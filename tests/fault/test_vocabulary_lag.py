@@ -18,6 +18,7 @@ from tests.engines import RunningEngine
 from tests.lagging import Lag
 from tests.lagging.tables import lagging
 from tests.queries import ADD_WORDS, CREATE_LIST, RECORD_QUIZ, SUBSCRIBE, UPDATE_PROFILE, WRITE_SENTENCE
+from tests.vocabulary import START_QUIZ
 
 DAILY_WORDS = "{ dailyWords { date list { name } word { simplified } } }"
 NEVER = Lag(mean=1e6, longest=1e6, stale=1.0)
@@ -43,6 +44,20 @@ async def test_what_another_process_has_just_written_is_found(tmp_path: Path) ->
                 word = added["words"][0]["id"]
                 assert (await reader.ask(WRITE_SENTENCE, input={"text": "好。", "word": word}))["sentence"]["word"]
                 assert await reader.ask("query ($id: ID!) { node(id: $id) { id } }", id=word) == {"id": word}
+
+
+async def test_a_quiz_asks_about_words_of_a_moment_ago(tmp_path: Path) -> None:
+    """It is not refused as if the list had none."""
+    async with lagging(tmp_path, lag=NEVER) as (engine, table):
+        settings = settings_for(RunningEngine("lagging", engine.url), table.name)
+        async with serving(settings) as client:
+            ada = client.member("ada")
+            words = {"list": (await ada.ask(CREATE_LIST, input={"name": "Mine"}))["list"]["id"]}
+            await engine.catch_up()
+            signs = [{"simplified": sign, "definition": f"number {sign}"} for sign in "一二三"]
+            await ada.ask(ADD_WORDS, input={**words, "words": signs})
+            asked = await ada.ask(START_QUIZ, input={**words, "size": 3})
+            assert len(asked["questions"]) == 3
 
 
 async def test_an_index_does_not_undo_what_the_process_has_written(tmp_path: Path) -> None:

@@ -131,8 +131,8 @@ def partition_keys(item: Item | None) -> Iterator[PartitionKey]:
 
 def write_units(pk: str, before: Item | None, after: Item | None, *, factor: int = 1) -> dict[PartitionKey, float]:
     """What a write costs each partition key: the larger image in the table, twice in a transaction; in an index one
-    write for a change in place, and a delete and a put where its key changes. A check, or a delete, of an item that does
-    not exist costs as much as one of the smallest item."""
+    write for a change in place, and a delete and a put where its key changes. To check or delete an item that does not
+    exist costs as much as for the smallest item."""
     units: dict[PartitionKey, float] = {PartitionKey("", pk): factor * max(_writes(before), _writes(after), 1)}
     for index in INDEXES:
         old, new = _index_key(before, index), _index_key(after, index)
