@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.receipts import Once
 
-_VOTES_AT_ONCE = 4
+_VOTES_AT_ONCE = 2
 """The votes of one voter share a shard, so more transactions at a time would only conflict with each other."""
 
 _VOTERS_AT_ONCE = 4
