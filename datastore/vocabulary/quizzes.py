@@ -149,7 +149,7 @@ async def record_answers(
             days, cards = await _read_again(table, sheet.quiz)
             continue
         if queue_change is not None:
-            with contextlib.suppress(DynamoError, Conflict):  # whoever reads the queue next repeats it
+            with contextlib.suppress(DynamoError, Conflict):  # the next reader of the queue repeats it
                 await change_queue(table, queue_change)
         return answered
     raise Conflict(retry_after=1.0)

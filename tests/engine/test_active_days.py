@@ -104,7 +104,7 @@ async def test_a_day_that_changes_meanwhile_is_read_whole(client: Client) -> Non
 
 
 async def test_many_results_and_removals_at_once_leave_the_days_of_what_is_left(client: Client) -> None:
-    """Whoever comes first, a day is active exactly if it has a result."""
+    """In either order, a day is active exactly if it has a result."""
     services, table = client.services, client.services.table
     days = [date(2026, 1, number) for number in (1, 2)]
     await record(table, result(services, days[0]), None)

@@ -230,7 +230,7 @@ async def test_the_largest_quiz_schedules_all_its_words(one_client: Client, now:
 async def test_the_largest_quiz_is_whole_wherever_its_answer_is_killed(
     one_table: Table, default_engine: RunningEngine, now: list[datetime]
 ) -> None:
-    """Whoever reads next sees all fifty cards at their new times, each once."""
+    """The next reader sees all fifty cards at their new times, each once."""
     settings, write = settings_for(default_engine, one_table.name), 0
     async with serving(settings) as client:
         with_clock(client, now)

@@ -1,4 +1,4 @@
-"""Feeds under random schedules: each record is told exactly once, whoever leaves, returns, commits late or fails."""
+"""Feeds under random schedules of departures, returns, late commits and failures: each record is told exactly once."""
 
 from __future__ import annotations
 
