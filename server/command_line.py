@@ -50,7 +50,7 @@ from server.commands.files import STANDARD, read_text, write_text
 from server.commands.transfer.file import BadExport
 from server.engine import BackupFailed, BackupSchedule, EngineRefused
 from server.execution.documents import BadManifest
-from server.http.connection_limits import ConnectionLimits, limit_unaccepted_data, raise_file_limit
+from server.http.connection_limits import ConnectionLimits, limit_unaccepted_data, listeners, raise_file_limit
 from server.http.hosts import default_hosts
 from server.http.protocol import ServerConfig
 from server.process_tuning import tune_process
@@ -155,7 +155,7 @@ async def _serve(settings: Settings, served: Settings, listening: socket.socket,
             server = uvicorn.Server(uvicorn_config(served, application(served, table), 1))
             tune_process()
             with _scheduled_backups(settings):
-                await server.serve(sockets=[listening])
+                await server.serve(sockets=listeners(listening))
 
 
 def _serve_by_many(settings: Settings, listening: socket.socket, workers: int) -> None:
@@ -166,7 +166,8 @@ def _serve_by_many(settings: Settings, listening: socket.socket, workers: int) -
     os.environ[f"{PREFIX}ALLOWED_HOSTS"] = ",".join(settings.allowed_hosts)
     os.environ[f"{PREFIX}DEMO"] = str(settings.demo).lower()
     with shared_metrics():
-        Multiprocess(uvicorn_config(settings, "server.app:from_environment", workers), sockets=[listening]).run()
+        config = uvicorn_config(settings, "server.app:from_environment", workers)
+        Multiprocess(config, sockets=listeners(listening)).run()
 
 
 def uvicorn_config(settings: Settings, served: object, workers: int) -> ServerConfig:

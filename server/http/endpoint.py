@@ -27,6 +27,8 @@ from server.http.sse import EventStream
 from server.telemetry import Outcome
 
 _OUTCOMES = {401: Outcome.UNAUTHENTICATED, 503: Outcome.OVERLOADED}
+_OVERLOADED = error_response(overloaded())
+"""Made once: under ten times the load, refusing is most of the work."""
 
 
 class GraphQLEndpoint:
@@ -48,10 +50,10 @@ class GraphQLEndpoint:
 async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Response:
     """The response to a GraphQL request, errors included."""
     began, response_format = time.perf_counter(), DEFAULT_FORMAT
+    if pipeline.metrics.in_flight >= pipeline.settings.max_in_flight:  # before anything is read
+        pipeline.metrics.finished(None, Outcome.OVERLOADED, 0.0)
+        return _OVERLOADED
     try:
-        # Before anything is read: under ten times the load, refusing is most of the work.
-        if pipeline.metrics.in_flight >= pipeline.settings.max_in_flight:
-            raise overloaded()
         headers = dict(reversed(scope["headers"]))  # of several with one name, the first
         response_format = negotiate(headers.get(b"accept", b""))
         request = await read_request(scope, headers, receive, pipeline.settings.max_body_bytes)

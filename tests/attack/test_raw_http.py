@@ -14,12 +14,13 @@ from dataclasses import replace
 
 import httpx
 import pytest
+import uvloop
 from graphql import get_introspection_query
 from hypothesis import HealthCheck, given, settings
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from datastore.dynamo import Table
-from server.http.connection_limits import ConnectionLimits
+from server.http.connection_limits import LISTENERS, ConnectionLimits, listeners
 from server.http.protocol import MAX_HEADERS, LimitedProtocol, ServerConfig
 from tests.attack import raw_http
 from tests.attack.raw_http import CHUNKED, EXAMPLES, LIVEZ, QUERY, connect, exchange, head, post
@@ -180,6 +181,38 @@ def test_connections_stay_below_the_limit_of_open_files() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "872\n"
+
+
+def test_many_clients_that_come_at_once_are_accepted_in_a_few_turns_of_the_event_loop() -> None:
+    """With one socket libuv accepts one of them in a turn, and under load a turn takes tenths of a second."""
+    clients = 64
+
+    async def turns_until_accepted() -> int:
+        loop, accepted, turns = asyncio.get_running_loop(), list[asyncio.BaseTransport](), 0
+
+        class Accepted(asyncio.Protocol):
+            def connection_made(self, transport: asyncio.BaseTransport) -> None:
+                accepted.append(transport)
+
+        async with AsyncExitStack() as stack:
+            listening = stack.enter_context(socket.socket())
+            listening.bind(("127.0.0.1", 0))
+            listening.listen(clients)
+            for each in listeners(listening):
+                server = await loop.create_server(Accepted, sock=stack.enter_context(each))
+                stack.callback(server.close)
+            for _ in range(clients):
+                client = stack.enter_context(socket.socket())
+                client.connect(listening.getsockname())
+            while len(accepted) < clients:
+                await asyncio.sleep(0)
+                turns += 1
+            for transport in accepted:
+                transport.close()
+        return turns
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(turns_until_accepted()) <= clients // LISTENERS + 4
 
 
 async def test_a_full_service_refuses_clearly(impatient: Served) -> None:
