@@ -47,6 +47,8 @@ class Narrowing:
     starts_at: datetime
     begun_at: datetime
     smaller_card: bool = False
+    actor: str | None = None
+    """Who began it: somebody else may finish it, and records that."""
 
 
 THOUSAND = 1000

@@ -147,7 +147,7 @@ async def change_event(
 ) -> None:
     """Write an event and what changes with it; VersionConflict if it has changed. `clock`: only before its start."""
     if _allows_less(before, after):
-        narrowing = Narrowing(after.state, after.starts_at, once.now)
+        narrowing = Narrowing(after.state, after.starts_at, once.now, actor=once.actor)
         await _narrow(table, before, narrowing, gates_of(after), clock)
         await _end_narrowing(table, after, once, answer, *writes, before=before, clock=clock)
         return
@@ -206,7 +206,8 @@ async def finish_narrowing(table: Table, event: Event, once: Once) -> Event:
     after = event.changed(narrowing=None, state=narrowing.state, starts_at=narrowing.starts_at, locked_at=locked_at)
     await change_gates(table, gates_of(after))
     kind = Kind.EVENT_LOCKED if after.state is EventState.LOCKED else Kind.EVENT_CHANGED
-    await _end_narrowing(table, after, once, after, *once.occurred(kind, name_of(after)), before=event)
+    occurrence = replace(once, actor=narrowing.actor).occurred(kind, name_of(after))
+    await _end_narrowing(table, after, once, after, *occurrence, before=event)
     return after
 
 

@@ -108,7 +108,8 @@ async def _begin(ctx: Context, user: str, contributions: Contributions, earlier:
     occurred = unchecked.occurred(Kind.MEMBER_ERASED, f"User:{user}", about=user)
     if user == ctx.viewer.id:
         ctx.once = unchecked
-    await begin_job_once(ctx, job, job, *tombstones, *occurred)
+    # The receipt is another's, and nothing finds it to erase it: it does not name the member.
+    await begin_job_once(ctx, job, replace(job, input={}), *tombstones, *occurred)
     ctx.services.profiles.forget(user)
     return job
 

@@ -96,7 +96,9 @@ async def test_removed_they_had_never_been_there(client: Client, table: Table, e
     site = Site(client)
     await live(site, with_member=True)
     await leave_traces(site)
-    job, _ = await asyncio.gather(erase(client), client.member("dan").ask(UPDATE_PROFILE, input={"name": "D"}))
+    job, _ = await asyncio.gather(
+        erase(client, idempotencyKey="erase"), client.member("dan").ask(UPDATE_PROFILE, input={"name": "D"})
+    )
     assert job["done"] == 3 + 2 + 4 + 4
     assert await items_naming(table, MEMBER, "Zoltán", "Zoltanic", "z@example.org", "Secret", "a secret word") == []
     async with twin(engine, table.name) as other:

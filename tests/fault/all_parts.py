@@ -2,9 +2,10 @@
 
 Two processes serve one table on an engine whose indexes and plain reads lag (tests/lagging). A fifth of their engine
 calls fail, transactions on the same items conflict, and the processes are killed in turn at random moments and started
-again. Members vote, predict, comment and learn through both, and repeat unanswered requests with the same key. At the
-end both processes are killed; all data is read from a new process and compared with what was acknowledged, and
-`ringside audit` checks the table.
+again. Members vote, predict, comment, learn and join leagues through both, and repeat unanswered requests with the same
+key; in the middle two of them are erased. A webhook for every kind of occurrence refuses a tenth of what it is told. At
+the end both processes are killed; all data is read from a new process and compared with what was acknowledged, the
+table is searched for the erased members, and `ringside audit` checks it.
 """
 
 from __future__ import annotations
@@ -12,30 +13,40 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random
 from uuid import uuid4
 
-from datastore.dynamo import open_table
+from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
+from datastore.jobs import JOB
+from datastore.journal import Kind, Webhook, add_webhook
 from datastore.layout import ensure_layout
+from datastore.receipts import Once
+from resolvers.context import utc_now
 from resolvers.viewer import Role
 from server.auth.tokens import mint
 from server.settings import Level, Log, Settings
 from tests.engines import EnginePair, RunningEngine
+from tests.erasing import items_naming
 from tests.fault.faults import Fault
-from tests.fault.ledger import Fact, FactReader, Ledger
-from tests.fault.members import PRODUCTS, TROLL, Editor, Member, SharedState
+from tests.fault.ledger import COUNTED_AGAIN, Fact, FactReader, Ledger
+from tests.fault.members import LEAVERS, PRODUCTS, TROLL, Editor, Member, SharedState
 from tests.fault.retrying_client import RetryingClient
 from tests.lagging import LaggingEngine, Limits
+from tests.receiver import Message, Receiver, receiving
 from tests.service import Service, ringside, start_service
 
 SECRET = "a secret that is long enough for these tests"
 MEMBERS = 6
 PROCESSES = 2
 FAULT_RATE = 0.2
+REFUSED_RATE = 0.1
+"""The share of messages that the webhook's receiver refuses at first."""
+SETTLING_SECONDS = 120.0
+"""What killed processes were doing is taken up after 20 s; then it is given time until it counts as lost."""
 ATTEMPTS = 15
 """Reads, half a second apart, until a missing fact counts as lost: leaderboards are up to two seconds behind."""
 
@@ -68,6 +79,8 @@ class FaultyTable:
 
     proxy: LaggingEngine
     engine: RunningEngine
+    table: Table
+    """Without faults."""
     settings: Settings
     random: Random
 
@@ -76,6 +89,7 @@ class FaultyTable:
             "RINGSIDE_DYNAMODB_URL": url,
             "RINGSIDE_TABLE": self.settings.table,
             "RINGSIDE_SECRETS": SECRET,
+            "RINGSIDE_WEBHOOK_NETWORKS": "127.0.0.0/8",
         }
 
     def token(self, name: str, *roles: Role) -> str:
@@ -102,7 +116,7 @@ async def faulty_table(engines: EnginePair, seed: int) -> AsyncIterator[FaultyTa
     ):
         await create(table)
         await ensure_layout(table)
-        yield FaultyTable(proxy, engine, settings, Random(seed))
+        yield FaultyTable(proxy, engine, table, settings, Random(seed))
         await table.client.delete_table(TableName=name)
 
 
@@ -112,14 +126,17 @@ async def run_with_faults(
     """A run of at least this many actions, in which processes are killed this many times."""
     shared, urls = SharedState(), list[str]()
     async with faulty_table(engines, seed) as faulty, AsyncExitStack() as stack:
-        editor = Editor("editor", faulty.token("editor", Role.EDITOR, Role.MODERATOR), urls, Random(seed), shared)
+        editor = Editor("editor", faulty.token("editor", *Role), urls, Random(seed), shared)
         names = [*(f"m{number}" for number in range(members)), TROLL]
-        clients = [faulty.member(name, urls, shared) for name in names]
+        clients = [faulty.member(name, urls, shared) for name in (*names, *LEAVERS)]
         for client in (editor, *clients):
             await stack.enter_async_context(client)
+        receiver = await stack.enter_async_context(receiving(lambda _: _accept_most(faulty.random)))
+        webhook = Webhook("every-kind", receiver.url, tuple(Kind), utc_now(), "whsec_AAAA")
+        await add_webhook(faulty.table, webhook, Once.unkeyed(utc_now()))
         await _run_clients(faulty, editor, clients, urls, Length(kills, actions))
         faults = Counter(faulty.proxy.faults)
-        lost, duplicated = await find_differences(faulty, shared.ledger, names)
+        lost, duplicated = await find_differences(faulty, shared.ledger, names, receiver=receiver)
         audit = await asyncio.to_thread(lambda: ringside("audit", **faulty.variables(engines.leader.url)))
     return FaultReport(
         actions=shared.ledger.actions,
@@ -131,6 +148,10 @@ async def run_with_faults(
         retries=sum(client.retries for client in (editor, *clients)),
         faults=faults,
     )
+
+
+def _accept_most(random: Random) -> int:
+    return 500 if random.random() < REFUSED_RATE else 204
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +180,13 @@ async def _run_clients(
         async with asyncio.TaskGroup() as tasks:
             for client in (editor, *members):
                 tasks.create_task(client.run())
+            for member in members:
+                if member.name in LEAVERS:
+                    tasks.create_task(editor.erase(member))
             for number in range(length.kills):
                 await asyncio.sleep(faulty.random.uniform(0.2, 1.0))
                 await length.wait(editor.ledger, number)
+                editor.shared.leaving = number >= length.kills // 2
                 index = number % PROCESSES
                 await _kill(services[index])
                 services[index] = await start_service(variables, stack)
@@ -178,7 +203,11 @@ async def _kill(service: Service) -> None:
 
 
 async def find_differences(
-    faulty: FaultyTable, ledger: Ledger, members: list[str], attempts: int = ATTEMPTS
+    faulty: FaultyTable,
+    ledger: Ledger,
+    members: list[str],
+    attempts: int = ATTEMPTS,
+    receiver: Receiver | None = None,
 ) -> tuple[Counter[Fact], Counter[Fact]]:
     """The lost and the duplicated facts, read from a new process without faults."""
     async with AsyncExitStack() as stack:
@@ -189,10 +218,43 @@ async def find_differences(
         for client in (moderator, *clients.values()):
             await stack.enter_async_context(client)
         expected, reader = ledger.expected(), FactReader(moderator, clients, PRODUCTS)
+        settled: Counter[Fact] = Counter()
+        if receiver is not None:
+            deliveries = ledger.deliveries()
+            expected += deliveries
+            await _until_settled(faulty.table, receiver, deliveries.total())
+            settled.update([*_told(receiver.without_repeats()), *await _left_of_erased(faulty.table)])
         for attempt in range(attempts):
             if attempt:
                 await asyncio.sleep(0.5)
-            actual = await reader.read()
+            actual = settled + await reader.read()
             if expected == actual:
                 break
         return expected - actual, actual - expected
+
+
+async def _until_settled(table: Table, receiver: Receiver, messages: int) -> None:
+    """Until every job has ended that is due, and everything is delivered."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(SETTLING_SECONDS):
+            while [job async for job in table.scan(JOB, consistent=True) if job.is_running and job.is_due(utc_now())]:
+                await asyncio.sleep(0.5)
+            await receiver.until(lambda: len({message.id for message in receiver.accepted}) >= messages)
+
+
+def _told(messages: list[Message]) -> Iterator[Fact]:
+    """What a receiver was told, and where it was told of an object's later occurrence first."""
+    last: dict[str | None, str] = {}
+    for message in messages:
+        if (message.data["kind"], message.data["actor"]) != COUNTED_AGAIN:
+            yield ("delivered", message.data["kind"])
+        about = message.data["object"]
+        if about is not None and message.id < last.get(about, ""):
+            yield ("delivered too late", message.data["kind"], about)
+        last[about] = message.id
+
+
+async def _left_of_erased(table: Table) -> list[Fact]:
+    """What still names an erased member, but for the job that erases again when no index can be behind any more."""
+    naming = await items_naming(table, *LEAVERS)
+    return [("left of an erased member", item) for item in naming if "JOB#" not in item]

@@ -12,9 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from datastore.journal import Kind
+from resolvers.node_ids import parse_node_id
+from resolvers.viewer import FORMER_PREFIX
 from tests.client import Asks, pages
+from tests.leagues import LEAGUE, OWN_LEAGUES
 
 SEASON: Final = "2026"
+FORMER: Final = "a former member"
+COUNTED_AGAIN: Final = (Kind.EVENT_SCORED.value, None)
+"""What nobody's request does: an erased member's events are scored again, more than once after an interruption."""
 Fact = tuple[object, ...]
 
 
@@ -48,6 +55,19 @@ class ExpectedVote:
     winner: str | None
 
 
+@dataclass(slots=True)
+class ExpectedLeague:
+    """A league as acknowledged: by name, what each member is in it."""
+
+    name: str
+    entry: str
+    places: dict[str, str]
+
+    @property
+    def members(self) -> list[str]:
+        return [user for user, membership in self.places.items() if membership != "WAITING"]
+
+
 @dataclass
 class Ledger:
     """Everything acknowledged so far. Each entry has one writer, the only one to change it in the service too."""
@@ -57,33 +77,79 @@ class Ledger:
     events: dict[str, ExpectedEvent] = field(default_factory=dict)
     picks: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     comments: dict[str, ExpectedComment] = field(default_factory=dict)
-    reports: dict[str, list[str]] = field(default_factory=dict)
+    reports: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By comment and by who reported it: the reason."""
     lists: dict[str, str] = field(default_factory=dict)
     private: dict[str, list[str]] = field(default_factory=dict)
     words: list[tuple[str, str]] = field(default_factory=list)
     quizzes: list[tuple[str, str, int, int]] = field(default_factory=list)
     sentences: dict[str, tuple[str, str]] = field(default_factory=dict)
     subscriptions: dict[tuple[str, str], bool] = field(default_factory=dict)
+    leagues: dict[str, ExpectedLeague] = field(default_factory=dict)
+    occurrences: Counter[tuple[str, str | None]] = field(default_factory=Counter)
+    """How often something was done: its kind, and who did it."""
     actions: int = 0
 
-    def void(self, voter: str) -> None:
+    def occurred(self, kind: Kind, actor: str | None, number: int = 1) -> None:
+        self.occurrences[kind.value, actor] += number
+
+    def void(self, voter: str) -> int:
+        """The number of votes that are voided."""
+        before = len(self.votes)
         self.votes = [vote for vote in self.votes if vote.voter != voter]
+        return before - len(self.votes)
 
     def moderate(self, comment: str, status: str) -> None:
-        self.comments[comment] = replace(self.comments[comment], status=status)
-        self.reports.pop(comment, None)
+        if comment in self.comments:  # its author may have been erased meanwhile
+            self.comments[comment] = replace(self.comments[comment], status=status)
+            self.reports.pop(comment, None)
 
     def forget(self, comment: str) -> None:
         del self.comments[comment]
         self.reports.pop(comment, None)
 
+    def erase(self, user: str, *, is_removed: bool) -> None:
+        """A member's own data is gone; what they contributed is too, or is a former member's."""
+        own = [key for key, comment in self.comments.items() if comment.author == user]
+        if is_removed:
+            self.void(user)
+            self.occurred(Kind.COMMENT_DELETED, None, len(own))
+            for key in own:
+                self.forget(key)
+            for reasons in self.reports.values():
+                reasons.pop(user, None)
+        for key in own if not is_removed else ():
+            self.comments[key] = replace(self.comments[key], author=FORMER)
+        for event, _ in [key for key in self.picks if key[1] == user]:
+            picks = self.picks.pop((event, user))
+            if not is_removed:
+                self.picks[event, FORMER] = picks
+        for league in self.leagues.values():
+            self.occurred(Kind.LEAGUE_LEFT, None, int(league.places.pop(user, None) is not None))
+        for kind, actor in [key for key in self.occurrences if key[1] == user]:
+            self.occurrences[kind, None] += self.occurrences.pop((kind, actor))
+        self.names.pop(user, None)
+        self.private.pop(user, None)
+        self.quizzes = [quiz for quiz in self.quizzes if quiz[0] != user]
+        self.sentences = {key: sentence for key, sentence in self.sentences.items() if sentence[0] != user}
+        self.subscriptions = {key: active for key, active in self.subscriptions.items() if key[0] != user}
+
     # ── what the service must show ──
 
     def expected(self) -> Counter[Fact]:
         facts: Counter[Fact] = Counter()
-        for part in (self._people(), self._votes(), self._predictions(), self._comments(), self._vocabulary()):
+        parts = (self._people(), self._votes(), self._predictions(), self._comments(), self._vocabulary())
+        for part in (*parts, self._leagues()):
             facts.update(part)
-        return facts
+        facts.update({("occurrence", *key): number for key, number in self.occurrences.items()})
+        return +facts
+
+    def deliveries(self) -> Counter[Fact]:
+        """What a webhook for every kind must have been told."""
+        told: Counter[Fact] = Counter()
+        for (kind, _), number in self.occurrences.items():
+            told["delivered", kind] += number
+        return +told
 
     def kinds(self) -> Counter[str]:
         """The number of facts of each kind."""
@@ -106,23 +172,38 @@ class Ledger:
         for event_id, event in self.events.items():
             yield ("event", event_id, event.state)
             yield from (("winner", match, team) for match, team in event.winners.items())
-        totals: dict[str, Counter[str]] = {}
         for (event_id, user), picks in self.picks.items():
             event = self.events[event_id]
             correct = [event.points[match] for match, team in picks.items() if event.winners.get(match) == team]
             score = (sum(correct), len(correct)) if event.state == "SCORED" else (None, None)
-            yield ("prediction", event_id, user, *sorted(picks.items()), *score)
+            if user != FORMER:  # nobody reads the former member's own list
+                yield ("prediction", event_id, user, *sorted(picks.items()), *score)
+        for row in ranked(self._totals()):
+            yield ("standing", *row)
+
+    def _totals(self) -> dict[str, Counter[str]]:
+        totals: dict[str, Counter[str]] = {}
+        for (event_id, user), picks in self.picks.items():
+            event = self.events[event_id]
+            correct = [event.points[match] for match, team in picks.items() if event.winners.get(match) == team]
             if event.state == "SCORED":
                 totals.setdefault(user, Counter()).update(points=sum(correct), correct=len(correct), played=1)
-        all_points = [total["points"] for total in totals.values()]
-        for user, total in totals.items():
-            rank = 1 + sum(points > total["points"] for points in all_points)
-            yield ("standing", user, rank, total["points"], total["correct"], total["played"])
+        return totals
+
+    def _leagues(self) -> Iterator[Fact]:
+        totals = self._totals()
+        for key, league in self.leagues.items():
+            yield ("league", key, league.name, len(league.members))
+            for user, membership in league.places.items():
+                yield ("place", key, user, membership)
+                yield ("own league", key, user, membership)
+            for row in ranked({user: totals[user] for user in league.members if user in totals}):
+                yield ("league standing", key, *row)
 
     def _comments(self) -> Iterator[Fact]:
         for key, comment in self.comments.items():
-            reasons = self.reports.get(key, []) if comment.status == "PUBLISHED" else []
-            yield ("comment", key, *_comment_fields(comment), *sorted(reasons))
+            reasons = self.reports.get(key, {}) if comment.status == "PUBLISHED" else {}
+            yield ("comment", key, *_comment_fields(comment), *sorted(reasons.values()))
             if comment.status == "PUBLISHED":
                 yield ("stars", comment.product, comment.rating)
 
@@ -139,6 +220,13 @@ class Ledger:
                 yield ("subscriber", key)
 
 
+def ranked(totals: Mapping[str, Counter[str]]) -> Iterator[Fact]:
+    """Standings: a rank is one more than the number of those with more points."""
+    for user, total in totals.items():
+        rank = 1 + sum(other["points"] > total["points"] for other in totals.values())
+        yield (user, rank, total["points"], total["correct"], total["played"])
+
+
 def _comment_fields(comment: ExpectedComment) -> Fact:
     return comment.product, comment.author, comment.language, comment.rating, comment.body, comment.status
 
@@ -153,6 +241,11 @@ EVENTS = """query ($first: Int, $after: String) { events(first: $first, after: $
   nodes { id state matches { id result { winner } } } pageInfo { hasNextPage endCursor } } }"""
 STANDINGS = """query ($first: Int, $after: String) { standings(season: "%s", first: $first, after: $after) {
   nodes { user { id } rank points correct eventsPlayed } pageInfo { hasNextPage endCursor } } }"""
+LEAGUE_STANDINGS = """query ($id: ID, $first: Int, $after: String) { league(id: $id) {
+  standings(first: $first, after: $after) {
+    nodes { user { id } rank points correct eventsPlayed } pageInfo { hasNextPage endCursor } } } }"""
+JOURNAL = """query ($first: Int, $after: String) { journal(first: $first, after: $after) {
+  nodes { kind actor } pageInfo { hasNextPage endCursor } } }"""
 COMMENTS = """query ($product: ID!, $first: Int, $after: String) {
   comments(product: $product, first: $first, after: $after) {
     nodes { id product language rating body status author { id } reportReasons }
@@ -183,13 +276,12 @@ class FactReader:
         self._moderator = moderator
         self._members = members
         self._products = products
-        self._users: dict[str, str] = {}
 
     async def read(self) -> Counter[Fact]:
         facts: Counter[Fact] = Counter()
         for user, member in self._members.items():
             facts.update([fact async for fact in self._own(user, member)])
-        for part in (self._votes(), self._predictions(), self._comments(), self._vocabulary()):
+        for part in (self._votes(), self._predictions(), self._comments(), self._vocabulary(), self._journal()):
             async for fact, number in part:
                 facts[fact] += number
         return +facts
@@ -199,7 +291,6 @@ class FactReader:
 
     async def _own(self, user: str, member: Asks) -> Any:
         viewer = await member.ask(OWN)
-        self._users[viewer["id"]] = user
         yield ("name", user, viewer["name"])
         for subscription in viewer["subscriptions"]:
             yield ("subscription", user, subscription["list"]["id"], subscription["active"])
@@ -213,6 +304,21 @@ class FactReader:
         for word_list in await self._all_nodes(LISTS, member):
             if not word_list["public"]:
                 yield ("private list", user, word_list["name"])
+        for league in await self._all_nodes(OWN_LEAGUES, member):
+            yield ("own league", league["id"], user, league["viewerMembership"])
+            if league["viewerMembership"] == "CAPTAIN":
+                for fact in await self._league(member, league["id"]):
+                    yield fact
+
+    async def _league(self, captain: Asks, key: str) -> list[Fact]:
+        """What only members see of a league, and who is waiting."""
+        league = await captain.ask(LEAGUE, id=key)
+        places, rows = league["members"]["nodes"], await self._all_nodes(LEAGUE_STANDINGS, captain, id=key)
+        return [
+            ("league", key, league["name"], league["memberCount"]),
+            *(("place", key, name_of(place["user"]["id"]), place["membership"]) for place in places),
+            *(("league standing", key, *_standing_fields(row)) for row in rows),
+        ]
 
     async def _votes(self) -> Any:
         yield ("vote",), ((await self._moderator.ask("{ board { votes } }")) or {"votes": 0})["votes"]
@@ -232,8 +338,7 @@ class FactReader:
                 if match["result"]:
                     yield ("winner", match["id"], match["result"]["winner"]), 1
         for row in await self._all_nodes(STANDINGS % SEASON):
-            user = self._users[row["user"]["id"]]
-            yield ("standing", user, row["rank"], row["points"], row["correct"], row["eventsPlayed"]), 1
+            yield ("standing", *_standing_fields(row)), 1
 
     async def _comments(self) -> Any:
         for product in self._products:
@@ -246,9 +351,8 @@ class FactReader:
                 yield ("comment", node["id"], *self._comment_fields(node)), 1
 
     def _comment_fields(self, node: dict[str, Any]) -> Fact:
-        author = node["author"]["id"]
         values = (node[name] for name in ("language", "rating", "body", "status"))
-        return _comment_fields(ExpectedComment(node["product"], self._users.get(author, author), *values))
+        return _comment_fields(ExpectedComment(node["product"], name_of(node["author"]["id"]), *values))
 
     async def _vocabulary(self) -> Any:
         for word_list in await self._all_nodes(LISTS):
@@ -258,3 +362,20 @@ class FactReader:
             yield ("subscriber", list_id), word_list["subscriberCount"]
             for word in await self._all_nodes(WORDS, id=list_id):
                 yield ("word", list_id, word["simplified"]), 1
+
+    async def _journal(self) -> Any:
+        for occurrence in await self._all_nodes(JOURNAL):
+            actor = occurrence["actor"]
+            key = (occurrence["kind"], actor and name_of(actor))
+            if key != COUNTED_AGAIN:
+                yield ("occurrence", *key), 1
+
+
+def name_of(user_id: str) -> str:
+    """The members' ids are their names, unless they are erased."""
+    _, user = parse_node_id(user_id)
+    return FORMER if user.startswith(FORMER_PREFIX) else user
+
+
+def _standing_fields(row: dict[str, Any]) -> Fact:
+    return name_of(row["user"]["id"]), row["rank"], row["points"], row["correct"], row["eventsPlayed"]

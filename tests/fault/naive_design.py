@@ -14,6 +14,7 @@ from datastore.comments import COMMENT, Comment
 from datastore.comments.counts import change_updates
 from datastore.dynamo import DynamoError, Table, open_table
 from datastore.ids import Ids
+from datastore.journal import Kind
 from datastore.voting import VOTE, PairVerdict, Vote
 from datastore.voting.votes import counter_updates
 from resolvers.context import utc_now
@@ -71,7 +72,7 @@ class NaiveMember:
         await self.table.write(COMMENT.put(comment))
         for update in change_updates(None, comment):
             await self.table.write(update)
-        expected = ExpectedComment(product, node_id("User", self.name), "en", rating, "Well made.")
+        expected = ExpectedComment(product, self.name, "en", rating, "Well made.")
         self.ledger.comments[node_id("Comment", comment.node_key)] = expected
 
 
@@ -80,6 +81,7 @@ async def run_naive_design(engines: EnginePair, seed: int, fault_rate: float = F
     ledger = Ledger()
     async with faulty_table(engines, seed) as faulty, serving(faulty.settings) as client:
         await add_contenders(client, *CONTENDERS)
+        ledger.occurred(Kind.CONTENDER_ADDED, "editor", len(CONTENDERS))
         async with open_table(faulty.settings.table, url=faulty.proxy.url) as table:
             faulty.proxy.fault_rate = fault_rate
             async with asyncio.TaskGroup() as tasks:
