@@ -13,6 +13,7 @@ import pytest
 from datastore import jobs as jobs_store
 from datastore.dynamo import EngineUnavailable, Table
 from datastore.jobs import JOB, Job, JobLost, JobState
+from datastore.receipts import RECEIPT
 from datastore.refusals import Conflict
 from resolvers.context import Services
 from resolvers.jobs import running
@@ -66,6 +67,8 @@ async def test_what_a_request_has_no_time_for_becomes_a_job(client: Client, monk
     assert answer["votesRemoved"] + job["done"] == 6
     assert (await client.ask(BOARD_COUNTS))["votes"] == 0
     assert await admin.ask(VOID_AS_JOB, input=wanted) == answer
+    receipts = [receipt async for receipt in client.services.table.scan(RECEIPT)]
+    assert ["ada" in receipt.answer for receipt in receipts] == [False]  # it would outlive the erasure of the voter
     monkeypatch.undo()
     assert await admin.ask(VOID_AS_JOB, input={"voter": "ada"}) == {"votesRemoved": 0, "job": None}
     await assert_consistent(client)

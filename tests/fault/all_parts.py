@@ -178,9 +178,9 @@ async def _run_clients(
         await editor.prepare()
         faulty.proxy.fault_rate = FAULT_RATE
         async with asyncio.TaskGroup() as tasks:
-            for client in (editor, *members):
-                tasks.create_task(client.run())
+            tasks.create_task(editor.run())
             for member in members:
+                tasks.create_task(member.run())
                 if member.name in LEAVERS:
                     tasks.create_task(editor.erase(member))
             for number in range(length.kills):

@@ -14,7 +14,8 @@ import pytest
 
 from datastore.layout import ensure_layout
 from datastore.pickem import GateState, read_events, read_gates
-from resolvers.node_ids import parse_node_key
+from resolvers.node_ids import node_id, parse_node_key
+from resolvers.viewer import Role
 from server.audit import pickem as audit
 from server.settings import Settings
 from tests.client import Client, serving
@@ -153,3 +154,21 @@ async def test_a_change_of_the_gates_may_be_interrupted(
     assert {gate.state for gate in gates} == {GateState.CLOSED}
     assert [breach async for breach in audit.breaches(one_client.services)] == []
     assert (await one_client.ask(EVENT_BY_ID, id=event))["state"] in ("LOCKED", "CANCELLED")
+
+
+@pytest.mark.parametrize("change", [_lock, _start_earlier])
+@pytest.mark.parametrize("write", [0, LAST_GATE])
+async def test_a_change_that_others_finish_is_recorded_as_its_editor_s(
+    one_client: Client, change: Callable[[EventEditor, str, str], Awaitable[Any]], write: int
+) -> None:
+    """Whoever reads the event next finishes it, and is not named."""
+    editor = EventEditor(one_client)
+    event = (await editor.event())["id"]
+    with killed_at(one_client.services.table, write), pytest.raises(Killed):
+        await change(editor, event, "")
+    await one_client.member("ada").ask(SUBMIT_PREDICTION, input=prediction_input(event, []))
+    [last] = (await one_client.member("max", Role.MODERATOR).ask("{ journal(first: 1) { nodes { kind actor } } }"))[
+        "nodes"
+    ]
+    kind = "event.locked" if change is _lock else "event.changed"
+    assert last == {"kind": kind, "actor": node_id("User", "editor")}
