@@ -153,6 +153,7 @@ async def _opened(
             table = await stack.enter_async_context(_checked_table(settings))
         services = Services(table, settings.seal(), policy(settings))
         stack.push_async_callback(services.close)
+        await _learn_webhooks(services)
         await stack.enter_async_context(sending_confirmations(settings, services))
         services.get(JobRunner).start(JOB_KINDS)
         services.get(Suspensions).start()
@@ -240,6 +241,15 @@ async def open_engine(settings: Settings) -> AsyncIterator[Table]:
         yield table
 
 
+async def _learn_webhooks(services: Services) -> None:
+    """Before anything is recorded: by a job or a query too, and only mutations look whether the webhooks are known."""
+    try:
+        with deadline(START_SECONDS):
+            await services.journal.learn(services.table)
+    except DynamoError as error:
+        raise _not_answered(error) from None
+
+
 @asynccontextmanager
 async def _checked_table(settings: Settings) -> AsyncIterator[Table]:
     async with open_engine(settings) as table:
@@ -279,9 +289,13 @@ async def read_layout(table: Table) -> Layout:
             f"The table {table.name} cannot be used: {error}. `ringside table create` makes it."
         ) from None
     except DynamoError as error:
-        raise UnusableTable(
-            f"The engine did not answer within {START_SECONDS:.0f} s: {error}. Is RINGSIDE_DYNAMODB_URL right?"
-        ) from None
+        raise _not_answered(error) from None
+
+
+def _not_answered(error: DynamoError) -> UnusableTable:
+    return UnusableTable(
+        f"The engine did not answer within {START_SECONDS:.0f} s: {error}. Is RINGSIDE_DYNAMODB_URL right?"
+    )
 
 
 def _unusable_layout(layout: Layout, *, older: bool) -> str | None:

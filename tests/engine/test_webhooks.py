@@ -14,7 +14,8 @@ import pytest
 from aiohttp import web
 
 from datastore.dynamo import Table, iso
-from datastore.journal import DELIVERY_SHARDS, Webhook, add_webhook
+from datastore.journal import DELIVERY, DELIVERY_SHARDS, Webhook, add_webhook
+from datastore.receipts import Once
 from datastore.seal import Seal
 from resolvers.context import Services, utc_now
 from resolvers.node_ids import node_id
@@ -31,6 +32,7 @@ from tests.engines import RunningEngine
 from tests.jobs import SECRET
 from tests.queries import CAST_VOTE, DRAW_MATCHUP, EDIT_COMMENT, mutation
 from tests.receiver import Message, Receiver, receiving
+from tests.season import EventEditor, in_hours
 from tests.voting import add_contenders
 
 ADD_WEBHOOK = mutation("addWebhook", "WebhookAdded", "webhook { id url kinds active } secret")
@@ -258,6 +260,22 @@ async def test_another_process_goes_on_after_one_was_killed(
                 if life == 2:
                     await receiver.until(lambda: {message.data["object"] for message in receiver.accepted} == posted)
         assert len(receiver.accepted) < 45
+
+
+async def test_what_a_process_records_first_is_told_too(
+    one_table: Table, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A query that locks a due event, before the process has looked for webhooks to deliver to."""
+    async with serving(settings) as client:
+        await EventEditor(client).event(starts=in_hours(1))
+    await add_webhook(
+        one_table, Webhook("h1", "https://8.8.8.8/", (), utc_now(), "whsec_AAAA"), Once.unkeyed(utc_now())
+    )
+    monkeypatch.setattr(delivering.Deliverer, "start", lambda _: None)
+    async with serving(settings) as client:
+        monkeypatch.setattr(client.services, "clock", lambda: utc_now() + timedelta(hours=2))
+        assert (await client.ask("{ events(first: 1) { nodes { state } } }"))["nodes"] == [{"state": "LOCKED"}]
+    assert [delivery.kind async for delivery in one_table.scan(DELIVERY)] == ["event.locked"]
 
 
 async def test_what_this_process_writes_ends_the_pause_of_an_idle_shard(
