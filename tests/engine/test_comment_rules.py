@@ -16,8 +16,8 @@ from resolvers.comments.arrivals import comment_posted
 from resolvers.comments.counts import CountsCache
 from resolvers.comments.leaders import LeaderSettler
 from resolvers.context import Context
-from resolvers.live.told import Told
-from resolvers.node_ids import parse_node_key
+from resolvers.live.told import MAX_NAMED, Told
+from resolvers.node_ids import node_id, parse_node_key
 from resolvers.viewer import Kind, Role, Viewer
 from server.settings import Settings
 from tests.client import Client, pages, serving
@@ -313,6 +313,47 @@ async def test_a_comment_that_is_committed_late_while_its_listener_is_away_arriv
     last = watch(client, last_event=event_id)
     assert [body for _, body in await taken(last, 1)] == ["c"]
     await last.aclose()
+
+
+async def test_a_listener_gets_all_it_missed_however_many(one_client: Client) -> None:
+    """More than an event's id can name. When it leaves on the way, it gets the rest, and what was committed late."""
+    services, many = one_client.services, MAX_NAMED + 50
+    start = services.ids.next(services.clock())
+    found = await read_comment(services.table, "42", _ulid_of(await post(one_client.member("ada"), body="0")))
+    assert found is not None
+    late = ""
+    for number in range(1, many):
+        if number == many - 100:
+            late = services.ids.next(services.clock())
+        comment = replace(found, ulid=services.ids.next(services.clock()), body=str(number))
+        await services.table.write(COMMENT.put(comment))
+    await asyncio.sleep(1)  # until nothing is too young to be told
+    stream = watch(one_client, after=start)
+    arrived = await taken(stream, many - 20)
+    await stream.aclose()
+    await services.table.write(COMMENT.put(replace(found, ulid=late, body="late")))
+    again = watch(one_client, after=arrived[-1][0])
+    bodies = [body for _, body in arrived + await taken(again, 21)]
+    assert bodies == [*map(str, range(many - 20)), "late", *map(str, range(many - 20, many))]
+    await again.aclose()
+
+
+async def test_with_a_comment_s_id_a_stream_resumes_in_order_of_time(one_client: Client) -> None:
+    """A comment that was late is missed after a newer one's id; after its own id, the newer ones arrive again."""
+    ada, services = one_client.member("ada"), one_client.services
+    start, late = (services.ids.next(services.clock()) for _ in range(2))
+    first = await post(ada, body="a")
+    stream = watch(one_client, after=start)
+    await taken(stream, 1)
+    await stream.aclose()
+    found = await read_comment(services.table, "42", _ulid_of(first))
+    assert found is not None
+    await services.table.write(COMMENT.put(replace(found, ulid=late, body="late")))
+    await post(ada, body="b")
+    for after, bodies in ((first["id"], ["b"]), (node_id("Comment", f"42#{late}"), ["a", "b"])):
+        again = watch(one_client, after=after)
+        assert [body for _, body in await taken(again, len(bodies))] == bodies
+        await again.aclose()
 
 
 def _ulid_of(posted: dict[str, Any]) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -22,6 +24,7 @@ from resolvers.live.topics import Live
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 LONGEST_WRITE = timedelta(seconds=60)
+DEFAULT_LONGEST_WRITE = timedelta(seconds=10)
 
 
 class Shelf:
@@ -207,6 +210,47 @@ async def test_a_listener_is_told_what_was_committed_late_while_it_was_away(shel
     arrivals = [await asyncio.wait_for(anext(again), 10) for _ in range(2)]
     assert [arrival.record for arrival in arrivals] == [late, more]
     assert told not in {late, more}
+    await again.aclose()
+
+
+async def test_at_16_records_a_second_a_text_takes_nothing_for_told_that_is_still_being_written(shelf: Shelf) -> None:
+    """For a minute, with requests of 10 seconds, whenever the listener leaves. docs/decisions/comments.md says 16."""
+    topic: Feed[str] = Feed(replace(shelf.source, longest_write=DEFAULT_LONGEST_WRITE))
+    stream = topic.listen(Told(shelf.id()), resumed=False)
+    waiting = asyncio.create_task(anext(stream))
+    await looked(shelf)
+    late, arrival = deque[tuple[datetime, str]](), None
+    for second in range(60):
+        late.append((shelf.now, shelf.id()))
+        ids = [shelf.commit() for _ in range(16)]
+        shelf.pass_by(1)
+        while arrival is None or arrival.record != ids[-1]:
+            arrival = await asyncio.wait_for(waiting, 10)
+            waiting = asyncio.create_task(anext(stream))
+        while late[0][0] < shelf.now - arrivals.CLOCK_SKEW - DEFAULT_LONGEST_WRITE:
+            late.popleft()
+        told = Told.parse(arrival.resume_after)
+        assert not [id_ for _, id_ in late if told.includes(id_)], second
+    waiting.cancel()
+    await asyncio.wait({waiting})
+    await stream.aclose()
+
+
+async def test_with_a_record_s_own_position_a_stream_resumes_in_order_of_time(shelf: Shelf) -> None:
+    """What has an older position counts as told, unless it is committed after the return; what is newer does not."""
+    late, later, told = shelf.id(), shelf.id(), shelf.commit()
+    shelf.pass_by(1)
+    newer = shelf.commit()
+    shelf.pass_by(1)
+    shelf.commit(late)
+    stream = Feed[str](shelf.source).listen(Told.parse(told), resumed=True)
+    assert await next_of(stream, 1) == [newer]
+    shelf.commit(later)
+    shelf.pass_by(10)
+    assert await next_of(stream, 1) == [later]
+    await stream.aclose()
+    again = Feed[str](shelf.source).listen(Told.parse(late), resumed=True)
+    assert await next_of(again, 3) == [later, told, newer]
     await again.aclose()
 
 
