@@ -11,6 +11,7 @@ import pytest
 
 from datastore import voting
 from datastore.dynamo import Table
+from datastore.dynamo.declaration import TTL
 from datastore.dynamo.errors import EngineUnavailable
 from datastore.voting import BoardWithMarks
 from resolvers.context import utc_now
@@ -75,6 +76,15 @@ async def test_failed_votes_leave_one_mark(one_client: Client, one_table: Table)
     current = await board_now(one_table)
     assert [mark.process for mark in current.marks] == [settler.mark.process]
     assert not current.marks[0].clean
+
+
+async def test_the_mark_of_a_killed_process_expires(one_client: Client, one_table: Table) -> None:
+    """Nobody may look at its board again: DynamoDB removes the mark a day after its process last renewed it."""
+    await add_contenders(one_client, "a", "b")
+    await vote(one_client.visitor())
+    (mark,) = (await board_now(one_table)).marks
+    stored = [item async for item in one_table.scan_items() if "STIRRED" in item["sk"]["S"]]
+    assert [int(item[TTL]["N"]) for item in stored] == [int((mark.until + timedelta(days=1)).timestamp())]
 
 
 async def test_more_marks_than_are_read_are_cleared(one_client: Client, one_table: Table) -> None:

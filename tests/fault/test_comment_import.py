@@ -41,8 +41,8 @@ def lines(product: str) -> list[bytes]:
     ]  # fmt: skip
 
 
-async def run_import(client: Client, product: str) -> Imported:
-    return await import_lines(client.services, io.BytesIO(b"\n".join(lines(product))), None)
+async def run_import(client: Client, product: str, leave_out: int = 0) -> Imported:
+    return await import_lines(client.services, io.BytesIO(b"\n".join(lines(product)[leave_out:])), None)
 
 
 def kill_at(client: Client, step: int, patch: pytest.MonkeyPatch, *, applied: bool) -> None:
@@ -96,6 +96,19 @@ async def test_an_import_killed_at_any_step_is_repeated_without_undoing_what_mem
         statistics = await one_client.ask(COMMENT_STATISTICS, product=product)
         expected = [int(edited), 0, COMMENTS - edited - deleted, 0, 0]
         assert [row["count"] for row in statistics["histogram"]] == expected, f"killed at step {step}"
+    await one_client.services.close()
+    assert [breach async for breach in breaches(one_client.services)] == []
+
+
+async def test_a_longer_file_leaves_what_it_repeats_alone(one_client: Client) -> None:
+    """New lines before the old ones make other batches of them: edits stay, and every comment is counted once."""
+    assert (await run_import(one_client, "longer", leave_out=3)).new == COMMENTS - 3
+    edited = node_id("Comment", parse_comment(lines("longer")[10], 1).node_key)
+    answer = await one_client.member("ada").ask(EDIT_COMMENT, input={"comment": edited, "rating": 5})
+    assert "comment" in answer
+    assert (await run_import(one_client, "longer")).new == 3
+    statistics = await one_client.ask(COMMENT_STATISTICS, product="longer")
+    assert [row["count"] for row in statistics["histogram"]] == [1, 0, COMMENTS - 1, 0, 0]
     await one_client.services.close()
     assert [breach async for breach in breaches(one_client.services)] == []
 

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from datastore import pickem as pickem_store
 from datastore.dynamo import Table
 from datastore.layout import ensure_layout
-from datastore.pickem import Event, Histogram, Match
+from datastore.pickem import Event, Histogram, Match, standings
 from datastore.pickem.histograms import store_histogram
 from datastore.pickem.seeding import seed_event
 from datastore.pickem.standings import SEASON
@@ -120,16 +122,46 @@ async def test_scoring_again_repairs_ranks_and_points(one_client: Client) -> Non
     await table.write(season)
     prediction = await pickem_store.read_prediction(table, event.id, "fan-0000007")
     assert prediction is not None
+    other_team = 1 - prediction.picks.get(event.card[1], 0)
     await table.write(
         pickem_store.PREDICTION.change(
-            pickem_store.PREDICTION.item_key(prediction), values={"picks": {**prediction.picks, event.card[1]: 1}}
+            pickem_store.PREDICTION.item_key(prediction),
+            values={"picks": {**prediction.picks, event.card[1]: other_team}},
         )
     )
     broken = [breach async for breach in audit.breaches(services)]
     assert any("40 standings, 3 counted" in breach for breach in broken)
+    assert any("a fresh scoring gives" in breach for breach in broken)
     await editor.client.ask(SCORE_EVENT, input=given)
     left = [breach async for breach in audit.breaches(services)]
     assert all("the gates and the predictions differ" in breach for breach in left)
+
+
+async def test_a_count_that_began_earlier_and_ends_later_is_not_published(
+    one_table: Table, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was held up before it could publish, and lacks the members of a scoring that has ended since."""
+    services, held_up, go_on = Services(one_table, settings.seal()), asyncio.Event(), asyncio.Event()
+    first, second = await seed(one_table), await seed(one_table, "Second", MEMBERS + 5)
+    await score(services, first[0].id, ScoringProgress())
+    count_season = standings.count_season
+
+    async def held(table: Table, season: str) -> Histogram:
+        histogram = await count_season(table, season)
+        if not held_up.is_set():
+            held_up.set()
+            await go_on.wait()
+        return histogram
+
+    monkeypatch.setattr(standings, "count_season", held)
+    early = asyncio.create_task(pickem_store.recount_season(one_table, "2026"))
+    await held_up.wait()
+    await score(services, second[0].id, ScoringProgress())
+    go_on.set()
+    assert (await early).total == MEMBERS
+    _, ranks = await services.get(PickemCache).season_ranks("2026")
+    assert ranks.total == MEMBERS + 5
+    assert await audited(one_table, settings) == []
 
 
 async def test_a_credit_costs_the_same_in_every_event_of_a_season(tmp_path: Path, settings: Settings) -> None:
