@@ -12,6 +12,8 @@
 Every entity of the table is either a kind of the file, or says why it is none; and says what becomes of it when the
 member is erased or taken back. Tests compare this with what the datastore declares. Nothing is read by a scan, and
 memory is bounded by a hundred records.
+
+Lists, reports and occurrences whose index entries are still in flight are missing; a later file has them.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from datastore.comments import COMMENT, moderation, read_comment
+from datastore.comments import COMMENT, leaders, moderation, read_comment
+from datastore.comments.counts import TALLY, read_tallies
 from datastore.dynamo import Rejected, Table
 from resolvers.comments.arrivals import comment_posted
 from resolvers.comments.counts import CountsCache
@@ -176,6 +177,59 @@ async def test_a_product_that_cannot_be_settled_does_not_stop_the_others(
     del one_client.services._parts[LeaderSettler]
     top = await one_client.ask("{ topProducts { nodes { product } } }")
     assert top["nodes"] == [{"product": "41"}, {"product": "42"}]
+
+
+async def test_a_product_that_changes_while_it_is_settled_stays_marked(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The settling has not seen the change, so another one must."""
+    table, write_leader = one_client.services.table, leaders._write_leader
+    monkeypatch.setattr(one_client.services.get(LeaderSettler), "comment_changed", lambda _: None)
+    await post(one_client.member("ada"))
+
+    async def then_change(*given: Any) -> None:
+        await write_leader(*given)
+        [tally] = await read_tallies(table, "42")
+        await table.write(TALLY.shift(tally, "unsettled", add={"r5": 1}))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(leaders, "_write_leader", then_change)
+        await leaders.settle_product(table, "42")
+    assert [tally.unsettled for tally in await read_tallies(table, "42")] == [True]
+    await leaders.settle_product(table, "42")
+    assert [tally.unsettled for tally in await read_tallies(table, "42")] == [None]
+    leader = await table.get(leaders.LEADER.at(product="42"), consistent=True)
+    assert leader is not None
+    assert leader.five_stars == 2
+
+
+async def test_a_settling_that_was_held_up_does_not_replace_newer_counts(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process has settled the product since it read them: it reads them again."""
+    table, write_leader = one_client.services.table, leaders._write_leader
+    ada, held_up, go_on = one_client.member("ada"), asyncio.Event(), asyncio.Event()
+    monkeypatch.setattr(one_client.services.get(LeaderSettler), "comment_changed", lambda _: None)
+    await post(ada)
+    await leaders.settle_product(table, "42")
+
+    async def held(*given: Any) -> None:
+        if not held_up.is_set():
+            held_up.set()
+            await go_on.wait()
+        await write_leader(*given)
+
+    monkeypatch.setattr(leaders, "_write_leader", held)
+    await post(ada)
+    slow = asyncio.create_task(leaders.settle_product(table, "42"))
+    await held_up.wait()
+    await post(ada)
+    await leaders.settle_product(table, "42")
+    go_on.set()
+    await slow
+    leader = await table.get(leaders.LEADER.at(product="42"), consistent=True)
+    assert leader is not None
+    assert leader.five_stars == 3
 
 
 async def test_the_ranking_neither_waits_for_a_slow_product_nor_fails_with_a_broken_one(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from datastore.people import read_profile
+from datastore.people import PROFILE, read_profile
 from datastore.pickem import REMINDER_CLAIMS, Reminder
 from datastore.vocabulary import draw_daily_word
 from resolvers.context import Services
@@ -21,6 +22,9 @@ from server.mail.message import Email, EmailTemplate, Unsubscription
 from server.mail.smtp import EmailRejected
 from server.settings import Settings
 from tests.client import Client
+from tests.engines import RunningEngine
+from tests.lagging import Lag
+from tests.lagging.service import lagging_services
 from tests.queries import SUBSCRIBE, UPDATE_EVENT, UPDATE_PROFILE
 from tests.season import EventEditor, in_hours, submit
 from tests.service import ringside
@@ -155,6 +159,30 @@ async def test_only_members_without_a_prediction_are_reminded_and_once(client: C
     await client.caught_up("a run finds the new start")
     await emails(client, outbox).reminders().run()
     assert outbox.recipients == ["ada@example.org", "cleo@example.org"]
+
+
+async def test_reminders_go_by_what_was_acknowledged_though_indexes_show_it_late(
+    default_engine: RunningEngine, table_name: str, tmp_path: Path
+) -> None:
+    """None to who has predicted, wants none any more, or was reminded; none to an old address."""
+    lag = Lag(mean=1e6, longest=1e6, stale=1.0)
+    async with lagging_services(default_engine, tmp_path, table_name, lag=lag) as (engine, [client]):
+        outbox, editor = Outbox(), EventEditor(client)
+        event, [match] = await editor.card(10, starts=in_hours(20))
+        cancelled, _ = await editor.card(10, starts=in_hours(20))
+        predicted, ended, *_ = [
+            await wants(client, user, lockReminderHours=24) for user in ("predicted", "ended", "moved", "waiting")
+        ]
+        await engine.catch_up()
+        await submit(predicted, event, [(match, 0)])
+        await ended.ask(UPDATE_PROFILE, input={"lockReminderHours": 0})
+        profile = await read_profile(client.services.table, "moved", consistent=True)
+        assert profile is not None
+        await client.services.table.write(PROFILE.put(replace(profile, email="moved@new.example.org")))
+        await editor.client.ask(UPDATE_EVENT, input={"event": cancelled, "cancelled": True})
+        done = [await emails(client, outbox).reminders().run() for _ in range(2)]
+        assert outbox.recipients == ["moved@new.example.org", "waiting@example.org"]
+        assert [summary.sent for summary in done] == [2, 0]
 
 
 async def test_runs_at_once_remind_each_member_once(client: Client) -> None:

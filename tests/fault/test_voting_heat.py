@@ -51,7 +51,7 @@ def votes(contenders: int, number: int) -> list[Vote]:
     ]
 
 
-@pytest.mark.parametrize(("contenders", "cast"), [(2, 200), (100, 200), (300, 200)])
+@pytest.mark.parametrize(("contenders", "cast"), [(2, 200), (100, 200), (600, 300)])
 async def test_no_key_takes_more_than_its_share(tmp_path: Path, contenders: int, cast: int) -> None:
     """A third of a second's votes at the promised rate, then a settling of a board where most scores have changed."""
     with running_engine("dynoxide", tmp_path) as leader:
@@ -73,5 +73,7 @@ async def test_no_key_takes_more_than_its_share(tmp_path: Path, contenders: int,
             claimed = await voting.claim_settling(table, current.board, utc_now())
             assert claimed is not None
             assert (await voting.settle(table, claimed)).complete
-            hottest, number = max(units(engine).items(), key=lambda entry: entry[1])
-            assert number <= MOST_UNITS
+            settling = units(engine)
+            assert max(settling.values()) <= MOST_UNITS
+            beside_draws = {key: number for key, number in settling.items() if key.value == "BOARD#main"}
+            assert sum(beside_draws.values()) <= 2, "more than the claim and the completion"
