@@ -167,7 +167,7 @@ async def test_a_count_that_began_earlier_and_ends_later_is_not_published(
 
 
 async def test_a_credit_costs_the_same_in_every_event_of_a_season(tmp_path: Path, settings: Settings) -> None:
-    """10 units, however long the season; 833 a second use 42 % of the hottest key's units."""
+    """At most 10 units, however long the season; 833 a second use 42 % of the hottest key's units."""
     costs, credits_at_833 = [], 0.0
     async with lagging(tmp_path, lag=Lag(mean=0.0)) as (engine, table):
         services = Services(table, settings.seal())
@@ -185,7 +185,7 @@ async def test_a_credit_costs_the_same_in_every_event_of_a_season(tmp_path: Path
             rankings = sum(spent for name, spent in units.items() if "RANKING#" in name) / 4
             credits_at_833 = 833 * rankings / MEMBERS
     assert max(costs[1:]) - min(costs[1:]) < 0.1  # the first event's standings are new in the ranking
-    assert max(costs) < 11
+    assert max(costs) <= 10
     assert credits_at_833 <= 700
 
 
