@@ -31,9 +31,10 @@ from tests.jobs import SECRET, ended
 from tests.killed import Killed, killed_at
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
-from tests.queries import ADD_WORDS, CREATE_LIST, REPORT_COMMENT, UPDATE_PROFILE
+from tests.queries import ADD_WORDS, CREATE_BOARD, CREATE_LIST, REPORT_COMMENT, UPDATE_PROFILE
 from tests.service import ringside
 from tests.two_worlds import Site
+from tests.voting import add_contenders, editor, vote
 
 EXPORT_QUERY = """mutation ($input: ExportMemberInput!) { exportMember(input: $input) {
   ... on MemberExport { job { id } url } ... on Refused { code message path } } }"""
@@ -99,6 +100,9 @@ async def test_a_file_has_what_was_written_a_moment_before(
         await site.prepare()
         await site.contribute("eve", 4)
         await site.score()
+        await editor(client).ask(CREATE_BOARD, input={"slug": "second", "title": "Second"})
+        await add_contenders(client, "x", "y", board="second")
+        await vote(eve, board="second")
         assert (await eve.ask(CREATE_LIST, input={"name": "Mine"}))["list"]
         kinds: list[Counter[str]] = []
         for _ in range(2):
@@ -106,7 +110,7 @@ async def test_a_file_has_what_was_written_a_moment_before(
             kinds.append(Counter(line["kind"] for line in lines))
             await engine.catch_up()
         expected = {
-            "profile": 1, "vote": 3, "prediction": 2, "standing": 1, "comment": 4, "quiz": 2, "sentence": 1, "quota": 1,
+            "profile": 1, "vote": 4, "prediction": 2, "standing": 1, "comment": 4, "quiz": 2, "sentence": 1, "quota": 1,
         }  # fmt: skip
         assert {kind: kinds[0][kind] for kind in expected} == expected
         assert [found["list"] for found in kinds] == [0, 1]

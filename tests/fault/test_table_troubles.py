@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 
 import orjson
 import pytest
@@ -53,14 +53,15 @@ class BusyEngine(Proxy):
 
 
 class RefusingEngine(Proxy):
-    """An engine that refuses every call with this error."""
+    """An engine that refuses calls with this error: all of them, or those of some operations."""
 
     error: str | None = None
+    operations: Collection[str] = ()
 
     async def _answer(
         self, fault: Fault | None, operation: str, body: Body, raw: bytes, headers: dict[str, str]
     ) -> Answer | None:
-        if self.error is not None:
+        if self.error is not None and (not self.operations or operation in self.operations):
             return refused(self.error, "The security token included in the request is expired")
         return await super()._answer(fault, operation, body, raw, headers)
 
@@ -134,6 +135,20 @@ async def test_refused_credentials_are_unavailable_with_one_line_of_log(
     (line,) = [record for record in caplog.records if EXPIRED[0] in record.getMessage()]
     assert line.exc_info is None
     assert not [record for record in caplog.records if record.exc_info]
+
+
+async def test_a_service_whose_writes_are_throttled_stays_ready(
+    refusing: RefusingEngine, one_table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Throttling passes, and fewer processes would make it worse: only an embedded engine is asked to write."""
+    monkeypatch.setattr(retries, "_logged", {})
+    settings = settings_for(RunningEngine("proxy", refusing.url), one_table.name, request_timeout=1)
+    async with serving(settings) as visitor:
+        refusing.error, refusing.operations = "ThrottlingException", faults.WRITES
+        with deadline(0.3), pytest.raises(Throttled):
+            await visitor.services.table.write(PROFILE.put(Profile("ada", "Ada", utc_now())))
+        assert (await visitor.http.get("/readyz")).status_code == 200
+        refusing.error = None
 
 
 async def test_a_conflict_between_replicas_is_a_conflict(refusing: RefusingEngine, one_table: Table) -> None:
