@@ -32,7 +32,7 @@ from server.settings import Level, Log, Settings
 from tests.engines import EnginePair, RunningEngine
 from tests.erasing import items_naming
 from tests.fault.faults import Fault
-from tests.fault.ledger import COUNTED_AGAIN, Fact, FactReader, Ledger
+from tests.fault.ledger import UNCOUNTED, Fact, FactReader, Ledger
 from tests.fault.members import LEAVERS, PRODUCTS, TROLL, Editor, Member, SharedState
 from tests.fault.retrying_client import RetryingClient
 from tests.lagging import LaggingEngine, Limits
@@ -256,9 +256,9 @@ def _told(messages: list[Message]) -> Iterator[Fact]:
     """
     last: dict[tuple[str, str | None], str] = {}
     for message in messages:
-        if (message.data["kind"], message.data["actor"]) != COUNTED_AGAIN:
-            yield ("delivered", message.data["kind"])
         about, kind = message.data["object"], message.data["kind"]
+        if kind != UNCOUNTED:
+            yield ("delivered", kind)
         if about is None:
             continue
         by = message.data["actor"] if kind.startswith("league.") or kind == Kind.COMMENT_REPORTED else None

@@ -20,8 +20,8 @@ from tests.leagues import LEAGUE, OWN_LEAGUES
 
 SEASON: Final = "2026"
 FORMER: Final = "a former member"
-COUNTED_AGAIN: Final = (Kind.EVENT_SCORED.value, None)
-"""What nobody's request does: an erased member's events are scored again, more than once after an interruption."""
+UNCOUNTED: Final = Kind.EVENT_SCORED.value
+"""An erased member's events are scored again, by the job or by a request that is repeated at that moment."""
 Fact = tuple[object, ...]
 
 
@@ -91,7 +91,8 @@ class Ledger:
     actions: int = 0
 
     def occurred(self, kind: Kind, actor: str | None, number: int = 1) -> None:
-        self.occurrences[kind.value, actor] += number
+        if kind != UNCOUNTED:
+            self.occurrences[kind.value, actor] += number
 
     def void(self, voter: str) -> int:
         """The number of votes that are voided."""
@@ -365,10 +366,9 @@ class FactReader:
 
     async def _journal(self) -> Any:
         for occurrence in await self._all_nodes(JOURNAL):
-            actor = occurrence["actor"]
-            key = (occurrence["kind"], actor and name_of(actor))
-            if key != COUNTED_AGAIN:
-                yield ("occurrence", *key), 1
+            kind, actor = occurrence["kind"], occurrence["actor"]
+            if kind != UNCOUNTED:
+                yield ("occurrence", kind, actor and name_of(actor)), 1
 
 
 def name_of(user_id: str) -> str:
