@@ -12,7 +12,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from datastore.ids import is_ulid
-from datastore.pickem import VersionConflict, all_events, create_event, read_matches
+from datastore.pickem import VersionConflict, create_event, every_event, read_matches
 from datastore.refusals import InvalidInput, Refusal
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
@@ -118,7 +118,8 @@ def export_events(
 
 
 async def _cards(services: Services, season: str | None) -> AsyncIterator[Card]:
-    async for event in all_events(services.table):
+    """As the table has them: an index may lack an event of a moment ago, or show it without its latest results."""
+    for event in sorted(await every_event(services.table), key=lambda event: (event.starts_at, event.id)):
         if season in (None, event.season):
             matches = await read_matches(services.table, event.id)
             yield Card(event, tuple(matches.values()))

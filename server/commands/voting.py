@@ -66,8 +66,8 @@ async def _export(table: Table, board: str | None, file: Path) -> int:
 async def _lines(table: Table, only: str | None) -> AsyncIterator[dict[str, Any]]:
     names = {
         (contender.board, contender.ordinal): contender.name
-        async for board in voting_store.all_boards(table)
-        async for contender in voting_store.all_contenders(table, board.slug)
+        for slug in await voting_store.every_slug(table)
+        async for contender in voting_store.all_contenders(table, slug)
     }
     async for vote in voting_store.all_votes(table):
         if only in (None, vote.board):

@@ -8,7 +8,12 @@ from typing import Any
 import orjson
 
 from datastore.dynamo import Table
+from server.commands import pickem
 from server.settings import Settings
+from tests.engines import RunningEngine
+from tests.lagging import Lag
+from tests.lagging.service import lagging_services
+from tests.season import EventEditor, in_hours
 from tests.service import ringside
 
 SEASON: dict[str, Any] = {
@@ -85,3 +90,21 @@ async def test_scoring_without_all_results_must_be_confirmed(
     assert refused.returncode == 1
     assert "1 of 1 matches have no result: 1. Main." in refused.stderr
     assert ringside("score", "--confirm-missing", event, **variables).returncode == 0
+
+
+async def test_an_export_has_events_and_results_that_no_index_shows_yet(
+    default_engine: RunningEngine, table_name: str, tmp_path: Path
+) -> None:
+    """One was created a moment ago, the other got its result then; the oldest comes first."""
+    lag = Lag(mean=1e6, longest=1e6, stale=1.0)
+    async with lagging_services(default_engine, tmp_path, table_name, lag=lag) as (engine, [client]):
+        editor = EventEditor(client)
+        later, [match] = await editor.card(10, name="Later", starts=in_hours(40))
+        await engine.catch_up()
+        await editor.lock(later)
+        await editor.result(match, 1)
+        await editor.event("Sooner", starts=in_hours(20))
+        cards = [card async for card in pickem._cards(client.services, "2026")]
+    assert [card.event.name for card in cards] == ["Sooner", "Later"]
+    [result] = cards[1].event.results.values()
+    assert result.winner == 1

@@ -9,8 +9,12 @@ import orjson
 from datastore import voting
 from datastore.dynamo import Table
 from datastore.voting.shards import shard_count
+from server.commands import voting as commands
 from server.settings import Settings
 from tests.client import Client
+from tests.engines import RunningEngine
+from tests.lagging import Lag
+from tests.lagging.service import lagging_services
 from tests.queries import ADD_CONTENDER, BOARD_COUNTS, CREATE_BOARD, VOID_VOTER
 from tests.service import ringside
 from tests.voting import add_contenders, assert_consistent, editor, vote
@@ -82,3 +86,16 @@ async def test_votes_are_exported_as_lines(one_client: Client, settings: Setting
     lost = ringside("export", "votes", str(tmp_path / "no" / "folder"), **variables(settings))
     assert lost.returncode == 1
     assert "cannot be written" in lost.stderr
+
+
+async def test_an_export_has_the_names_of_a_board_that_no_index_shows_yet(
+    default_engine: RunningEngine, table_name: str, tmp_path: Path
+) -> None:
+    """It was created a moment ago, and voted on at once."""
+    lag = Lag(mean=1e6, longest=1e6, stale=0.0)
+    async with lagging_services(default_engine, tmp_path, table_name, lag=lag) as (_, [client]):
+        await editor(client).ask(CREATE_BOARD, input={"slug": "pets", "title": "Pets"})
+        await add_contenders(client, "Cat", "Dog", board="pets")
+        await vote(client.member("ada"), board="pets")
+        lines = [line async for line in commands._lines(client.services.table, None)]
+    assert [line["pair"] for line in lines] == [["Cat", "Dog"]]
