@@ -222,7 +222,7 @@ async def test_many_draws_share_one_read_of_the_board(one_client: Client, monkey
     reads.clear()
     for _ in range(10):
         await one_client.visitor().ask(DRAW_MATCHUP)
-    assert reads == {"VOTER": 10, "BOARD": 1}
+    assert (reads["VOTER"], reads["BOARD"]) == (10, 1)
 
 
 async def test_a_draw_a_moment_behind_ends_no_cycle_early(default_engine: RunningEngine, one_table: Table) -> None:

@@ -104,6 +104,25 @@ async def test_a_prediction_applied_before_a_lock_is_acknowledged_after_it(bad_c
     assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 0)])) == "LOCKED"
 
 
+async def test_a_prediction_that_a_lock_overtakes_is_refused(one_client: Client) -> None:
+    """It found the event open, and is sent once the lock is acknowledged, days before the start: its gate is closed."""
+    editor, ada = EventEditor(one_client), one_client.member("ada")
+    await ada.ask(UPDATE_PROFILE, input={"name": "Ada"})
+    event, [match] = await editor.card(10)
+    client = one_client.services.table.client
+    original = client.transact_write_items
+
+    async def lock_first(**request: Any) -> Any:
+        client.transact_write_items = original
+        assert (await editor.lock(event))["state"] == "LOCKED"
+        return await original(**request)
+
+    client.transact_write_items = lock_first
+    assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 1)])) == "LOCKED"
+    seen = await ada.ask(EVENT_BY_ID, id=event)
+    assert (seen["viewerPrediction"], seen["matches"][0]["pickCounts"]) == (None, [0, 0])
+
+
 async def test_a_repetition_after_the_lock_is_refused(bad_client: Client, proxy: LaggingEngine) -> None:
     """Throttled until the start has passed: the time of each attempt counts, not that of the first."""
     editor, ada = EventEditor(bad_client), bad_client.member("ada")
