@@ -37,10 +37,11 @@ import uvloop
 
 from bench.services import seeded_table
 from bench.services.measurement import repository_root
-from server.app import application, open_engine
-from server.command_line import uvicorn_config
+from server.app import application
+from server.commands.serve import uvicorn_config
 from server.engine import run_engine
 from server.settings import Settings
+from server.table import open_engine
 
 PACKAGES = ("server", "schema", "resolvers", "datastore")
 TRANSPORT = (

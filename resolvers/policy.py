@@ -1,4 +1,4 @@
-"""The community's rules that an operator sets; `server/app.py` fills them from the settings."""
+"""The community's rules that an operator sets; `Settings.policy` fills them."""
 
 from __future__ import annotations
 

@@ -1,52 +1,74 @@
 """The `ringside` command: its help, its version, and the way to the commands.
 
-Importing the commands takes two seconds, so they are imported once one is chosen. Until then their names and summaries
-are those listed here.
+Importing all that the service consists of takes two seconds, so a command is imported once it is chosen, and its module
+imports only what it needs. Until then the commands' names and summaries are those listed here.
 """
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
 
+from server.failures import Failed
+
 COMMANDS: Final = {
-    "serve": "Starts the service. Without settings it runs an embedded engine, with its data in .ringside/.",
-    "token": "Prints a bearer token signed with this deployment's secret: Authorization: Bearer <token>.",
-    "demo": "Adds the demo data, except for the parts that are there already.",
-    "schema": "Prints the schema in GraphQL's schema definition language.",
-    "manifest": "Prints the manifest of trusted documents for these files, all of which must fit the schema and the "
-    "limits.",
-    "explain": "Prints the Python code that an operation is compiled to, or why graphql-core executes it.",
-    "audit": "Checks the invariants of the stored data; exit code 1 if one is broken.",
-    "score": "Scores the predictions of an event. Safe to interrupt, to repeat and to run several times at once.",
-    "emails": "Sends the emails that are due: daily words and reminders. Safe to run again.",
-    "daily": "The older name of `ringside emails`.",
-    "jobs": "Lists the jobs of the last 30 days, newest first. A serving process works on them by itself.",
-    "backup": "Backs up the embedded engine's table, also while the service runs: the file is the table of one moment.",
-    "restore": "Replaces the embedded engine's table by a backup. The service must be stopped.",
-    "copy": "Copies the whole table to another engine, as an export and an import do. It continues if run again.",
-    "table": "Create, check and upgrade the table.",
-    "import": "Import data from files. Existing data is left alone.",
-    "export": "Export data to files.",
-    "migrate": "Migrate data from another layout.",
-    "board": "Boards: how their votes are counted.",
-    "apikey": "API keys, by which machines sign in.",
-    "webhooks": "Webhooks: delivering what waits for them.",
+    "serve": ("serve", "Starts the service. Without settings it runs an embedded engine, with its data in .ringside/."),
+    "token": ("token", "Prints a bearer token signed with this deployment's secret: Authorization: Bearer <token>."),
+    "demo": ("demo", "Adds the demo data, except for the parts that are there already."),
+    "schema": ("execution", "Prints the schema in GraphQL's schema definition language."),
+    "manifest": (
+        "execution",
+        "Prints the manifest of trusted documents for these files, all of which must fit the schema and the limits.",
+    ),
+    "explain": (
+        "execution",
+        "Prints the Python code that an operation is compiled to, or why graphql-core executes it.",
+    ),
+    "audit": ("audit", "Checks the invariants of the stored data; exit code 1 if one is broken."),
+    "score": (
+        "pickem",
+        "Scores the predictions of an event. Safe to interrupt, to repeat and to run several times at once.",
+    ),
+    "emails": ("emails", "Sends the emails that are due: daily words and reminders. Safe to run again."),
+    "daily": ("emails", "The older name of `ringside emails`."),
+    "jobs": ("jobs", "Lists the jobs of the last 30 days, newest first. A serving process works on them by itself."),
+    "backup": (
+        "backup",
+        "Backs up the embedded engine's table, also while the service runs: the file is the table of one moment.",
+    ),
+    "restore": ("backup", "Replaces the embedded engine's table by a backup. The service must be stopped."),
+    "copy": (
+        "whole_table",
+        "Copies the whole table to another engine, as an export and an import do. It continues if run again.",
+    ),
+    "table": ("table", "Create, check and upgrade the table."),
+    "import": ("imports", "Import data from files. Existing data is left alone."),
+    "export": ("exports", "Export data to files."),
+    "migrate": ("migration", "Migrate data from another layout."),
+    "board": ("voting", "Boards: how their votes are counted."),
+    "apikey": ("api_keys", "API keys, by which machines sign in."),
+    "webhooks": ("webhooks", "Webhooks: delivering what waits for them."),
 }
+"""Each command's module in `server.commands`, and its summary."""
 
 
 class _Commands(TyperGroup):
-    """Lists commands by their summaries, and imports them all to run one."""
+    """Lists commands by their summaries, and imports the module of the one to run."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, _, rest = super().resolve_command(ctx, args)
-        from server.command_line import app as imported
+        return name, load_command(name or ""), rest
 
-        return name, typer.main.get_command(imported).commands[name], rest  # type: ignore[attr-defined]
+
+def load_command(name: str) -> Any:
+    """The command, or the group of commands, as the `app` of its module declares it."""
+    module, _ = COMMANDS[name]
+    return typer.main.get_group(import_module(f"server.commands.{module}").app).commands[name]
 
 
 app = typer.Typer(
@@ -58,7 +80,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
 )
-for _name, _summary in COMMANDS.items():
+for _name, (_, _summary) in COMMANDS.items():
     app.command(_name, help=_summary)(lambda: None)
 
 
@@ -82,14 +104,31 @@ def main() -> None:
     try:
         app()
     except Exception as failure:
-        from server.command_line import expected_failure
-        from server.commands import err
-
-        message = expected_failure(failure)
+        message = _expected_message(failure)
         if message is None:
             raise
+        from server.commands import err
+
         err.print(message, style="red", markup=False)
         sys.exit(1)
+
+
+def _expected_message(failure: Exception) -> str | None:
+    """What to tell the operator about a failure; None if it is a bug."""
+    if isinstance(failure, Failed):
+        return str(failure)
+    # Whatever raises one of these has imported them already.
+    from datastore.dynamo import DynamoError
+    from datastore.refusals import Refusal
+    from datastore.whole_table import ImportRefused
+
+    if isinstance(failure, ImportRefused):
+        return str(failure)
+    if isinstance(failure, Refusal):
+        return failure.message
+    if isinstance(failure, DynamoError):
+        return f"The table could not be used: {failure}"
+    return None
 
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from types import FrameType
 from typing import Any
-from urllib.parse import urlsplit
 
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
@@ -34,29 +33,27 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
-from datastore.dynamo import DynamoError, Rejected, Table, deadline, open_table
-from datastore.dynamo.declaration import differences, refuses_transactions
-from datastore.layout import CURRENT_LAYOUT, Layout, ensure_layout
+from datastore.dynamo import DynamoError, Table, deadline
 from resolvers.context import Services
 from resolvers.jobs.kinds import JOB_KINDS
 from resolvers.jobs.running import JobRunner
 from resolvers.members.confirmations import PATH as CONFIRM_PATH
 from resolvers.members.exporting import PATH as EXPORT_PATH
 from resolvers.members.suspensions import Suspensions
-from resolvers.policy import Policy
 from schema import schema
 from server.auth.identification import Identification
 from server.engine import backup_figures, is_embedded
 from server.execution.documents import Documents, read_manifest
 from server.execution.limits import Limits
 from server.http import voting_page
+from server.http.allowed_hosts import AllowedHosts
 from server.http.compression import LEVEL, MIN_BYTES
 from server.http.connection_limits import ConnectionLimits
 from server.http.endpoint import GraphQLEndpoint
 from server.http.explorer import Explorer
 from server.http.fast_path import FastPath
 from server.http.health import Readiness, alive
-from server.http.hosts import ANY, AllowedHosts, public_host
+from server.http.hosts import ANY, public_host
 from server.http.member_export import member_export
 from server.http.pipeline import Pipeline
 from server.http.quotas import Quota
@@ -65,16 +62,11 @@ from server.mail.confirmation import confirm, sending_confirmations
 from server.mail.emails_due import EmailSchedule
 from server.mail.unsubscribe import unsubscribe
 from server.process_tuning import tune_process
-from server.settings import AWS, BadSettings, Settings
+from server.settings import BadSettings, Settings
+from server.table import START_SECONDS, not_answered, open_engine, validate_table
 from server.telemetry import Metrics, configure_logging, open_traces, with_request_ids
 from server.webhooks.delivering import Deliverer
 from server.webhooks.sending import open_sender
-
-START_SECONDS = 10.0
-
-
-class UnusableTable(Exception):
-    """The engine or its table cannot be used; the message says why and what to do."""
 
 
 def application(settings: Settings, table: Table | None = None) -> ASGIApp:
@@ -151,7 +143,7 @@ async def _opened(
     async with AsyncExitStack() as stack:
         if table is None:
             table = await stack.enter_async_context(_checked_table(settings))
-        services = Services(table, settings.seal(), policy(settings))
+        services = Services(table, settings.seal(), settings.policy())
         stack.push_async_callback(services.close)
         await _learn_webhooks(services)
         await stack.enter_async_context(sending_confirmations(settings, services))
@@ -206,48 +198,13 @@ def from_environment() -> ASGIApp:
     return app
 
 
-def policy(settings: Settings) -> Policy:
-    """The rules that the operator set."""
-    return Policy(
-        comment_rate=settings.comment_rate,
-        premoderation=settings.premoderation,
-        ballot_seconds=settings.ballot_hours * 3600,
-        votes_per_visitor=settings.votes_per_visitor,
-        votes_per_address=settings.votes_per_address,
-        new_visitors_per_address=settings.new_visitors_per_address,
-        emails_per_address=settings.emails_per_address,
-        image_hosts=settings.image_hosts,
-        journal_days=settings.journal_days,
-        erased_days=settings.erased_days,
-        webhook_networks=settings.webhook_networks,
-        day_begins_at=settings.day_begins_at,
-        page_origins=frozenset((*settings.cors_origins, _origin(settings.public_url))),
-        public_url=settings.public_url,
-        quiz_seconds_per_question=settings.quiz_seconds_per_question,
-        request_seconds=settings.request_timeout,
-    )
-
-
-def _origin(address: str) -> str:
-    parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc}".lower()
-
-
-@asynccontextmanager
-async def open_engine(settings: Settings) -> AsyncIterator[Table]:
-    """The table that the settings name, not checked yet."""
-    url = None if settings.dynamodb_url == AWS else settings.dynamodb_url
-    async with open_table(settings.table, url=url, region=settings.aws_region) as table:
-        yield table
-
-
 async def _learn_webhooks(services: Services) -> None:
     """Before anything is recorded: by a job or a query too, and only mutations look whether the webhooks are known."""
     try:
         with deadline(START_SECONDS):
             await services.journal.learn(services.table)
     except DynamoError as error:
-        raise _not_answered(error) from None
+        raise not_answered(error) from None
 
 
 @asynccontextmanager
@@ -255,69 +212,3 @@ async def _checked_table(settings: Settings) -> AsyncIterator[Table]:
     async with open_engine(settings) as table:
         await validate_table(table)
         yield table
-
-
-async def validate_table(table: Table, *, older: bool = False) -> Layout:
-    """The table's layout; UnusableTable, with the reason, unless the engine and the table fit the service.
-
-    With `older`, a table of an older layout is accepted: the caller upgrades it.
-    """
-    layout = await read_layout(table)
-    if reason := _unusable_layout(layout, older=older):
-        raise UnusableTable(f"The table {table.name} {reason}")
-    return layout
-
-
-async def read_layout(table: Table) -> Layout:
-    """The table's layout, whichever it is; UnusableTable unless the engine and the table's keys fit the service."""
-    try:
-        with deadline(START_SECONDS):
-            wrong = differences(await table.describe())
-            if wrong:
-                raise UnusableTable(
-                    f"The table {table.name} cannot be used: {'; '.join(wrong)}. "
-                    "Name another one with RINGSIDE_TABLE; `ringside table create` makes it."
-                )
-            if reason := await refuses_transactions(table):
-                raise UnusableTable(
-                    f"This engine has no transactions, which votes, predictions and counts need: {reason}. "
-                    "Use DynamoDB, DynamoDB Local or the embedded engine."
-                )
-            return await ensure_layout(table)
-    except Rejected as error:
-        raise UnusableTable(
-            f"The table {table.name} cannot be used: {error}. `ringside table create` makes it."
-        ) from None
-    except DynamoError as error:
-        raise _not_answered(error) from None
-
-
-def _not_answered(error: DynamoError) -> UnusableTable:
-    return UnusableTable(
-        f"The engine did not answer within {START_SECONDS:.0f} s: {error}. Is RINGSIDE_DYNAMODB_URL right?"
-    )
-
-
-def _unusable_layout(layout: Layout, *, older: bool) -> str | None:
-    """Why a table of this layout cannot be served, and what to do; None if it can."""
-    if layout.imported_items is not None:
-        return (
-            "is being filled by `ringside import all` or `ringside copy`, or that was interrupted. Wait for it, or run "
-            "it again: it continues where it stopped."
-        )
-    if layout.version > CURRENT_LAYOUT:
-        return (
-            f"was written by a newer release: it has layout {layout.version}, and this release knows layouts up to "
-            f"{CURRENT_LAYOUT}. Run that release."
-        )
-    if layout.version == CURRENT_LAYOUT or older:
-        return None
-    if layout.upgrading_to is not None:
-        return (
-            f"is being upgraded to layout {layout.upgrading_to}, or its upgrade was interrupted. Wait for "
-            "`ringside table upgrade`, or run it again: it continues where it stopped."
-        )
-    return (
-        f"has layout {layout.version}, and this release needs layout {CURRENT_LAYOUT}. Run `ringside table upgrade`; "
-        "services of the release before may go on meanwhile."
-    )

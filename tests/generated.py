@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphql import build_schema
-from typer.main import get_command
 
 import datastore
 from bench.cost import UNITS, costs_table, idle_table
@@ -20,7 +19,7 @@ from datastore.dynamo import access, declaration
 from datastore.dynamo.entity import INDEXES, Entity
 from datastore.dynamo.keys import Key
 from schema import error_codes, schema
-from server.command_line import app
+from server.__main__ import COMMANDS, load_command
 from server.settings import settings_table
 from tests.schema_reference import reference
 
@@ -78,7 +77,7 @@ def _table_cell(text: str) -> str:
 
 
 def _commands() -> Iterator[tuple[str, Any]]:
-    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+    for name, command in zip(COMMANDS, map(load_command, COMMANDS), strict=True):
         inner = getattr(command, "commands", {})
         yield from ((f"{name} {each}", below) for each, below in inner.items())
         if not inner or command.invoke_without_command:

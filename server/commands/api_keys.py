@@ -13,9 +13,13 @@ from datastore.dynamo import BadKey
 from datastore.refusals import NotFound
 from resolvers.api_keys import LONGEST_DAYS, issue
 from resolvers.context import Services
-from server.commands import Failed, err, out, run_with_services
+from server.commands import err, out
+from server.commands.running import run_with_services
+from server.failures import Failed
 
+app = typer.Typer()
 api_keys = typer.Typer(help="API keys, by which machines sign in.", no_args_is_help=True)
+app.add_typer(api_keys, name="apikey")
 
 
 @api_keys.command()
@@ -31,7 +35,7 @@ def create(
     """Creates an API key and prints it: Authorization: Bearer <key>. It is shown this once."""
     issued = run_with_services(lambda services: _create(services, name, roles, days))
     err.print(f"{_line(issued.api_key)}\nOnly a hash of the key is stored: keep it now.", markup=False)
-    print(issued.secret)  # noqa: T201 - a command prints
+    print(issued.secret)
 
 
 async def _create(services: Services, name: str, roles: list[str], days: int | None) -> IssuedKey:

@@ -13,14 +13,18 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from server.app import open_engine, validate_table
-from server.commands import Failed, err, out
+from server.commands import err, out
 from server.commands.files import STANDARD, open_input, open_output
 from server.engine import EngineInUse, back_up, find_binary, install, locked_folder, run_engine, staged_copy
 from server.engine.backup import REPLACED
+from server.failures import Failed
 from server.settings import Settings
+from server.table import open_engine, validate_table
+
+app = typer.Typer()
 
 
+@app.command()
 def backup(
     file: Annotated[Path, typer.Argument(help="The file to write; - writes to standard output.", allow_dash=True)],
 ) -> None:
@@ -41,6 +45,7 @@ def backup(
     err.print(f"{size:,} bytes written.")
 
 
+@app.command()
 def restore(
     file: Annotated[Path, typer.Argument(help="A backup; - reads standard input.", allow_dash=True)],
 ) -> None:

@@ -29,8 +29,10 @@ from datastore.refusals import InvalidInput
 from resolvers.comments import rules
 from resolvers.comments.languages import parse_language
 from resolvers.context import Services
-from server.commands import Failed, err, out, run_with_services
+from server.commands import err, out
 from server.commands.files import STANDARD, open_input
+from server.commands.running import run_with_services
+from server.failures import Failed
 
 BATCH_LIFETIME = timedelta(days=30)
 LONGEST_LINE = 200_000

@@ -20,8 +20,8 @@ from datastore.refusals import InvalidInput
 from resolvers.voting.editing import parse_details
 from resolvers.voting.svg import LARGEST, parse_picture
 from resolvers.voting.texts import parse_name
-from server.commands import Failed
 from server.commands.files import STANDARD, decode, read_text
+from server.failures import Failed
 
 COLUMNS = ("name", "description", "link", "imageUrl", "svg")
 _COLUMN_NAMES = {column.lower(): column for column in COLUMNS}

@@ -12,8 +12,10 @@ from datastore import voting as voting_store
 from datastore.refusals import Conflict
 from datastore.voting import MAIN, ContenderChange
 from resolvers.context import Services
-from server.commands import Failed, err, out, run_with_services
+from server.commands import err, out
 from server.commands.contender_files import NewContender, read_contenders
+from server.commands.running import run_with_services
+from server.failures import Failed
 
 _PROBLEMS_SHOWN = 20
 

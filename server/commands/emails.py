@@ -13,8 +13,10 @@ from datastore import people as people_store
 from datastore.mail_claims import CLAIM_LIFETIME
 from resolvers.context import Services
 from resolvers.email_addresses import is_email_address
-from server.commands import Failed, err, out, run_with_services
+from server.commands import err, out
 from server.commands.files import read_text
+from server.commands.running import run_with_services
+from server.failures import Failed
 from server.mail.daily_run import MailingExpired, RunLimits, RunSummary
 from server.mail.due import newest_date
 from server.mail.emails_due import Emails, email_template, index_lag
@@ -22,10 +24,13 @@ from server.mail.smtp import AT_ONCE, ServerUnreachable, open_transport
 from server.settings import Settings
 from server.telemetry import configure_logging
 
+app = typer.Typer()
 emails = typer.Typer(help="Sends the emails that are due: daily words and reminders. Safe to run again.")
+app.add_typer(emails, name="emails")
 _LINES_SHOWN = 20
 
 
+@app.command("daily", help="The older name of `ringside emails`.")
 @emails.callback(invoke_without_command=True)
 def send(
     ctx: typer.Context,

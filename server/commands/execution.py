@@ -1,4 +1,4 @@
-"""`ringside explain`: the code that an operation is compiled to."""
+"""`ringside schema`, `manifest` and `explain`: the schema, and how documents fit it and are executed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,39 @@ import orjson
 import typer
 from graphql import ExecutionResult
 
-from schema import schema
-from server.commands import Failed
-from server.commands.files import read_text
+from schema import schema as ringside_schema
+from server.commands.files import STANDARD, read_text, write_text
 from server.compiler import Fallback
-from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
+from server.execution.documents import Documents, GraphQLRequest, InvalidOperation, write_manifest
+from server.failures import Failed
+
+app = typer.Typer()
 
 
+@app.command()
+def schema(
+    file: Annotated[Path, typer.Argument(help="The file to write; - prints.", allow_dash=True)] = STANDARD,
+) -> None:
+    """Prints the schema in GraphQL's schema definition language."""
+    write_text(file, ringside_schema.as_str() + "\n")
+
+
+@app.command()
+def manifest(
+    files: Annotated[list[Path], typer.Argument(help="Files, each with a GraphQL document; - reads standard input.")],
+    out_file: Annotated[Path, typer.Option("--out", help="The file to write; - prints.", allow_dash=True)] = STANDARD,
+) -> None:
+    """Prints the manifest of trusted documents for these files, all of which must fit the schema and the limits."""
+    texts = [read_text(file) for file in files]
+    for file, text in zip(files, texts, strict=True):
+        try:
+            Documents(ringside_schema._schema, manifest={"": text})  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
+        except InvalidOperation as invalid:
+            raise Failed(f"{file} is not a valid document: {invalid}") from None
+    write_text(out_file, write_manifest(texts))
+
+
+@app.command()
 def explain(
     file: Annotated[
         Path, typer.Argument(help="A document with operations and their fragments; - reads standard input.")
@@ -32,7 +58,7 @@ def explain(
         raise Failed(f"--variables is not JSON: {error}.") from None
     if not isinstance(values, dict):
         raise Failed("--variables is not a JSON object.")
-    documents = Documents(schema._schema)  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
+    documents = Documents(ringside_schema._schema)  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
     try:
         chosen = documents.operation(GraphQLRequest(read_text(file), operation, values), introspection=True)
     except InvalidOperation as invalid:
@@ -43,4 +69,4 @@ def explain(
         raise Failed(f"graphql-core executes this operation: {prepared.reason}.")
     if isinstance(prepared, ExecutionResult):
         raise Failed("; ".join(error.message for error in prepared.errors or ()))
-    print(prepared.source, end="")  # noqa: T201 - a command prints
+    print(prepared.source, end="")

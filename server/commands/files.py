@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from server.commands import Failed
+from server.failures import Failed
 
 STANDARD = Path("-")
 

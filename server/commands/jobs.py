@@ -12,14 +12,16 @@ from datastore import jobs as jobs_store
 from datastore.dynamo import iso
 from datastore.jobs import Job
 from resolvers.context import Services
-from resolvers.jobs.kinds import JOB_KINDS
 from resolvers.jobs.running import JobRunner
 from resolvers.node_ids import node_id
-from server.commands import err, out, run_with_services
+from server.commands import err, out
+from server.commands.running import run_with_services
 
 _REFRESH_SECONDS = 0.5
+app = typer.Typer()
 
 
+@app.command()
 def jobs(
     *, resume: Annotated[bool, typer.Option("--resume", help="Work on unfinished jobs until none is due.")] = False
 ) -> None:
@@ -46,6 +48,8 @@ async def _list(services: Services) -> list[Job]:
 
 async def _resume(services: Services) -> list[Job]:
     """Works on every due job whose process is gone, and waits for the others."""
+    from resolvers.jobs.kinds import JOB_KINDS
+
     services.get(JobRunner).start(JOB_KINDS)
     with err.status("Looking for unfinished jobs"):
         while await _some_are_due(services):  # noqa: ASYNC110 - others finish some of them

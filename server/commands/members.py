@@ -10,8 +10,9 @@ import typer
 from datastore.dynamo import key_text
 from resolvers.context import Services
 from resolvers.members.exporting import file_lines
-from server.commands import err, run_with_services
+from server.commands import err
 from server.commands.files import STANDARD, open_output
+from server.commands.running import run_with_services
 
 
 def export_member(

@@ -16,12 +16,24 @@ from datastore.dynamo import BadKey, key_text, open_table
 from datastore.refusals import InvalidInput
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
-from server.commands import Failed, err, out, run_with_services
+from server.commands import err, out
+from server.commands.running import run_with_services
+from server.failures import Failed
 from server.legacy import LegacySource, Migration, MigrationOptions, MigrationSummary
 from server.settings import AWS, Settings
 
+app = typer.Typer()
+migrations = typer.Typer(help="Migrate data from another layout.", no_args_is_help=True)
+app.add_typer(migrations, name="migrate")
 
-def legacy(  # noqa: PLR0913 - the options of one command
+
+@migrations.callback()
+def _group() -> None:
+    """Keeps `legacy` a command of its own."""
+
+
+@migrations.command()
+def legacy(
     subscriptions: Annotated[str, typer.Option(metavar="TABLE", help="The old table of subscriptions.")],
     past_words: Annotated[str, typer.Option(metavar="TABLE", help="The old table of past words.")],
     words_file: Annotated[Path, typer.Option("--words", metavar="FILE", help="The old words, as CSV.")],
@@ -34,10 +46,10 @@ def legacy(  # noqa: PLR0913 - the options of one command
     lists: Annotated[
         Path | None, typer.Option(help="CSV with the columns list, id: existing lists that continue old ones.")
     ] = None,
-    create_members: Annotated[  # noqa: FBT002 - Typer's flags are parameters
+    create_members: Annotated[
         bool, typer.Option("--strangers/--known-only", help="Create members for addresses that no member has.")
     ] = True,
-    dry_run: Annotated[  # noqa: FBT002
+    dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Write nothing but the report; print what would be written.")
     ] = False,
     report: Annotated[Path, typer.Option(help="The CSV file for rows that cannot be migrated.")] = Path(

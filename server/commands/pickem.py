@@ -19,12 +19,16 @@ from resolvers.node_ids import parse_node_key
 from resolvers.pickem import scoring
 from resolvers.pickem.season_files import Card, InvalidSeasonFile, parse_season, season_document
 from resolvers.pickem.views import Scored
-from server.commands import Failed, err, out, run_with_services
+from server.commands import err, out
 from server.commands.files import STANDARD, read_text, write_text
+from server.commands.running import run_with_services
+from server.failures import Failed
 
 _REFRESH_SECONDS = 0.2
+app = typer.Typer()
 
 
+@app.command()
 def score(
     event: Annotated[str, typer.Argument(help="The event's id, as the API or an export shows it.")],
     *,
@@ -44,7 +48,7 @@ def score(
     out.print(f"{scored.event.name}: {scored.predictions_scored} predictions are scored.")
 
 
-async def _score(services: Services, event_id: str, confirm_missing: bool) -> Scored:  # noqa: FBT001 - as the option
+async def _score(services: Services, event_id: str, confirm_missing: bool) -> Scored:
     if not confirm_missing:
         await scoring.refuse_missing_results(services, event_id)
     with _progress_bar() as bar:

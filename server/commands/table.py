@@ -10,12 +10,15 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from datastore import layout
 from datastore.dynamo import Table, declaration
 from resolvers.context import Services
-from server.app import open_engine
-from server.audit import breaches
-from server.commands import Failed, engine_for, err, out, run_with_services
+from server.commands import err, out
+from server.commands.running import engine_for, run_with_services
+from server.failures import Failed
 from server.settings import Settings
+from server.table import open_engine
 
+app = typer.Typer()
 tables = typer.Typer(help="Create, check and upgrade the table.", no_args_is_help=True)
+app.add_typer(tables, name="table")
 
 
 @tables.command()
@@ -62,6 +65,8 @@ def upgrade() -> None:
 
 async def _upgrade(services: Services) -> tuple[int, list[str]]:
     """The number of items that were moved, and the breaches that the audit finds."""
+    from server.audit import breaches
+
     moved = await upgrade_with_progress(services.table)
     return moved, [breach async for breach in breaches(services)]
 

@@ -9,9 +9,11 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from resolvers.context import Services
-from server.commands import Failed, err, out, run_with_services
+from server.commands import err, out
 from server.commands.files import STANDARD
+from server.commands.running import run_with_services
 from server.commands.word_csv import ImportSummary, import_words
+from server.failures import Failed
 
 _BAD_ROWS_SHOWN = 20
 

@@ -14,10 +14,14 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColum
 from datastore import voting as voting_store
 from datastore.dynamo import Table, iso
 from datastore.voting import MAIN, PairVerdict, Vote
-from server.commands import Failed, err, out, run_with_services
+from server.commands import err, out
 from server.commands.files import STANDARD, open_output
+from server.commands.running import run_with_services
+from server.failures import Failed
 
+app = typer.Typer()
 boards = typer.Typer(help="Boards: how their votes are counted.", no_args_is_help=True)
+app.add_typer(boards, name="board")
 
 
 @boards.command()

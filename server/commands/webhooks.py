@@ -5,11 +5,14 @@ from __future__ import annotations
 import typer
 
 from resolvers.context import Services
-from server.commands import err, out, run_with_services
+from server.commands import err, out
+from server.commands.running import run_with_services
 from server.webhooks.delivering import Counts, Deliverer
 from server.webhooks.sending import open_sender
 
+app = typer.Typer()
 webhooks = typer.Typer(help="Webhooks: delivering what waits for them.", no_args_is_help=True)
+app.add_typer(webhooks, name="webhooks")
 
 
 @webhooks.callback()

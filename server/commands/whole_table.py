@@ -16,14 +16,15 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from datastore import whole_table
 from datastore.dynamo import Table
 from resolvers.context import Services
-from server.app import policy
-from server.audit import breaches
-from server.commands import Failed, err, out
+from server.commands import err, out
 from server.commands.transfer.exports import Advance, export_table
 from server.commands.transfer.file import End
 from server.commands.transfer.imports import import_table, open_export
 from server.commands.transfer.sources import at_place, identity, table_to_fill
+from server.failures import Failed
 from server.settings import Settings
+
+app = typer.Typer()
 
 
 def export_all(
@@ -61,6 +62,7 @@ def import_all(
     _report(settings, end, broken)
 
 
+@app.command()
 def copy(
     source: Annotated[str, typer.Option("--from", metavar="URL", help="The table to copy.")],
     target: Annotated[str, typer.Option("--to", metavar="URL", help="An empty table.")],
@@ -114,8 +116,10 @@ async def _is_under_way(new: Settings, file: Path) -> bool:
 
 
 async def _audit(settings: Settings, table: Table, advance: Advance) -> list[str]:
+    from server.audit import breaches
+
     advance("auditing", 0)
-    services = Services(table, settings.seal(), policy(settings))
+    services = Services(table, settings.seal(), settings.policy())
     try:
         return [breach async for breach in breaches(services)]
     finally:

@@ -17,8 +17,8 @@ from datastore.refusals import Refusal
 from datastore.vocabulary import LONGEST_LIST, Word, WordBatch, WordList
 from resolvers.context import Services
 from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word
-from server.commands import Failed
 from server.commands.files import read_text
+from server.failures import Failed
 
 BATCH = 80
 """Words added at once: with the deliveries to ten webhooks they fit into one transaction."""

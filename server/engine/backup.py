@@ -23,6 +23,7 @@ from typing import Final
 
 from server.engine.folder import is_alive
 from server.engine.programs import table_file
+from server.failures import Failed
 
 REPLACED: Final = "replaced"
 """The folder, in the data folder, of the files that the last restore has replaced."""
@@ -37,7 +38,7 @@ Advance = Callable[[int, int], None]
 """Told how many pages are left, of how many; an exception ends the copying."""
 
 
-class BackupFailed(Exception):
+class BackupFailed(Failed):
     """A backup cannot be made or restored; the message says why and what to do."""
 
 

@@ -12,6 +12,8 @@ from typing import Final
 
 import structlog
 
+from server.failures import Failed
+
 log = structlog.get_logger("ringside.engine")
 
 DYNOXIDE: Final = "1.2.1"
@@ -19,7 +21,7 @@ CHECKOUT: Final = Path(__file__).resolve().parents[2] / "deploy" / "engine"
 MOTO_SERVER: Final = Path(__file__).resolve().with_name("moto_server.py")
 
 
-class EngineRefused(Exception):
+class EngineRefused(Failed):
     """No engine can be started for this data folder; the message says why and what to do."""
 
 

@@ -35,6 +35,7 @@ from server.compiler import CompiledOperation
 from server.execution.cost import Cost
 from server.execution.document_cache import DocumentCache
 from server.execution.limits import Limits, check_counts, check_depth, check_text
+from server.failures import Failed
 
 CACHE_BYTES = 64 * 2**20
 DOCUMENT_BYTES = 10_000
@@ -273,7 +274,7 @@ def hash_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class BadManifest(Exception):
+class BadManifest(Failed):
     """The manifest of trusted documents cannot be used; the message says why."""
 
 

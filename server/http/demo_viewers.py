@@ -1,7 +1,7 @@
 """The members that the explorer signs in as with one click, in a demo on the visitor's own machine.
 
 Their tokens stand in the page, so everyone who loads the page may act as them. It has them only if every host that the
-service answers for is a loopback name, which also keeps pages of other sites from reading it (server/http/hosts.py).
+service answers for is a loopback name, which also keeps pages of other sites from reading it (`allowed_hosts`).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from datastore.dynamo import Table, foreign_rows
 from datastore.refusals import Refusal
 from datastore.vocabulary import CharacterSet
 from resolvers.people import validate_email_address
-from server.commands import Failed
+from server.failures import Failed
 
 _ENDED_STATUSES = frozenset({"unsubscribed", "inactive", "ended", "cancelled", "false"})
 _ACTIVE_STATUSES = frozenset({"subscribed", "active", "confirmed", "true", ""})

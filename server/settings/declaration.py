@@ -3,11 +3,13 @@
 import os
 from pathlib import Path
 from typing import Annotated, Any, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, ValidationError
 from pydantic_settings import NoDecode, SettingsConfigDict
 
 from datastore.seal import Seal
+from resolvers.policy import Policy
 from server.auth.secret import UnreadableSecret, load_or_create_secrets
 from server.engine.addresses import is_embedded
 from server.settings.fields import PREFIX, extra, setting
@@ -351,9 +353,35 @@ class Settings(SignInSettings, StorageSettings):
         """Return the seal for these secrets."""
         return Seal([secret.get_secret_value() for secret in self.secrets])
 
+    def policy(self) -> Policy:
+        """Return the rules that the operator set."""
+        return Policy(
+            comment_rate=self.comment_rate,
+            premoderation=self.premoderation,
+            ballot_seconds=self.ballot_hours * 3600,
+            votes_per_visitor=self.votes_per_visitor,
+            votes_per_address=self.votes_per_address,
+            new_visitors_per_address=self.new_visitors_per_address,
+            emails_per_address=self.emails_per_address,
+            image_hosts=self.image_hosts,
+            journal_days=self.journal_days,
+            erased_days=self.erased_days,
+            webhook_networks=self.webhook_networks,
+            day_begins_at=self.day_begins_at,
+            page_origins=frozenset((*self.cors_origins, _origin(self.public_url))),
+            public_url=self.public_url,
+            quiz_seconds_per_question=self.quiz_seconds_per_question,
+            request_seconds=self.request_timeout,
+        )
+
     def _with_stored_secrets(self) -> Self:
         if not self.embedded:
             correct = extra(type(self).model_fields["secrets"], "write")
             raise UnreadableSecret(f"and the engine is not the embedded one. Write {correct}.")
         secrets = validate_secrets(tuple(map(SecretStr, load_or_create_secrets(self.data))))
         return self.model_copy(update={"secrets": secrets})
+
+
+def _origin(address: str) -> str:
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}".lower()

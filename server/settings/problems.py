@@ -8,13 +8,14 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from server.failures import Failed
 from server.settings.fields import PREFIX, REGIONS, extra, variable
 
 _SET_BY_CLUSTERS = re.compile(r"(^|_)(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_[A-Z]+)?)$")
 """What Kubernetes sets about services, such as SERVICE_HOST and PORT_8000_TCP_ADDR."""
 
 
-class BadSettings(Exception):
+class BadSettings(Failed):
     """Invalid settings: each line names a variable, the problem and a correct value."""
 
 

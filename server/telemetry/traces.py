@@ -4,14 +4,18 @@ A span has the operation's type, name, hash and outcome, never its variables. It
 OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER and OTEL_EXPORTER_OTLP_HEADERS work as OpenTelemetry documents them.
 """
 
+from __future__ import annotations
+
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
-from graphql import OperationType
+
+if TYPE_CHECKING:
+    from graphql import OperationType
 
 EXPORT_TIMEOUT = 5
 """Seconds for one export. It runs in a thread and can only delay the service's shutdown."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import uvicorn
 
 from server.app import application
-from server.command_line import uvicorn_config
+from server.commands.serve import uvicorn_config
 from server.settings import Settings
 
 

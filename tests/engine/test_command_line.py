@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import boto3
@@ -13,7 +15,7 @@ import pytest
 from server.execution.documents import hash_of, read_manifest
 from server.settings import Settings, variable
 from tests.engines import RunningEngine
-from tests.service import ringside, running_service
+from tests.service import ROOT, environment, ringside, running_service
 
 SECRET = "a secret that is long enough to be one in tests"
 
@@ -43,6 +45,18 @@ def test_several_workers_share_a_port_and_an_engine(tmp_path: Path) -> None:
             if line.startswith("ringside_requests_total{")
         )
         assert counted.endswith(" 20.0")
+
+
+@pytest.mark.parametrize("command", ["token --user ada", "table create", "audit", "export votes"])
+def test_a_command_runs_without_the_schema(tmp_path: Path, command: str) -> None:
+    """The schema and the application take half of the time in which a command starts."""
+    run = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "server", *command.split()],
+        env=environment(RINGSIDE_DATA=str(tmp_path)), cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    imported = {line.rpartition("|")[2].strip() for line in run.stderr.splitlines()}
+    assert "server.settings" in imported
+    assert imported.isdisjoint({"schema", "strawberry", "graphql", "fastapi", "server.app"})
 
 
 def test_a_taken_port_is_a_readable_refusal(tmp_path: Path) -> None:

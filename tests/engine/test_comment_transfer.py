@@ -12,9 +12,9 @@ from datastore.comments.transfer import Imported
 from datastore.dynamo import Table
 from resolvers.viewer import Role
 from server.audit.comments import breaches
-from server.commands import Failed
 from server.commands.comments import export_lines, import_comments, import_lines, parse_comment
 from server.demo import comments as demo
+from server.failures import Failed
 from server.settings import Settings
 from tests.client import Client
 from tests.comments import post

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from server.commands import Failed
 from server.commands.contender_files import read_contenders
 from server.commands.contenders import _import
+from server.failures import Failed
 from server.settings import Settings
 from tests.client import Client
 from tests.killed import Killed, killed_at

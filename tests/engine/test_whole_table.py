@@ -22,8 +22,6 @@ from datastore.dynamo.declaration import create
 from datastore.layout import CURRENT_LAYOUT, LAYOUT, Layout, ensure_layout
 from datastore.whole_table import ImportRefused
 from server import audit, demo
-from server.app import UnusableTable
-from server.commands import Failed
 from server.commands.transfer import exports
 from server.commands.transfer.exports import export_table
 from server.commands.transfer.file import BadExport, End, ExportReader
@@ -32,7 +30,9 @@ from server.commands.transfer.sources import at_place, identity
 from server.commands.transfer.spool import open_spool
 from server.commands.whole_table import copy
 from server.engine import run_engine_async
+from server.failures import Failed
 from server.settings import Settings
+from server.table import UnusableTable
 from tests.backups import counted, counting_writers
 from tests.client import serving
 from tests.conftest import create_table, settings_for

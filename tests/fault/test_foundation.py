@@ -21,7 +21,7 @@ from datastore.dynamo import (
 from datastore.dynamo.conditions import absent, where
 from datastore.people import PROFILE, Profile
 from resolvers.context import utc_now
-from server.app import UnusableTable, validate_table
+from server.table import UnusableTable, validate_table
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import EnginePair, RunningEngine

@@ -16,8 +16,7 @@ from typer.testing import CliRunner
 from resolvers.loading.batched import batched
 from schema.fields import described, field
 from schema.types import record_type
-from server.command_line import app
-from server.commands import Failed
+from server.__main__ import app
 from server.compiler import Fallback, PreparedOperation, to_dicts
 from server.compiler.operation import MAX_PLANS
 from server.compiler.planning import MAX_FIELDS
@@ -25,6 +24,7 @@ from server.execution.answers import run
 from server.execution.documents import Documents, GraphQLRequest, Operation, hash_of
 from server.execution.limits import Limits
 from server.execution.turns import Turns
+from server.failures import Failed
 from tests.property.differential.comparing import execute_by_core, execute_compiled
 
 

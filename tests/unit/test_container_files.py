@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from server.command_line import GRACE_SECONDS
+from server.commands.serve import GRACE_SECONDS
 from server.settings import BadSettings, Settings
 from tests.generated import ROOT
 

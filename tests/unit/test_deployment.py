@@ -17,7 +17,7 @@ import pytest
 
 from datastore.dynamo.access import ROLES, policy
 from server.__main__ import COMMANDS
-from server.command_line import GRACE_SECONDS
+from server.commands.serve import GRACE_SECONDS
 from server.settings import Settings, variable
 from tests.deployment_files import DEPLOY, UNITS, cron_jobs, pod_specs, resource, resources, template
 

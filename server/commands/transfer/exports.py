@@ -26,12 +26,12 @@ from typing import BinaryIO, Final
 
 from datastore.dynamo import Table
 from datastore.whole_table import SEGMENTS, read_rows
-from server.commands import Failed
 from server.commands.files import STANDARD, open_output
 from server.commands.transfer.file import End, is_export, write_export
 from server.commands.transfer.sources import identity, table_to_read
 from server.commands.transfer.spool import Spool, SpoolInUse, open_spool
 from server.engine.backup import sync
+from server.failures import Failed
 from server.settings import Settings
 
 PASSES: Final = 4

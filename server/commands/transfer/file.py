@@ -22,6 +22,7 @@ import orjson
 
 from datastore.layout import CURRENT_LAYOUT
 from datastore.whole_table import BadLine, Row, parse_row, read_row
+from server.failures import Failed
 
 FORMAT: Final = 1
 _LEVEL: Final = 6
@@ -33,7 +34,7 @@ _LONGEST_LINE: Final = 8 * 2**20
 _END: Final = re.compile(rb'\{"items":\d')
 
 
-class BadExport(Exception):
+class BadExport(Failed):
     """The file is damaged, incomplete, or of another version; the message says where and what to do."""
 
 

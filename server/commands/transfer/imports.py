@@ -19,11 +19,11 @@ from typing import BinaryIO, Final
 from datastore import whole_table
 from datastore.dynamo import Table
 from datastore.whole_table import Row
-from server.commands import Failed
 from server.commands.files import STANDARD, open_input
 from server.commands.transfer.exports import Advance
 from server.commands.transfer.file import End, ExportReader
 from server.engine import is_embedded
+from server.failures import Failed
 
 _CHUNK: Final = 2_000
 _CHUNK_BYTES: Final = 8 * 2**20

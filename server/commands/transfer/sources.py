@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import Final
 
 from datastore.dynamo import Table, declaration
-from server.app import UnusableTable, open_engine, read_layout, validate_table
-from server.commands import Failed, err
+from server.commands import err
 from server.engine import EngineInUse, copy_file, find_binary, run_engine_async, table_file
+from server.failures import Failed
 from server.settings import Settings
 from server.settings.values import EMBEDDED, parse_engine
+from server.table import UnusableTable, open_engine, read_layout, validate_table
 
 COPY_SECONDS: Final = 24 * 3600
 """How old a copy may be with which an interrupted export goes on."""

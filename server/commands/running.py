@@ -1,0 +1,80 @@
+"""Running a command's work: with an engine, on the table, with the services that resolvers use."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import TypeVar
+
+from datastore.dynamo import DynamoError, declaration
+from datastore.journal import MOST_AGE
+from resolvers.context import Services
+from server.engine import EngineInUse, run_engine
+from server.settings import Settings
+from server.table import open_engine, validate_table
+
+T = TypeVar("T")
+
+LEARN_SECONDS = MOST_AGE / 2
+
+
+@contextmanager
+def engine_for(settings: Settings, *, share: bool = True) -> Iterator[Settings]:
+    """Starts the embedded engine if the settings want one, and yields settings with an engine's address.
+
+    With `share`, an engine that another process has started for the same data is used instead.
+    """
+    if not settings.embedded:
+        yield settings
+        return
+    try:
+        with run_engine(settings.data, settings.engine_binary) as engine:
+            yield settings.model_copy(update={"dynamodb_url": engine.url})
+    except EngineInUse as in_use:
+        if not share:
+            raise
+        yield settings.model_copy(update={"dynamodb_url": in_use.url})
+
+
+def run_with_services(work: Callable[[Services], Awaitable[T]], *, older: bool = False) -> T:
+    """Runs `work` on the table of the environment's settings. An embedded engine's table is created first.
+
+    A table of an older layout is refused unless `older` is set.
+    """
+    settings = Settings.load()
+
+    async def run(reachable: Settings) -> T:
+        async with open_engine(reachable) as table:
+            if settings.embedded:
+                await declaration.create(table)
+            await validate_table(table, older=older)
+            services = Services(table, settings.seal(), settings.policy())
+            try:
+                async with _knowing_webhooks(services):
+                    return await work(services)
+            finally:
+                await services.close()
+
+    with engine_for(settings) as reachable:
+        return asyncio.run(run(reachable))
+
+
+@asynccontextmanager
+async def _knowing_webhooks(services: Services) -> AsyncIterator[None]:
+    """What is done within is told to the webhooks there are, however long it takes."""
+    await services.journal.learn(services.table)
+    learning = asyncio.create_task(_learn_repeatedly(services))
+    try:
+        yield
+    finally:
+        learning.cancel()
+        with suppress(asyncio.CancelledError):
+            await learning
+
+
+async def _learn_repeatedly(services: Services) -> None:
+    while True:
+        await asyncio.sleep(LEARN_SECONDS)
+        with suppress(DynamoError):  # it goes on with those that it knows
+            await services.journal.learn(services.table)

@@ -1,0 +1,145 @@
+"""`ringside serve`: prepares the table and serves it, in this process or in several."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import Annotated
+
+import typer
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from datastore.dynamo import DynamoError, Table, declaration
+from datastore.layout import CURRENT_LAYOUT
+from resolvers.context import Services
+from server.commands import err, out
+from server.commands.demo import seed_demo
+from server.commands.running import engine_for
+from server.commands.table import upgrade_with_progress
+from server.engine import BackupSchedule
+from server.failures import Failed
+from server.http.connection_limits import ConnectionLimits, limit_unaccepted_data, listeners, raise_file_limit
+from server.http.hosts import default_hosts
+from server.http.protocol import ServerConfig
+from server.process_tuning import tune_process
+from server.settings import PREFIX, Settings, settings_help
+from server.table import open_engine, validate_table
+from server.telemetry import shared_metrics
+
+GRACE_SECONDS = 20
+app = typer.Typer()
+
+
+@app.command(epilog=f"[bold]Settings[/bold], from the environment:\n\n{settings_help()}")
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 chooses a free one.")] = 8000,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the port.")] = 1,
+    demo: Annotated[bool, typer.Option("--demo/--no-demo", help="Add the demo data, unless it is there.")] = False,
+) -> None:
+    """Starts the service. Without settings it runs an embedded engine, with its data in .ringside/."""
+    settings = Settings.load()
+    if os.environ.get("FORWARDED_ALLOW_IPS") and not settings.trusted_proxies:
+        err.print(f"FORWARDED_ALLOW_IPS has no effect: set {PREFIX}TRUSTED_PROXIES instead.", style="yellow")
+    raise_file_limit()
+    listening = _listen(host, port)
+    limit_unaccepted_data(listening, settings.body_timeout)
+    with engine_for(settings, share=False) as reachable:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            # After its own shutdown uvicorn raises the signal again: leaving by an exception stops the engine too.
+            signal.signal(number, lambda *_: sys.exit(0))
+        hosts = settings.allowed_hosts or default_hosts(host, settings.public_url)
+        served = reachable.model_copy(update={"demo": demo or settings.demo, "allowed_hosts": hosts})
+        address = f"http://{host}:{listening.getsockname()[1]}/graphql"
+        with asyncio.Runner(loop_factory=uvicorn_config(served, None, workers).get_loop_factory()) as runner:
+            runner.run(_serve(settings, served, listening, address, alone=workers == 1))
+        if workers > 1:
+            with _scheduled_backups(settings):
+                _serve_by_many(served, listening, workers)
+
+
+def _scheduled_backups(settings: Settings) -> AbstractContextManager[object]:
+    """The schedule of backups, if the settings want one, of the engine that this process runs."""
+    if settings.backup_hours is None or not settings.embedded:
+        return nullcontext()
+    return BackupSchedule(settings.data, settings.backup_hours * 3600)
+
+
+async def _serve(settings: Settings, served: Settings, listening: socket.socket, address: str, *, alone: bool) -> None:
+    """Prepares the table; if no other process serves, also serves with the same connection to it."""
+    async with open_engine(served) as table:
+        if settings.embedded:
+            await declaration.create(table)
+        layout = await validate_table(table, older=settings.embedded)
+        if layout.version < CURRENT_LAYOUT:
+            await upgrade_with_progress(table)
+        if served.demo:
+            try:
+                await seed_demo(Services(table, settings.seal(), settings.policy()))
+            except DynamoError as error:
+                # A slow engine, such as moto, may time out here and can still serve.
+                message = f"The demo data is incomplete ({error}); `ringside demo` adds the rest."
+                err.print(message, style="yellow", markup=False)
+        server = _server(served, table) if alone else None
+        listening.listen()  # from now on connections wait until the service accepts them
+        out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)")
+        if server is not None:
+            with _scheduled_backups(settings):
+                await server.serve(sockets=listeners(listening))
+
+
+def _server(served: Settings, table: Table) -> uvicorn.Server:
+    from server.app import application  # the supervisor of several workers never needs it
+
+    server = uvicorn.Server(uvicorn_config(served, application(served, table), 1))
+    tune_process()
+    return server
+
+
+def _serve_by_many(settings: Settings, listening: socket.socket, workers: int) -> None:
+    # Workers read their settings from the environment: with the engine's address they do not start one of their own.
+    os.environ[f"{PREFIX}DYNAMODB_URL"] = settings.dynamodb_url
+    os.environ[f"{PREFIX}SECRETS"] = ",".join(secret.get_secret_value() for secret in settings.secrets)
+    os.environ[f"{PREFIX}INTROSPECTION"] = settings.introspection.value
+    os.environ[f"{PREFIX}ALLOWED_HOSTS"] = ",".join(settings.allowed_hosts)
+    os.environ[f"{PREFIX}DEMO"] = str(settings.demo).lower()
+    with shared_metrics():
+        config = uvicorn_config(settings, "server.app:from_environment", workers)
+        Multiprocess(config, sockets=listeners(listening)).run()
+
+
+def uvicorn_config(settings: Settings, served: object, workers: int) -> ServerConfig:
+    return ServerConfig(
+        served,
+        ConnectionLimits.of(settings),
+        factory=isinstance(served, str),
+        workers=workers,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws_max_size=settings.max_body_bytes,
+        ws_per_message_deflate=False,  # it takes 41 KB for each socket, and CPU for each listener anew
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies),
+        timeout_keep_alive=settings.idle_timeout,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        raise Failed(
+            f"Port {port} on {host} cannot be used: {error.strerror}. Stop its listener, or choose another --port."
+        ) from None
+    listening.set_inheritable(True)
+    return listening

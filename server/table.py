@@ -1,0 +1,92 @@
+"""The table that the settings name: opened, and checked to fit the service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from datastore.dynamo import DynamoError, Rejected, Table, deadline, open_table
+from datastore.dynamo.declaration import differences, refuses_transactions
+from datastore.layout import CURRENT_LAYOUT, Layout, ensure_layout
+from server.failures import Failed
+from server.settings import AWS, Settings
+
+START_SECONDS = 10.0
+
+
+class UnusableTable(Failed):
+    """The engine or its table cannot be used; the message says why and what to do."""
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings) -> AsyncIterator[Table]:
+    """The table that the settings name, not checked yet."""
+    url = None if settings.dynamodb_url == AWS else settings.dynamodb_url
+    async with open_table(settings.table, url=url, region=settings.aws_region) as table:
+        yield table
+
+
+async def validate_table(table: Table, *, older: bool = False) -> Layout:
+    """The table's layout; UnusableTable, with the reason, unless the engine and the table fit the service.
+
+    With `older`, a table of an older layout is accepted: the caller upgrades it.
+    """
+    layout = await read_layout(table)
+    if reason := _unusable_layout(layout, older=older):
+        raise UnusableTable(f"The table {table.name} {reason}")
+    return layout
+
+
+async def read_layout(table: Table) -> Layout:
+    """The table's layout, whichever it is; UnusableTable unless the engine and the table's keys fit the service."""
+    try:
+        with deadline(START_SECONDS):
+            wrong = differences(await table.describe())
+            if wrong:
+                raise UnusableTable(
+                    f"The table {table.name} cannot be used: {'; '.join(wrong)}. "
+                    "Name another one with RINGSIDE_TABLE; `ringside table create` makes it."
+                )
+            if reason := await refuses_transactions(table):
+                raise UnusableTable(
+                    f"This engine has no transactions, which votes, predictions and counts need: {reason}. "
+                    "Use DynamoDB, DynamoDB Local or the embedded engine."
+                )
+            return await ensure_layout(table)
+    except Rejected as error:
+        raise UnusableTable(
+            f"The table {table.name} cannot be used: {error}. `ringside table create` makes it."
+        ) from None
+    except DynamoError as error:
+        raise not_answered(error) from None
+
+
+def not_answered(error: DynamoError) -> UnusableTable:
+    return UnusableTable(
+        f"The engine did not answer within {START_SECONDS:.0f} s: {error}. Is RINGSIDE_DYNAMODB_URL right?"
+    )
+
+
+def _unusable_layout(layout: Layout, *, older: bool) -> str | None:
+    """Why a table of this layout cannot be served, and what to do; None if it can."""
+    if layout.imported_items is not None:
+        return (
+            "is being filled by `ringside import all` or `ringside copy`, or that was interrupted. Wait for it, or run "
+            "it again: it continues where it stopped."
+        )
+    if layout.version > CURRENT_LAYOUT:
+        return (
+            f"was written by a newer release: it has layout {layout.version}, and this release knows layouts up to "
+            f"{CURRENT_LAYOUT}. Run that release."
+        )
+    if layout.version == CURRENT_LAYOUT or older:
+        return None
+    if layout.upgrading_to is not None:
+        return (
+            f"is being upgraded to layout {layout.upgrading_to}, or its upgrade was interrupted. Wait for "
+            "`ringside table upgrade`, or run it again: it continues where it stopped."
+        )
+    return (
+        f"has layout {layout.version}, and this release needs layout {CURRENT_LAYOUT}. Run `ringside table upgrade`; "
+        "services of the release before may go on meanwhile."
+    )
