@@ -198,8 +198,9 @@ async def test_an_export_of_the_embedded_engine_beside_writers_is_of_one_moment(
     assert said == found >= acknowledged
 
 
-async def test_an_export_beside_members_passes_the_audit(tmp_path: Path) -> None:
+async def test_an_export_beside_members_passes_the_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Votes, comments, edits and predictions go on while the embedded engine's table is exported, several times."""
+    monkeypatch.setattr(audit, "PAUSE_SECONDS", 0.4)  # votes of the last two seconds may be unsettled
     data, files = tmp_path / "data", [tmp_path / f"{number}.export" for number in range(3)]
     async with run_engine_async(data) as engine, open_table("ringside", url=engine.url) as table:
         await create(table)

@@ -31,7 +31,13 @@ from tests.fault.proxy import Proxy
 MOST_REQUESTS = 25
 """Of a call that pauses for up to 20 ms, then twice as long each time: in a second there would be hundreds without."""
 
-EXPIRED = ("ExpiredTokenException", "UnrecognizedClientException")
+EXPIRED = (
+    "ExpiredToken",
+    "ExpiredTokenException",
+    "InvalidClientTokenId",
+    "RequestExpired",
+    "UnrecognizedClientException",
+)
 
 
 class BusyEngine(Proxy):
