@@ -9,6 +9,7 @@ from datastore import pickem as pickem_store
 from datastore.pickem import VersionConflict
 from datastore.pickem.removal import predictions_in, remove_prediction
 from datastore.receipts import Once
+from datastore.refusals import Conflict
 from resolvers.context import Services
 from resolvers.pickem.cache import load_settled_event
 from resolvers.pickem.scoring import ScoringProgress, score
@@ -53,8 +54,8 @@ async def count_again(services: Services, event_id: str, once: Once) -> None:
         after = event.changed(generation=generation, guesses=None)
         try:
             await pickem_store.change_event(services.table, event, after, Once.unkeyed(services.clock()), after)
-        except VersionConflict:
+            if is_scored:
+                await score(services, event_id, ScoringProgress(), once.actor)
+        except (VersionConflict, Conflict):  # the latter: its points were taken back
             continue
-        if is_scored:
-            await score(services, event_id, ScoringProgress(), once.actor)
         return

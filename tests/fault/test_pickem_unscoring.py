@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from datastore import pickem as pickem_store
@@ -11,6 +14,7 @@ from datastore.pickem.auditing import all_predictions, all_standings
 from datastore.pickem.seeding import seed_event
 from datastore.refusals import Conflict
 from resolvers.context import Services
+from resolvers.pickem.removing import count_again
 from resolvers.pickem.scoring import ScoringProgress, score
 from resolvers.pickem.unscoring import unscore
 from server.audit import pickem as audit
@@ -79,24 +83,46 @@ async def test_a_scorer_that_was_held_up_adds_nothing_afterwards(one_table: Tabl
     assert await audited(services) == []
 
 
-async def test_a_scoring_under_way_ends_when_the_event_is_unscored(one_table: Table, settings: Settings) -> None:
-    """It does not begin again and so undo what the editor has just done."""
-    services = Services(one_table, settings.seal())
-    event = await seed(one_table, "Under way")
-    original, unscored = one_table.client.transact_write_items, False
+@contextmanager
+def unscored_meanwhile(services: Services, event: str) -> Iterator[None]:
+    """An editor takes the points back before the first transaction, which gives them."""
+    client = services.table.client
+    original, unscored = client.transact_write_items, False
 
     async def unscore_first(**request: object) -> object:
         nonlocal unscored
         if not unscored:
             unscored = True
-            await unscore(services, event.id)
+            await unscore(services, event)
         return await original(**request)
 
-    one_table.client.transact_write_items = unscore_first
-    with pytest.raises(Conflict, match="unscored meanwhile"):
-        await score(services, event.id, ScoringProgress())
-    one_table.client.transact_write_items = original
+    client.transact_write_items = unscore_first
+    yield
+    client.transact_write_items = original
+    assert unscored
+
+
+async def assert_unscored(services: Services, event: str) -> None:
     assert await sums(services) == {}
-    stored = (await pickem_store.read_events(one_table, [event.id]))[event.id]
+    stored = (await pickem_store.read_events(services.table, [event]))[event]
     assert (stored.state, stored.begun, stored.unscoring) == ("LOCKED", None, None)
     assert await audited(services) == []
+
+
+async def test_a_scoring_under_way_ends_when_the_event_is_unscored(one_table: Table, settings: Settings) -> None:
+    """It does not begin again and so undo what the editor has just done."""
+    services = Services(one_table, settings.seal())
+    event = await seed(one_table, "Under way")
+    with unscored_meanwhile(services, event.id), pytest.raises(Conflict, match="unscored meanwhile"):
+        await score(services, event.id, ScoringProgress())
+    await assert_unscored(services, event.id)
+
+
+async def test_counting_again_ends_when_the_event_is_unscored(one_table: Table, settings: Settings) -> None:
+    """A job that removes or moves a member's predictions is not refused, and gives no points again."""
+    services = Services(one_table, settings.seal())
+    event = await seed(one_table, "Counted again")
+    await score(services, event.id, ScoringProgress())
+    with unscored_meanwhile(services, event.id):
+        await count_again(services, event.id, services.once())
+    await assert_unscored(services, event.id)
