@@ -7,14 +7,14 @@ are some megabytes. Documents that the cache drops hold no cycles, syntax trees 
 freed at once.
 
 New documents are checked and compiled in a thread, and by default the event loop waits up to 5 ms for a thread each
-time it has something to do. With a tenth of that, a request meanwhile takes a few milliseconds longer, not tens.
+time it has something to do. With a fiftieth of that, a request meanwhile takes a millisecond longer, not tens.
 """
 
 import gc
 import sys
 
 THRESHOLDS = (10_000, 5, 5)
-SWITCH_SECONDS = 0.0005
+SWITCH_SECONDS = 0.0001
 
 
 def tune_process() -> None:

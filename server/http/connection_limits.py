@@ -13,7 +13,7 @@ from server.settings import Settings
 RESERVED_FILES = 128
 """Descriptors for everything but clients: the engine's connections, the listeners, the log, files of pages."""
 
-LISTENERS = 16
+LISTENERS = 6
 """So many new connections are accepted in one turn of the event loop."""
 
 
@@ -57,7 +57,7 @@ def listeners(listening: socket.socket) -> list[socket.socket]:
     """The listening socket and copies of it, which accept new connections together.
 
     libuv accepts one connection for each socket in a turn of the event loop. Under load, when a turn takes tenths of a
-    second, new clients waited 15 s to be accepted while older ones got their answers. 16 copies cost nothing that can
-    be measured, 64 a third more for each connection that is alone.
+    second, one socket leaves new clients waiting until they give up. With many, refusing them takes the time that the
+    answers need: docs/decisions/http-server.md has the figures.
     """
     return [listening, *(listening.dup() for _ in range(LISTENERS - 1))]

@@ -196,6 +196,7 @@ class _Connection:
         task = asyncio.create_task(self._operation(id_, message.get("payload")))
         self._running[id_] = task
         task.add_done_callback(lambda done: self._ended(id_, done))
+        await asyncio.sleep(0)  # of many at once, one starts in each turn of the loop: others are answered between
 
     def _ended(self, id_: str, task: asyncio.Task[None]) -> None:
         if self._running.get(id_) is task:
