@@ -1,12 +1,13 @@
 """A cache bounded in bytes, in which a flood of new entries evicts none that are in frequent use.
 
-    newcomers ── used again ── frequent
+    first use ── remembered ── second use ── newcomers ── used again ── frequent
 
-A new entry joins the newcomers, which share a quarter of the space and give up the least recently used one. An entry
-that is used again moves to the frequent ones if these have room, or if it was used more often than those that make
-room for it: the least recently used ones, which become newcomers again. So clients that send each document once or
-twice evict each other's only. All counts are halved every 10,000 uses, or yesterday's frequent entries would stay.
-Threads may share a cache.
+Of a key that is used for the first time, only a hash is remembered, so what clients send once takes no space and gives
+the garbage collector nothing to look through. From its second use on, an entry is kept. It joins the newcomers, which
+share a quarter of the space and give up the least recently used one. An entry that is used again moves to the frequent
+ones if these have room, or if it was used more often than those that make room for it: the least recently used ones,
+which become newcomers again. So clients that send each document a few times evict each other's only. All counts are
+halved every 10,000 uses, or yesterday's frequent entries would stay. Threads may share a cache.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import Generic, TypeVar
 HALVE_AFTER = 10_000
 NEWCOMERS = 4
 """Newcomers have one part in four."""
+REMEMBERED = 20_000
+"""So many first uses are remembered, at 100 bytes each."""
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -55,6 +58,8 @@ class DocumentCache(Generic[Key, Value]):
     def __init__(self, max_bytes: int) -> None:
         self._newcomers: _Segment[Key, Value] = _Segment(max_bytes // NEWCOMERS)
         self._frequent: _Segment[Key, Value] = _Segment(max_bytes - max_bytes // NEWCOMERS)
+        self._remembered: OrderedDict[int, None] = OrderedDict()
+        """Hashes of keys, the longest remembered first."""
         self._uses = 0
         self._lock = Lock()
 
@@ -82,6 +87,17 @@ class DocumentCache(Generic[Key, Value]):
             if self._uses >= HALVE_AFTER:
                 self._halve()
             return entry.value
+
+    def remember(self, key: Key) -> bool:
+        """Remember that the key was used; whether that was remembered already."""
+        with self._lock:
+            hash_ = hash(key)
+            if hash_ in self._remembered:
+                return True
+            self._remembered[hash_] = None
+            if len(self._remembered) > REMEMBERED:
+                self._remembered.popitem(last=False)
+            return False
 
     def put(self, key: Key, value: Value, size: int) -> None:
         """Add a value that is not there."""

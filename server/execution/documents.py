@@ -1,9 +1,9 @@
-"""Turns a request's text into an operation that may run: parsed, limited, validated, and cached for the next request.
+"""Turns a request's text into an operation that may run: parsed, limited, validated, and cached for later requests.
 
 Only documents that passed every check are cached, so invalid ones cannot fill the cache. It is bounded in bytes, those
-of compiled operations included. An operation is compiled when its document is used again: graphql-core executes the
-first use, unless that would take longer than compiling. With a manifest of trusted documents, no other document is ever
-parsed.
+of compiled operations included. A document is cached, and its operations are compiled, when it is used for the second
+time: graphql-core executes the first use, unless that would take longer than compiling. With a manifest of trusted
+documents, no other document is ever parsed.
 """
 
 from __future__ import annotations
@@ -133,10 +133,10 @@ class Documents:
     ) -> Operation:
         """The operation that a request asks for, within the limits with its variables; otherwise InvalidOperation.
 
-        UnknownDocument if the document has to be checked but it is not the request's turn. `checked`: by this request.
+        UnknownDocument if the document has to be checked but it is not the request's turn; `checked` is the document
+        of a request that has taken its turn.
         """
         document = checked or self._cache.get((request.query or "", introspection))
-        is_known = document is not None and document is not checked
         if document is None:
             if not is_turn and self._trusted is None:
                 raise UnknownDocument
@@ -151,13 +151,13 @@ class Documents:
                 f"This operation asks for up to {cost} fields; at most {self._limits.complexity} are answered at once. "
                 "Ask for smaller pages (`first`), or for less inside of them."
             )
-        if operation.compiled.is_postponed:
-            is_subscription = operation.kind is OperationType.SUBSCRIPTION  # executed for each event
-            operation.compiled.is_postponed = not (is_known or is_subscription or cost >= WORTH_COMPILING)
+        is_subscription = operation.kind is OperationType.SUBSCRIPTION  # executed for each event
+        if operation.compiled.is_postponed and (is_subscription or cost >= WORTH_COMPILING):
+            operation.compiled.is_postponed = False
         return operation
 
     def check(self, request: GraphQLRequest, *, introspection: bool) -> CheckedDocument:
-        """Check the document of a request and cache it; InvalidOperation if it is refused."""
+        """Check the document of a request, and cache it at its second use; InvalidOperation if it is refused."""
         return self._find(request, introspection=introspection)
 
     def _find(self, request: GraphQLRequest, *, introspection: bool) -> CheckedDocument:
@@ -171,9 +171,11 @@ class Documents:
             raise _bad_input("There is no `query` in the request.")
         key = (text, introspection)
         document = self._check(text, introspection=introspection)
-        self._cache.put(key, document, document.size)
+        is_second_use = self._cache.remember(key)
+        if is_second_use:
+            self._cache.put(key, document, document.size)
         for operation in document.operations.values():
-            operation.compiled.is_postponed = True
+            operation.compiled.is_postponed = not is_second_use
             operation.compiled.on_compiled = partial(self._cache.grow, key)
         return document
 

@@ -11,8 +11,11 @@ import asyncio
 import time
 from collections.abc import Callable, Hashable
 from functools import partial
+from typing import Any, TypeVar
 
 from datastore.dynamo import SingleFlight, shared_context
+
+Result = TypeVar("Result")
 
 
 class Turns:
@@ -21,7 +24,7 @@ class Turns:
     def __init__(self) -> None:
         self.waiting = 0
         """The pieces of work that wait for their turn, or for the end of it."""
-        self._work: SingleFlight[Hashable, None] = SingleFlight(shared_context)
+        self._work: SingleFlight[Hashable, Any] = SingleFlight(shared_context)
         self._lock = asyncio.Lock()
         self._next_at = 0.0
 
@@ -29,18 +32,19 @@ class Turns:
         """Whether this work waits for its turn already."""
         return key in self._work
 
-    async def take(self, key: Hashable, work: Callable[[], object]) -> None:
-        """Does the work of this key in a turn of its own, once for all who ask meanwhile."""
-        await self._work.run(key, partial(self._carry_out, work))
+    async def take(self, key: Hashable, work: Callable[[], Result]) -> Result:
+        """The result of this key's work, done in a turn of its own, once for all who ask meanwhile."""
+        result: Result = await self._work.run(key, partial(self._carry_out, work))
+        return result
 
-    async def _carry_out(self, work: Callable[[], object]) -> None:
+    async def _carry_out(self, work: Callable[[], Result]) -> Result:
         self.waiting += 1
         try:
             async with self._lock:
                 await asyncio.sleep(max(0.0, self._next_at - time.perf_counter()))
                 began = time.perf_counter()
                 try:
-                    await asyncio.to_thread(work)
+                    return await asyncio.to_thread(work)
                 finally:
                     ended = time.perf_counter()
                     self._next_at = ended + (ended - began)

@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import ExitStack, aclosing, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import structlog
@@ -22,7 +23,7 @@ from resolvers.context import Context, Services
 from resolvers.viewer import Kind, Role, Viewer
 from server.auth.identification import Identification, RawHeaders
 from server.execution.answers import Answer, OutOfTime, format_error, run, subscribe
-from server.execution.documents import CheckedDocument, Documents, GraphQLRequest, Operation
+from server.execution.documents import Documents, GraphQLRequest, Operation
 from server.execution.turns import Turns
 from server.http.quotas import Quota
 from server.settings import Introspection, Settings
@@ -70,9 +71,8 @@ class Pipeline:
         key = (request.query, introspection)
         if key not in self.turns and self.turns.waiting >= max(MIN_WAITING, self.settings.max_in_flight // 2):
             raise Overloaded
-        checked: list[CheckedDocument] = []  # by this request; others for the same document find it in the cache
-        await self.turns.take(key, lambda: checked.append(self.documents.check(request, introspection=introspection)))
-        return self.documents.operation(request, introspection=introspection, checked=checked[0] if checked else None)
+        checked = await self.turns.take(key, partial(self.documents.check, request, introspection=introspection))
+        return self.documents.operation(request, introspection=introspection, checked=checked)
 
     async def execute(
         self,
