@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from schema import schema
 from server.compiler import PreparedOperation
-from server.execution.document_cache import HALVE_AFTER, DocumentCache
+from server.execution.document_cache import HALVE_AFTER, REMEMBERED, DocumentCache
 from server.execution.documents import Documents, GraphQLRequest
 from tests.generated import ROOT
 from tests.query_bombs import LARGEST_DOCUMENTS
@@ -98,6 +98,28 @@ def test_the_largest_documents_are_legal(name: str) -> None:
     """`bench.foundation` measures that checking and compiling them blocks nobody."""
     request = GraphQLRequest(LARGEST_DOCUMENTS[name], "Q0" if name == "operations" else None)
     Documents(schema._schema).operation(request, introspection=True)
+
+
+def test_a_document_is_kept_from_its_second_use_on() -> None:
+    """What strangers send once would fill memory, and the garbage collector would look through it again and again."""
+    documents, kept = Documents(schema._schema), []
+    for _ in range(3):
+        operation = documents.operation(aliases(1, 8), introspection=True)
+        document = weakref.ref(operation.document)
+        del operation
+        gc.collect()  # what validation leaves
+        kept.append(document())
+    assert kept[0] is None
+    assert kept[1] is kept[2] is not None
+
+
+def test_only_the_latest_first_uses_are_remembered() -> None:
+    """A flood of new documents cannot fill memory with their hashes either."""
+    cache: DocumentCache[int, str] = DocumentCache(40)
+    assert [cache.remember(key) for key in (0, 0, *range(1, REMEMBERED))] == [False, True] + [False] * (REMEMBERED - 1)
+    assert cache.remember(0)
+    assert not cache.remember(REMEMBERED)
+    assert not cache.remember(0)
 
 
 def test_a_dropped_document_is_freed_without_the_garbage_collector() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 
 import pytest
@@ -61,3 +62,17 @@ async def test_those_who_want_the_same_share_a_turn_and_its_error() -> None:
     with pytest.raises(LookupError):
         await turns.take("same", work)
     assert len(done) == 2
+
+
+async def test_the_garbage_collector_rests_during_a_turn_only() -> None:
+    """It would move what a document's check uses to the objects that it looks at least often."""
+    turns = Turns()
+
+    def fail() -> None:
+        assert not gc.isenabled()
+        raise LookupError
+
+    assert not await turns.take("work", gc.isenabled)
+    with pytest.raises(LookupError):
+        await turns.take("failing work", fail)
+    assert gc.isenabled()
