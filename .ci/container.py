@@ -260,6 +260,12 @@ def rehearse(image: Image, scratch: Path, url: str) -> None:
         service.wait()
 
 
+def always_installed(lock: str) -> list[str]:
+    """The packages of a lock file, without those that only some platforms or versions of Python need."""
+    locked = re.findall(r"^([\w.-]+)==[^\s;]+ *(;.*?)? *\\$", lock, re.MULTILINE)
+    return [name for name, condition in locked if not condition]
+
+
 def check_materials(folder: Path) -> None:
     """Check that the image has its bill of materials, which names what the locks name, and all licences."""
     components = {
@@ -267,8 +273,7 @@ def check_materials(folder: Path) -> None:
         for name in ("python", "explorer", "engine")
         for file in (folder / f"{name}.cdx.json",)
     }
-    locked = re.findall(r"^([\w.-]+)==[^;]*?(?:;(.*?))?\\\\$", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
-    missing = {name for name, condition in locked if not condition} - components["python"]
+    missing = set(always_installed((ROOT / "requirements.lock").read_text(encoding="utf-8"))) - components["python"]
     assert not missing, missing
     assert {"graphiql", "react"} <= components["explorer"]
     assert components["engine"] == {"@dynoxide/linux-x64"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,15 @@ def test_packages_are_installed_by_their_hashes() -> None:
     installs = [command for line in LINES for command in line.split("&&") if re.search(r"pip .*\binstall\b", command)]
     assert len(installs) == 3
     assert all("--require-hashes -r" in command or "--no-deps --no-index" in command for command in installs)
+
+
+def test_the_bill_of_materials_is_compared_with_every_package_that_the_image_needs() -> None:
+    """Packages for other platforms are left out of the comparison, and no others."""
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    pinned = dict(re.findall(r"^([\w.-]+)==\S+ (.*)\\$", lock, re.MULTILINE))
+    compared = runpy.run_path(str(ROOT / ".ci" / "container.py"))["always_installed"](lock)
+    assert {"uvicorn", "aioboto3", "strawberry-graphql"} <= set(compared)
+    assert sorted(compared) == sorted(name for name, condition in pinned.items() if ";" not in condition)
 
 
 def test_the_container_says_whether_it_is_healthy() -> None:

@@ -14,11 +14,17 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
+from starlette.routing import Mount, Route, WebSocketRoute
 
 from datastore.dynamo.access import ROLES, policy
 from server.__main__ import COMMANDS
+from server.app import _routes
 from server.commands.serve import GRACE_SECONDS
+from server.http.allowed_hosts import UNCHECKED
+from server.http.endpoint import GraphQLEndpoint
+from server.http.explorer import Explorer
 from server.settings import Settings, variable
+from server.telemetry import Metrics
 from tests.deployment_files import DEPLOY, UNITS, cron_jobs, pod_specs, resource, resources, template
 
 TEMPLATES = sorted(DEPLOY.glob("*.cloudformation.yaml"))
@@ -151,10 +157,13 @@ def test_scheduled_jobs_run_existing_commands_one_at_a_time() -> None:
         assert pod["containers"][0]["args"][0] in COMMANDS
 
 
-def test_manifests_name_existing_settings_and_no_private_path_is_public() -> None:
+def test_manifests_name_existing_settings_and_the_paths_that_are_public() -> None:
+    """The ingress passes on whatever the service has for clients, and nothing that is for operators."""
     assert resource("ConfigMap")["data"].keys() <= SETTINGS
     paths = {path["path"] for rule in resource("Ingress")["spec"]["rules"] for path in rule["http"]["paths"]}
-    assert paths == {"/graphql", "/explorer", "/confirm", "/unsubscribe"}
+    routes = _routes(Settings(secrets=("x" * 32,)), GraphQLEndpoint(Explorer()), Explorer(), Metrics())
+    served = {f"/{route.path.split('/')[1]}" for route in routes if isinstance(route, Route | WebSocketRoute | Mount)}
+    assert paths == served - UNCHECKED
     assert "/metrics" not in paths
 
 
