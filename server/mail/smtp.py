@@ -104,7 +104,7 @@ class SmtpTransport:
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[aiosmtplib.SMTP]:
         """A connection for one email. It is used again only if that was sent, or cleanly refused and reset."""
-        connection = self._idle.pop() if self._idle else await self._connect()
+        connection = self._idle_connection() or await self._connect()
         try:
             yield connection
         except (_TemporaryFailure, EmailRejected):
@@ -117,6 +117,15 @@ class SmtpTransport:
                 self._idle.append(connection)
             elif connection.is_connected:
                 await _quit(connection)
+
+    def _idle_connection(self) -> aiosmtplib.SMTP | None:
+        """The connection used last, if the server has not closed it, as servers do with idle ones."""
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_connected:
+                return connection
+            connection.close()
+        return None
 
     async def _connect(self) -> aiosmtplib.SMTP:
         """Opens a connection, encrypted and logged in as the settings ask."""

@@ -19,6 +19,7 @@ from datastore.dynamo import DynamoError, deadline
 from datastore.receipts import Once
 from datastore.refusals import Conflict, NotFound
 from datastore.seal import Forged
+from datastore.tombstones import MemberErased
 from resolvers.context import Services
 from server.mail.direction import isolate
 from server.mail.message import Unsubscription
@@ -64,7 +65,7 @@ async def _unsubscribe(services: Services, unsubscription: Unsubscription) -> HT
         return await _end_reminders(services, user, once)
     for subscription in await vocabulary_store.read_subscriptions(table, user):
         if subscription.active and unsubscription.includes(subscription):
-            with suppress(NotFound):
+            with suppress(NotFound, MemberErased):  # the job that erases a member deletes their subscriptions
                 await vocabulary_store.unsubscribe(table, user, subscription.list, subscription.character_set, once)
     _log.info("unsubscribed by link", all_lists=unsubscription.list is None)
     return text_page("Done", "You will not receive these words again.")
@@ -74,7 +75,7 @@ async def _end_reminders(services: Services, user: str, once: Once) -> HTMLRespo
     profile = await people_store.read_profile(services.table, user, consistent=True)
     if profile is not None and profile.lock_reminder_hours:
         changed = replace(services.with_name(profile), lock_reminder_hours=None)
-        with suppress(NotFound):
+        with suppress(NotFound, MemberErased):
             await people_store.update_profile(services.table, changed, ["lock_reminder_hours"], once)
             services.profiles.put(user, changed)
     _log.info("reminders ended by link")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table, metered
 from datastore.people import PROFILE, Profile
@@ -357,6 +359,30 @@ async def test_a_connection_is_not_used_again_in_the_middle_of_an_email(tmp_path
     ]
 
 
+async def test_connections_that_the_server_closed_meanwhile_cost_no_email(tmp_path: Path) -> None:
+    """More of them than an email has attempts: servers close what is idle for long."""
+    mailbox, arrived, opened = Mailbox(), asyncio.Barrier(4), []
+
+    async def accept_together(server: Any, *arguments: Any) -> str:
+        if len(opened) < 4:
+            opened.append(server.transport)
+            await arrived.wait()
+        return await Mailbox.handle_DATA(mailbox, server, *arguments)
+
+    mailbox.handle_DATA = accept_together  # type: ignore[method-assign]
+    async with mail_server(mailbox, tmp_path) as url:
+        transport = SmtpTransport(url, "words@example.org", pause=0.01)
+        email = Email("ada@example.org", "", "", b"Subject: x\r\n\r\n")
+        await asyncio.gather(*(transport.send(email) for _ in range(4)))
+        for connection in opened:
+            connection.close()
+        while any(connection.is_connected for connection in transport._idle):
+            await asyncio.sleep(0.01)
+        await transport.send(email)
+        await transport.close()
+    assert len(mailbox.emails) == 5
+
+
 # ── the link in the email ──
 
 
@@ -388,6 +414,21 @@ async def test_the_link_works_without_a_login(one_client: Client, tmp_path: Path
     assert clicked.status_code == 200
     assert await active() == []
     assert await vocabulary_store.read_subscriber_count(services.table, second) == 0
+
+
+async def test_the_link_works_for_a_member_who_is_being_erased(one_client: Client) -> None:
+    """The job has not come to their subscriptions yet, and nothing may be written for them any more."""
+    services = one_client.services
+    await subscriber(services, "ada", await create_list(services, "First"))
+    profile = await people_store.read_profile(services.table, "ada", consistent=True)
+    assert profile is not None
+    reminded = replace(profile, lock_reminder_hours=24)
+    await people_store.update_profile(services.table, reminded, ["lock_reminder_hours"], Once.unkeyed(NOW))
+    until = services.clock() + timedelta(days=1)
+    await services.table.transact(*services.tombstones.puts("ada", until, services.ids.next(NOW), services.clock()))
+    for unsubscription in (Unsubscription("ada"), Unsubscription("ada", reminders=True)):
+        token = unsubscription.token(services.seal)
+        assert (await one_client.http.post("/unsubscribe", params={"token": token})).status_code == 200
 
 
 async def test_a_forged_link_is_refused(one_client: Client) -> None:
