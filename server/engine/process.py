@@ -95,8 +95,8 @@ class Engine:
             await asyncio.sleep(pause)
             try:
                 await self._spawn()
-            except EngineRefused as refusal:
-                log.error("engine did not restart", engine=self.name, reason=str(refusal))  # noqa: TRY400 - no trace
+            except (EngineRefused, OSError) as failure:  # such as too many open files
+                log.error("engine did not restart", engine=self.name, reason=str(failure))  # noqa: TRY400 - no trace
             else:
                 log.warning("engine restarted", engine=self.name, pid=self.pid)
 

@@ -1,6 +1,7 @@
 """The embedded engine starts, is restarted when it dies, and stops, with the guarantees of server/engine."""
 
 import asyncio
+import errno
 import fcntl
 import os
 import signal
@@ -307,12 +308,17 @@ async def test_a_killed_engine_restarts_at_its_address_with_every_acknowledged_w
 
 
 async def test_an_engine_that_does_not_restart_is_started_again(data: Path) -> None:
-    """A start that fails is logged with its reason and repeated."""
+    """A start that fails is logged with its reason and repeated, also if the system has no more files for it."""
     starts = count(1)
     working = dynoxide(_binary(data), table_file(data))
 
     def command(host: str, port: int) -> Sequence[str]:
-        return ("/bin/sh", "-c", "echo not yet >&2; exit 1") if next(starts) in (2, 3) else working.command(host, port)
+        match next(starts):
+            case 2:
+                return "/bin/sh", "-c", "echo not yet >&2; exit 1"
+            case 3:
+                raise OSError(errno.EMFILE, "Too many open files")
+        return working.command(host, port)
 
     with capture_logs() as logs:
         async with run_engine_async(data, program=Program("sometimes failing", command)) as engine:
@@ -321,8 +327,9 @@ async def test_an_engine_that_does_not_restart_is_started_again(data: Path) -> N
             await _wait_until(
                 lambda: engine.pid not in (None, first) and any(line["event"] == "engine restarted" for line in logs)
             )
-    failures = [line for line in logs if line["event"] == "engine did not restart"]
-    assert ["not yet" in line["reason"] for line in failures] == [True, True]
+    first_reason, second_reason = (line["reason"] for line in logs if line["event"] == "engine did not restart")
+    assert "not yet" in first_reason
+    assert "Too many open files" in second_reason
 
 
 # ── Stop ──
