@@ -94,14 +94,14 @@ def _tally_breaches(board: Board, records: _Records) -> Iterator[str]:
     """Tallies equal a recount of the votes."""
     if records.shards > board.read_shards:
         yield f"votes are counted in {records.shards} shards, but only {board.read_shards} are read"
-    for ordinal, counter in records.voted | records.tallied:
+    for ordinal, counter in sorted(records.voted.keys() | records.tallied.keys()):
         tallied, voted = records.tallied[ordinal, counter], records.voted[ordinal, counter]
         if tallied != voted:
             yield f"contender {ordinal} has {tallied} {counter} tallied and {voted} voted"
-    for pair in records.voted_pairs | records.tallied_pairs:
-        tallied, voted = records.tallied_pairs[pair], records.voted_pairs[pair]
+    for low, high, counter in sorted(records.voted_pairs.keys() | records.tallied_pairs.keys()):
+        tallied, voted = records.tallied_pairs[low, high, counter], records.voted_pairs[low, high, counter]
         if tallied != voted:
-            yield f"the pair {pair} has {tallied} tallied and {voted} voted"
+            yield f"the pair {low}, {high} has {tallied} {counter} tallied and {voted} voted"
 
 
 def _settling_breaches(board: Board, records: _Records) -> Iterator[str]:

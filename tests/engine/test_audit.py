@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from datastore.comments.records import COMMENT
+from datastore.voting.tallies import PAIR, TALLY
 from server import audit
 from tests.client import Client
 from tests.comments import post
+from tests.voting import add_contenders
 from tests.writers import writers
 
 AUDITS = 2
@@ -74,3 +76,16 @@ async def test_a_breach_is_named_once_with_its_part(one_client: Client, monkeypa
     monkeypatch.setattr(audit, "PARTS", {"people": broken})
     assert await breaches(one_client) == ["people: one thing is broken"]
     assert len(looks) == audit.LOOKS
+
+
+async def test_a_tally_below_zero_is_found(one_client: Client) -> None:
+    """Of a contender and of a pair that nobody has voted on."""
+    await add_contenders(one_client, "Ada", "Bob")
+    table = one_client.services.table
+    await table.transact(
+        TALLY.change(TALLY.at(board="main", shard=0, ordinal=1), add={"ties": -1}),
+        PAIR.change(PAIR.at(board="main", shard=0, low=0, high=1), add={"low_wins": -1}),
+    )
+    found = await audit.find_suspects(one_client.services, "voting")
+    assert "voting: main: contender 1 has -1 ties tallied and 0 voted" in found
+    assert "voting: main: the pair 0, 1 has -1 low_wins tallied and 0 voted" in found
