@@ -25,10 +25,11 @@ def open_input(file: Path) -> Iterator[tuple[BinaryIO, int | None]]:
         yield sys.stdin.buffer, None
         return
     try:
-        with file.open("rb") as source:
-            yield source, file.stat().st_size
+        size, source = file.stat().st_size, file.open("rb")
     except OSError as error:
         raise Failed(f"{file} cannot be read: {error.strerror}.") from None
+    with source:
+        yield source, size
 
 
 def read_text(file: Path) -> str:

@@ -55,7 +55,7 @@ def serve(
             signal.signal(number, lambda *_: sys.exit(0))
         hosts = settings.allowed_hosts or default_hosts(host, settings.public_url)
         served = reachable.model_copy(update={"demo": demo or settings.demo, "allowed_hosts": hosts})
-        address = f"http://{host}:{listening.getsockname()[1]}/graphql"
+        address = graphql_address(host, listening.getsockname()[1])
         with asyncio.Runner(loop_factory=uvicorn_config(served, None, workers).get_loop_factory()) as runner:
             runner.run(_serve(settings, served, listening, address, alone=workers == 1))
         if workers > 1:
@@ -79,18 +79,25 @@ async def _serve(settings: Settings, served: Settings, listening: socket.socket,
         if layout.version < CURRENT_LAYOUT:
             await upgrade_with_progress(table)
         if served.demo:
-            try:
-                await seed_demo(Services(table, settings.seal(), settings.policy()))
-            except DynamoError as error:
-                # A slow engine, such as moto, may time out here and can still serve.
-                message = f"The demo data is incomplete ({error}); `ringside demo` adds the rest."
-                err.print(message, style="yellow", markup=False)
+            await _add_demo_data(table, settings)
         server = _server(served, table) if alone else None
         listening.listen()  # from now on connections wait until the service accepts them
         out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)")
         if server is not None:
             with _scheduled_backups(settings):
                 await server.serve(sockets=listeners(listening))
+
+
+async def _add_demo_data(table: Table, settings: Settings) -> None:
+    services = Services(table, settings.seal(), settings.policy())
+    try:
+        await seed_demo(services)
+    except DynamoError as error:
+        # A slow engine, such as moto, may time out here and can still serve.
+        message = f"The demo data is incomplete ({error}); `ringside demo` adds the rest."
+        err.print(message, style="yellow", markup=False)
+    finally:
+        await services.close()
 
 
 def _server(served: Settings, table: Table) -> uvicorn.Server:
@@ -129,6 +136,11 @@ def uvicorn_config(settings: Settings, served: object, workers: int) -> ServerCo
         timeout_keep_alive=settings.idle_timeout,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
+
+
+def graphql_address(host: str, port: int) -> str:
+    """The address to open in a browser."""
+    return f"http://[{host}]:{port}/graphql" if ":" in host else f"http://{host}:{port}/graphql"
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -17,7 +17,7 @@ from datastore.refusals import Refusal
 from datastore.vocabulary import LONGEST_LIST, Word, WordBatch, WordList
 from resolvers.context import Services
 from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word
-from server.commands.files import read_text
+from server.commands.files import read_text, write_text
 from server.failures import Failed
 
 BATCH = 80
@@ -46,11 +46,12 @@ class ImportSummary:
     bad: list[BadRow] = field(default_factory=list)
 
     def write_report(self, path: Path) -> None:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["line", "reason", *COLUMNS])
-            for bad in self.bad:
-                writer.writerow([bad.line, bad.reason, *(bad.row.get(column.lower(), "") for column in COLUMNS)])
+        report = StringIO(newline="")
+        writer = csv.writer(report)
+        writer.writerow(["line", "reason", *COLUMNS])
+        for bad in self.bad:
+            writer.writerow([bad.line, bad.reason, *(bad.row.get(column.lower(), "") for column in COLUMNS)])
+        write_text(path, report.getvalue())
 
 
 async def import_words(

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from dataclasses import dataclass, field
 from datetime import UTC
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TextIO, TypeVar
 
 from ulid import ULID
 
@@ -26,6 +26,7 @@ from datastore.vocabulary import LONGEST_LIST, DailyWord, Subscription, Word, Wo
 from resolvers.context import Services
 from resolvers.vocabulary.address_subscriptions import record_id
 from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word
+from server.failures import Failed
 from server.legacy.mappings import Content, MappedList, open_mappings
 from server.legacy.source import LegacySource, OldDay, OldSubscription, OldWord, Rejection, SourceRow
 
@@ -107,10 +108,7 @@ class Migration:
         self.summary = MigrationSummary()
 
     async def run(self) -> MigrationSummary:
-        with (
-            open_mappings() as self._mappings,
-            self._report_path.open("w", encoding="utf-8", newline="") as report,
-        ):
+        with open_mappings() as self._mappings, _open_report(self._report_path) as report:
             self._report = csv.writer(report)
             self._report.writerow(["kind", "list", "key", "reason"])
             self._read_words()
@@ -342,6 +340,13 @@ class Migration:
         if not self._options.dry_run:
             writes = (people_store.create_profile(self._table, profile, self._once) for profile in profiles.values())
             await _at_most(_WRITES_AT_ONCE, writes)
+
+
+def _open_report(path: Path) -> TextIO:
+    try:
+        return path.open("w", encoding="utf-8", newline="")
+    except OSError as error:
+        raise Failed(f"{path} cannot be written: {error.strerror}. Choose another file with --report.") from None
 
 
 def _subscription_difference(wanted: Subscription, existing: Subscription) -> str | None:

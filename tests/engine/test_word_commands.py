@@ -41,7 +41,8 @@ async def test_a_file_of_words_is_imported_once(one_table: Table, variables: dic
     assert "2 rows were skipped" in first.stderr
     with report.open(encoding="utf-8") as opened:
         assert [int(row["line"]) for row in csv.DictReader(opened)] == [202, 203]
-    again = await asyncio.to_thread(ringside, "import", "words", str(file), **variables)
+    again = await asyncio.to_thread(ringside, "import", "words", str(file), "--report", str(tmp_path), **variables)
+    assert f"{tmp_path} cannot be written: Is a directory." in again.stderr
     assert "0 words added to Greetings, 202 existed already." in again.stdout
     lists = [word_list async for word_list in vocabulary_store.lists_by_name(one_table, None)]
     assert [(word_list.name, word_list.word_count) for word_list in lists] == [("Greetings", 201)]
@@ -77,6 +78,9 @@ async def test_the_old_layout_is_migrated_and_mailed(
         open_table(names[1], url=default_engine.url) as past_words,
     ):
         await Sample(words=10, days=5, subscriptions=20, bad=False).write(subscriptions, past_words, words)
+        refused = await asyncio.to_thread(ringside, *arguments, "--report", str(tmp_path), **variables)
+        assert f"{tmp_path} cannot be written: Is a directory." in refused.stderr
+        assert "Traceback" not in refused.stderr
         dry = await asyncio.to_thread(ringside, *arguments, "--report", str(report), "--dry-run", **variables)
         assert (dry.returncode, "Nothing was written" in dry.stdout) == (0, True)
         for written in (20, 0):

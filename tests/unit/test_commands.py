@@ -13,7 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from server import __main__ as entry
-from server.commands.files import STANDARD, open_output, read_text
+from server.commands.files import STANDARD, open_input, open_output, read_text
+from server.commands.serve import graphql_address
 from server.execution.documents import hash_of
 from server.failures import Failed
 from tests.generated import ROOT
@@ -71,6 +72,14 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, monkeypatch: pytest
             read_text(tmp_path / name)
     with pytest.raises(Failed, match="cannot be written: No such file"), open_output(tmp_path / "no" / "file"):
         pass
+    with pytest.raises(PermissionError), open_input(tmp_path / "latin"):
+        raise PermissionError("of something else than the file, such as the data folder")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff")))
     with pytest.raises(Failed, match="- cannot be read: line 1 is not text"):
         read_text(STANDARD)
+
+
+def test_the_address_that_is_printed_can_be_opened_in_a_browser() -> None:
+    """An IPv6 address stands in brackets."""
+    assert graphql_address("127.0.0.1", 8000) == "http://127.0.0.1:8000/graphql"
+    assert graphql_address("::1", 8000) == "http://[::1]:8000/graphql"
