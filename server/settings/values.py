@@ -153,13 +153,15 @@ def parse_sender(value: str) -> str:
 
 
 def validate_origins(values: tuple[str, ...]) -> tuple[str, ...]:
-    for value in values:
+    """The origins in lower case, as browsers send them."""
+    origins = tuple(value.lower() for value in values)
+    for value in origins:
         if value == "*":
             raise ValueError("* would let every site send requests in a visitor's name")
         address = _parse_without_password(value)
         if f"{address.scheme}://{address.netloc}" != value:
             raise ValueError(f"{value!r} has more than a scheme, a host and a port")
-    return values
+    return origins
 
 
 def validate_hosts(values: tuple[str, ...]) -> tuple[str, ...]:

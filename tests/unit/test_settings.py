@@ -91,7 +91,7 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         "WEBHOOK_NETWORKS": "10.1.0.0/16, ::1",
         "DAY_BEGINS_AT": "4",
         "QUIZ_SECONDS_PER_QUESTION": "2.5",
-        "CORS_ORIGINS": "https://a.example, http://b.example:3000",
+        "CORS_ORIGINS": "https://A.example, HTTP://b.example:3000",
         "LOG": "DEBUG, json",
         "OTLP_ENDPOINT": "http://collector:4318",
         "ENGINE_BINARY": str(program),
