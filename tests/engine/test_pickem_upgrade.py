@@ -23,8 +23,11 @@ from datastore.pickem import (
     read_prediction,
     read_standing,
 )
+from datastore.pickem.gates import gate_number
+from datastore.pickem.removal import remove_prediction
 from datastore.pickem.upgrade import OLD_EVENT, OLD_GATE, OLD_STANDING, OldStanding, upgrade
-from resolvers.context import Services
+from datastore.receipts import Once
+from resolvers.context import Services, utc_now
 from resolvers.pickem.scoring import ScoringProgress, score
 from server.audit import pickem as audit
 from server.settings import Settings
@@ -216,3 +219,24 @@ async def test_events_that_the_first_round_creates_later_are_moved_by_another_up
     assert [one.points for one in standings if one] == [10] * 5
     assert (await one_table.get(EVENT.at(id=event.id), consistent=True)) is not None
     assert not [one for one in await breaches(one_table, settings) if "standing" in one]
+
+
+async def test_predictions_from_before_the_upgrade_are_removed_from_the_counts(one_table: Table) -> None:
+    """Layout 1 had 16 gates, so most members' gates do not exist: removing a prediction must not make half of one."""
+    event, matches = bulk_predictions.locked_event("2026")
+    await write_old_event(one_table, event, matches)
+    predictions = list(bulk_predictions.generate_predictions(event, 5))
+    assert {gate_number(one.user) < 16 for one in predictions} == {True, False}
+    for one in predictions:
+        await one_table.transact(*old_submission(event, one)[:1])
+        picked = {f"picked_{match}_{team}": 1 for match, team in one.picks.items()}
+        gate = OLD_GATE.at(event=event.id, number=one.shard)
+        await one_table.write(OLD_GATE.change(gate, add={"predictions": 1, **picked}))
+    await upgraded(one_table)
+    moved = (await read_events(one_table, [event.id]))[event.id]
+    assert (await read_pick_counts(one_table, event.id)).predictions == 5
+    for one in predictions:
+        await remove_prediction(one_table, moved, one.user, Once.unkeyed(utc_now()))
+    counts = await read_pick_counts(one_table, event.id)
+    assert counts.predictions == 0
+    assert set(counts.picked.values()) == {0}
