@@ -64,15 +64,27 @@ async def forget_member(table: Table, member: str) -> int:
     Repeatable. The index may be behind for a moment: repeat it until it returns 0, once the member can write no more.
     """
     changed = 0
-    names_them = where(actor=f"User:{member}") | where(about=member)
     async for occurrence in _naming(table, member):
-        anonymous = _without(occurrence, member)
-        try:
-            await table.write(OCCURRENCE.shift(anonymous, "actor", "object", "about", "note", when=names_them))
-        except ConditionFailed:  # it has expired, or was changed already and the index is behind
-            continue
-        changed += 1
+        changed += await _forget(table, occurrence, member)
     return changed + await _forget_in_deliveries(table, member)
+
+
+async def _forget(table: Table, listed: Occurrence, member: str) -> bool:
+    """Take a member out of one occurrence, which may have changed since the index listed it.
+
+    Another member whom it names may be forgotten at the same time: neither may come back with the other's write.
+    """
+    current: Occurrence | None = listed
+    while current is not None and (anonymous := _without(current, member)) != current:
+        unchanged = where(actor=current.actor, about=current.about)
+        try:
+            await table.write(OCCURRENCE.shift(anonymous, "actor", "object", "about", "note", when=unchanged))
+        except ConditionFailed as failed:
+            stored_item = failed.failures.get(0)  # none: it has expired
+            current = OCCURRENCE.read(stored_item) if stored_item else None
+        else:
+            return True
+    return False
 
 
 async def _naming(table: Table, member: str) -> AsyncIterator[Occurrence]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from datastore.dynamo import Table
 from datastore.dynamo.attributes import item_size
-from datastore.journal import forget_member
+from datastore.ids import Ids
+from datastore.journal import OCCURRENCE, Kind, Occurrence, forget_member, read_occurrence
+from resolvers.context import utc_now
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from server.settings import Settings
@@ -161,3 +165,24 @@ async def test_a_forgotten_member_is_in_no_occurrence(client: Client) -> None:
     assert ("comment.posted", None, comment["id"]) in found
     assert ("comment.moderated", node_id("User", "max"), comment["id"]) in found
     assert {actor for kind, actor, _ in found if kind == "comment.posted"} == {None, node_id("User", "bo")}
+
+
+async def test_two_members_of_one_occurrence_may_be_forgotten_at_once(
+    one_table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index shows the occurrence as it was: the second to be forgotten must not bring the first one back."""
+    suspended = Occurrence(Ids().next(utc_now()), Kind.MEMBER_SUSPENDED, "User:max", "User:eve", "eve", note="Spam.")
+    await one_table.write(OCCURRENCE.put(suspended))
+    write, forgotten = one_table.write, 0
+
+    async def interfere(wanted: Any) -> None:
+        nonlocal forgotten
+        if not forgotten:
+            forgotten = await forget_member(Table(one_table.client, one_table.name), "eve")
+        await write(wanted)
+
+    monkeypatch.setattr(one_table, "write", interfere)
+    assert await forget_member(one_table, "max") == forgotten == 1
+    stored = await read_occurrence(one_table, suspended.ulid)
+    assert stored is not None
+    assert (stored.actor, stored.object, stored.about, stored.note) == (None, None, None, None)
