@@ -28,14 +28,13 @@ from datastore.dynamo.bulk import count_items, get_items, put_as_transaction, pu
 from datastore.dynamo.conditions import absent, where
 from datastore.dynamo.declaration import PROBE, TTL
 from datastore.dynamo.lines import BadLine, item_line, parse_line, read_line
+from datastore.dynamo.table import BATCH_READ, BATCH_WRITE
 from datastore.layout import CURRENT_LAYOUT, LAYOUT, Layout
 
 T = TypeVar("T")
 
 SEGMENTS = 4
 BATCHES_AT_ONCE = 8
-_BATCH_WRITE = 25
-_BATCH_READ = 100
 _TRANSACTION = 100
 _TRANSACTION_BYTES = 3 * 2**20
 """Of lines: a transaction takes 4 MB of items."""
@@ -104,7 +103,7 @@ async def lacking_rows(table: Table, rows: Sequence[Row]) -> list[Row]:
         found = (stored.get((key["pk"]["S"], key["sk"]["S"])) for key in keys)
         return [row for row, item in zip(batch, found, strict=True) if item is None or item_line(item) != row.line]
 
-    return [row for batch in await _in_batches(_mixed(rows, _BATCH_READ), lacking) for row in batch]
+    return [row for batch in await _in_batches(_mixed(rows, BATCH_READ), lacking) for row in batch]
 
 
 # ── writing ──
@@ -121,7 +120,7 @@ async def write_rows(table: Table, rows: Sequence[Row], *, as_transactions: bool
         put = put_as_transaction if as_transactions else put_items
         await put(table, [read_line(row.line) for row in batch])
 
-    await _in_batches(_for_transactions(rows) if as_transactions else _mixed(rows, _BATCH_WRITE), write)
+    await _in_batches(_for_transactions(rows) if as_transactions else _mixed(rows, BATCH_WRITE), write)
 
 
 def _mixed(rows: Sequence[Row], size: int) -> list[Sequence[Row]]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo.budgets import deadline
 from datastore.dynamo.entity import ItemKey, Partition
-from datastore.dynamo.errors import Throttled
 from datastore.dynamo.retries import retry
 from datastore.dynamo.table import BATCH_WRITE
 from datastore.dynamo.writes import Delete
@@ -26,43 +25,31 @@ async def scan_segment(
     table: Table, segment: int, segments: int, start: Item | None
 ) -> AsyncIterator[tuple[Sequence[Item], Item | None]]:
     """The pages of one segment of a consistent scan, each with the key that the next one starts after."""
-    while True:
-        request: dict[str, Any] = {"ExclusiveStartKey": start} if start else {}
-        if segments > 1:
-            request |= {"Segment": segment, "TotalSegments": segments}
-        answer = await _patiently(table.client.scan, TableName=table.name, ConsistentRead=True, **request)
-        start = answer.get("LastEvaluatedKey")
-        yield answer["Items"], start
-        if start is None:
-            return
+    async for answer in _scan(table, segment, segments, start):
+        yield answer["Items"], answer.get("LastEvaluatedKey")
 
 
 async def count_items(table: Table, segment: int, segments: int) -> int:
     """How many items a segment has, by a consistent scan."""
-    number, start = 0, None
+    return sum([int(answer["Count"]) async for answer in _scan(table, segment, segments, None, Select="COUNT")])
+
+
+async def _scan(
+    table: Table, segment: int, segments: int, start: Item | None, **more: Any
+) -> AsyncIterator[Mapping[str, Any]]:
+    request = {"TableName": table.name, "ConsistentRead": True, "Segment": segment, "TotalSegments": segments, **more}
     while True:
-        request: dict[str, Any] = {"ExclusiveStartKey": start} if start else {}
-        if segments > 1:
-            request |= {"Segment": segment, "TotalSegments": segments}
-        scan = table.client.scan
-        answer = await _patiently(scan, TableName=table.name, ConsistentRead=True, Select="COUNT", **request)
-        number += int(answer["Count"])
+        answer = await _patiently(table.client.scan, **request, **({"ExclusiveStartKey": start} if start else {}))
+        yield answer
         start = answer.get("LastEvaluatedKey")
         if start is None:
-            return number
+            return
 
 
 async def put_items(table: Table, items: Sequence[Item]) -> None:
-    """Write a batch of up to 25 items; what the engine leaves is sent again, after growing pauses."""
-    unprocessed: Mapping[str, Any] = {table.name: [{"PutRequest": {"Item": item}} for item in items]}
-
-    async def write() -> None:
-        nonlocal unprocessed
-        unprocessed = (await table.client.batch_write_item(RequestItems=unprocessed)).get("UnprocessedItems") or {}
-        if unprocessed:
-            raise Throttled("a part of a batch was not written")
-
-    await _patiently(write)
+    """Write a batch of up to 25 items."""
+    with deadline(PATIENCE):
+        await table.write_batch([{"PutRequest": {"Item": item}} for item in items])
 
 
 async def put_as_transaction(table: Table, items: Sequence[Item]) -> None:
@@ -73,20 +60,9 @@ async def put_as_transaction(table: Table, items: Sequence[Item]) -> None:
 
 async def get_items(table: Table, keys: Sequence[Item]) -> Mapping[tuple[str, str], Item]:
     """What the table holds under up to 100 keys, by a consistent read."""
-    unprocessed: Mapping[str, Any] = {table.name: {"Keys": keys, "ConsistentRead": True}}
-    found: dict[tuple[str, str], Item] = {}
-
-    async def read() -> None:
-        nonlocal unprocessed
-        answer = await table.client.batch_get_item(RequestItems=unprocessed)
-        for item in answer["Responses"].get(table.name, ()):
-            found[item["pk"]["S"], item["sk"]["S"]] = item
-        unprocessed = answer.get("UnprocessedKeys") or {}
-        if unprocessed:
-            raise Throttled("a part of a batch was not read")
-
-    await _patiently(read)
-    return found
+    with deadline(PATIENCE):
+        items = await table.read_batch(keys, consistent=True)
+    return {(item["pk"]["S"], item["sk"]["S"]): item for item in items}
 
 
 async def _patiently(call: Callable[..., Awaitable[Any]], **parameters: Any) -> Any:

@@ -8,10 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
 from datastore.dynamo.entity import INDEXES
-from datastore.dynamo.errors import Rejected, dynamo_error
+from datastore.dynamo.errors import Rejected
 from datastore.dynamo.retries import retry
 
 if TYPE_CHECKING:
@@ -47,27 +45,30 @@ def definition(name: str) -> dict[str, Any]:
 
 
 async def create(table: Table) -> bool:
-    """Create the table unless it exists, and wait until it can be used. Return whether it was created."""
+    """Create the table unless it exists, and wait until it can be used. Return whether it was created.
+
+    The time to live is set in a second step, also of a table of which an earlier call could only do the first. A table
+    that is not like the declared one is somebody else's, and left alone.
+    """
     created = True
     try:
-        await table.client.create_table(**definition(table.name))
-    except ClientError as error:
-        if error.response.get("Error", {}).get("Code") != "ResourceInUseException":
-            raise dynamo_error(error) or error from error
+        await retry(table.client.create_table, **definition(table.name))
+    except Rejected as rejected:
+        if rejected.code != "ResourceInUseException":
+            raise
         created = False
-    while (await table.describe())["TableStatus"] != "ACTIVE":  # noqa: ASYNC110 - DynamoDB can only be polled
+    while (described := await table.describe())["TableStatus"] != "ACTIVE":  # noqa: ASYNC110 - it can only be polled
         await asyncio.sleep(0.5)
-    if created:
+    if not differences(described):
         await _remove_expired_items(table)
     return created
 
 
 async def _remove_expired_items(table: Table) -> None:
-    await retry(
-        lambda: table.client.update_time_to_live(
-            TableName=table.name, TimeToLiveSpecification={"Enabled": True, "AttributeName": TTL}
-        )
-    )
+    answer = await retry(table.client.describe_time_to_live, TableName=table.name)
+    if answer["TimeToLiveDescription"].get("TimeToLiveStatus") not in ("ENABLED", "ENABLING"):
+        wanted = {"Enabled": True, "AttributeName": TTL}
+        await retry(table.client.update_time_to_live, TableName=table.name, TimeToLiveSpecification=wanted)
 
 
 def differences(described: Mapping[str, Any]) -> list[str]:

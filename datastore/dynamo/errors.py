@@ -5,7 +5,7 @@ DynamoError
 ├── TransactionConflict     another transaction held an item; nothing was applied
 ├── ConditionFailed         a condition did not hold; has the items as they are
 ├── EngineUnavailable       no usable answer; a write may have been applied
-│   ├── CredentialsRefused  the credentials have expired or are being replaced
+│   ├── CredentialsRefused  the credentials are missing, have expired or are being replaced
 │   ├── StorageFailed       the embedded engine cannot use its file: a full disk, a damaged file
 │   └── DeadlineExceeded    the request's own time was used up
 └── Rejected                the engine refuses the request itself: a mistake of ours
@@ -18,7 +18,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import ClientError as HttpError
-from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    HTTPClientError,
+    NoCredentialsError,
+    PartialCredentialsError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,7 +65,7 @@ class EngineUnavailable(DynamoError):
 
 
 class CredentialsRefused(EngineUnavailable):
-    """The credentials have expired, or their replacements are not valid everywhere yet."""
+    """There are no credentials, they have expired, or their replacements are not valid everywhere yet."""
 
 
 class StorageFailed(EngineUnavailable):
@@ -71,6 +78,10 @@ class DeadlineExceeded(EngineUnavailable):
 
 class Rejected(DynamoError):
     """The engine refuses the request: a fault of this program, or of the table's definition."""
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 _BY_CODE: Mapping[str, type[DynamoError]] = {
@@ -85,6 +96,7 @@ _BY_CODE: Mapping[str, type[DynamoError]] = {
     "ExpiredToken": CredentialsRefused,
     "ExpiredTokenException": CredentialsRefused,
     "InvalidClientTokenId": CredentialsRefused,
+    "InvalidSignatureException": CredentialsRefused,  # also if a clock is wrong, as after a pause of the machine
     "RequestExpired": CredentialsRefused,
     "UnrecognizedClientException": CredentialsRefused,
     "InternalServerError": EngineUnavailable,
@@ -107,8 +119,17 @@ def dynamo_error(error: BaseException) -> DynamoError | None:
     """The error for an exception of the client library; None if the exception has nothing to do with the engine."""
     if isinstance(error, ClientError):
         return _from_answer(error)
+    if isinstance(error, NoCredentialsError | PartialCredentialsError | CredentialRetrievalError):
+        return CredentialsRefused(f"the AWS SDK has no credentials ({type(error).__name__})")
     if isinstance(error, BotoCoreError | HTTPClientError | HttpError | TimeoutError | OSError):
         return EngineUnavailable(f"no answer from the engine ({type(error).__name__})")
+    return None
+
+
+def settings_error(error: BaseException) -> EngineUnavailable | None:
+    """The error for settings with which the SDK opens no client, such as an unknown profile; in its own words."""
+    if isinstance(error, BotoCoreError):
+        return EngineUnavailable(f"the AWS SDK's settings do not suffice: {error}")
     return None
 
 
@@ -127,7 +148,7 @@ def _from_answer(error: ClientError) -> DynamoError:
         return error_type(f"the credentials are refused ({code})" if error_type is CredentialsRefused else code)
     if int(details.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) >= _FIRST_SERVER_FAULT:
         return EngineUnavailable(f"the engine answered {code or 'with a server fault'}")
-    return Rejected(f"{code}: {message}")
+    return Rejected(f"{code}: {message}", code)
 
 
 def _from_cancellation(reasons: Sequence[Mapping[str, Any]]) -> DynamoError:

@@ -21,7 +21,7 @@ shared (see `shared_reads`). `_pages` is the one loop that follows `LastEvaluate
 
 from __future__ import annotations
 
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from datastore.dynamo import capacity
 from datastore.dynamo.conditions import ALWAYS, Expression
 from datastore.dynamo.entity import Slice
-from datastore.dynamo.errors import Throttled
+from datastore.dynamo.errors import Throttled, settings_error
 from datastore.dynamo.invalidation import written_partitions
 from datastore.dynamo.merge import LARGEST_READ, last_read, merge
 from datastore.dynamo.paging import Page
@@ -122,15 +122,15 @@ class Table:
         records: dict[tuple[str, str], R] = {}
         rest = iter(distinct.values())
         while batch := [key.attributes for key in islice(rest, BATCH_READ)]:
-            for item in await self._batch_read(batch, consistent=consistent):
+            for item in await self.read_batch(batch, consistent=consistent):
                 primary_key = (item["pk"]["S"], item["sk"]["S"])
                 records[primary_key] = distinct[primary_key].entity.read(item)
         return [records.get((key.pk, key.sk)) for key in keys]
 
-    async def _batch_read(self, wanted: Sequence[Mapping[str, Attribute]], *, consistent: bool) -> list[Item]:
-        """The items of up to 100 keys; pauses before it asks again for keys that were not read."""
+    async def read_batch(self, keys: Sequence[Mapping[str, Attribute]], *, consistent: bool) -> list[Item]:
+        """The items of up to 100 keys, in any order; pauses before it asks again for keys that were not read."""
         consistent = consistent or self._consistent
-        unprocessed: Mapping[str, Any] = {self.name: {"Keys": wanted, "ConsistentRead": consistent}}
+        unprocessed: Mapping[str, Any] = {self.name: {"Keys": keys, "ConsistentRead": consistent}}
         items: list[Item] = []
 
         async def read() -> None:
@@ -311,10 +311,11 @@ class Table:
             for write in writes
         )
         while batch := list(islice(remaining, BATCH_WRITE)):
-            await self._batch_write(batch)
+            await self.write_batch(batch)
 
-    async def _batch_write(self, batch: Sequence[Mapping[str, Any]]) -> None:
-        unprocessed: Mapping[str, Any] = {self.name: batch}
+    async def write_batch(self, requests: Sequence[Mapping[str, Any]]) -> None:
+        """Up to 25 put or delete requests; pauses before it sends those again that were not carried out."""
+        unprocessed: Mapping[str, Any] = {self.name: requests}
 
         async def write() -> None:
             nonlocal unprocessed
@@ -345,11 +346,14 @@ async def open_table(
     name: str, *, url: str | None = None, region: str | None = None, sdk_only: bool = False
 ) -> AsyncIterator[Table]:
     """The table at an engine's URL; without one, at AWS by the SDK's own chain of settings."""
-    async with (
-        open_client(name, url=url, region=region, sdk_only=sdk_only) as client,
-        aclosing(Table(client, name)) as table,
-    ):
-        yield table
+    async with AsyncExitStack() as stack:
+        try:
+            client = await stack.enter_async_context(open_client(name, url=url, region=region, sdk_only=sdk_only))
+        except Exception as error:
+            if (failure := settings_error(error)) is not None:
+                raise failure from error
+            raise
+        yield await stack.enter_async_context(aclosing(Table(client, name)))
 
 
 async def _fetch(read: _Read, request: Mapping[str, Any]) -> _Answer:

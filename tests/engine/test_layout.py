@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ import httpx
 import pytest
 
 from datastore import layout
-from datastore.dynamo import Table, declaration, open_table
+from datastore.dynamo import EngineUnavailable, Table, create_foreign, deadline, declaration, open_table
 from datastore.dynamo.conditions import absent
 from datastore.layout import CURRENT_LAYOUT, LAYOUT, Layout
 from datastore.people import PROFILE, Profile
@@ -68,6 +69,42 @@ async def test_table_create_names_the_layout(default_engine: RunningEngine, one_
     created = await asyncio.to_thread(ringside, "table", "create", **_variables(default_engine.url, one_table))
     assert created.returncode == 0, created.stderr
     assert await one_table.get(LAYOUT.at()) == Layout(CURRENT_LAYOUT)
+
+
+async def test_a_table_whose_creation_was_interrupted_gets_its_time_to_live(table: Table) -> None:
+    """DynamoDB makes a table for half a minute and sets its time to live after that: another call does what is left."""
+    await table.client.delete_table(TableName=table.name)
+    await table.client.create_table(**declaration.definition(table.name))
+    assert await _time_to_live(table) == "DISABLED"
+    assert not await declaration.create(table)
+    assert await _time_to_live(table) == "ENABLED"
+    assert not await declaration.create(table)
+
+
+async def test_a_table_of_something_else_gets_no_time_to_live(one_table: Table) -> None:
+    """Its items may have an attribute of the same name, and would be removed."""
+    other = Table(one_table.client, f"{one_table.name}-other")
+    await create_foreign(other, "Id", "Date")
+    try:
+        assert not await declaration.create(other)
+        assert await _time_to_live(other) == "DISABLED"
+    finally:
+        await other.client.delete_table(TableName=other.name)
+
+
+async def _time_to_live(table: Table) -> str:
+    answer = await table.client.describe_time_to_live(TableName=table.name)
+    return str(answer["TimeToLiveDescription"]["TimeToLiveStatus"])
+
+
+async def test_creating_a_table_on_an_engine_that_is_away_fails_as_every_call_does() -> None:
+    """So the command prints one line."""
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{reserved.getsockname()[1]}"
+        async with open_table("ringside", url=url) as table:
+            with deadline(0.3), pytest.raises(EngineUnavailable):
+                await declaration.create(table)
 
 
 async def test_a_table_of_the_first_round_is_refused_with_what_to_do(

@@ -35,6 +35,7 @@ EXPIRED = (
     "ExpiredToken",
     "ExpiredTokenException",
     "InvalidClientTokenId",
+    "InvalidSignatureException",
     "RequestExpired",
     "UnrecognizedClientException",
 )

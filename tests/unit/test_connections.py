@@ -30,7 +30,7 @@ class Engine:
 
     def __init__(self, *answers: bytes | Answer) -> None:
         self.answers = list(answers)
-        self.opened = 0
+        self.opened = self.closed = 0
         self.busy = self.busiest = 0
         self.url = Origin("127.0.0.1", 0)
 
@@ -50,6 +50,7 @@ class Engine:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
+            self.closed += 1
             writer.close()
 
 
@@ -88,6 +89,23 @@ def test_there_are_never_more_connections_than_asked_for(runner: asyncio.Runner)
             answers = await asyncio.gather(*(kept.send(REQUEST) for _ in range(40)))
             assert [one.body for one in answers] == [b"true"] * 40
             assert engine.opened == engine.busiest == 4
+
+    runner.run(body())
+
+
+def test_a_request_under_way_when_they_are_closed_leaves_no_connection(runner: asyncio.Runner) -> None:
+    """It is answered; nobody would close the connection that it gives back."""
+
+    async def body() -> None:
+        async with answering() as (engine, kept):
+            sending = asyncio.ensure_future(kept.send(REQUEST))
+            while not engine.busy:
+                await asyncio.sleep(0)
+            kept.close()
+            assert (await sending).body == b"true"
+            async with asyncio.timeout(5):
+                while not engine.closed:
+                    await asyncio.sleep(0)
 
     runner.run(body())
 

@@ -50,6 +50,7 @@ class Connections:
         self._origin = origin
         self._room = asyncio.Semaphore(most)
         self._idle: deque[_Connection] = deque()
+        self._closed = False
         self._now = asyncio.get_running_loop().time
 
     async def send(self, request: bytes) -> Response:
@@ -66,6 +67,8 @@ class Connections:
         return response
 
     def close(self) -> None:
+        """Close the idle connections, and the others at the end of their request."""
+        self._closed = True
         while self._idle:
             self._idle.pop().drop()
 
@@ -91,7 +94,7 @@ class Connections:
         return connection
 
     def _put_back(self, connection: _Connection) -> None:
-        if not connection.open:
+        if self._closed or not connection.open:
             connection.drop()
             return
         now = connection.idle_since = self._now()
