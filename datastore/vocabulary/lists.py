@@ -7,6 +7,7 @@ as its time allows and by `ringside daily`, which finds what is left in the inde
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
@@ -250,4 +251,5 @@ def _is_private(word_list: WordList) -> bool:
 
 async def mark_cleared(table: Table, word_list: WordList) -> None:
     """Take a deleted list without words out of the index."""
-    await table.write(LIST.shift(replace(word_list, cleared=True), "cleared", when=present("deleted_at")))
+    with suppress(ConditionFailed):  # its owner was erased: the record is gone, and the index shows it late
+        await table.write(LIST.shift(replace(word_list, cleared=True), "cleared", when=present("deleted_at")))

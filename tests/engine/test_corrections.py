@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from datastore import vocabulary as vocabulary_store
-from datastore.vocabulary import WORD
+from datastore.vocabulary import LIST, WORD
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
 from resolvers.viewer import Role
@@ -309,6 +309,19 @@ async def test_the_words_of_a_large_deleted_list_are_deleted_by_the_daily_run(
     left = [item["sk"]["S"] async for item in table.scan_items() if item["pk"]["S"].startswith("LIST#")]
     assert left == ["LIST"]
     assert [each async for each in vocabulary_store.deleted_lists(table)] == []
+
+
+async def test_a_deleted_list_that_is_gone_meanwhile_is_passed_over(one_client: Client) -> None:
+    """An erased member's list is deleted with its record, and the index of deleted lists shows it for a moment."""
+    list_id = await public_list(one_client, words=3)
+    await one_client.member("eve", Role.EDITOR).ask(DELETE_LIST, input={"list": list_id})
+    table = one_client.services.table
+    key = parse_node_key("WordList", list_id)
+    listed = await vocabulary_store.read_list(table, key, consistent=True)
+    assert listed is not None
+    await table.write(LIST.delete(LIST.item_key(listed)))
+    assert await vocabulary_store.clear_deleted_list(table, listed, 10)
+    assert await vocabulary_store.read_list(table, key, consistent=True) is None
 
 
 async def test_a_deleted_sentence_is_counted_no_more(one_client: Client) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from datastore.dynamo import Table, open_table
+from datastore.email_runs import take_turn
 from datastore.people import PROFILE, read_profile
 from datastore.pickem import REMINDER_CLAIMS, Reminder
 from datastore.vocabulary import draw_daily_word
@@ -23,6 +25,8 @@ from server.mail.smtp import EmailRejected
 from server.settings import Settings
 from tests.client import Client
 from tests.engines import RunningEngine
+from tests.fault.faults import Fault
+from tests.fault.proxy import Proxy
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
 from tests.queries import SUBSCRIBE, UPDATE_EVENT, UPDATE_PROFILE
@@ -251,6 +255,14 @@ async def test_of_several_processes_one_sends_what_is_due(client: Client) -> Non
     assert not await schedules[0].run_if_due()
     services_later = Services(services.table, services.seal, clock=lambda: services.clock() + timedelta(minutes=16))
     assert await EmailSchedule(services_later, Settings(secrets=("x" * 32,)), 15).run_if_due()
+
+
+async def test_a_turn_whose_answer_was_lost_is_taken(default_engine: RunningEngine, one_table: Table) -> None:
+    """Nobody else has it, so the emails would wait for the next one."""
+    async with Proxy(default_engine.url) as proxy, open_table(one_table.name, url=proxy.url) as table:
+        proxy.inject(Fault.RESET_AFTER, "PutItem")
+        assert await take_turn(table, NOW, NOW + timedelta(minutes=15))
+        assert not await take_turn(table, NOW, NOW + timedelta(minutes=15, milliseconds=1))
 
 
 async def test_nothing_is_sent_to_an_address_that_bounced(
