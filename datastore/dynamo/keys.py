@@ -4,7 +4,7 @@ A template contains attributes of a record, each with a format. The formats keep
 
 | format        | of        | written                                                                       |
 |---------------|-----------|-------------------------------------------------------------------------------|
-| (none)        | text      | as it is; `#`, control characters and lone surrogates are refused             |
+| (none)        | text      | as it is; `#`, control characters, lone surrogates and U+10FFFF are refused   |
 | (none)        | datetime, date, enum | ISO 8601 in UTC; ISO 8601; the enum's value                        |
 | `06d`         | whole number | padded; negative numbers and those that outgrow the padding are refused    |
 | `best_first`  | whole number | `9999999999 - (n + 5000000000)`, ten digits: ascending text is descending n |
@@ -23,8 +23,9 @@ from typing import Any
 from datastore.dynamo.attributes import iso
 
 HIGHEST = "\U0010ffff"
+"""The last code point, which is not a character: with it end bounds, and no identifier has it."""
 _BEST_FIRST_RANGE = 5_000_000_000
-_UNSAFE = re.compile(r"[#\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNSAFE = re.compile(rf"[#\x00-\x1f\x7f-\x9f\ud800-\udfff{HIGHEST}]")
 _PADDED = re.compile(r"0(\d+)d")
 
 
@@ -42,7 +43,7 @@ def key_text(value: Any) -> str:
         return value.isoformat()
     text = str(value.value if isinstance(value, Enum) else value)
     if not text or _UNSAFE.search(text):
-        raise BadKey("an identifier in a key is not empty and has no '#', control character or lone surrogate")
+        raise BadKey("an identifier in a key is not empty and has no '#', control character, surrogate or U+10FFFF")
     return text
 
 

@@ -72,15 +72,22 @@ def test_moments_order_as_text_and_come_back(one: datetime, other: datetime) -> 
 
 @given(some.text(max_size=20))
 def test_a_text_is_a_key_or_refused(text: str) -> None:
-    """No `#`, no control character, no half a character ever gets into a key."""
+    """No `#`, no control character, no half a character and no end of a bound ever gets into a key."""
     try:
         assert key_text(text) == text
     except BadKey:
         assert not text or any(
-            c == "#" or ord(c) < 32 or 127 <= ord(c) < 160 or 0xD800 <= ord(c) < 0xE000 for c in text
+            c in "#\U0010ffff" or ord(c) < 32 or 127 <= ord(c) < 160 or 0xD800 <= ord(c) < 0xE000 for c in text
         )
     else:
-        assert "#" not in text
+        assert not set("#\U0010ffff") & set(text)
+
+
+@pytest.mark.parametrize("player", ["\U0010ffff", "\U0010ffffada", "ada\U0010ffffeve"])
+def test_a_text_that_could_pass_the_end_of_a_bound_is_refused(player: str) -> None:
+    """`on` and `just_below` end with U+10FFFF: an item after that would be missing in its own partition."""
+    with pytest.raises(BadKey):
+        SCORE.at(game="g", player=player, level=1)
 
 
 @given(names, names)
