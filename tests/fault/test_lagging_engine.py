@@ -85,6 +85,20 @@ async def test_a_full_partition_throttles_single_writes_transactions_and_batches
         assert len(await everyone(table)) == 50
 
 
+async def test_what_is_left_of_a_batch_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what was carried out is in the ledger; time stands still."""
+    async with lagging(tmp_path, lag=Lag(mean=0.0), limits=Limits(1, 1000)) as (engine, table):
+        monkeypatch.setattr(engine, "_now", lambda: 0.0)
+        full = member(1)
+        free = next(other for other in map(member, range(2, 99)) if other.shard != full.shard)
+        await table.write(PROFILE.put(full))
+        requests = [{"PutRequest": {"Item": PROFILE.item(one)}} for one in (full, free)]
+        answer = await table.client.batch_write_item(RequestItems={table.name: requests})
+        assert answer["UnprocessedItems"] == {table.name: requests[:1]}
+        units = {key.value: spent for (key, _), spent in engine.ledger.writes.items() if not key.index_name}
+        assert units == {PROFILE.item_key(one).pk: 1.0 for one in (full, free)}
+
+
 async def test_writes_that_feed_a_full_index_key_are_throttled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each index key takes as many writes as it has units, however many table keys there are; time stands still."""
     async with lagging(tmp_path, lag=Lag(mean=0.0), limits=Limits(4, 1000)) as (engine, table):

@@ -118,7 +118,8 @@ class LaggingEngine(Proxy):
         answer = await super()._forward(orjson.dumps(body), headers)
         if answer.status >= 500 or answer.status == 200:  # what failed may have been applied
             factor = TRANSACTIONAL_FACTOR if operation == "TransactWriteItems" else 1
-            await asyncio.gather(*(self._follow_up(name, old, factor) for name, old in before.items()))
+            sent = [name for (name, _), is_full in zip(actions, full, strict=True) if not is_full]
+            await asyncio.gather(*(self._follow_up(name, before[name], factor) for name in sent))
         return faults.with_unprocessed(operation, answer, left)
 
     async def _image(self, name: ItemName) -> Item | None:
