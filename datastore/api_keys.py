@@ -72,7 +72,7 @@ class ApiKey:
 
     @property
     def prefix(self) -> str:
-        """How its secret begins, for recognising it: so much is no secret."""
+        """The beginning of its secret, by which people recognise it: this much is not secret."""
         return SECRET_PREFIX + self.id.removeprefix(ID_PREFIX)
 
     def has_secret(self, secret: str) -> bool:

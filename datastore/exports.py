@@ -1,11 +1,11 @@
-"""Exported files: they lie in the table in pieces until they were fetched, or for an hour.
+"""Exported files: they lie in the table in pieces until they are fetched, or for an hour.
 
-| wanted                    | read or write                                       | requests      |
-|---------------------------|-----------------------------------------------------|---------------|
-| write a file              | transaction: EXPORT#<job> PIECE#<attempt>#<number>     | 1 for 300 KB  |
-| publish it                | transaction: EXPORT#<job> EXPORT                       | 1             |
-| read it                   | GetItem EXPORT#<job>; each piece, consistent        | 1, and pieces |
-| end its link              | DeleteItem of EXPORT, then of the pieces            | 1, and pieces |
+| wanted        | read or write                                              | requests      |
+|---------------|------------------------------------------------------------|---------------|
+| write a file  | transaction: EXPORT#<job> PIECE#<attempt>#<number>         | 1 for 300 KB  |
+| publish it    | transaction: EXPORT#<job> EXPORT                           | 1             |
+| read it       | GetItem EXPORT#<job> EXPORT; each piece; consistent        | 1, and pieces |
+| end its link  | DeleteItem EXPORT#<job> EXPORT, BatchWriteItem of pieces   | 1, and 1 a 25 |
 
 Each attempt at a job writes pieces of its own, so a file is never made of two attempts. Pieces that nobody published
 expire as the others do.

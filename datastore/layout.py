@@ -6,7 +6,7 @@
 | begin or complete an upgrade       | PutItem LAYOUT LAYOUT                                            | 1 each   |
 | upgrade                            | the reads and writes of each part's `upgrade`                    |          |
 
-Layout 1 is the first round's, which wrote no LAYOUT item. Layout 3 has pointers to each member's comments. An empty
+Layout 1 is the first release's, which wrote no LAYOUT item. Layout 3 has pointers to each member's comments. An empty
 table is new and gets the current layout.
 """
 

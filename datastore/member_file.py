@@ -10,8 +10,8 @@
 | reports, suspension, what they did         | gsi1 MODERATION#PUBLISHED; GetItem; gsi1 of the journal | 1 a page each |
 
 Every entity of the table is either a kind of the file, or says why it is none; and says what becomes of it when the
-member is erased or taken back. Tests compare this with what the datastore declares. Nothing is read by a scan, and
-memory is bounded by a hundred records.
+member is erased or taken back. Tests compare this with what the datastore declares. Nothing is read by a scan. A few
+hundred of the member's records are in memory at a time, beside all events and the slugs of all boards.
 
 Lists, reports and occurrences whose index entries are still in flight are missing; a later file has them.
 """
@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from datastore import (
@@ -240,14 +239,15 @@ async def _own(table: Table, user: str) -> AsyncIterator[tuple[Entity[Any], Any]
 
 
 async def _comments(table: Table, user: str) -> AsyncIterator[tuple[Entity[Any], Any]]:
-    found = [pointer async for pointer in pointers.member_pointers(table, user)]
-    rest = iter(found)
-    while some := list(islice(rest, _AT_ONCE)):
+    rest: Partition[pointers.Pointer] | None = pointers.POINTER.on(author=user).newest_first()
+    while rest is not None:
+        some = await table.query(rest, limit=_AT_ONCE, consistent=True)
         for entity in (records.COMMENT, records.HELD):
-            keys = [entity.at(product=pointer.product, ulid=pointer.ulid) for pointer in some]
+            keys = [entity.at(product=pointer.product, ulid=pointer.ulid) for pointer in some.records]
             for comment in await table.get_many(keys, consistent=True):
                 if comment is not None:
                     yield entity, comment
+        rest = rest.past(some.last) if some.last else None
 
 
 async def _votes(table: Table, user: str) -> AsyncIterator[tuple[Entity[Any], Any]]:

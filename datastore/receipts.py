@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 RECEIPT_LIFETIME = timedelta(days=7)
 LONGEST_KEY = 128
 _MEMBER = "User:"
-"""How the journal's name of an actor begins who is a member."""
+"""What the journal's names of members begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Once:
         ground: Ground | None = None,
         note: str | None = None,
     ) -> tuple[Write, ...]:
-        """The journal's writes for a change (see `Journal.occurrence`): they belong into the change's transaction.
+        """The journal's writes for a change (see `Journal.occurrence`): they belong in the change's transaction.
 
         With `about` come the checks that this member is not erased.
         """

@@ -33,7 +33,7 @@ async def read_queue(table: Table, status: Status, window: Window) -> Page[Comme
 async def _read_reported(table: Table, request: PageRequest) -> SparsePage[Comment]:
     """Published comments that were reported. Those that were deleted or held since are passed over.
 
-    At most `_ROUNDS` times: after that a page may be short, or empty, and its cursor goes on behind what was read.
+    After `_ROUNDS` queries a page may be short, or empty; its cursor continues after all that was read.
     """
     published: list[tuple[str, Comment]] = []
     rest, last, limit = REPORTS.on("gsi1").past(request.position), None, request.wanted

@@ -1,8 +1,8 @@
 """Eventually consistent reads, shared by simultaneous requests.
 
 A read joins an equal one that is under way, unless a write of this process that may have changed the answer has ended
-since that one began. So a process reads its own acknowledged writes. Consistent reads are never shared, since another
-process may have written in between.
+since that one began. So sharing hides no acknowledged write of this process; the engine itself may still be behind.
+Consistent reads are never shared, since another process may have written in between.
 
 One attempt is shared, not its retries: each request repeats a failed attempt until its own deadline, so no request
 fails because another one ran out of time. The transport's timeouts bound an attempt, and its units are metered for the

@@ -112,9 +112,7 @@ async def mark_failed(
             await table.write(DELIVERY.shift(failed, *names, when=present()))
             return failed
         dead = replace(failed, state=DeliveryState.DEAD, expires=now + DEAD_FOR)
-        await table.transact(
-            DELIVERY.put(dead), DELIVERY.delete(DELIVERY.item_key(delivery), when=present()),
-        )  # fmt: skip
+        await table.transact(DELIVERY.put(dead), DELIVERY.delete(DELIVERY.item_key(delivery), when=present()))
     except ConditionFailed:  # another process has moved it on
         pass
     return None

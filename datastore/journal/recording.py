@@ -7,9 +7,9 @@ nothing happens without its record. With the journal off and no webhook there ar
 Each process knows the webhooks as they were at most `MOST_AGE` ago: a webhook is told of everything that occurs from
 then on after it was added.
 
-An occurrence gets its id after the object was read that its transaction changes, and before that is written. So the
-occurrences of one object have ids in the order in which they happened, as far as the servers' clocks agree. Changes
-that only add to a count, such as joining a league, do not wait for each other: theirs may have ids in either order.
+An occurrence gets its id after its transaction's object was read and before it is written. So the occurrences of one
+object have ids in the order in which they happened, as far as the servers' clocks agree. Changes that only add to a
+count, such as joining a league, do not wait for each other: theirs may have ids in either order.
 """
 
 from __future__ import annotations

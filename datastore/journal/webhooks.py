@@ -1,8 +1,8 @@
 """Webhooks, and the claims of processes on their shards.
 
 A shard belongs to the process that wrote its claim last, and that writes it again every few seconds. Another one takes
-it once the claim is old. Unlike with jobs, their clocks are compared: so also a process that was started a moment ago
-may go on at once after one that was killed, however short the lives of all of them are.
+it once the claim is old. Unlike with jobs, their clocks are compared. So a process that has just started takes a killed
+one's shards without watching them first, and deliveries go on even if no process lives long.
 
 A removed webhook stays as an inactive one until a process has deleted its deliveries: others may still write some.
 """

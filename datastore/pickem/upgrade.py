@@ -9,15 +9,15 @@
 | `STANDINGS#<season>`, `SEASON`                     | `STANDINGS#<season>`, `RANKS`                     |
 
 Events first: each one's old gates are closed, then one transaction moves the event and its gates. In the event's old
-place stays a mark that a process of the first round cannot read or replace, so its submissions, locks, changes and
+place stays a mark that a process of the first release cannot read or replace, so its submissions, locks, changes and
 imports of this event fail. What it has still to write of a scoring goes to old standings, which nobody reads, and to
 predictions. So an event whose scoring had begun and not ended gets another generation of results: scoring it again
 replaces whatever the old process leaves.
 
 Then the standings are made from the predictions: each scored one gets its share, which is added to the new standing in
 the same transaction. Last the seasons are counted, and what is left of layout 1 is deleted. Every step may be repeated,
-so the upgrade may be killed and begun again. Events that a process of the first round creates later are moved when the
-upgrade is run again.
+so the upgrade may be killed and begun again. Events that a process of the first release creates later are moved when
+the upgrade is run again.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ async def upgrade(table: Table, advance: Callable[[int], None]) -> None:
 
 
 async def _move_event(table: Table, event: Event) -> None:
-    """Move an event with its gates. It begins again if a process of the first round changes the event meanwhile."""
+    """Move an event with its gates. It begins again if a process of the first release changes the event meanwhile."""
     while True:
         closed = await asyncio.gather(*(_close(table, event.id, number) for number in range(_OLD_GATES)))
         gates = [gate for gate in closed if gate is not None]

@@ -67,7 +67,7 @@ class OldPlace:
 
 @dataclass(frozen=True, slots=True)
 class QueueChange:
-    """Cards of a list that stand at their old places yet."""
+    """Cards of a list that still stand at their old places."""
 
     user: str
     quiz: str
@@ -80,7 +80,7 @@ QUEUE_CHANGE = Entity(QueueChange, Key("USER#{user}", "CARD#!{quiz}"))
 
 
 async def read_cards(table: Table, user: str, list_id: str, ordinals: Sequence[int]) -> list[Card]:
-    """The member's cards of these words, as far as there are some."""
+    """The cards that the member has of these words."""
     keys = [CARD.at(user=user, list=list_id, ordinal=ordinal) for ordinal in ordinals]
     return [card for card in await table.get_many(keys, consistent=True) if card is not None]
 

@@ -80,7 +80,7 @@ OPEN_QUIZ = Entity(OpenQuiz, Key("USER#{user}", "ASKED#{id}"), ttl="remove_at")
 async def read_list_and_words(
     table: Table, user: str, list_id: str, ordinals: Sequence[int], *, consistent: bool = False
 ) -> tuple[WordList | None, list[Word], list[Card]]:
-    """A list, its words at these ordinals and the member's cards of them, as far as there are some; in one step."""
+    """A list, those of its words that have these ordinals, and the member's cards of them; in one step."""
     words: list[Any] = [WORD.at(list=list_id, ordinal=ordinal) for ordinal in ordinals]
     cards: list[Any] = [CARD.at(user=user, list=list_id, ordinal=ordinal) for ordinal in ordinals]
     wanted = [LIST.at(list=list_id), *words]

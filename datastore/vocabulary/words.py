@@ -123,7 +123,7 @@ async def read_words_page(table: Table, word_list: WordList, window: Window) -> 
 
 
 async def read_some_words(table: Table, word_list: WordList, start: int, most: int = 300) -> list[Word]:
-    """Up to so many words from an ordinal on, continued at the list's first word."""
+    """Up to `most` words from an ordinal on; if those are fewer, also words from the list's beginning."""
     words = _words(word_list)
     after = await table.query(words.between(f"WORD#{start:06d}", None), limit=most, consistent=True)
     before = await table.query(words.between(None, f"WORD#{start:06d}"), limit=most, consistent=True)

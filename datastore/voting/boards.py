@@ -56,8 +56,8 @@ class Board:
     the number of the latest one that succeeded. `revision` and `completed` together identify one state of all results.
     Readers sum the tallies of `read_shards` shards; that number only grows.
 
-    `settled` and `settled_at` belong to processes of the first round, which settle rows of their own. The `covered_…`
-    fields are the values of `revision` and `settled` that the latest completed settling has seen.
+    `settled` and `settled_at` belong to processes of the first release, which settle rows of their own. The
+    `covered_…` fields are the values of `revision` and `settled` that the latest completed settling has seen.
     """
 
     slug: str
@@ -113,7 +113,7 @@ class Board:
 
     @property
     def is_covered(self) -> bool:
-        """Whether the latest settling saw every change and every vote that a process of the first round has made."""
+        """Whether the latest settling saw every change and every vote that a process of the first release has made."""
         return (self.covered_revision, self.covered_settled) == (self.revision, self.settled)
 
 

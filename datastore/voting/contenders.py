@@ -7,7 +7,7 @@ order of joining, so a small board has one, and its leaderboard is one query.
 
 Details and pictures are items of their own, so a settling and a leaderboard cost the same with and without them.
 
-The counts and the index entry of an editor's contender are settled by processes of the first round alone.
+The counts and the index entry of an editor's contender are settled by processes of the first release alone.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ PICTURE = Entity(Picture, Key("BOARD#{board}", "SVG#{ordinal:06d}"))
 
 
 async def read_contender(table: Table, board: str, ordinal: int, *, consistent: bool = False) -> Contender | None:
-    """A contender with its settled counts. One that was just added by a process of the first round has none yet."""
+    """A contender with its settled counts. One that was just added by a process of the first release has none yet."""
     result = await table.get(_result_key(board, ordinal), consistent=consistent)
     return result or await table.get(CONTENDER.at(board=board, ordinal=ordinal), consistent=consistent)
 

@@ -1,7 +1,7 @@
 """What editors do: change boards; add contenders, change, retire and restore them.
 
 Every change of a contender writes it, its result, and the board's `revision` in one transaction. A contender that a
-process of the first round has just added has no result yet; then the board is left to be settled.
+process of the first release has just added has no result yet; then the board is left to be settled.
 
 A retired contender keeps its row, name and records. Nothing is counted anew when it is restored: votes on ballots drawn
 before its retirement were added to its tallies all the time.

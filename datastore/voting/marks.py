@@ -27,7 +27,7 @@ _KEPT = timedelta(days=1)
 class DirtyMark:
     """A process has counted votes on the board since `since`, may count more before `until`, and has not settled all.
 
-    A `clean` mark says that all of them are settled. It is left for processes of the first round: they settle rows of
+    A `clean` mark says that all of them are settled. It is left for processes of the first release: they settle rows of
     their own, once after `until`.
     """
 

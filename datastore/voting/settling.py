@@ -11,7 +11,7 @@ counts never go back in time.
 A process that counts votes marks the board as dirty, and cleans its mark once its votes are settled. The mark of a
 killed process stays. Processes that read the board then settle it.
 
-Processes of the first round settle the editors' contenders, and count in `Board.settled`. This release follows that
+Processes of the first release settle the editors' contenders, and count in `Board.settled`. This release follows that
 number and `Board.revision`: if one has changed since the latest settling, the board is not covered and is settled.
 """
 

@@ -1,8 +1,8 @@
 """The upgrade of boards from layout 1: results in blocks of their own, and more shards for the tallies.
 
 Old items stay as they are: an editor's contender keeps its counts and its entry in `LEADERBOARD#<slug>`, which only
-processes of the first round read and settle. So they may run beside this release: both read the same tallies, and this
-release settles again whenever an old process has settled or changed a contender.
+processes of the first release read and settle. So they may run beside this release: both read the same tallies, and
+this release settles again whenever an old process has settled or changed a contender.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ async def _cover(table: Table, board: Board) -> None:
 
 
 async def _copy(table: Table, contenders: list[Contender]) -> None:
-    """The contenders with the counts that the first round has settled. What it left unsettled is marked as dirty."""
+    """The contenders with the counts that the first release has settled. What it left unsettled is marked as dirty."""
     slots = asyncio.Semaphore(_AT_ONCE)
 
     async def copy(contender: Contender) -> None:

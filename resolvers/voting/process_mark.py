@@ -26,7 +26,7 @@ RENEWED_AFTER = 5.0
 """Seconds after which a mark is written again while votes are in flight, as a sign of life."""
 
 _CLOCK_SKEW = timedelta(seconds=2)
-"""Processes of the first round compare `until` with their own clock."""
+"""Processes of the first release compare `until` with their own clock."""
 
 _log = structlog.get_logger("ringside.standings")
 

@@ -119,7 +119,7 @@ class SettlingPace:
                 yield mark
 
     def spent_marks(self, current: BoardWithMarks, now: datetime) -> Iterator[DirtyMark]:
-        """Clean marks that even processes of the first round have had the time to see."""
+        """Clean marks that even processes of the first release have had the time to see."""
         for mark in current.marks:
             is_old = current.has_more_marks or mark.until < now - _CLEAN_KEPT
             if mark.clean and is_old and mark.process != self._process:
