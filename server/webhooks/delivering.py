@@ -96,6 +96,7 @@ class Deliverer:
         self._removed: dict[str, float] = {}
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._looking: asyncio.Task[None] | None = None
+        self._clearing: asyncio.Task[None] | None = None
         self._hurried = asyncio.Event()
         services.journal.on_delivery = self._expect
 
@@ -136,7 +137,7 @@ class Deliverer:
                 del self._workers[key]
                 await shard.stop()
         await self._take(registry, active)
-        await self._clear([webhook for webhook in registry.webhooks if not webhook.active])
+        self._clear_removed([webhook for webhook in registry.webhooks if not webhook.active])
 
     async def _keep(self, shard: ShardWorker, webhook: Webhook | None) -> bool:
         """Whether the shard stays this process's: its claim is renewed when it is time."""
@@ -178,14 +179,26 @@ class Deliverer:
         claim = registry.claims.get(key)
         return claim is None or self._services.clock() - claim.renewed_at >= timedelta(seconds=LOST_SECONDS)
 
-    async def _clear(self, removed: Sequence[Webhook]) -> None:
-        """Delete what was left for removed webhooks, some time after they were removed."""
+    def _clear_removed(self, removed: Sequence[Webhook]) -> None:
+        """Begin to delete what was left for removed webhooks, some time after they were removed.
+
+        That may take minutes, during which the claims of other webhooks have to be renewed.
+        """
         now = monotonic()
         self._removed = {webhook.id: self._removed.get(webhook.id, now) for webhook in removed}
-        for webhook in removed:
-            if now - self._removed[webhook.id] >= CLEAR_SECONDS:
+        due = [webhook for webhook in removed if now - self._removed[webhook.id] >= CLEAR_SECONDS]
+        if due and (self._clearing is None or self._clearing.done()):
+            self._clearing = asyncio.get_running_loop().create_task(self._clear(due))
+
+    async def _clear(self, removed: Sequence[Webhook]) -> None:
+        try:
+            for webhook in removed:
                 await journal_store.clear_deliveries(self._services.table, webhook.id)
                 await journal_store.delete_webhook(self._services.table, webhook)
+        except DynamoError as error:
+            _log.info("a removed webhook could not be cleared; it is tried again", reason=str(error))
+        except Exception:  # noqa: BLE001 - it is tried again
+            _log.exception("a removed webhook could not be cleared")
 
     async def drain(self) -> None:
         """Deliver what is due, for a command; shards that other processes deliver are left to them."""
@@ -199,9 +212,10 @@ class Deliverer:
 
     async def close(self) -> None:
         """Stop sending, and leave the shards to other processes at once."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.wait({self._looking})
+        background = [task for task in (self._looking, self._clearing) if task is not None]
+        for task in background:
+            task.cancel()
+        await asyncio.gather(*background, return_exceptions=True)
         await asyncio.gather(*(shard.stop() for shard in self._workers.values()))
         self._workers.clear()
 

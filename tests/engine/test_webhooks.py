@@ -208,6 +208,29 @@ async def test_a_removed_webhook_is_told_nothing_more(one_hooked: Client, monkey
         assert not [item async for item in table.scan_items() if item["pk"]["S"].startswith("DELIVERIES")]
 
 
+async def test_much_that_is_left_of_a_removed_webhook_delays_no_other(
+    one_hooked: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deleting it may take longer than a claim holds that is not renewed."""
+    begun, enough = asyncio.Event(), asyncio.Event()
+
+    async def clear_slowly(*_: object) -> None:
+        begun.set()
+        await enough.wait()
+
+    monkeypatch.setattr(delivering, "CLEAR_SECONDS", 0.0)
+    monkeypatch.setattr(delivering.journal_store, "clear_deliveries", clear_slowly)
+    async with receiving() as removed, receiving() as other:
+        webhook = (await add(one_hooked, removed))["webhook"]["id"]
+        await admin(one_hooked).ask(REMOVE_WEBHOOK, input={"webhook": webhook})
+        async with asyncio.timeout(30):
+            await begun.wait()
+        await add(one_hooked, other, "comment.posted")
+        await post(one_hooked.member("ada"))
+        await other.until(lambda: other.kinds() == ["comment.posted"])
+    enough.set()
+
+
 async def test_votes_are_told_to_those_who_name_them(one_hooked: Client) -> None:
     """And then they are in the journal too."""
     async with receiving() as named, receiving() as unnamed:
