@@ -7,8 +7,8 @@ in.
 
 | claim            | rule                                                                                       |
 |------------------|--------------------------------------------------------------------------------------------|
-| `sub`            | required; the user's id, fit for a key, of 1 to 128 characters, not beginning with
-|                  | `visitor-`, `apikey-` or `former-` |
+| `sub`            | required; the user's id, fit for a key, of 1 to 128 characters, not beginning with         |
+|                  | `visitor-`, `apikey-` or `former-`                                                         |
 | `exp`            | required, in the future, before the year 10000                                             |
 | `nbf`            | not more than half a minute ahead, because clocks differ                                   |
 | `iss`            | checked if RINGSIDE_OIDC_ISSUER or RINGSIDE_JWT_ISSUER is set                              |

@@ -13,7 +13,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from datastore.ids import is_ulid
 from datastore.pickem import VersionConflict, create_event, every_event, read_matches
-from datastore.refusals import InvalidInput, Refusal
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
 from resolvers.pickem import scoring
@@ -41,10 +40,7 @@ def score(
     An event that is scored already is checked: wrong points and ranks are repaired.
     """
     event_id = _parse_event_id(event)
-    try:
-        scored = run_with_services(lambda services: _score(services, event_id, confirm_missing))
-    except Refusal as refused:
-        raise Failed(refused.message) from None
+    scored = run_with_services(lambda services: _score(services, event_id, confirm_missing))
     out.print(f"{scored.event.name}: {scored.predictions_scored} predictions are scored.")
 
 
@@ -61,12 +57,7 @@ async def _score(services: Services, event_id: str, confirm_missing: bool) -> Sc
 
 
 def _parse_event_id(text: str) -> str:
-    if is_ulid(text):
-        return text
-    try:
-        return parse_node_key("Event", text)
-    except InvalidInput as refused:
-        raise Failed(refused.message) from None
+    return text if is_ulid(text) else parse_node_key("Event", text)
 
 
 def import_events(
