@@ -149,6 +149,11 @@ class Once:
                 raise AlreadyAnswered from None
             raise
 
+    async def store_receipt(self, table: Table, answer: Any, *, about: str | None = None) -> None:
+        """Store the receipt for an answer to which nothing is left to write. `about` is a member that it names."""
+        if self.key is not None:
+            await self.transact(table, answer, *(() if about is None else self.not_erased(about)))
+
     @property
     def _member(self) -> str | None:
         is_member = self.actor is not None and self.actor.startswith(_MEMBER)

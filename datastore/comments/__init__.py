@@ -19,12 +19,7 @@ and no count includes it. Every change goes through `change_comment`, which move
 from datastore.comments.arrivals import (
     read_arrivals,
 )
-from datastore.comments.changes import (
-    CommentChange,
-    Decision,
-    change_comment,
-    store_receipt,
-)
+from datastore.comments.changes import CommentChange, Decision, change_comment
 from datastore.comments.counts import (
     OLD_TALLY,
     TALLY,
@@ -117,5 +112,4 @@ __all__ = [
     "read_unsettled_products",
     "report_comment",
     "settle_product",
-    "store_receipt",
 ]

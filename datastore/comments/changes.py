@@ -97,9 +97,3 @@ def _comment_writes(old: Comment | None, new: Comment | None) -> Iterator[Write]
 
 def _unchanged(old: Comment) -> Condition:
     return present() & where(revision=old.revision)
-
-
-async def store_receipt(table: Table, once: Once, answer: Any) -> None:
-    """Store the receipt of a request that had nothing to change."""
-    if once.key is not None:
-        await once.transact(table, answer)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from datastore.comments.changes import store_receipt
 from datastore.comments.records import COMMENT, HELD, REPORTS, Comment, Reports, Status, VersionConflict
 from datastore.dynamo import ConditionFailed, Page
 from datastore.dynamo.conditions import absent, present, where
@@ -66,7 +65,7 @@ async def report_comment(table: Table, once: Once, comment: Comment, reporter: s
     key = REPORTS.at(product=comment.product, ulid=comment.ulid)
     current = await table.get(key, consistent=True)
     if current is not None and reporter not in current.reasons and len(current.reasons) >= _MAX_REPORTERS:
-        await store_receipt(table, once, comment)
+        await once.store_receipt(table, comment, about=comment.author)
         return
     if current is None:
         write = REPORTS.put(Reports(comment.product, comment.ulid, {reporter: reason}), when=absent())

@@ -60,7 +60,7 @@ async def report_comment(ctx: Context, /, *, comment: CommentId, reason: str) ->
     for _ in range(ATTEMPTS):
         reported = await load_visible_comment(ctx, comment)
         if reported.held is not None:  # it needs a moderator's decision already
-            await comments_store.store_receipt(ctx.table, ctx.once, reported)
+            await ctx.once.store_receipt(ctx.table, reported, about=reported.author)
             return reported
         try:
             await comments_store.report_comment(ctx.table, ctx.once, reported, member.id, reason)

@@ -87,7 +87,7 @@ async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
     for _ in range(ATTEMPTS):
         old = await load_comment(ctx, comment)
         if old is None or not may_see(viewer, old):
-            await comments_store.store_receipt(ctx.table, ctx.once, deleted_id)
+            await ctx.once.store_receipt(ctx.table, deleted_id)
             return deleted_id
         if not may_change(viewer, old):
             raise NotAllowed("Only its author or a moderator may delete a comment.", path=("input", "comment"))
@@ -107,7 +107,7 @@ async def change_comment(
         old = await load_visible_comment(ctx, key)
         new = change(old)
         if new is old:
-            await comments_store.store_receipt(ctx.table, ctx.once, old)
+            await ctx.once.store_receipt(ctx.table, old, about=old.author)
             return old
         try:
             await _store_change(ctx, new, CommentChange(old, new, decision))

@@ -68,7 +68,7 @@ async def pick_counts(ctx: Context, match: MatchView, /) -> list[int] | None:
 
 
 async def _match_number(ctx: Context, match: MatchView) -> int:
-    """The number of a match in a first-round receipt."""
+    """The number of a match in a receipt of the first release, which does not hold it."""
     current = await match_by_key(ctx, match.node_key)
     return current.number if current else 0
 
@@ -200,7 +200,8 @@ async def lock_event(ctx: Context, /, *, event: EventId) -> Event:
 
     async def change(before: Event) -> Event:
         if before.state in (EventState.LOCKED, EventState.SCORED):
-            return await with_receipt(ctx, before)
+            await ctx.once.store_receipt(ctx.table, before)
+            return before
         if before.state is EventState.CANCELLED:
             raise Conflict("This event is cancelled.", path=("input", "event"))
         after = before.locked(ctx.now())
@@ -209,13 +210,6 @@ async def lock_event(ctx: Context, /, *, event: EventId) -> Event:
         return after
 
     return await retry_on_conflict(ctx, event, change)
-
-
-async def with_receipt(ctx: Context, answer: A) -> A:
-    """Stores a receipt for an answer that changes nothing."""
-    if ctx.once.key is not None:
-        await ctx.once.transact(ctx.table, answer)
-    return answer
 
 
 async def retry_on_conflict(ctx: Context, event_id: str, change: Callable[[Event], Awaitable[A]], *path: str) -> A:

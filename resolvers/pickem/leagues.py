@@ -209,21 +209,19 @@ def _plain(league: League) -> League:
 
 async def admit_to_league(ctx: Context, /, *, league: LeagueId, user: UserId, captain: bool = False) -> Admitted:
     """Admits somebody who is waiting, or makes a member a captain."""
-    viewer, token = ctx.member(), ctx.new_id()
-    current = await load_for_change(ctx, league)
-    if current.place is None or not current.is_captain:
-        raise NotAllowed("Only a captain of the league may do this.")
+    current, own_place = await _load_as_captain(ctx, league)
     before = await pickem_store.read_place(ctx.table, league, user)
     if before is None:
         raise NotFound("This member has not asked to join the league.", path=("input", "user"))
     wanted = Membership.CAPTAIN if captain else Membership.MEMBER
     answer = Admitted(_plain(current), before)
-    if before.membership is Membership.CAPTAIN or before.membership is wanted or before.user == viewer.id:
-        return answer  # they are that already
+    if before.membership in (Membership.CAPTAIN, wanted) or user == own_place.user:  # they are that already
+        await ctx.once.store_receipt(ctx.table, answer, about=user)
+        return answer
     since = ctx.now() if before.membership is Membership.WAITING else before.since
-    after = replace(before, membership=wanted, since=since, token=token)
+    after = replace(before, membership=wanted, since=since, token=ctx.new_id())
     answer = replace(answer, member=after)
-    await pickem_store.admit(ctx.table, current.place, before, after, ctx.once, answer)
+    await pickem_store.admit(ctx.table, own_place, before, after, ctx.once, answer)
     return answer
 
 
@@ -290,6 +288,5 @@ async def delete_league(ctx: Context, /, *, league: LeagueId) -> str:
         raise NotAllowed("Only a captain of the league may do this.")
     await pickem_store.delete_league(ctx.table, place, stored, ctx.once)
     answer = node_id("League", league)
-    if ctx.once.key is not None:
-        await ctx.once.transact(ctx.table, answer)
+    await ctx.once.store_receipt(ctx.table, answer)
     return answer

@@ -11,7 +11,7 @@ from datastore.refusals import Conflict
 from resolvers.context import Context
 from resolvers.pickem import rules
 from resolvers.pickem.cache import pickem_cache
-from resolvers.pickem.events import EventId, MatchId, retry_on_conflict, validate_match, with_receipt
+from resolvers.pickem.events import EventId, MatchId, retry_on_conflict, validate_match
 from resolvers.pickem.tie_breaks import parse_number
 from resolvers.pickem.views import MatchView, match_view
 from resolvers.viewer import Role
@@ -32,7 +32,9 @@ async def record_result(
             )
         result = rules.parse_result(ended, outcome, winner)
         if before.results.get(match_id) == result:
-            return await with_receipt(ctx, match_view(before, ended))
+            answer = match_view(before, ended)
+            await ctx.once.store_receipt(ctx.table, answer)
+            return answer
         results = {**before.results, match_id: result}
         after = before.changed(results=results, generation=before.generation + 1)
         answer = match_view(after, ended)
@@ -57,7 +59,8 @@ async def record_tie_break(ctx: Context, /, *, event: EventId, answer: float) ->
                 path=("input", "event"),
             )
         if before.tie_break.thousandths == thousandths:
-            return await with_receipt(ctx, before)
+            await ctx.once.store_receipt(ctx.table, before)
+            return before
         answered = replace(before.tie_break, thousandths=thousandths)
         after = before.changed(tie_break=answered, generation=before.generation + 1)
         occurrence = ctx.once.occurred(Kind.TIE_BREAK_RECORDED, pickem_store.name_of(after))

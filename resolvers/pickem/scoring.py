@@ -69,8 +69,7 @@ async def score_event(
             "Ask again for the result.",
             retry_after=5.0,
         ) from None
-    if ctx.once.key is not None:
-        await ctx.once.transact(ctx.table, answer)
+    await ctx.once.store_receipt(ctx.table, answer)
     return answer
 
 

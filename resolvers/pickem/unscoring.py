@@ -35,8 +35,7 @@ async def unscore_event(ctx: Context, /, *, event: EventId) -> Event:
             answer = await ctx.services.get(Unscorings).begin(event, ctx.once.actor)
     except TimeoutError:
         raise Unavailable("The points are still being taken back. Ask again for the result.", retry_after=5.0) from None
-    if ctx.once.key is not None:
-        await ctx.once.transact(ctx.table, answer)
+    await ctx.once.store_receipt(ctx.table, answer)
     return answer
 
 

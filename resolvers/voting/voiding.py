@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from time import monotonic
@@ -22,6 +23,8 @@ from resolvers.voting.board_cache import BoardCache
 from resolvers.voting.boards import board_cache, board_not_found
 
 VOID_VOTER = "VOID_VOTER"
+_LONGEST_VOTER = 128
+"""Members' ids are the longest, and have so many characters."""
 _STEP_SECONDS = 1.0
 """How long a job voids before it counts what it has done."""
 
@@ -51,8 +54,7 @@ async def void_voter(
     if not voided.finished:
         job = await begin_job(ctx, VOID_VOTER, wanted.as_input())
     answer = VoidedVotes(voided.votes, job)
-    if ctx.once.key is not None:
-        await ctx.once.transact(ctx.table, answer)
+    await ctx.once.store_receipt(ctx.table, answer)
     return answer
 
 
@@ -121,11 +123,9 @@ def _parse_voter(text: str) -> str:
         kind, key = parse_node_id(text)
     except InvalidInput:
         kind, key = "User", text
-    try:
-        if kind == "User":
+    with suppress(BadKey):
+        if kind == "User" and len(key) <= _LONGEST_VOTER:
             return key_text(key)
-    except BadKey:
-        pass
     raise InvalidInput(
         "A voter is identified by a User's id, or by the `voter` of a ballot or of an exported vote.",
         path=("input", "voter"),

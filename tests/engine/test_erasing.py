@@ -33,9 +33,13 @@ from tests.erasing import ERASE, MEMBER, NODE, admin, items_naming, leave_traces
 from tests.generated import entities
 from tests.jobs import ended
 from tests.killed import Killed, killed_at
-from tests.leagues import JOIN_LEAGUE, LEAGUE, create
+from tests.leagues import ADMIT, JOIN_LEAGUE, LEAGUE, create
 from tests.queries import (
     CREATE_LIST,
+    EDIT_COMMENT,
+    MODERATE_COMMENT,
+    POST_COMMENT,
+    REPORT_COMMENT,
     SUBSCRIBE,
     UPDATE_PROFILE,
     WRITE_SENTENCE,
@@ -308,6 +312,22 @@ async def test_their_leagues_go_on_without_them(one_client: Client) -> None:
     shown = await one_client.member("bob").ask(LEAGUE, id=league["id"])
     assert (shown["viewerMembership"], shown["memberCount"]) == ("CAPTAIN", 2)
     assert (await one_client.member("ada").ask(LEAGUE, id=joined["id"]))["memberCount"] == 1
+    assert await items_naming(one_client.services.table, MEMBER) == []
+
+
+async def test_answers_that_changed_nothing_name_them_no_more(one_client: Client) -> None:
+    """A moderator's edit without a change, a report of what was rejected, a captain's second admission."""
+    member, mia = one_client.member(MEMBER), one_client.member("mia", Role.MODERATOR)
+    review = {"product": "mug", "language": "en", "rating": 4, "body": "Good."}
+    comment = {"comment": (await member.ask(POST_COMMENT, input=review))["comment"]["id"]}
+    assert "comment" in await mia.ask(EDIT_COMMENT, input={**comment, "idempotencyKey": "edit"})
+    await mia.ask(MODERATE_COMMENT, input={**comment, "status": "REJECTED"})
+    assert "comment" in await mia.ask(REPORT_COMMENT, input={**comment, "reason": "Spam.", "idempotencyKey": "report"})
+    league = await create(mia)
+    await member.ask(JOIN_LEAGUE, input={"league": league["id"]})
+    admission = {"league": league["id"], "user": NODE, "idempotencyKey": "admission"}
+    assert "member" in await mia.ask(ADMIT, input=admission)
+    await erase(one_client)
     assert await items_naming(one_client.services.table, MEMBER) == []
 
 

@@ -259,7 +259,7 @@ async def test_a_deleted_league_is_gone_for_everybody(client: Client) -> None:
 
 
 async def test_keys_repeat_answers_and_change_nothing(one_client: Client) -> None:
-    """Creating, joining and leaving; an old receipt shows nothing to somebody who has left."""
+    """Creating, joining, admitting and leaving; an old receipt shows nothing to somebody who has left."""
     ada, bob = one_client.member("ada"), one_client.member("bob")
     given = {"name": "Once", "season": "2026", "entry": "CODE", "idempotencyKey": "k"}
     answers = await gather(*(ada.ask(CREATE_LEAGUE, input=given) for _ in range(5)))
@@ -269,9 +269,13 @@ async def test_keys_repeat_answers_and_change_nothing(one_client: Client) -> Non
     for _ in range(2):
         joined = await bob.ask(JOIN_LEAGUE, input=joining)
         assert (joined["membership"], joined["league"]["memberCount"]) == ("MEMBER", 2)
+    admitting = {"league": league["id"], "user": await user_id(bob), "idempotencyKey": "m"}
+    assert (await ada.ask(ADMIT, input=admitting))["member"]["membership"] == "MEMBER"  # he is that already
     for _ in range(2):
         left = await bob.ask(LEAVE_LEAGUE, input={"league": league["id"], "idempotencyKey": "l"})
         assert left["league"]["memberCount"] is None
+    assert (await ada.ask(ADMIT, input=admitting))["member"]["membership"] == "MEMBER"
+    assert await ada.code(ADMIT, input={**admitting, "captain": True}) == "IDEMPOTENCY_MISMATCH"
     old = (await bob.ask(JOIN_LEAGUE, input=joining))["league"]
     assert (old["memberCount"], old["members"], old["viewerMembership"]) == (None, None, None)
 

@@ -290,7 +290,8 @@ async def test_a_voter_s_votes_are_voided_once(client: Client) -> None:
     await assert_consistent(client)
     assert await one.ask(VOID_VOTER, input={"voter": node_id("User", "good")}) == {"votesRemoved": 3}
     assert (await client.ask(BOARD_COUNTS))["votes"] == 0
-    assert await one.code(VOID_VOTER, input={"voter": "a#b"}) == "INVALID_INPUT"
+    for wrong in ("a#b", "x" * 129, node_id("User", "x" * 129), "x" * 3000):
+        assert await one.code(VOID_VOTER, input={"voter": wrong}) == "INVALID_INPUT"
     assert await one.code(VOID_VOTER, input={"voter": "x", "board": "none"}) == "NOT_FOUND"
     await assert_consistent(client)
 
