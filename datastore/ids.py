@@ -47,5 +47,6 @@ def is_ulid(text: str) -> bool:
 
 
 def first_id(moment: datetime) -> str:
-    """The lowest id of a moment: all earlier ids are lower."""
-    return str(ULID((int(moment.timestamp() * 1000) << _RANDOM_BITS).to_bytes(16, "big")))
+    """The lowest id of a moment: all earlier ids are lower. There are none from before 1970."""
+    milliseconds = max(0, int(moment.timestamp() * 1000))
+    return str(ULID((milliseconds << _RANDOM_BITS).to_bytes(16, "big")))

@@ -150,7 +150,7 @@ async def redeliver(ctx: Context, /, *, webhook: WebhookId, since: datetime) -> 
 
 
 async def redeliver_job(services: Services, run: JobRun) -> str:
-    """Orders occurrences again, in their order. Begun anew after an interruption, it repeats some."""
+    """Queues deliveries again, the oldest occurrence first. Begun anew after an interruption, it repeats some."""
     webhook = await journal_store.read_webhook(services.table, run.input["webhook"])
     if webhook is None or not webhook.active:
         return "The webhook was removed."

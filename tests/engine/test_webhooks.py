@@ -29,7 +29,7 @@ from tests.client import Client, pages, serving
 from tests.comments import post
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
-from tests.jobs import SECRET
+from tests.jobs import SECRET, ended
 from tests.queries import CAST_VOTE, DRAW_MATCHUP, EDIT_COMMENT, mutation
 from tests.receiver import Message, Receiver, receiving
 from tests.season import EventEditor, in_hours
@@ -373,6 +373,8 @@ async def test_webhooks_are_for_admins_and_of_known_kinds(one_client: Client) ->
     future = iso(utc_now() + timedelta(hours=1))
     known = {"webhook": answers[0]["webhook"]["id"], "since": future}
     assert await admin(one_client).code(REDELIVER, input=known) == "INVALID_INPUT"
+    everything = await admin(one_client).ask(REDELIVER, input={**known, "since": "0001-01-01T00:00:00Z"})
+    assert (await ended(admin(one_client), everything["job"]["id"]))["state"] == "DONE"
 
 
 # ── sending ──

@@ -22,6 +22,11 @@ def test_an_id_tells_its_moment_as_the_library_reads_it(moment: datetime) -> Non
     assert timedelta(microseconds=-2) <= moment - creation_time(made) < timedelta(milliseconds=1.1)
 
 
+def test_every_id_is_later_than_a_moment_before_1970() -> None:
+    """A client that means everything may name the first moment that a DateTime has."""
+    assert first_id(datetime.min.replace(tzinfo=UTC)) == first_id(datetime.fromtimestamp(0, UTC)) == "0" * 26
+
+
 @given(MOMENTS)
 def test_ids_of_one_process_rise(moment: datetime) -> None:
     """Also when the clock stands still or steps back."""
