@@ -205,7 +205,8 @@ def validate_web_address(text: str, path: tuple[str, ...], subject: str) -> str:
     """`subject` begins the refusal's message."""
     try:
         parts = urlsplit(text)
-        usable = parts.scheme == "https" and bool(parts.hostname) and not any(c.isspace() for c in text)
+        usable = parts.scheme == "https" and bool(parts.hostname)
+        usable = usable and not CONTROL_CHARACTERS.search(text) and not any(c.isspace() for c in text)
     except ValueError:
         usable = False
     if not usable or len(text) > LONGEST_URL:
@@ -218,7 +219,7 @@ def validate_web_address(text: str, path: tuple[str, ...], subject: str) -> str:
 def validate_email_address(text: str) -> str:
     if not is_email_address(text):
         raise InvalidInput(
-            f"An e-mail address looks like name@example.org and has at most {LONGEST_EMAIL} characters.",
+            f"An email address looks like name@example.org and has at most {LONGEST_EMAIL} characters.",
             path=("input", "email"),
         )
     return text

@@ -64,7 +64,7 @@ def _parse_at(path: str, parse: Any, *arguments: Any) -> Any:
         raise InvalidSeasonFile(f"{path}.{error}") from None
     except InvalidInput as refused:
         raise InvalidSeasonFile(f"{'.'.join((path, *refused.path[1:]))}: {refused.message}") from None
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise InvalidSeasonFile(f"{path}: {type(error).__name__}: {error}") from None
 
 
@@ -133,7 +133,7 @@ def _parse_match(given: Mapping[str, Any], event: str, starts_at: datetime, inde
         event=event,
         id=_parse_id(given, starts_at, event, str(index)),
         name=rules.validate_name(given["name"], "input", "name"),
-        points=rules.validate_points(int(given["points"])),
+        points=rules.validate_points(_parse_whole(given["points"], "points")),
         teams=rules.parse_teams(teams),
         championships=rules.validate_championships(given.get("championships", [])),
         preshow=bool(given.get("preshow", False)),
@@ -141,7 +141,16 @@ def _parse_match(given: Mapping[str, Any], event: str, starts_at: datetime, inde
     result = given.get("result")
     if result is None:
         return match, None
-    return match, rules.parse_result(match, MatchOutcome(result["outcome"]), result.get("winner"))
+    winner = result.get("winner")
+    number = None if winner is None else _parse_whole(winner, "winner")
+    return match, rules.parse_result(match, MatchOutcome(result["outcome"]), number)
+
+
+def _parse_whole(given: Any, name: str) -> int:
+    number = int(given)
+    if isinstance(given, float) and number != given:
+        raise ValueError(f"{name} is a whole number")
+    return number
 
 
 def _parse_moment(text: str) -> datetime:

@@ -54,6 +54,18 @@ async def test_a_name_that_would_disturb_other_texts_is_refused(one_client: Clie
     assert (await ada.ask(UPDATE_PROFILE, input={"name": kept}))["user"]["name"] == kept
 
 
+@pytest.mark.parametrize(
+    "address", ["http://a.example/x", "https:///x", "https://a.example/\x1b[2J", "https://a/\u202eb"]
+)
+async def test_an_avatar_that_would_disturb_other_texts_is_refused(one_client: Client, address: str) -> None:
+    """As a name would be; an address in any writing is kept."""
+    ada = one_client.member("ada")
+    refused = await ada.ask(UPDATE_PROFILE, input={"avatarUrl": address})
+    assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "avatarUrl"])
+    kept = "https://bücher.example/bild?größe=1"
+    assert (await ada.ask(UPDATE_PROFILE, input={"avatarUrl": kept}))["user"]["avatarUrl"] == kept
+
+
 async def test_an_email_is_shown_to_its_owner_only(client: Client) -> None:
     """Others see the name and no address."""
     ada = client.member("ada", email="ada@example.org")

@@ -153,6 +153,23 @@ def test_a_bad_season_file_names_its_position(document: object, message: str) ->
 
 
 @pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"points": 2.5}, "points is a whole number"),
+        ({"points": float("inf")}, "OverflowError"),
+        ({"result": {"outcome": "WON", "winner": 0.5}}, "winner is a whole number"),
+    ],
+)
+def test_a_fraction_in_a_season_file_is_refused(wrong: dict[str, object], message: str) -> None:
+    """Neither rounded nor stored as it is: no pick would ever equal such a winner."""
+    teams = [{"members": ["A"]}, {"members": ["B"]}]
+    event = {"name": "x", "season": "s", "startsAt": "2020-01-01T00:00:00Z",
+             "matches": [{"name": "m", "points": 5, "teams": teams, **wrong}]}  # fmt: skip
+    with pytest.raises(InvalidSeasonFile, match=message):
+        parse_season({"events": [event]}, NOW)
+
+
+@pytest.mark.parametrize(
     ("tie_break", "message"),
     [
         ("Falls?", "TypeError"),
