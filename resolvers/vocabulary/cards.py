@@ -18,7 +18,6 @@ from resolvers.vocabulary.scheduling import Grade, reviewed
 from resolvers.vocabulary.visibility import load_word, member_id, require_list
 
 REVIEW_RATE = "600/minute"
-GONE = "This word was deleted with its list."
 
 
 async def due(ctx: Context, profile: Profile, /, *, window: Window) -> Page[Card]:
@@ -48,17 +47,21 @@ async def review_word(ctx: Context, /, *, word: Annotated[str, NodeOf("Word")], 
 
 @batched
 async def card_words(ctx: Context, cards: Sequence[Card], /) -> list[Word]:
-    """The words. Cards whose words are gone leave the queue, and show so a last time."""
-    words = await load_words(ctx, [(card.list, card.ordinal) for card in cards])
-    gone = [card for card, word in zip(cards, words, strict=True) if word.definition == GONE]
+    """The words. Cards whose words are gone leave the queue, and are shown for the last time."""
+    words = await ctx.services.get(VocabularyCache).words.load_many([(card.list, card.ordinal) for card in cards])
+    gone = [card for card, word in zip(cards, words, strict=True) if word is None]
     await vocabulary_store.drop_cards(ctx.table, gone)
-    return words
+    return [word or _deleted_word(card.list, card.ordinal) for card, word in zip(cards, words, strict=True)]
 
 
 async def load_words(ctx: Context, keys: Sequence[tuple[str, int]]) -> list[Word]:
     """The words that records of the viewer name; in place of a deleted one, a word that says so."""
     words = await ctx.services.get(VocabularyCache).words.load_many(keys)
-    return [word or Word(list_id, ordinal, "…", GONE) for (list_id, ordinal), word in zip(keys, words, strict=True)]
+    return [word or _deleted_word(*key) for key, word in zip(keys, words, strict=True)]
+
+
+def _deleted_word(list_id: str, ordinal: int) -> Word:
+    return Word(list_id, ordinal, "…", "This word was deleted with its list.")
 
 
 async def card_list(ctx: Context, card: Card, /) -> WordList:

@@ -13,7 +13,7 @@ from resolvers.viewer import Role
 from resolvers.vocabulary.cache import VocabularyCache
 from server import audit
 from tests.client import Client
-from tests.queries import DELETE_LIST, REMOVE_WORD
+from tests.queries import ADD_WORDS, DELETE_LIST, REMOVE_WORD
 from tests.vocabulary import known_list, private_list, word_ids
 
 REVIEW_WORD = """
@@ -144,6 +144,20 @@ async def test_cards_of_removed_words_stay_and_those_of_deleted_lists_go(one_cli
     assert await due(ada) == [first]
     assert await ada.code(REVIEW_WORD, input={"word": second, "grade": "GOOD"}) == "NOT_FOUND"
     assert "code" not in await ada.ask(REVIEW_WORD, input={"word": first, "grade": "GOOD"})
+
+
+async def test_a_word_that_is_defined_like_a_deleted_one_stays_due(one_client: Client) -> None:
+    """The table says which words are gone, not the text that stands for them."""
+    now = stop_clock(one_client)
+    ada = one_client.member("ada")
+    mine = await private_list(ada, words=0)
+    given = {"term": "x", "definition": "This word was deleted with its list."}
+    await ada.ask(ADD_WORDS, input={"list": mine, "words": [given]})
+    (word,) = await word_ids(ada, mine)
+    await ada.ask(REVIEW_WORD, input={"word": word, "grade": "AGAIN"})
+    now[0] += timedelta(minutes=2)
+    assert await due(ada) == [word]
+    assert await due(ada) == [word]
 
 
 async def test_a_page_of_twenty_thousand_cards_costs_what_it_shows(one_client: Client) -> None:
