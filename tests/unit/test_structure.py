@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -121,6 +122,20 @@ def test_a_layer_has_few_entries(layer: str) -> None:
     """A layer's folder shows at most 21 modules and packages."""
     entries = {name.split(".")[1] for name in modules() if name.startswith(f"{layer}.")}
     assert len(entries) <= MOST_ENTRIES
+
+
+def test_a_package_s_table_names_all_of_its_modules() -> None:
+    """And no others: a reader looks there first."""
+    tables = {package: ast.get_docstring(tree(path)) or "" for package, path in modules().items()}
+    tables = {package: text for package, text in tables.items() if "\n| module " in text}
+    assert "resolvers.pickem" in tables
+    for package, text in tables.items():
+        named = re.findall(r"^\| `?(\w+)`? +\|", text, re.MULTILINE)[1:]
+        assert sorted(named) == sorted(name.rpartition(".")[2] for name in modules() if _parent(name) == package)
+
+
+def _parent(module: str) -> str:
+    return module.rpartition(".")[0]
 
 
 def test_modules_import_each_other_without_cycles() -> None:
