@@ -66,7 +66,7 @@ class _Share:
     period: int = -1
     left: int = 0
     previous: int | None = None
-    """What all processes reserved in the previous period. Not known, the whole limit is assumed."""
+    """What all processes reserved in the previous period. While it is not known, the whole limit is assumed."""
     used: int = 0
     """What all processes had reserved in this period when this one last asked."""
     size: int = 0

@@ -7,7 +7,7 @@ from datastore.seal import Seal
 
 LONGEST_NAME = 80
 FORMER_PREFIX = "former-"
-"""What the ids begin with under which contributions of erased members go on."""
+"""How the ids begin that stand for erased members, whose contributions stay."""
 _LETTERS = "bcdfghjkmnpqrstvwxyz"
 """No vowels, so that four of them are hardly ever a word, and no l, which looks like other letters."""
 

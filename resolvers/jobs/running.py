@@ -1,8 +1,8 @@
 """The fields that show a job, and the runner that works on jobs beside requests.
 
-Each kind of job has a function in `kinds`, which gets the services and a `JobRun`. It may be stopped
-at any of its writes, and is then called again, by this process or another: it must be idempotent, and may go on from
-the place that it last reported. A failure of the table is no end: the job goes on when the table answers again.
+Each kind of job has a function in `kinds`, which gets the services and a `JobRun`. It may be stopped at any of its
+writes, and is then called again, by this process or another: it must be idempotent, and may go on from the place that
+it last reported. A failure of the table does not end a job: it goes on when the table answers again.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class Confirmations:
         self._services = services
         self._send: Send | None = None
         self._sending: SingleFlight[tuple[str, ...], Outcome] = SingleFlight(shared_context)
-        self._number = 0
+        self._under_way = 0
 
     def start(self, send: Send) -> None:
         """Send emails from now on. Without this, requests for one are refused."""
@@ -145,7 +145,7 @@ class Confirmations:
             asker = self._services.seal.keyed_hash("confirmation asker", ctx.viewer.id.encode()).hex()
         claim = Confirmation(purpose.value, link.address, link.on, asker, ctx.new_id(), ctx.now(), link.expires + _KEPT)
         key = (purpose.value, link.address, asker)
-        if self._number >= _MOST_SENDING:
+        if self._under_way >= _MOST_SENDING:
             raise Overloaded(retry_after=_SOON.total_seconds())
         work = self._sending.run(key, lambda: self._claim_and_send(claim, partial(send, link, values)))
         wait = min(_LONGEST_WAIT, self._services.policy.request_seconds / 2)
@@ -165,7 +165,7 @@ class Confirmations:
         return Link(purpose, email, hashed, now.date(), about, now + timedelta(hours=LINK_HOURS))
 
     async def _claim_and_send(self, claim: Confirmation, send: Callable[[], Awaitable[None]]) -> Outcome:
-        self._number += 1
+        self._under_way += 1
         try:
             with deadline(_STORING):
                 existing = await confirmation_store.claim_confirmation(self._services.table, claim)
@@ -173,7 +173,7 @@ class Confirmations:
         except DynamoError:
             return Outcome.NO_TABLE
         finally:
-            self._number -= 1
+            self._under_way -= 1
 
     async def _deliver(self, claim: Confirmation, send: Callable[[], Awaitable[None]]) -> Outcome:
         store = confirmation_store

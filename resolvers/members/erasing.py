@@ -148,7 +148,7 @@ def _contributions(run: JobRun) -> str:
 
 
 async def _erase(services: Services, run: JobRun, shown_at: datetime) -> None:
-    """Everything; what only indexes show until a time and until nothing is found."""
+    """Erase everything. What only indexes show is looked for until a time, and until nothing is found."""
     member = _Member(services, run)
     run.done = 0
     await erasing_store.delete_profile(services.table, member.user)

@@ -22,7 +22,7 @@ from datastore.jobs import Job
 from datastore.journal import Kind
 from datastore.receipts import Once
 from datastore.refusals import InvalidInput
-from datastore.vocabulary import QuizResult
+from datastore.vocabulary import QuizResult, Sentence
 from resolvers.comments.withdrawing import withdraw_comments
 from resolvers.context import Context, UserId
 from resolvers.jobs.running import JobRun, begin_job_once, new_job
@@ -115,7 +115,7 @@ async def take_back_job(services: Services, run: JobRun) -> str:
 
 
 async def _remove_results(services: Services, wanted: TakingBack, once: Once) -> int:
-    def is_wanted(result: vocabulary_store.QuizResult | vocabulary_store.Sentence) -> bool:
+    def is_wanted(result: QuizResult | Sentence) -> bool:
         if isinstance(result, QuizResult):
             return Part.QUIZZES in wanted.parts and wanted.is_recent(result.submitted_at)
         return Part.SENTENCES in wanted.parts and wanted.is_recent(result.created_at)

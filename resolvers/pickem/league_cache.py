@@ -1,10 +1,9 @@
 """What a process remembers of leagues.
 
 A league and the viewer's place in it are read for every request, with the season's revision beside them: a league's id
-holds its season, so that need not be looked up first. What depends
-on them is remembered for a revision of the league and of the season: the members, and their standings, which are the
-season's own. So a change is seen at the next request; what was read while members came and went is read again after
-`_TTL` at the latest.
+holds its season, so that need not be looked up first. What depends on them is remembered for a revision of the league
+and of the season: the members, and their standings, which are the season's own. So a change is seen at the next
+request; what was read while members came and went is read again after `_TTL` at the latest.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Codes of leagues: easy to read aloud, hard to guess.
 
-A code is nine syllables such as `bakomi-ratuse-fidogu`, of letters that no two of sound alike: 60^9 codes. Every use of
-a code is counted before it is looked up, over all processes: a member has 30 an hour, a network address 1,000. With
-10,000 leagues, an attacker with 10,000 addresses and as many accounts finds one in some ten years.
+A code is nine syllables such as `bakomi-ratuse-fidogu`, of letters no two of which sound alike: 60^9 codes. Every use
+of a code is counted before it is looked up, over all processes: a member has 30 an hour, a network address 1,000. With
+10,000 leagues, an attacker with 10,000 addresses, and accounts enough to use them up, finds one in some ten years.
 """
 
 from __future__ import annotations

@@ -44,11 +44,11 @@ def validate_level(level: int | None) -> None:
 def parse_word(list_id: str, new: NewWord, path: tuple[str, ...]) -> Word:
     """A word with valid texts. Its ordinal is assigned when it is added."""
     chinese = _is_chinese(new, path)
-    name, longest = ("simplified", "A word in simplified characters") if chinese else ("term", "A word")
+    name, subject = ("simplified", "A word in simplified characters") if chinese else ("term", "A word")
     return Word(
         list=list_id,
         ordinal=0,
-        simplified=_parse_line((new.simplified if chinese else new.term) or "", LONGEST_TERM, longest, (*path, name)),
+        simplified=_parse_line((new.simplified if chinese else new.term) or "", LONGEST_TERM, subject, (*path, name)),
         traditional=_parse_optional_line(
             new.traditional, LONGEST_TERM, "A word in traditional characters", (*path, "traditional")
         ),

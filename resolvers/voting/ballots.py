@@ -279,6 +279,3 @@ async def _progress(ctx: Context, vote: Vote, eligible: EligibleContenders) -> P
 async def _recounted(ctx: Context, vote: Vote, eligible: EligibleContenders) -> PairWalk:
     """The voter's walk after a vote, counted for these contenders."""
     return await ctx.services.get(WalkCounts).counted(vote.voter, vote.board, vote.pair_walk(), eligible)
-
-
-# ── editors ──

@@ -205,7 +205,7 @@ async def leaderboard_changed(
         raise InvalidInput(f"`first` is 1 to {_LARGEST_PAGE}.", path=("first",))
     cache = board_cache(ctx)
     if not voting_store.is_slug(board) or await cache.board(board) is None:
-        raise InvalidInput(f"There is no board called {board}.", path=("board",))
+        raise InvalidInput(f"There is no board called {board[:64]}.", path=("board",))
 
     async def look(number: int) -> list[LeaderboardRow]:
         current = await cache.board(board)

@@ -25,7 +25,6 @@ _CHEAP = 50
 _MOST = 1000
 """Walks kept, each of at most 4 KB."""
 
-
 _MOST_VOTES = 4000
 """About 1 MB. Voters with more in their cycle get a restored contender's passed pairs in the next one."""
 
