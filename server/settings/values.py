@@ -20,6 +20,9 @@ from server.auth.secret import MIN_SECRET_LENGTH
 from server.mail.rendering import EmailTemplates
 
 _HOST = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]")
+_LABEL = "(?!-)[A-Za-z0-9-]{1,63}(?<!-)"
+_ENGINE_HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*\.?")
+"""A host name that the AWS SDK takes."""
 _IMAGE_HOST = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+")
 EMBEDDED = "embedded"
 AWS = "aws"
@@ -108,7 +111,11 @@ def parse_engine(value: str) -> str:
         raise ValueError("it is not set, and a container has no table of its own")
     if value.lower() in (EMBEDDED, AWS):
         return value.lower()
-    return _parse_without_password(value).geturl().rstrip("/")
+    address = _parse_without_password(value)
+    host = address.hostname or ""
+    if ":" not in host and not _ENGINE_HOST.fullmatch(host):
+        raise ValueError(f"a host has letters, digits, dots and dashes, unlike {host[:80]!r}")
+    return address.geturl().rstrip("/")
 
 
 def parse_web_address(value: str) -> str:

@@ -214,6 +214,8 @@ def test_introspection_is_open_only_beside_an_embedded_engine(
         ("JWT_ROLES", '{"a": ["admin"]}', "a role that does not exist", "member, moderator, editor and admin"),
         ("JWT_ROLES", '{"": "admin"}', "a group without a name", "member, moderator, editor and admin"),
         ("JWT_ROLES", '{"a": "admin", "a": "editor"}', "a group twice", "member, moderator, editor and admin"),
+        ("DYNAMODB_URL", "http://dynamo_db:8000", "letters, digits, dots and dashes", "http://127.0.0.1:8001"),
+        ("DYNAMODB_URL", "http://a..b:8000", "letters, digits, dots and dashes", "http://127.0.0.1:8001"),
         ("INTROSPECTION", "maybe", "'on', 'off' or 'role'", "on, off or role"),
         ("TRUSTED_DOCUMENTS", "/nowhere/at/all.json", "no such file", "the path"),
         ("SMTP_URL", "mail.example.com", "smtp:// or smtps://", "smtp://user:password@"),
