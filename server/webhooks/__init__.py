@@ -2,6 +2,7 @@
 
 | module     | contents                                                                  |
 |------------|---------------------------------------------------------------------------|
+| messages   | what is sent of an occurrence                                             |
 | signatures | the signature of a message                                                |
 | sending    | one request, only to an address that was checked                          |
 | delivering | shards: claiming them, sending what waits in order, backing off            |

@@ -23,14 +23,12 @@ from datetime import datetime, timedelta
 from time import monotonic
 from typing import TYPE_CHECKING
 
-import orjson
 import structlog
 
 from datastore import journal as journal_store
-from datastore.dynamo import DynamoError, iso
-from datastore.journal import DELIVERY_SHARDS, Delivery, Occurrence, Registry, ShardClaim, Webhook
-from resolvers.journal.occurrences import id_of
-from resolvers.node_ids import node_id
+from datastore.dynamo import DynamoError
+from datastore.journal import DELIVERY_SHARDS, Delivery, Registry, ShardClaim, Webhook
+from server.webhooks.messages import message
 from server.webhooks.sending import SEND_SECONDS, Outcome, Sender
 from server.webhooks.signatures import sign
 
@@ -391,17 +389,3 @@ def next_attempt(delivery: Delivery, now: datetime) -> datetime | None:
         return None
     longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(delivery.attempts, 16))
     return now + timedelta(seconds=random.uniform(0, longest))  # noqa: S311 - spreads load, hides nothing
-
-
-def message(occurrence: Occurrence) -> bytes:
-    """What is sent; the same bytes at every attempt, unless the member was erased meanwhile."""
-    data = {
-        "id": node_id("Occurrence", occurrence.ulid),
-        "at": iso(occurrence.at),
-        "kind": occurrence.kind,
-        "actor": id_of(occurrence.actor),
-        "object": id_of(occurrence.object),
-        "ground": occurrence.ground,
-        "note": occurrence.note,
-    }
-    return orjson.dumps({"type": occurrence.kind, "timestamp": iso(occurrence.at), "data": data})

@@ -1,0 +1,24 @@
+"""What webhooks are sent."""
+
+from __future__ import annotations
+
+import orjson
+
+from datastore.dynamo import iso
+from datastore.journal import Occurrence
+from resolvers.journal.occurrences import id_of
+from resolvers.node_ids import node_id
+
+
+def message(occurrence: Occurrence) -> bytes:
+    """What is sent; the same bytes at every attempt, unless the member was erased meanwhile."""
+    data = {
+        "id": node_id("Occurrence", occurrence.ulid),
+        "at": iso(occurrence.at),
+        "kind": occurrence.kind,
+        "actor": id_of(occurrence.actor),
+        "object": id_of(occurrence.object),
+        "ground": occurrence.ground,
+        "note": occurrence.note,
+    }
+    return orjson.dumps({"type": occurrence.kind, "timestamp": iso(occurrence.at), "data": data})
