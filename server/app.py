@@ -7,7 +7,7 @@ request ids ─ hosts ─ CORS ─ fast path ─┬─ /graphql       POST
                                                            ├─ /livez         the process runs
                                                            ├─ /readyz        the table answers
                                                            ├─ /member-export the link to a member's file
-                                                           ├─ /confirm       the link in an email that asks
+                                                           ├─ /confirm       the link in an email that asks for it
                                                            ├─ /unsubscribe   the link in an email
                                                            └─ /metrics       Prometheus
 

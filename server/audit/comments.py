@@ -46,7 +46,7 @@ class _Records:
     held: Counter[Status] = field(default_factory=Counter)
     uncounted: int = 0
     unmatched: Counter[str] = field(default_factory=Counter)
-    """By member: the sum of the hashes of their comments' pointers, as they are less as they should be."""
+    """By member: the sum of the hashes of the pointers that were found, minus those that their comments ask for."""
     pointers: int = 0
 
     def add(self, record: Comment | Tally | Leader | ImportBatch | Pointer) -> None:

@@ -1,7 +1,7 @@
 """The credentials of a socket or a stream, which stays open for longer than they may be valid.
 
-Tokens and API keys are checked again every half minute: so a revoked key, and a token whose key the provider has
-withdrawn, end sockets too, and each ends them when it expires.
+Tokens and API keys are checked again every half minute. So a socket or stream ends soon after its API key was revoked
+or the provider has withdrawn the key of its token, and at the moment when the credentials expire.
 """
 
 from __future__ import annotations

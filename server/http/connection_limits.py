@@ -14,7 +14,7 @@ RESERVED_FILES = 128
 """Descriptors for everything but clients: the engine's connections, the listeners, the log, files of pages."""
 
 LISTENERS = 6
-"""So many new connections are accepted in one turn of the event loop."""
+"""How many sockets listen together, and so how many new connections one turn of the event loop accepts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Whatever emails are due: daily words and reminders. By a command, or inside the service on a schedule."""
+"""Sending the emails that are due, daily words and reminders: by a command, or inside the service on a schedule."""
 
 from __future__ import annotations
 

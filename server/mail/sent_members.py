@@ -1,7 +1,7 @@
 """Who was sent the email of a date: read and noted by the hundred, so that a run is cheap when little is due.
 
-A note repeats the emails' own records, and is written after them. So whom a note names was sent the email; whom none
-names must be looked up. Only the notes of the shard that a run walks are in memory.
+A note repeats the emails' own records, and is written after them. So a member in a note was sent the email; any other
+member must be looked up. Only the notes of the shard that a run walks are in memory.
 """
 
 from __future__ import annotations

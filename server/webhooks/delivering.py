@@ -270,7 +270,7 @@ class ShardWorker:
                 await self._rest(pause)
 
     async def _until_fewer_are_busy(self) -> None:
-        """So few that more could be sent: each look reads the busy ones again."""
+        """Wait until more could be sent: a look reads those that are being sent again, which costs units."""
         await asyncio.wait(self._busy.values(), timeout=POLL_SECONDS)
         while len(self._busy) > AT_ONCE:
             await asyncio.wait(self._busy.values(), timeout=POLL_SECONDS)
