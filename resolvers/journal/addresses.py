@@ -6,6 +6,7 @@ carries no other address: no IPv4-mapped, 6to4, Teredo or NAT64 address leads so
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -43,6 +44,7 @@ _NOT_PUBLIC = tuple(
     )
 )
 _GLOBAL_UNICAST = ip_network("2000::/3")
+_HOST = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,8 @@ def _check_host(destination: Destination, allowed: Sequence[str]) -> None:
             raise _refused(f"Nothing is sent there: {reason}.") from None
         except ValueError:
             raise _refused(f"{host[:80]} is no IP address in its usual form.") from None
+    elif not _HOST.fullmatch(host):
+        raise _refused(f"{host[:80]} cannot be a host's name: between dots are 1 to 63 letters, digits and dashes.")
 
 
 def _ends_in_number(host: str) -> bool:

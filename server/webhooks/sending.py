@@ -59,8 +59,6 @@ class Sender:
             return Outcome(None, refused.message)
         except TimeoutError:
             return Outcome(None, f"it did not answer within {SEND_SECONDS:.0f} s")
-        except UnicodeError:
-            return Outcome(None, "it is not a valid host name: a part of it is empty or longer than 63 characters")
         except (aiohttp.ClientError, OSError) as error:
             return Outcome(None, _reason(error))
 
