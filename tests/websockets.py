@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -32,5 +33,7 @@ async def receive(connection: ClientConnection) -> dict[str, Any]:
 
 
 async def wait_until_closed(connection: ClientConnection) -> None:
-    while True:
-        await connection.recv()
+    """Ends with the library's ConnectionClosed; if that does not come, the test fails instead of waiting for ever."""
+    async with asyncio.timeout(60):
+        while True:
+            await connection.recv()

@@ -91,6 +91,7 @@ class _Connection:
         self._viewer: Viewer | None = None
         self._credentials: asyncio.Future[Credentials] = asyncio.get_running_loop().create_future()
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._starting = asyncio.Lock()
 
     async def serve(self) -> None:
         closing = asyncio.ensure_future(self._pipeline.closing.wait())
@@ -196,7 +197,6 @@ class _Connection:
         task = asyncio.create_task(self._operation(id_, message.get("payload")))
         self._running[id_] = task
         task.add_done_callback(lambda done: self._ended(id_, done))
-        await asyncio.sleep(0)  # of many at once, one starts in each turn of the loop: others are answered between
 
     def _ended(self, id_: str, task: asyncio.Task[None]) -> None:
         if self._running.get(id_) is task:
@@ -212,6 +212,8 @@ class _Connection:
 
     async def _operation(self, id_: str, payload: Any) -> None:
         assert self._viewer is not None  # noqa: S101 - _initialise came first
+        async with self._starting:
+            await asyncio.sleep(0)  # of many at once, one starts in a turn of the loop: others are answered between
         if self._pipeline.metrics.in_flight >= self._pipeline.settings.max_in_flight:
             await self._refuse(id_)
             return
