@@ -19,7 +19,7 @@ app = typer.Typer()
 def token(
     user: Annotated[str, typer.Option(help="The member's id.")],
     name: Annotated[str | None, typer.Option(help="The name that others see.")] = None,
-    email: Annotated[str | None, typer.Option(help="The first e-mail address of the profile.")] = None,
+    email: Annotated[str | None, typer.Option(help="The first email address of the profile.")] = None,
     role: Annotated[list[Role] | None, typer.Option(help="Repeat it for several roles.")] = None,
     hours: Annotated[float, typer.Option(min=0.01, max=24 * 365, help="Hours until it expires.")] = 24.0,
 ) -> None:

@@ -325,11 +325,11 @@ class Migration:
         """The member with an address; a new one is added to `new_members`."""
         members = self._mappings.members(old.email)
         if len(members) > 1:
-            return Rejection("several members have this e-mail address; name the right one in the file of users")
+            return Rejection("several members have this email address; name the right one in the file of users")
         if members:
             return members[0]
         if not self._options.create_members:
-            return Rejection("no member has this e-mail address")
+            return Rejection("no member has this email address")
         user = record_id(self._services.seal, old.email)
         new_members[user] = Profile(user, f"Reader {user[2:8]}", joined_at=old.since, email=old.email)
         self._mappings.add_member(old.email, user)

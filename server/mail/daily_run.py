@@ -89,7 +89,7 @@ class RunSummary:
             "subscribers": self.subscribers,
             "emails sent": self.sent,
             "sent before": self.already_sent,
-            "without an e-mail address": self.without_address,
+            "without an email address": self.without_address,
             "without a list that has words": self.without_words,
             "unsubscribed a moment ago": self.unsubscribed,
             "not due yet": self.not_due,

@@ -155,7 +155,7 @@ def parse_sender(value: str) -> str:
     """Parse a sender for use in a header: it must not be able to start a second header."""
     name, address = parseaddr(value)
     if not value.isprintable() or "@" not in address.strip("@") or any(character in address for character in " ,;<>"):
-        raise ValueError("it is not an e-mail address")
+        raise ValueError("it is not an email address")
     return formataddr((name, address))
 
 

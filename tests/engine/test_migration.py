@@ -85,7 +85,7 @@ async def test_invalid_rows_are_reported(one_table: Table, legacy: LegacySource,
     assert not summary.complete
     assert len(rows) == sum(summary.rejected.values()) == SAMPLE.bad_rows
     reasons = {(row["kind"], row["list"], row["key"]): row["reason"] for row in rows}
-    assert "e-mail address" in reasons["subscription", "L0", "nobody"]
+    assert "email address" in reasons["subscription", "L0", "nobody"]
     assert "no such list" in reasons["subscription", "none", "a@example.org"]
     assert "yyyy-mm-dd" in reasons["past word", "L0", "2020-02-30"]
     assert "no such word" in reasons["past word", "L0", "2020-01-01"]
