@@ -51,6 +51,7 @@ async def test_a_posted_comment_can_be_read(client: Client) -> None:
     assert seen == {**posted, "viewerCanEdit": False, "moderationNote": None, "reportReasons": None}
     again = await client.ask("query ($id: ID!) { node(id: $id) { id ... on Comment { body } } }", id=posted["id"])
     assert again == {"id": posted["id"], "body": posted["body"]}
+    await client.caught_up("a comment is in its list")
     page = await client.ask(COMMENTS_PAGE, product="42")
     assert [edge["node"]["id"] for edge in page["edges"]] == [posted["id"]]
     assert page["totalCount"] == 1
