@@ -29,14 +29,16 @@ Each row is one run of two service processes on one table, on an engine that beh
 embedded engines): indexes and a third of the plain reads lag by 0.15 s in the mean and up to 5 s, partition keys are
 bounded. A fifth of all engine calls are throttled, answered with 500, reset before or after they were applied,
 cancelled by another transaction, cut short or delayed. Transactions lock their items and conflict with each other. The
-processes are killed in turn with SIGKILL, and both at the end. Twenty-three members and an editor use all four parts
-and leagues, and repeat unanswered requests with the same key. In the middle two members are erased: the contributions
-of one are removed, those of the other become a former member's. A webhook for every kind of occurrence refuses a tenth
-of its messages. Then a new process is queried over HTTP, and its answers are compared with the acknowledged writes and
-what follows from them (tests/fault/ledger.py): totals, ranks in the season and in each league, one occurrence in the
-journal for each acknowledged change. The webhook has received each occurrence, those of one object in order; nothing in
-the table names an erased member; `ringside audit` finds no violation. The control writes votes and comments with
-separate updates under the same faults, and is checked the same way; without faults it passes.
+processes are killed in turn with SIGKILL, and both at the end. Twenty-four members and an editor use all four parts and
+leagues, and repeat unanswered requests with the same key. One member is suspended for a moment. In the middle all that
+this member contributed is taken back, and two others are erased: the contributions of one are removed, those of the
+other become a former member's. A webhook for every kind of occurrence refuses a tenth of its messages. Then a new
+process is queried over HTTP, and its answers are compared with the acknowledged writes and what follows from them
+(tests/fault/ledger.py): totals, ranks in the season and in each league, the order of each event's predictions by points
+and by how near their guesses were, one occurrence in the journal for each acknowledged change. The webhook has received
+each occurrence, those of one object in order; nothing in the table names an erased member; `ringside audit` finds no
+violation. The control writes votes and comments with separate updates under the same faults, and is checked the same
+way; without faults it passes.
 
 | seed | acknowledged | facts compared | faults | client retries | kills | lost | doubled | audit | control: wrong |
 |---|---|---|---|---|---|---|---|---|---|

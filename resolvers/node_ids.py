@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from functools import lru_cache
 
 from datastore.refusals import InvalidInput
 
@@ -17,9 +18,9 @@ LONGEST = 1024
 _CHECKSUM_BYTES = 3
 
 
+@lru_cache(maxsize=8_192)  # the same objects are shown again and again
 def node_id(type_name: str, key: str) -> str:
-    payload = f"{type_name}:{key}".encode()
-    return urlsafe_b64encode(payload + _checksum(payload)).rstrip(b"=").decode()
+    return _encode(f"{type_name}:{key}".encode())
 
 
 def parse_node_id(text: str) -> tuple[str, str]:
@@ -32,7 +33,7 @@ def parse_node_id(text: str) -> tuple[str, str]:
         except ValueError:
             pass
         else:
-            if colon and decoded[-_CHECKSUM_BYTES:] == _checksum(payload) and node_id(type_name, key) == text:
+            if colon and decoded[-_CHECKSUM_BYTES:] == _checksum(payload) and _encode(payload) == text:
                 return type_name, key
     raise InvalidInput("This is not an id of this service. Use an id as an answer gave it, unchanged.")
 
@@ -43,6 +44,10 @@ def parse_node_key(type_name: str, text: str) -> str:
     if actual_type != type_name:
         raise InvalidInput(f"This is an id of the type {actual_type}; one of the type {type_name} is wanted here.")
     return key
+
+
+def _encode(payload: bytes) -> str:
+    return urlsafe_b64encode(payload + _checksum(payload)).rstrip(b"=").decode()
 
 
 def _checksum(payload: bytes) -> bytes:

@@ -13,6 +13,13 @@ mutation ($input: UpdateProfileInput!) {
 }
 """
 
+SUSPEND = """mutation ($input: SuspendMemberInput!) { suspendMember(input: $input) {
+  ... on MemberSuspended { user { id suspension { until reason at } } } ... on Refused { code message path } } }"""
+REINSTATE = """mutation ($input: ReinstateMemberInput!) { reinstateMember(input: $input) {
+  ... on MemberReinstated { user { id suspension { reason } } } ... on Refused { code message path } } }"""
+TAKE_BACK = """mutation ($input: TakeBackInput!) { takeBack(input: $input) {
+  ... on TakenBack { job { id } } ... on Refused { code message path } } }"""
+
 
 # ── voting ──
 

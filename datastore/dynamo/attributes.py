@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from operator import itemgetter
 from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -55,6 +55,7 @@ class Field:
     codec: Codec
 
 
+@lru_cache(maxsize=4_096)  # the same moments are shown again and again
 def iso(moment: datetime) -> str:
     """A moment in UTC with exactly three decimals, so that all moments sort as text."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"

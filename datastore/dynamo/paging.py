@@ -63,8 +63,13 @@ class PageRequest:
         return self.size + 1
 
     def cursor(self, position: str) -> str:
-        payload = _VERSION + _scope_hash(self.scope) + position.encode()
-        return self.seal.sign_text(_PURPOSE, payload, size=_MAC_BYTES)
+        return _cursor(self.seal, self.scope, position)
+
+
+@lru_cache(maxsize=4_096)  # the same pages are shown again and again
+def _cursor(seal: Seal, scope: str, position: str) -> str:
+    payload = _VERSION + _scope_hash(scope) + position.encode()
+    return seal.sign_text(_PURPOSE, payload, size=_MAC_BYTES)
 
 
 def _position(seal: Seal, cursor: str, scope: str) -> str:

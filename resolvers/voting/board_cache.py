@@ -170,7 +170,10 @@ class BoardCache:
                 self.pictures.put((board, contender.ordinal), change.svg or "")
 
     def settler(self, slug: str) -> BoardSettler:
-        return self._settlers.setdefault(slug, BoardSettler(slug, self._services, self._publish))
+        settler = self._settlers.get(slug)
+        if settler is None:
+            settler = self._settlers[slug] = BoardSettler(slug, self._services, self._publish)
+        return settler
 
     def _publish(self, results: BoardResults, before: BoardResults | None) -> None:
         """Takes over the outcome of a settling, so that this process shows it at once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from datastore import voting as voting_store
 from datastore.dynamo import Page, PageRequest, Window
@@ -22,8 +22,7 @@ _LARGEST_PAGE = 100
 _USUAL_PAGE = 20
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderboardRow:
+class LeaderboardRow(NamedTuple):
     """A contender and its rank."""
 
     rank: int

@@ -17,12 +17,8 @@ from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from tests.client import Client, serving
 from tests.comments import post
-from tests.queries import POST_COMMENT, UPDATE_PROFILE
+from tests.queries import POST_COMMENT, REINSTATE, SUSPEND, UPDATE_PROFILE
 
-SUSPEND = """mutation ($input: SuspendMemberInput!) { suspendMember(input: $input) {
-  ... on MemberSuspended { user { id suspension { until reason at } } } ... on Refused { code message path } } }"""
-REINSTATE = """mutation ($input: ReinstateMemberInput!) { reinstateMember(input: $input) {
-  ... on MemberReinstated { user { id suspension { reason } } } ... on Refused { code message path } } }"""
 ADA = node_id("User", "ada")
 COMMENT = {"product": "42", "language": "en", "rating": 5, "body": "Well made."}
 

@@ -25,7 +25,8 @@ from datastore.vocabulary import ACTIVE_DAYS, CARD, OPEN_QUIZ, QUIZ, ActiveDays,
 from resolvers.context import Services, utc_now
 from resolvers.jobs.kinds import JOB_KINDS
 from resolvers.jobs.running import JobRunner
-from resolvers.members.taking_back import TAKE_BACK, Part, TakingBack
+from resolvers.members.taking_back import TAKE_BACK as TAKING_BACK_JOB
+from resolvers.members.taking_back import Part, TakingBack
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from resolvers.vocabulary import quiz_leaderboard
@@ -37,14 +38,12 @@ from tests.fault.proxy import Proxy
 from tests.jobs import SECRET, WRITES, ended
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
-from tests.queries import CREATE_BOARD, UPDATE_PROFILE, WRITE_SENTENCE
+from tests.queries import CREATE_BOARD, TAKE_BACK, UPDATE_PROFILE, WRITE_SENTENCE
 from tests.service import ROOT, environment
 from tests.two_worlds import Site
 from tests.vocabulary import ANSWER_QUIZ, QUIZ_LEADERBOARD, START_QUIZ, known_list, right_answers
 from tests.voting import add_contenders, vote
 
-TAKE = """mutation ($input: TakeBackInput!) { takeBack(input: $input) {
-  ... on TakenBack { job { id } } ... on Refused { code message path } } }"""
 ALL = ["VOTES", "PREDICTIONS", "COMMENTS", "QUIZZES", "SENTENCES"]
 OTHERS = ("ada", "bob", "cleo")
 EVE = node_id("User", "eve")
@@ -60,7 +59,7 @@ def moderator(client: Client) -> Client:
 
 async def take_back(client: Client, **more: Any) -> dict[str, Any]:
     """The job, once it has ended."""
-    answer = await moderator(client).ask(TAKE, input={"user": EVE, "parts": ALL, **more})
+    answer = await moderator(client).ask(TAKE_BACK, input={"user": EVE, "parts": ALL, **more})
     job = await ended(moderator(client), answer["job"]["id"])
     assert job["state"] == "DONE", job
     return job
@@ -221,18 +220,18 @@ async def test_who_may_take_back_what(client: Client) -> None:
     admin, mia = client.member("root", Role.ADMIN), moderator(client)
     await admin.ask(UPDATE_PROFILE, input={"name": "Root"})
     root = node_id("User", "root")
-    assert await mia.code(TAKE, input={"user": root, "parts": ["VOTES"]}) == "NOT_ALLOWED"
-    assert await mia.code(TAKE, input={"user": EVE, "parts": ["VOTES"]}) == "NOT_FOUND"
+    assert await mia.code(TAKE_BACK, input={"user": root, "parts": ["VOTES"]}) == "NOT_ALLOWED"
+    assert await mia.code(TAKE_BACK, input={"user": EVE, "parts": ["VOTES"]}) == "NOT_FOUND"
     await client.member("eve").ask(UPDATE_PROFILE, input={"name": "Eve"})
     for parts in ([], ["PROFILE"], ["VOTES", "SUBSCRIPTIONS"]):
-        assert await mia.code(TAKE, input={"user": EVE, "parts": parts}) == "INVALID_INPUT"
-    unknown = await mia.answer(TAKE, input={"user": EVE, "parts": ["EVERYTHING"]})
+        assert await mia.code(TAKE_BACK, input={"user": EVE, "parts": parts}) == "INVALID_INPUT"
+    unknown = await mia.answer(TAKE_BACK, input={"user": EVE, "parts": ["EVERYTHING"]})
     assert "EVERYTHING" in unknown["errors"][0]["message"]
-    assert await client.member("bob").code(TAKE, input={"user": EVE, "parts": ["VOTES"]}) == "NOT_ALLOWED"
+    assert await client.member("bob").code(TAKE_BACK, input={"user": EVE, "parts": ["VOTES"]}) == "NOT_ALLOWED"
     assert [job async for job in jobs_store.all_jobs(client.services.table)] == []
-    taken = await admin.ask(TAKE, input={"user": root, "parts": ["VOTES"], "idempotencyKey": "once"})
+    taken = await admin.ask(TAKE_BACK, input={"user": root, "parts": ["VOTES"], "idempotencyKey": "once"})
     assert (await ended(admin, taken["job"]["id"]))["message"] == "0 contributions were taken back."
-    assert await admin.ask(TAKE, input={"user": root, "parts": ["VOTES"], "idempotencyKey": "once"}) == taken
+    assert await admin.ask(TAKE_BACK, input={"user": root, "parts": ["VOTES"], "idempotencyKey": "once"}) == taken
 
 
 async def test_the_journal_says_who_took_back_what(one_client: Client) -> None:
@@ -257,7 +256,7 @@ async def _job(services: Services, parts: frozenset[Part]) -> jobs_store.Job:
     now = services.clock()
     wanted = TakingBack("eve", None, parts, None).as_input()
     return await jobs_store.begin_job(
-        services.table, jobs_store.new_job(services.ids.next(now), TAKE_BACK, "somebody", now, wanted)
+        services.table, jobs_store.new_job(services.ids.next(now), TAKING_BACK_JOB, "somebody", now, wanted)
     )
 
 

@@ -3,9 +3,10 @@
 Two processes serve one table on an engine whose indexes and plain reads lag (tests/lagging). A fifth of their engine
 calls fail, transactions on the same items conflict, and the processes are killed in turn at random moments and started
 again. Members vote, predict, comment, learn and join leagues through both, and repeat unanswered requests with the same
-key; in the middle two of them are erased. A webhook for every kind of occurrence refuses a tenth of what it is told. At
-the end both processes are killed; all data is read from a new process and compared with what was acknowledged, the
-table is searched for the erased members, and `ringside audit` checks it.
+key. One is suspended for a moment; in the middle two are erased, and one's contributions are taken back. A webhook for
+every kind of occurrence refuses a tenth of what it is told. At the end both processes are killed; all data is read from
+a new process and compared with what was acknowledged, the table is searched for the erased members, and
+`ringside audit` checks it.
 """
 
 from __future__ import annotations
@@ -31,9 +32,11 @@ from server.auth.tokens import mint
 from server.settings import Level, Log, Settings
 from tests.engines import EnginePair, RunningEngine
 from tests.erasing import items_naming
+from tests.fault.editor import Editor
 from tests.fault.faults import Fault
 from tests.fault.ledger import UNCOUNTED, Fact, FactReader, Ledger
-from tests.fault.members import LEAVERS, PRODUCTS, TROLL, Editor, Member, SharedState
+from tests.fault.members import Member, Spammer
+from tests.fault.recording import LEAVERS, PRODUCTS, SPAMMER, TROLL, SharedState
 from tests.fault.retrying_client import RetryingClient
 from tests.lagging import LaggingEngine, Limits
 from tests.receiver import Message, Receiver, receiving
@@ -97,7 +100,8 @@ class FaultyTable:
         return mint(self.settings, name, name=name, roles=roles)
 
     def member(self, name: str, urls: list[str], shared: SharedState) -> Member:
-        return Member(name, self.token(name), urls, Random(f"{self.random.random()}"), shared)
+        kind = Spammer if name == SPAMMER else Member
+        return kind(name, self.token(name), urls, Random(f"{self.random.random()}"), shared)
 
     def client(self, name: str, urls: list[str], *roles: Role) -> RetryingClient:
         return RetryingClient(name, self.token(name, *roles), urls, self.random)
@@ -128,7 +132,7 @@ async def run_with_faults(
     shared, urls = SharedState(), list[str]()
     async with faulty_table(engines, seed) as faulty, AsyncExitStack() as stack:
         editor = Editor("editor", faulty.token("editor", *Role), urls, Random(seed), shared)
-        names = [*(f"m{number}" for number in range(members)), TROLL]
+        names = [*(f"m{number}" for number in range(members)), TROLL, SPAMMER]
         clients = [faulty.member(name, urls, shared) for name in (*names, *LEAVERS)]
         for client in (editor, *clients):
             await stack.enter_async_context(client)
@@ -182,7 +186,9 @@ async def _run_clients(
             tasks.create_task(editor.run())
             for member in members:
                 tasks.create_task(member.run())
-                if member.name in LEAVERS:
+                if isinstance(member, Spammer):
+                    tasks.create_task(editor.moderate(member))
+                elif member.name in LEAVERS:
                     tasks.create_task(editor.erase(member))
             for number in range(length.kills):
                 await asyncio.sleep(faulty.random.uniform(0.2, 1.0))

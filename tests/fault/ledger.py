@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any, Final
 
 from datastore.journal import Kind
@@ -36,6 +37,10 @@ class ExpectedComment:
     body: str
     status: str = "PUBLISHED"
 
+    @property
+    def is_published(self) -> bool:
+        return self.status == "PUBLISHED"
+
 
 @dataclass(slots=True)
 class ExpectedEvent:
@@ -44,6 +49,23 @@ class ExpectedEvent:
     points: dict[str, int]
     state: str = "UPCOMING"
     winners: dict[str, int] = field(default_factory=dict)
+    answer: int | None = None
+    """Of its tie-break."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedPrediction:
+    """A prediction as acknowledged: by match, the team; and the guess."""
+
+    picks: dict[str, int]
+    guess: int | None
+
+    def score(self, event: ExpectedEvent) -> tuple[int, int] | None:
+        """Points and correct picks; None before the event is scored."""
+        if event.state != "SCORED":
+            return None
+        correct = [event.points[match] for match, team in self.picks.items() if event.winners.get(match) == team]
+        return sum(correct), len(correct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +84,7 @@ class ExpectedLeague:
     name: str
     entry: str
     places: dict[str, str]
+    code: str | None = None
 
     @property
     def members(self) -> list[str]:
@@ -75,7 +98,7 @@ class Ledger:
     names: dict[str, str] = field(default_factory=dict)
     votes: list[ExpectedVote] = field(default_factory=list)
     events: dict[str, ExpectedEvent] = field(default_factory=dict)
-    picks: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
+    predictions: dict[tuple[str, str], ExpectedPrediction] = field(default_factory=dict)
     comments: dict[str, ExpectedComment] = field(default_factory=dict)
     reports: dict[str, dict[str, str]] = field(default_factory=dict)
     """By comment and by who reported it: the reason."""
@@ -121,10 +144,10 @@ class Ledger:
                 reasons.pop(user, None)
         for key in own if not is_removed else ():
             self.comments[key] = replace(self.comments[key], author=FORMER)
-        for event, _ in [key for key in self.picks if key[1] == user]:
-            picks = self.picks.pop((event, user))
+        for event, _ in [key for key in self.predictions if key[1] == user]:
+            prediction = self.predictions.pop((event, user))
             if not is_removed:
-                self.picks[event, FORMER] = picks
+                self.predictions[event, FORMER] = prediction
         for league in self.leagues.values():
             self.occurred(Kind.LEAGUE_LEFT, None, int(league.places.pop(user, None) is not None))
         for kind, actor in [key for key in self.occurrences if key[1] == user]:
@@ -134,6 +157,25 @@ class Ledger:
         self.quizzes = [quiz for quiz in self.quizzes if quiz[0] != user]
         self.sentences = {key: sentence for key, sentence in self.sentences.items() if sentence[0] != user}
         self.subscriptions = {key: active for key, active in self.subscriptions.items() if key[0] != user}
+
+    def take_back(self, user: str, moderator: str) -> None:
+        """All that a member contributed counts no more; the moderator is said to have undone each."""
+        published = [key for key, comment in self.comments.items() if comment.author == user and comment.is_published]
+        predictions = [key for key in self.predictions if key[1] == user]
+        quizzes = [quiz for quiz in self.quizzes if quiz[0] == user]
+        sentences = [key for key, sentence in self.sentences.items() if sentence[0] == user]
+        self.occurred(Kind.VOTE_VOIDED, moderator, self.void(user))
+        self.occurred(Kind.COMMENT_MODERATED, moderator, len(published))
+        self.occurred(Kind.PREDICTION_VOIDED, moderator, len(predictions))
+        self.occurred(Kind.QUIZ_REMOVED, moderator, len(quizzes))
+        self.occurred(Kind.SENTENCE_REMOVED, moderator, len(sentences))
+        for key in published:
+            self.moderate(key, "REJECTED")
+        for place in predictions:
+            del self.predictions[place]
+        for key in sentences:
+            del self.sentences[key]
+        self.quizzes = [quiz for quiz in self.quizzes if quiz[0] != user]
 
     # ── what the service must show ──
 
@@ -173,28 +215,27 @@ class Ledger:
         for event_id, event in self.events.items():
             yield ("event", event_id, event.state)
             yield from (("winner", match, team) for match, team in event.winners.items())
-        for (event_id, user), picks in self.picks.items():
-            event = self.events[event_id]
-            correct = [event.points[match] for match, team in picks.items() if event.winners.get(match) == team]
-            score = (sum(correct), len(correct)) if event.state == "SCORED" else (None, None)
+            yield ("tie-break", event_id, event.answer)
+            yield ("in order", event_id)
+        for (event_id, user), prediction in self.predictions.items():
+            points, correct = prediction.score(self.events[event_id]) or (None, None)
+            yield ("listed", event_id, user, points, prediction.guess)
             if user != FORMER:  # nobody reads the former member's own list
-                yield ("prediction", event_id, user, *sorted(picks.items()), *score)
+                yield ("prediction", event_id, user, *sorted(prediction.picks.items()), points, correct)
         for row in ranked(self._totals()):
             yield ("standing", *row)
 
     def _totals(self) -> dict[str, Counter[str]]:
         totals: dict[str, Counter[str]] = {}
-        for (event_id, user), picks in self.picks.items():
-            event = self.events[event_id]
-            correct = [event.points[match] for match, team in picks.items() if event.winners.get(match) == team]
-            if event.state == "SCORED":
-                totals.setdefault(user, Counter()).update(points=sum(correct), correct=len(correct), played=1)
+        for (event_id, user), prediction in self.predictions.items():
+            if score := prediction.score(self.events[event_id]):
+                totals.setdefault(user, Counter()).update(points=score[0], correct=score[1], played=1)
         return totals
 
     def _leagues(self) -> Iterator[Fact]:
         totals = self._totals()
         for key, league in self.leagues.items():
-            yield ("league", key, league.name, len(league.members))
+            yield ("league", key, league.name, league.code, len(league.members))
             for user, membership in league.places.items():
                 yield ("place", key, user, membership)
                 yield ("own league", key, user, membership)
@@ -203,9 +244,9 @@ class Ledger:
 
     def _comments(self) -> Iterator[Fact]:
         for key, comment in self.comments.items():
-            reasons = self.reports.get(key, {}) if comment.status == "PUBLISHED" else {}
+            reasons = self.reports.get(key, {}) if comment.is_published else {}
             yield ("comment", key, *_comment_fields(comment), *sorted(reasons.values()))
-            if comment.status == "PUBLISHED":
+            if comment.is_published:
                 yield ("stars", comment.product, comment.rating)
 
     def _vocabulary(self) -> Iterator[Fact]:
@@ -239,7 +280,10 @@ LEADERBOARD = """query ($first: Int, $after: String) { leaderboard(first: $first
 MATCHUPS = """query ($first: Int, $after: String) { matchups(first: $first, after: $after) {
   nodes { left { name } right { name } leftWins rightWins ties } pageInfo { hasNextPage endCursor } } }"""
 EVENTS = """query ($first: Int, $after: String) { events(first: $first, after: $after) {
-  nodes { id state matches { id result { winner } } } pageInfo { hasNextPage endCursor } } }"""
+  nodes { id state tieBreak { answer } matches { id result { winner } } } pageInfo { hasNextPage endCursor } } }"""
+LISTED = """query ($id: ID!, $first: Int, $after: String) { event(id: $id) {
+  predictions(first: $first, after: $after) {
+    nodes { user { id } points guess } pageInfo { hasNextPage endCursor } } } }"""
 STANDINGS = """query ($first: Int, $after: String) { standings(season: "%s", first: $first, after: $after) {
   nodes { user { id } rank points correct eventsPlayed } pageInfo { hasNextPage endCursor } } }"""
 LEAGUE_STANDINGS = """query ($id: ID, $first: Int, $after: String) { league(id: $id) {
@@ -316,7 +360,7 @@ class FactReader:
         league = await captain.ask(LEAGUE, id=key)
         places, rows = league["members"]["nodes"], await self._all_nodes(LEAGUE_STANDINGS, captain, id=key)
         return [
-            ("league", key, league["name"], league["memberCount"]),
+            ("league", key, league["name"], league["code"], league["memberCount"]),
             *(("place", key, name_of(place["user"]["id"]), place["membership"]) for place in places),
             *(("league standing", key, *_standing_fields(row)) for row in rows),
         ]
@@ -338,6 +382,12 @@ class FactReader:
             for match in event["matches"]:
                 if match["result"]:
                     yield ("winner", match["id"], match["result"]["winner"]), 1
+            answer, rows = event["tieBreak"]["answer"], await self._all_nodes(LISTED, id=event["id"])
+            yield ("tie-break", event["id"], answer), 1
+            for row in rows:
+                yield ("listed", event["id"], name_of(row["user"]["id"]), row["points"], row["guess"]), 1
+            if event["state"] != "SCORED" or is_in_order(rows, answer):
+                yield ("in order", event["id"]), 1
         for row in await self._all_nodes(STANDINGS % SEASON):
             yield ("standing", *_standing_fields(row)), 1
 
@@ -369,6 +419,12 @@ class FactReader:
             kind, actor = occurrence["kind"], occurrence["actor"]
             if kind != UNCOUNTED:
                 yield ("occurrence", kind, actor and name_of(actor)), 1
+
+
+def is_in_order(rows: Sequence[Mapping[str, Any]], answer: float) -> bool:
+    """By points, then by the distance of the guess from the answer; who did not guess comes last."""
+    places = [(-row["points"], inf if row["guess"] is None else abs(row["guess"] - answer)) for row in rows]
+    return places == sorted(places)
 
 
 def name_of(user_id: str) -> str:

@@ -1,114 +1,58 @@
-"""Members who vote, predict, comment, learn and join leagues at the same time, and an editor who works meanwhile.
+"""Members who vote, predict, comment, learn and join leagues at the same time.
 
 Each records what was acknowledged, and what the journal must say about it. Nobody else changes what a member writes,
 except where the ledger can follow: a report on a comment that its author may be deleting, a prediction on an event that
-is being locked. A place in a league is changed by its member and by the league's captain, one after the other.
+is being locked, and what is taken back while its author waits. A place in a league is changed by its member and by the
+league's captain, one after the other.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from itertools import count
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
 from datastore.journal import Kind
 from resolvers.node_ids import node_id
 from tests import season
-from tests.erasing import ERASE
-from tests.fault.ledger import SEASON, ExpectedComment, ExpectedEvent, ExpectedLeague, ExpectedVote, Ledger
-from tests.fault.retrying_client import RetryingClient
-from tests.journal_kinds import RECORDED
-from tests.leagues import ADMIT, CREATE_LEAGUE, JOIN_LEAGUE, LEAVE_LEAGUE
+from tests.fault.ledger import SEASON, ExpectedComment, ExpectedLeague, ExpectedPrediction, ExpectedVote
+from tests.fault.recording import (
+    EVERYBODY,
+    LANGUAGES,
+    LEAVERS,
+    PRODUCTS,
+    SPAMMER,
+    TROLL,
+    RecordingClient,
+    SharedState,
+)
+from tests.leagues import ADMIT, CREATE_LEAGUE, DELETE_LEAGUE, JOIN_LEAGUE, LEAVE_LEAGUE, ROTATE_CODE
 from tests.queries import (
-    ADD_CONTENDER,
-    ADD_MATCH,
-    ADD_WORDS,
     CAST_VOTE,
-    CREATE_EVENT,
     CREATE_LIST,
     DELETE_COMMENT,
     DRAW_MATCHUP,
     EDIT_COMMENT,
-    LOCK_EVENT,
-    MODERATE_COMMENT,
     POST_COMMENT,
     RECORD_QUIZ,
-    RECORD_RESULT,
     REPORT_COMMENT,
-    SCORE_EVENT,
     SUBMIT_PREDICTION,
     SUBSCRIBE,
-    UNSCORE_EVENT,
     UNSUBSCRIBE,
     UPDATE_PROFILE,
-    VOID_VOTER,
     WRITE_SENTENCE,
 )
+from tests.vocabulary import ANSWER_QUIZ, START_QUIZ
 
-PRODUCTS: Final = ("p1", "p2")
-LANGUAGES: Final = ("en", "de")
-CONTENDERS: Final = ("a", "b", "c", "d", "e", "f")
-TROLL: Final = "troll"
-LEAVERS: Final = {"leaver-1": "REMOVE", "leaver-2": "ANONYMISE"}
-"""Members who are erased in the middle of a run, and what becomes of their contributions."""
 MOST_PRIVATE: Final = 10
 MOST_OWN_LEAGUES: Final = 2
-UNSCORED: Final = 0.3
-"""The share of scorings that are taken back and done again."""
-
-
-@dataclass
-class SharedState:
-    """What all clients know."""
-
-    ledger: Ledger = field(default_factory=Ledger)
-    lists: list[str] = field(default_factory=list)
-    open_event: tuple[str, Sequence[str]] | None = None
-    moderated: list[str] = field(default_factory=list)
-    """Comments whose authors leave them to the moderator."""
-    busy: set[tuple[str, str]] = field(default_factory=set)
-    """Places in leagues that somebody is about to change."""
-    numbers: Iterator[int] = field(default_factory=count)
-    leaving: bool = False
-    stopped: bool = False
-
-    @contextmanager
-    def changing(self, *places: tuple[str, str]) -> Iterator[None]:
-        self.busy |= {*places}
-        yield
-        self.busy -= {*places}
-
-
-class RecordingClient(RetryingClient):
-    """Records in the ledger what the journal must say about each acknowledged mutation."""
-
-    def __init__(self, name: str, token: str, urls: Sequence[str], random: Random, shared: SharedState) -> None:
-        super().__init__(name, token, urls, random)
-        self.shared = shared
-        self.ledger = shared.ledger
-
-    async def mutate(self, mutation: str, *refusals: str, **fields: Any) -> dict[str, Any] | None:
-        answer = await super().mutate(mutation, *refusals, **fields)
-        if answer is not None:
-            self.ledger.occurred(_kind(mutation, fields), self.name)
-        return answer
-
-    async def must(self, mutation: str, **fields: Any) -> dict[str, Any]:
-        """The payload of a mutation that must not be refused."""
-        answer = await self.mutate(mutation, **fields)
-        assert answer is not None
-        return answer
-
-
-def _kind(mutation: str, fields: dict[str, Any]) -> Kind:
-    found = re.search(r"(\w+)\(input:", mutation)
-    assert found is not None
-    return Kind.SENTENCE_CHANGED if "sentence" in fields else RECORDED[found[1]][0]
+SUSPENDED: Final = "Advertising in every thread"
+"""Why a member was suspended, which each refusal says."""
+QUESTIONS: Final = 3
+QUIZ_SECONDS: Final = 3.2
+"""Answers that come earlier than a second for each question are refused."""
 
 
 class Member(RecordingClient):
@@ -126,7 +70,7 @@ class Member(RecordingClient):
     async def run(self) -> None:
         actions: Sequence[Callable[[str], Awaitable[None]]] = (
             self.profile, self.vote, self.vote, self.predict, self.predict, self.post, self.post, self.edit,
-            self.delete, self.report, self.quiz, self.sentence, self.subscription, self.private_list,
+            self.delete, self.report, self.quiz, self.asked_quiz, self.sentence, self.subscription, self.private_list,
             self.league, self.league,
         )  # fmt: skip
         await self.act(self.profile)
@@ -159,8 +103,10 @@ class Member(RecordingClient):
             return
         event, matches = self.shared.open_event
         picks = {match: self.random.randrange(2) for match in matches}
-        if await self.mutate(SUBMIT_PREDICTION, "LOCKED", **season.prediction_input(event, list(picks.items()))):
-            self.ledger.picks[event, self.name] = picks
+        guess = self.random.choice((None, *range(30)))
+        fields = season.prediction_input(event, list(picks.items()))
+        if await self.mutate(SUBMIT_PREDICTION, "LOCKED", guess=guess, **fields):
+            self.ledger.predictions[event, self.name] = ExpectedPrediction(picks, guess)
 
     async def post(self, text: str) -> None:
         product, language = self.random.choice(PRODUCTS), self.random.choice(LANGUAGES)
@@ -170,7 +116,8 @@ class Member(RecordingClient):
         assert answer is not None
         key = answer["comment"]["id"]
         self.ledger.comments[key] = comment
-        (self.own if self.random.random() < 0.7 else self.shared.moderated).append(key)
+        is_own = self.name == SPAMMER or self.random.random() < 0.7
+        (self.own if is_own else self.shared.moderated).append(key)
 
     async def edit(self, text: str) -> None:
         if not self.own:
@@ -188,8 +135,8 @@ class Member(RecordingClient):
             self.ledger.forget(key)
 
     async def report(self, text: str) -> None:
-        unavailable = {*self.reported, *self.shared.moderated}
-        reportable = [key for key in self.ledger.comments if key not in unavailable]
+        unavailable, comments = {*self.reported, *self.shared.moderated}, self.ledger.comments.items()
+        reportable = [key for key, comment in comments if comment.is_published and key not in unavailable]
         if not reportable:
             return
         key = self.random.choice(reportable)
@@ -203,6 +150,19 @@ class Member(RecordingClient):
         correct = self.random.randint(0, total)
         if await self.mutate(RECORD_QUIZ, "CONFLICT", list=list_id, correct=correct, total=total):
             self.ledger.quizzes.append((self.name, list_id, correct, total))
+
+    async def asked_quiz(self, _: str) -> None:
+        list_id = self.random.choice(self.shared.lists)
+        if not any(word[0] == list_id for word in self.ledger.words):
+            return
+        quiz = await self.must(START_QUIZ, list=list_id, size=QUESTIONS)
+        right = [definition_of(question["prompt"]) for question in quiz["questions"]]
+        answers = [answer if self.random.random() < 0.7 else "" for answer in right]
+        correct = QUESTIONS - answers.count("")
+        await asyncio.sleep(QUIZ_SECONDS)
+        graded = await self.must(ANSWER_QUIZ, token=quiz["token"], answers=answers)
+        assert graded["result"]["correct"] == correct
+        self.ledger.quizzes.append((self.name, list_id, correct, QUESTIONS))
 
     async def sentence(self, text: str) -> None:
         """Writes a new sentence, or changes the text of an old one."""
@@ -228,21 +188,40 @@ class Member(RecordingClient):
     # ── leagues ──
 
     async def league(self, text: str) -> None:
-        """Creates a league at first; later joins or leaves one, or admits somebody to one of the own."""
+        """Creates a league at first; later joins or leaves one, or changes one of the own."""
+        with_code = [key for key in self._captained() if self.ledger.leagues[key].code and self.shared.is_unused(key)]
         if self.own_leagues < MOST_OWN_LEAGUES and self.name not in LEAVERS:
-            entry = ("OPEN", "APPROVAL")[self.own_leagues]
-            self.own_leagues += 1
-            answer = await self.must(CREATE_LEAGUE, name=text, season=SEASON, entry=entry)
-            league = ExpectedLeague(text, entry, {self.name: "CAPTAIN"})
-            self.ledger.leagues[answer["league"]["id"]] = league
-        elif waiting := [place for place in self._own_places("WAITING") if place not in self.shared.busy]:
+            await self._create_league(text)
+        elif waiting := [place for place in self._waiting() if self.shared.is_free(*place)]:
             await self._admit(*self.random.choice(waiting))
+        elif with_code and self.random.random() < 0.3:
+            await self.random.choice((self._rotate_code, self._delete_league))(self.random.choice(with_code))
         else:
             await self._join_or_leave()
 
-    def _own_places(self, membership: str) -> list[tuple[str, str]]:
-        own = [item for item in self.ledger.leagues.items() if item[1].places.get(self.name) == "CAPTAIN"]
-        return [(key, user) for key, league in own for user, is_ in league.places.items() if is_ == membership]
+    async def _create_league(self, name: str) -> None:
+        self.own_leagues += 1
+        entry = self.random.choice(("OPEN", "APPROVAL", "CODE"))
+        league = (await self.must(CREATE_LEAGUE, name=name, season=SEASON, entry=entry))["league"]
+        self.ledger.leagues[league["id"]] = ExpectedLeague(name, entry, {self.name: "CAPTAIN"}, league["code"])
+
+    def _captained(self) -> list[str]:
+        return [key for key, league in self.ledger.leagues.items() if league.places.get(self.name) == "CAPTAIN"]
+
+    def _waiting(self) -> list[tuple[str, str]]:
+        own = [(key, self.ledger.leagues[key].places.items()) for key in self._captained()]
+        return [(key, user) for key, places in own for user, membership in places if membership == "WAITING"]
+
+    async def _rotate_code(self, key: str) -> None:
+        with self.shared.changing((key, EVERYBODY)):
+            answer = await self.must(ROTATE_CODE, league=key)
+            self.ledger.leagues[key].code = answer["league"]["code"]
+
+    async def _delete_league(self, key: str) -> None:
+        """Deletes a league for good; another one takes its place."""
+        del self.ledger.leagues[key]
+        await self.must(DELETE_LEAGUE, league=key)
+        self.own_leagues -= 1
 
     async def _admit(self, key: str, user: str) -> None:
         with self.shared.changing((key, user)):
@@ -252,7 +231,9 @@ class Member(RecordingClient):
 
     async def _join_or_leave(self) -> None:
         """A captain who leaves names a successor."""
-        free = [key for key in self.ledger.leagues if (key, self.name) not in self.shared.busy]
+        free = [key for key in self.ledger.leagues if self.shared.is_free(key, self.name)]
+        if self.name in LEAVERS:  # who have no codes: a league that they are leaving cannot be deleted meanwhile
+            free = [key for key in free if not self.ledger.leagues[key].code]
         if not free:
             return
         key = self.random.choice(free)
@@ -260,14 +241,14 @@ class Member(RecordingClient):
         changed = [(key, self.name)]
         if league.places.get(self.name) == "CAPTAIN":
             heirs = [user for user, is_ in league.places.items() if is_ == "MEMBER" and user not in LEAVERS]
-            free_heirs = [user for user in heirs if (key, user) not in self.shared.busy]
+            free_heirs = [user for user in heirs if self.shared.is_free(key, user)]
             if not free_heirs:
                 return
             heir = self.random.choice(free_heirs)
             fields, changed = {"successor": node_id("User", heir)}, [*changed, (key, heir)]
         with self.shared.changing(*changed):
             if self.name not in league.places:
-                await self.must(JOIN_LEAGUE, league=key)
+                await self.must(JOIN_LEAGUE, **({"code": league.code} if league.code else {"league": key}))
                 league.places[self.name] = "WAITING" if league.entry == "APPROVAL" else "MEMBER"
                 return
             await self.must(LEAVE_LEAGUE, league=key, **fields)
@@ -276,83 +257,37 @@ class Member(RecordingClient):
                 league.places[heir] = "CAPTAIN"
 
 
-class Editor(RecordingClient):
-    """Runs the events, the lists and the board, moderates comments and erases members."""
+def definition_of(word: str) -> str:
+    """Of the editor's words."""
+    return f"meaning of {word}"
+
+
+class Spammer(Member):
+    """Repeats what is refused during a suspension, and waits while contributions are taken back."""
 
     def __init__(self, name: str, token: str, urls: Sequence[str], random: Random, shared: SharedState) -> None:
         super().__init__(name, token, urls, random, shared)
-        self.number = 0
+        self.was_refused = asyncio.Event()
+        self.waits = asyncio.Event()
+        self.may_go_on = asyncio.Event()
 
-    async def prepare(self) -> None:
-        """Creates what the members need."""
-        for name in CONTENDERS:
-            await self.must(ADD_CONTENDER, name=name)
-        for name in ("first", "second"):
-            list_id = (await self.must(CREATE_LIST, name=name, public=True))["list"]["id"]
-            self.ledger.lists[list_id] = name
-            self.shared.lists.append(list_id)
+    async def ask(self, query: str, **variables: Any) -> Any:
+        while _is_suspended(answer := await super().ask(query, **variables)):
+            self.was_refused.set()
+            await asyncio.sleep(self.random.uniform(0.1, 0.3))
+        return answer
 
-    async def run(self) -> None:
-        while not self.shared.stopped:
-            await self.event()
-            await self.words()
-            await self.moderation()
+    async def act(self, action: Callable[[str], Awaitable[None]]) -> None:
+        if self.shared.leaving:
+            self.waits.set()
+            await self.may_go_on.wait()
+        await super().act(action)
 
-    async def event(self) -> None:
-        """Takes an event from its creation to its points; sometimes the results are corrected."""
-        self.number += 1
-        starts_at = season.in_hours(24)
-        created = await self.must(CREATE_EVENT, name=f"Show {self.number}", season=SEASON, startsAt=starts_at)
-        event_id, points = created["event"]["id"], {}
-        for worth in (10, 25):
-            teams = season.teams("A", "B")
-            added = await self.must(ADD_MATCH, event=event_id, name="Singles", points=worth, teams=teams)
-            points[added["match"]["id"]] = worth
-        event = self.ledger.events[event_id] = ExpectedEvent(points)
-        self.shared.open_event = event_id, list(points)
-        await asyncio.sleep(self.random.uniform(0.5, 1.5))
-        await self.must(LOCK_EVENT, event=event_id)
-        event.state = "LOCKED"
-        for _ in range(self.random.choice((1, 2))):
-            for match in points:
-                winner = 1 - event.winners[match] if match in event.winners else self.random.randrange(2)
-                await self.must(RECORD_RESULT, match=match, outcome="WON", winner=winner)
-                event.winners[match] = winner
-            await self.score(event_id)
-            if self.random.random() < UNSCORED:
-                await self.mutate(UNSCORE_EVENT, "CONFLICT", event=event_id)
-                await self.score(event_id)
-            event.state = "SCORED"
+    def forget(self) -> None:
+        """What was taken back cannot be changed any more."""
+        self.own.clear()
+        self.sentences.clear()
 
-    async def score(self, event_id: str) -> None:
-        while not await self.mutate(SCORE_EVENT, "CONFLICT", event=event_id):
-            pass
 
-    async def words(self) -> None:
-        """Adds a few words, or more than fit into one transaction."""
-        self.number += 1
-        list_id, count = self.random.choice(self.shared.lists), self.random.choice((3, 120))
-        texts = [f"{self.number}-{index}" for index in range(count)]
-        words = [{"simplified": text, "definition": "a word"} for text in texts]
-        if await self.mutate(ADD_WORDS, "CONFLICT", list=list_id, words=words):
-            self.ledger.words += [(list_id, text) for text in texts]
-
-    async def moderation(self) -> None:
-        refusals = ("CONFLICT", "NOT_FOUND", "NOT_ALLOWED")  # the last two once its author is erased
-        for key in self.shared.moderated[-3:]:
-            status = self.random.choice(("PUBLISHED", "REJECTED"))
-            if await self.mutate(MODERATE_COMMENT, *refusals, comment=key, status=status):
-                self.ledger.moderate(key, status)
-
-    async def void(self, voter: str) -> None:
-        """Takes back all votes of one voter."""
-        answer = await super(RecordingClient, self).mutate(VOID_VOTER, voter=node_id("User", voter))
-        assert answer is not None
-        self.ledger.occurred(Kind.VOTE_VOIDED, self.name, self.ledger.void(voter))
-
-    async def erase(self, member: Member) -> None:
-        """Once the member has stopped: nobody writes in their name any more."""
-        await member.has_left.wait()
-        contributions = LEAVERS[member.name]
-        await self.must(ERASE, user=node_id("User", member.name), contributions=contributions)
-        self.ledger.erase(member.name, is_removed=contributions == "REMOVE")
+def _is_suspended(answer: Any) -> bool:
+    return isinstance(answer, Mapping) and answer.get("code") == "NOT_ALLOWED" and SUSPENDED in answer["message"]

@@ -23,7 +23,7 @@ from tests.client import serving
 from tests.engines import EnginePair
 from tests.fault.all_parts import FAULT_RATE, MEMBERS, FaultReport, faulty_table, find_differences
 from tests.fault.ledger import ExpectedComment, ExpectedVote, Ledger
-from tests.fault.members import CONTENDERS, PRODUCTS
+from tests.fault.recording import CONTENDERS, PRODUCTS
 from tests.voting import add_contenders, settle_votes
 
 ACTIONS = 25

@@ -23,7 +23,7 @@ async def test_faults_lose_and_duplicate_nothing(engine_pair: EnginePair, seed: 
     assert report.differences == []
     assert report.breaches == ""
     assert report.facts.keys() >= {"name", "vote", "standing", "comment", "word", "quiz", "sentence", "subscriber"}
-    assert report.facts.keys() >= {"league", "place", "league standing", "occurrence"}
+    assert report.facts.keys() >= {"league", "place", "league standing", "occurrence", "listed", "tie-break"}
     assert sum(report.faults.values()) > 100
     assert report.retries > 0
 
