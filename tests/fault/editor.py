@@ -126,7 +126,8 @@ class Editor(RecordingClient):
     async def moderate(self, member: Spammer) -> None:
         """Suspends a member until they are refused, and later takes back all that they contributed until then."""
         user = node_id("User", member.name)
-        await self.must(SUSPEND, user=user, reason=SUSPENDED)
+        while not await self.mutate(SUSPEND, "NOT_FOUND", user=user, reason=SUSPENDED):
+            await asyncio.sleep(0.1)  # until the member has a profile
         await member.was_refused.wait()
         await self.must(REINSTATE, user=user)
         await member.waits.wait()
