@@ -123,7 +123,7 @@ async def leave_every_league(table: Table, user: str, once: Once) -> int:
                     await table.write(LEAGUE_MEMBER.delete(LEAGUE_MEMBER.item_key(place)))
                 await drop_leagues(table, own, {league_id})
             elif _is_last(*found, place):
-                await delete_league(table, place, found[0], once)
+                await delete_league(table, place, found[0], once, None)
             else:
                 await leave(table, place, _successor(*found, place), own, once, None)
                 left += 1

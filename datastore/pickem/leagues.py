@@ -322,7 +322,7 @@ def _not_changed(failed: ConditionFailed) -> Conflict | NotAllowed:
 # ── deleting ──
 
 
-async def delete_league(table: Table, captain: LeagueMember, league: League, once: Once) -> None:
+async def delete_league(table: Table, captain: LeagueMember, league: League, once: Once, answer: Any) -> None:
     """Delete a league and its members. From the first write on it is gone for everybody; a repeat does the rest.
 
     The lists of its members' leagues keep its id until they change next; nobody sees that.
@@ -338,7 +338,7 @@ async def delete_league(table: Table, captain: LeagueMember, league: League, onc
     captains = [member.user for member in everybody if member.membership is Membership.CAPTAIN]
     await table.write_many(LEAGUE_MEMBER.delete(keys[user]) for user in keys.keys() - set(captains))
     ends = [LEAGUE_MEMBER.delete(keys[user]) for user in captains]
-    await table.transact(LEAGUE.delete(LEAGUE.at(id=league.id)), *ends)
+    await once.transact(table, answer, LEAGUE.delete(LEAGUE.at(id=league.id)), *ends)
 
 
 async def _delete_first(table: Table, once: Once, *writes: Write) -> None:

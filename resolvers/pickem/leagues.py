@@ -286,7 +286,6 @@ async def delete_league(ctx: Context, /, *, league: LeagueId) -> str:
         raise NotFound(path=("input", "league"))
     if place is None or place.membership is not Membership.CAPTAIN:
         raise NotAllowed("Only a captain of the league may do this.")
-    await pickem_store.delete_league(ctx.table, place, stored, ctx.once)
     answer = node_id("League", league)
-    await ctx.once.store_receipt(ctx.table, answer)
+    await pickem_store.delete_league(ctx.table, place, stored, ctx.once, answer)
     return answer

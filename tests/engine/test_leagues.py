@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from asyncio import gather
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -25,6 +26,7 @@ from resolvers.pickem.league_codes import PER_MEMBER
 from server.audit import leagues as audit
 from tests.client import Client, pages, serving
 from tests.engines import RunningEngine
+from tests.killed import Killed, killed_at
 from tests.leagues import (
     ADMIT,
     CREATE_LEAGUE,
@@ -256,6 +258,23 @@ async def test_a_deleted_league_is_gone_for_everybody(client: Client) -> None:
         assert (await member.ask(OWN_LEAGUES))["leagues"]["nodes"] == []
         assert await member.code(LEAVE_LEAGUE, input=given) == "NOT_FOUND"
     assert await bob.code(JOIN_LEAGUE, input={"code": league["code"]}) == "NOT_FOUND"
+
+
+async def test_a_deletion_that_is_killed_anywhere_is_completed_by_a_repeat(one_client: Client) -> None:
+    """With its key it gets the first answer, also where only the answer was lost."""
+    ada, bob, services = one_client.member("ada"), one_client.member("bob"), one_client.services
+    for write in range(10):
+        league = await create(ada, "CODE")
+        await join(bob, code=league["code"])
+        keyed = {"league": league["id"], "idempotencyKey": f"{write}"}
+        with killed_at(services.table, write) as writes, suppress(Killed):
+            await ada.ask(DELETE_LEAGUE, input=keyed)
+        assert await ada.ask(DELETE_LEAGUE, input=keyed) == {"deletedId": league["id"]}
+        assert await ada.ask(LEAGUE_BY_ID, id=league["id"]) is None
+        if writes[0] <= write:
+            break
+    assert 2 < write < 10
+    assert [breach async for breach in audit.breaches(services)] == []
 
 
 async def test_keys_repeat_answers_and_change_nothing(one_client: Client) -> None:
