@@ -111,7 +111,7 @@ class Explorer:
             "Content-Security-Policy": EXPLORER_POLICY.replace(NONCE, nonce),
             # A cached page would use its nonce twice, and other clients get other responses at the same address.
             "Cache-Control": "no-store",
-            "Vary": "Accept",
+            "Vary": "Accept, Accept-Encoding",
         }
         if not self.built:
             return HTMLResponse(NOT_BUILT, status_code=503, headers=headers)

@@ -14,7 +14,7 @@ from server.execution.answers import Answer
 from server.http.explorer import SECURITY_HEADERS
 from server.http.request import LEGACY, MODERN, STREAM, ResponseFormat
 
-_COMMON_HEADERS = {**SECURITY_HEADERS, "cache-control": "no-store", "vary": "Accept"}
+_COMMON_HEADERS = {**SECURITY_HEADERS, "cache-control": "no-store", "vary": "Accept, Accept-Encoding"}
 _HEADERS = {
     media_type: {"content-type": f"{media_type}; charset=utf-8", **_COMMON_HEADERS} for media_type in (LEGACY, MODERN)
 }
