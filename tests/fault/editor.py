@@ -82,7 +82,7 @@ class Editor(RecordingClient):
                 winner = 1 - event.winners[match] if match in event.winners else self.random.randrange(2)
                 await self.must(RECORD_RESULT, match=match, outcome="WON", winner=winner)
                 event.winners[match] = winner
-            event.answer = self.random.randrange(30)
+            event.answer = self.random.choice([number for number in range(30) if number != event.answer])
             await self.must(RECORD_TIE_BREAK, event=event_id, answer=event.answer)
             await self.score(event_id)
             if self.random.random() < UNSCORED:
