@@ -12,7 +12,7 @@ import orjson
 
 from datastore.dynamo import BadKey, DynamoError, Rejected, StorageFailed, key_text
 from datastore.receipts import LONGEST_KEY, AlreadyAnswered, Once
-from datastore.refusals import InvalidInput, Unavailable
+from datastore.refusals import InvalidInput, Refusal, Unavailable
 from resolvers.context import Context
 from resolvers.members.suspensions import Suspensions
 from resolvers.people import ensure_profile
@@ -58,11 +58,14 @@ async def _carry_out_once(ctx: Context, resolver: Callable[..., Awaitable[A]], v
             return stored
     try:
         return await resolver(ctx, **values)
-    except AlreadyAnswered:
+    except (AlreadyAnswered, Refusal) as refused:
+        # An earlier attempt may have been applied since the first look for its receipt, and be why this one is refused.
         stored = await _stored_answer(ctx, resolver)
-        if stored is None:
-            raise Unavailable(retry_after=1.0) from None
-        return stored
+        if stored is not None:
+            return stored
+        if isinstance(refused, Refusal):
+            raise
+        raise Unavailable(retry_after=1.0) from None
 
 
 async def _stored_answer(ctx: Context, resolver: Callable[..., Awaitable[A]]) -> A | None:

@@ -93,6 +93,19 @@ async def test_a_quiz_is_answered_once(client: Client, now: list[datetime]) -> N
     assert await ada.code(ANSWER_QUIZ, input=given) in {"TOKEN_SPENT", "TOKEN_EXPIRED"}
 
 
+async def test_concurrent_repeats_with_one_key_get_one_answer(client: Client, now: list[datetime]) -> None:
+    """Also one that reads the quiz when the other has answered it: none is told that the token is spent."""
+    with_clock(client, now)
+    list_id = await known_list(client, words=6)
+    ada = client.member("ada")
+    for number in range(5):
+        quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 3, "kind": "MEANING"})
+        now[0] += timedelta(seconds=10)
+        keyed = {"token": quiz["token"], "answers": right_answers(quiz), "idempotencyKey": f"{number}"}
+        answers = await gather(*(ada.ask(ANSWER_QUIZ, input=keyed) for _ in range(10)))
+        assert [answer.get("code", "graded") for answer in answers] == ["graded"] * 10
+
+
 # ── on the default engine ──
 
 
