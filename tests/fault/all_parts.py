@@ -49,6 +49,8 @@ FAULT_RATE = 0.2
 REFUSED_RATE = 0.1
 """The share of messages that the webhook's receiver refuses at first."""
 WEBHOOK = "every-kind"
+CONCURRENT = ("league.", Kind.COMMENT_REPORTED, Kind.MEMBER_SUSPENDED, Kind.MEMBER_REINSTATED, Kind.MEMBER_TAKEN_BACK)
+"""How the kinds begin of what several people may do to one object at the same time."""
 SETTLING_SECONDS = 300.0
 """What killed processes were doing is taken up after 20 s; then it is given time until it counts as lost."""
 ATTEMPTS = 15
@@ -257,8 +259,8 @@ async def _is_unsettled(table: Table) -> bool:
 def _told(messages: list[Message]) -> Iterator[Fact]:
     """What a receiver was told, and where it was told of an object's later occurrence first.
 
-    Members join a league, and report a comment, without waiting for each other: of these only what one of them does has
-    an order.
+    Members join a league and report a comment, and one is suspended, without waiting for each other: of these only what
+    one of them does has an order.
     """
     last: dict[tuple[str, str | None], str] = {}
     for message in messages:
@@ -267,7 +269,7 @@ def _told(messages: list[Message]) -> Iterator[Fact]:
             yield ("delivered", kind)
         if about is None:
             continue
-        by = message.data["actor"] if kind.startswith("league.") or kind == Kind.COMMENT_REPORTED else None
+        by = message.data["actor"] if kind.startswith(CONCURRENT) else None
         if message.id < last.get((about, by), ""):
             yield ("delivered too late", kind, about, by)
         last[about, by] = message.id
