@@ -37,6 +37,8 @@ from server.failures import Failed
 BATCH_LIFETIME = timedelta(days=30)
 LONGEST_LINE = 200_000
 _FIELDS = {"id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status"}
+_LINE_START = b'{"id":"'
+"""How each line of an export begins."""
 _YEARS = range(1971, 9001)
 """Years whose moments fit into an id."""
 
@@ -208,18 +210,22 @@ def _read_last_comment(file: Path) -> tuple[Comment | None, int]:
     """The last comment that an earlier export wrote completely, and the position where its line ends."""
     if not file.exists():
         return None, 0
-    last, size = b"", 0
+    last, rest, size = b"", b"", 0
     with file.open("rb") as source:
         for line in source:
             if not line.endswith(b"\n"):
+                rest = line
                 break
             last, size = line, size + len(line)
+    no_export = Failed(f"{file} does not end with an exported comment. Export to another file.")
+    if not rest.startswith(_LINE_START[: len(rest)]):
+        raise no_export
     if not last:
         return None, 0
     try:
         return _parse_fields(_parse_object(last), last), size
     except (orjson.JSONDecodeError, InvalidInput):
-        raise Failed(f"{file} does not end with an exported comment. Export to another file.") from None
+        raise no_export from None
 
 
 async def _write_lines(comments: AsyncIterator[Comment], target: BinaryIO) -> int:

@@ -72,6 +72,19 @@ async def test_an_export_continues_where_it_stopped(one_client: Client, tmp_path
 
 
 @pytest.mark.parametrize(
+    "content", [b"Dear diary", b"first\nsecond\n", b"first\nsecond", b"\xff\xfe", b'{"id": "7", "body"', b"{}\n"]
+)
+async def test_a_file_that_is_no_export_is_left_as_it_is(one_client: Client, tmp_path: Path, content: bytes) -> None:
+    """Also if it has no whole line, which an interrupted export could have left too."""
+    await post(one_client.member("ada"), "p1")
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    with pytest.raises(Failed, match="Export to another file"):
+        await export_lines(one_client.services, file, None)
+    assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"rating": 6}, "rating"),
