@@ -73,7 +73,7 @@ class QuizQuestion:
     choices: list[str] = described("The answers to choose from; one is right.")
 
 
-@record_type(quizzes.QuizView, "A quiz that the service asks and grades.", name="Quiz")
+@record_type(quizzes.QuizView, "A quiz that the service sets and grades.", name="Quiz")
 class Quiz:
     token: strawberry.ID = described("Names the quiz to `answerQuiz`. It is the viewer's own and works once.")
     list: WordList = field(quizzes.quiz_list, "The list of its words.")

@@ -170,7 +170,7 @@ class PickemQuery:
     )
     standings: StandingConnection = field(
         standing_resolvers.standings,
-        "A season's members by points, then by correct picks, then by joining order.",
+        "A season's members by points, then by correct picks, then by nearer guesses, then by joining order.",
         season="The season's name, as in its events.",
     )
     predictions: PredictionConnection = field(
