@@ -23,6 +23,8 @@ def _query_bombs() -> dict[str, str]:
         + "} } } }",
         "40 operations": " ".join(f"query Q{n} {{ viewer {{ id }} }}" for n in range(40)),
         "many tokens": "{ viewer { " + "name " * 6000 + "} }",
+        "quotes that never end": '"\\' * 200_000,
+        "block quotes that never end": '"""\n' + '\\"""' * 100_000,
         "a huge number": "{ __type(name: " + "9" * 5000 + ") { name } }",
         "a huge page": "{ contenders(first: " + "9" * 5000 + ") { totalCount } }",
         "a huge page from the end": "{ events(last: -" + "9" * 5000 + ") { nodes { id } } }",

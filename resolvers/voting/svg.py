@@ -45,7 +45,7 @@ _LENGTH = re.compile(r"\s*\d{1,5}(\.\d*)?(px|pt|mm|cm|in|em|%)?\s*")
 _REFERENCE = re.compile(r"url\(\s*['\"]?#([\w.-]+)")
 _NUMBER = re.compile(r"\d+")
 _ROOT = re.compile(r"<svg(?=[\s/>])")
-_DECLARATION = re.compile(r"\s*<\?xml\s[^>]*\?>")
+_DECLARATION = re.compile(r"\A\s*<\?xml\s[^>]*\?>")
 """The encoding it names is that of a file; the text has none any more."""
 _TAG = re.compile(r"<([A-Za-z][\w.:-]*)")
 _PATH = ("input", "svg")

@@ -28,11 +28,12 @@ _FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
 _OUTSIDE = re.compile(
     r"//|\\|javascript:|vbscript:|data:|@|url\((?!\s*['\"]?#[\w.-]+['\"]?\s*\))|url\s+\(", re.IGNORECASE
 )
-_FUNCTION = re.compile(r"([\w-]+)\s*\(")
+# No character is looked at by more than one attempt to match: texts of 48 KB took a minute before.
+_FUNCTION = re.compile(r"(?<![\w-])([\w-]++)\s*+\(")
 _VALUE = re.compile(r"[\w\s.,#%+\-()'\"/]*")
-_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_AT_RULE = re.compile(r"@[^{};]*(?:;|\{(?:[^{}]|\{[^{}]*\})*\})")
-_RULE = re.compile(r"([^{}]*)\{([^{}]*)\}")
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+_AT_RULE = re.compile(r"@[^{};@]*+(?:;|\{(?:[^{}]|\{[^{}]*+\})*+\})")
+_RULE = re.compile(r"(?<![^{}])([^{}]*+)\{([^{}]*+)\}")
 _SELECTOR = re.compile(r"([.#]?)([A-Za-z_][\w-]*)")
 _SPECIFICITY = ("", ".", "#")
 

@@ -26,7 +26,8 @@ from graphql import (
 
 MAX_DIGITS = 20
 """Int has 10 digits at most, and an ID that is written as a number rarely more. Python refuses to read above 4,300."""
-_STRINGS_AND_COMMENTS = re.compile(r'"""(?:[^"\\]|\\"""|\\|"(?!""))*"""|"(?:[^"\\\n]|\\.)*"|#[^\n\r]*')
+_STRINGS_AND_COMMENTS = re.compile(r'"""(?:[^"\\]|\\"""|\\|"(?!""))*+(?:""")?|"(?:[^"\\\n]|\\.)*+"?|#[^\n\r]*')
+"""A string that never ends, which the parser refuses, matches too: so no quote is looked at twice."""
 _BRACKETS = re.compile(r"[{}()\[\]]")
 _TOKENS = re.compile(r"\.\.\.|\w+|[^\s\w,]")
 _LONG_NUMBER = re.compile(rf"(?<![\w.])\d{{{MAX_DIGITS + 1}}}")

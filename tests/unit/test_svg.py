@@ -200,3 +200,32 @@ def test_the_encoding_that_a_file_declares_is_not_applied_to_text() -> None:
     drawing = '<?xml version="1.0" encoding="ISO-8859-1"?>' + SVG % "<text>Žofie née</text>"
     assert "Žofie née" in parse_picture(drawing)
     assert "Žofie née" in parse_picture("\ufeff" + drawing)
+
+
+@pytest.mark.parametrize(
+    ("style", "fill"),
+    [
+        ("@" * 48_000, "red"),
+        ("/*" * 24_000, "red"),
+        ("a" * 48_000, "red"),
+        ("@{}" * 8_000 + "@{" * 12_000, "red"),
+        ("path{fill:" + "rgb" * 16_000 + "}", "red"),
+        ("", "a" * 48_000),
+        ("", "url" + " " * 48_000),
+        ("", "rgb" * 16_000 + "("),
+    ],
+    ids=lambda text: f"{text[:12]}, {len(text)}",
+)
+def test_long_repetitions_are_read_once(style: str, fill: str) -> None:
+    """Patterns that begin anew at each character took up to a minute for one picture."""
+    picture = f"<svg xmlns='http://www.w3.org/2000/svg'><style>{style}</style><path d='M0 0' fill='{fill}'/></svg>"
+    assert "<path" in sanitize(picture)
+    with pytest.raises(InvalidInput):
+        sanitize(" " * 48_000 + "svg")
+
+
+def test_a_comment_that_never_ends_takes_the_rest_of_its_sheet() -> None:
+    sheet = "path{fill:red} /* path{fill:blue}"
+    assert "fill:red" in sanitize(
+        f"<svg xmlns='http://www.w3.org/2000/svg'><style>{sheet}</style><path d='M0 0'/></svg>"
+    )
