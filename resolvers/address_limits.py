@@ -17,11 +17,13 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import partial
 from math import ceil, floor
 from typing import TYPE_CHECKING
 
 from datastore import address_use
 from datastore.address_use import AddressUse
+from datastore.dynamo import SingleFlight, shared_context, within_deadline
 from datastore.refusals import RateLimited
 from resolvers.rate_limits import OFF, Rate, address_hash, parse_rate
 
@@ -95,6 +97,7 @@ class AddressLimits:
         self._services = services
         self._shares: OrderedDict[tuple[str, str], _Share] = OrderedDict()
         self._visitors: OrderedDict[str, None] = OrderedDict()
+        self._admissions: SingleFlight[str, None] = SingleFlight(shared_context)
 
     async def admit_vote(self, ctx: Context) -> None:
         """Counts a vote; RateLimited if the viewer's address has cast too many."""
@@ -109,14 +112,17 @@ class AddressLimits:
         visitor = ctx.viewer.id
         if ctx.viewer.is_signed_in or visitor in self._visitors:
             return
-        self._visitors[visitor] = None  # before waiting: another request of this visitor does not count again
+        # Requests of one visitor at the same time count once, and are admitted or refused together.
+        await within_deadline(self._admissions.run(visitor, partial(self._admit, visitor, ctx.address)))
+
+    async def _admit(self, visitor: str, address: str) -> None:
+        await self._take(VISITORS, self._services.policy.new_visitors_per_address, address)
+        self._visitors[visitor] = None
         if len(self._visitors) > _MAX_VISITORS:
             self._visitors.popitem(last=False)
-        try:
-            await self._take(VISITORS, self._services.policy.new_visitors_per_address, ctx.address)
-        except BaseException:
-            self._visitors.pop(visitor, None)
-            raise
+
+    async def close(self) -> None:
+        await self._admissions.close()
 
     async def _take(self, kind: str, limit: str, address: str) -> None:
         if limit == OFF or not address:

@@ -138,7 +138,7 @@ class Documents:
         """
         document = checked or self._cache.get((request.query or "", introspection))
         if document is None:
-            if not is_turn and self._trusted is None:
+            if not is_turn and self._trusted is None and request.query is not None:
                 raise UnknownDocument
             document = self._find(request, introspection=introspection)
         name = request.operation_name

@@ -119,12 +119,13 @@ async def _execute(
             secure=secure,
             address=address,
         )
-        return EventStream(answers, pipeline, ctx.address, set_cookie, credentials)
+        return EventStream(answers, pipeline.closing, set_cookie, credentials, pipeline.streams.held(ctx.address))
     answer = await pipeline.execute(
         operation, request.variables, ctx, suggestions=introspection, headers=scope["headers"]
     )
     if response_format.media_type == STREAM:
-        return EventStream(_single(answer), pipeline, ctx.address, set_cookie)
+        # It ends at once and takes no place: without one, what was carried out would be answered with 503.
+        return EventStream(_single(answer), pipeline.closing, set_cookie)
     return answer_response(answer, response_format, set_cookie)
 
 

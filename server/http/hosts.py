@@ -15,7 +15,8 @@ def default_hosts(listening_on: str, public_url: str) -> tuple[str, ...]:
         is_loopback = ip_address(listening_on).is_loopback
     except ValueError:
         is_loopback = listening_on == "localhost"
-    return (*LOOPBACK, *public_host(public_url)) if is_loopback else ()
+    own = f"[{listening_on}]" if ":" in listening_on else listening_on
+    return (*LOOPBACK, own, *public_host(public_url)) if is_loopback else ()
 
 
 def public_host(public_url: str) -> tuple[str, ...]:

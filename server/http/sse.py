@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
 from graphql import GraphQLError
@@ -19,7 +19,6 @@ from datastore.refusals import NotSignedIn, Overloaded
 from server.auth.credentials import Credentials
 from server.compiler import encode_json
 from server.execution.answers import Answer
-from server.http.pipeline import Pipeline
 from server.http.request import STREAM
 from server.http.response import error_response, overloaded
 
@@ -28,26 +27,29 @@ _COMPLETE = b"event: complete\ndata:\n\n"
 
 
 class EventStream(StreamingResponse):
-    """The answers as a stream that ends with them, with the client, the credentials or the service."""
+    """The answers as a stream that ends with them, with the client, the credentials or the service.
+
+    One that stays open takes a place among those of its kind; without a free one it is refused.
+    """
 
     def __init__(
         self,
         answers: AsyncIterator[Answer],
-        pipeline: Pipeline,
-        address: str,
+        closing: asyncio.Event,
         set_cookie: str | None,
         credentials: Credentials | None = None,
+        place: AbstractContextManager[None] | None = None,
     ) -> None:
         headers = {"cache-control": "no-store", "x-accel-buffering": "no", "content-type": STREAM}
         if set_cookie:
             headers["set-cookie"] = set_cookie
-        super().__init__(_events(answers, pipeline.closing, credentials), headers=headers)
-        self._quota = pipeline.streams.held(address)
+        super().__init__(_events(answers, closing, credentials), headers=headers)
+        self._place = place or nullcontext()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with ExitStack() as stack:
             try:
-                stack.enter_context(self._quota)
+                stack.enter_context(self._place)
             except Overloaded:
                 await error_response(overloaded())(scope, receive, send)
             else:

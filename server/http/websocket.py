@@ -37,8 +37,8 @@ from server.telemetry import Outcome
 PROTOCOL = "graphql-transport-ws"
 INIT_SECONDS = 10.0
 MAX_ID_LENGTH = 256
-MAX_REASON = 120
-"""Characters of a reason for closing, of which the protocol allows 123 bytes."""
+MAX_REASON = 123
+"""Bytes of a reason for closing, by the protocol."""
 
 _log = structlog.get_logger("ringside.sockets")
 
@@ -115,11 +115,11 @@ class _Connection:
 
     async def _lapse(self) -> None:
         credentials = await asyncio.shield(self._credentials)
-        raise _ProtocolError(4403, f"Forbidden: {await credentials.lapse()}"[:MAX_REASON])
+        raise _ProtocolError(4403, f"Forbidden: {await credentials.lapse()}")
 
     async def _close(self, code: int, reason: str) -> None:
         with suppress(WebSocketDisconnect, RuntimeError):  # the client was faster
-            await self._socket.close(code, reason)
+            await self._socket.close(code, reason.encode()[:MAX_REASON].decode(errors="ignore"))
 
     async def _read_messages(self) -> None:
         try:
@@ -177,9 +177,9 @@ class _Connection:
         try:
             identified = await identification.identify(headers, secure=secure, address=address, params=payload)
         except Unauthenticated as error:
-            raise _ProtocolError(4403, f"Forbidden: {error.detail}"[:MAX_REASON]) from None
+            raise _ProtocolError(4403, f"Forbidden: {error.detail}") from None
         except Unverifiable as error:
-            raise _ProtocolError(1013, f"Try again later: {error.detail}"[:MAX_REASON]) from None
+            raise _ProtocolError(1013, f"Try again later: {error.detail}") from None
         self._viewer = identified.viewer
         self._credentials.set_result(
             Credentials(identification, identified, headers, secure=secure, address=address, params=payload)
@@ -214,7 +214,7 @@ class _Connection:
         assert self._viewer is not None  # noqa: S101 - _initialise came first
         async with self._starting:
             await asyncio.sleep(0)  # of many at once, one starts in a turn of the loop: others are answered between
-        if self._pipeline.metrics.in_flight >= self._pipeline.settings.max_in_flight:
+        if self._is_full():
             await self._refuse(id_)
             return
         introspection = self._pipeline.may_introspect(self._viewer)
@@ -243,6 +243,9 @@ class _Connection:
             explain=request.wants_plan and self._pipeline.may_see_plans(self._viewer),
         )
         if operation.kind is not OperationType.SUBSCRIPTION:
+            if self._is_full():  # again: what waited for the same document goes on at the same moment
+                await self._refuse(id_)
+                return
             self._pipeline.metrics.count_in_flight(1)
             try:
                 answer = await self._pipeline.execute(operation, request.variables, ctx, suggestions=introspection)
@@ -252,6 +255,9 @@ class _Connection:
         elif not await self._send_events(id_, operation, request.variables, ctx, suggestions=introspection):
             return
         await self._send({"id": id_, "type": "complete"})
+
+    def _is_full(self) -> bool:
+        return self._pipeline.metrics.in_flight >= self._pipeline.settings.max_in_flight
 
     async def _refuse(self, id_: str) -> None:
         """As over HTTP, which answers 503: the process works on as much as it can."""

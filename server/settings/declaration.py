@@ -217,7 +217,7 @@ class Settings(SignInSettings, StorageSettings):
         le=1_000_000,
     )
     max_document_tokens: int = setting(
-        "Tokens in a GraphQL document. Checking takes about 15 microseconds a token, in a thread beside other requests.",
+        "Tokens in a GraphQL document. Checking takes some 15 microseconds a token, in a thread beside other requests.",
         write="a whole number from 500 to 10000, such as 2000",
         default=2_000,
         ge=500,

@@ -166,7 +166,10 @@ class Metrics:
             MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]  # theirs
             if self._backups:
                 registry.register(self._backups)
-        encode, content_type = choose_encoder(accept)
+        try:
+            encode, content_type = choose_encoder(accept)
+        except TypeError:  # the library's, for a version that is no number
+            encode, content_type = choose_encoder("")
         return encode(registry), content_type
 
     def _counter(self, name: str, meaning: str, *labels: str) -> Counter:

@@ -63,6 +63,7 @@ def test_only_loopback_is_checked_by_default() -> None:
     assert default_hosts("10.0.0.5", "https://api.example.com") == ()
     for address in ("127.0.0.1", "127.1.2.3", "::1", "localhost"):
         assert default_hosts(address, "https://api.example.com")[-1] == "api.example.com"
+    assert "127.1.2.3" in default_hosts("127.1.2.3", "")  # the address that it prints
 
 
 async def test_no_answer_redirects(service: Service) -> None:

@@ -25,10 +25,12 @@ from server.auth.credentials import CHANGED, Credentials
 from server.auth.identification import Identification
 from server.auth.tokens import mint
 from server.settings import Settings
+from server.telemetry import Metrics
 from tests.attack.serving import Served, serving_on_a_socket
 from tests.conftest import SECRET, settings_for
 from tests.engines import RunningEngine
 from tests.npm import FOLDER, node_with
+from tests.queries import ADD_CONTENDER
 from tests.service import Service
 from tests.websockets import PROTOCOL, receive, send, wait_until_closed
 
@@ -95,6 +97,48 @@ async def test_operations_of_sockets_count_as_requests_in_flight(served: Served)
         assert len(codes) <= 14
         await send(first, ask(9, READ))
         assert (await receive(first))["type"] == "next"
+
+
+async def test_operations_that_wait_for_a_new_document_are_counted_when_they_run(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They share its check, but do not run all at once after it."""
+    count, numbers = Metrics.count_in_flight, list[int]()
+
+    def record(metrics: Metrics, change: int) -> None:
+        count(metrics, change)
+        numbers.append(metrics.in_flight)
+
+    monkeypatch.setattr(Metrics, "count_in_flight", record)
+    async with socket_of(served.url) as connection:
+        await send(connection, *(ask(number, READ + " # new") for number in range(8)))
+        ended: set[str] = set()
+        while len(ended) < 8:
+            message = await receive(connection)
+            if message["type"] != "next":
+                ended.add(message["id"])
+    assert max(numbers) <= 2
+
+
+async def test_a_mutation_that_is_asked_for_as_a_stream_needs_no_place(served: Served, strict: Settings) -> None:
+    """It is carried out, so its answer must come, however many streams are open; it ends at once."""
+    headers = {"accept": "text/event-stream", "authorization": bearer(strict)}
+    add = {"query": ADD_CONTENDER, "variables": {"input": {"name": "Ann"}}}
+    async with socket_of(served.url), socket_of(served.url), httpx.AsyncClient(base_url=served.url) as http:
+        answer = await http.post("/graphql", json=add, headers=headers)
+    assert answer.status_code == 200
+    assert '"contender":' in answer.text
+
+
+async def test_a_repeated_id_is_told_in_few_bytes(served: Served) -> None:
+    """A reason for closing has 123 bytes at most, and an id may have more."""
+    async with socket_of(served.url) as connection:
+        again = {**ask(0, WATCH), "id": "日本" * 60}
+        await send(connection, again, again)
+        with pytest.raises(ConnectionClosed) as closed:
+            await wait_until_closed(connection)
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 4409
 
 
 async def test_sockets_and_streams_of_an_address_are_bounded(served: Served) -> None:

@@ -105,6 +105,22 @@ async def test_new_visitors_of_an_address_have_a_limit(one_table: Table, default
         assert await client.visitor().code(DRAW_MATCHUP) == "RATE_LIMITED"
 
 
+async def test_requests_of_a_new_visitor_at_once_are_admitted_together(
+    one_table: Table, default_engine: RunningEngine
+) -> None:
+    """They count as one visitor; where the limit is used up, all of them are refused."""
+    settings = settings_for(default_engine, one_table.name, new_visitors_per_address="3/day")
+    async with serving(settings) as client:
+        await add_contenders(client, "a", "b")
+        visitors = [client.visitor() for _ in range(8)]
+        for visitor in visitors:
+            await visitor.ask("{ __typename }")  # so that all requests have the same cookie
+        draws = (visitor.http.post("/graphql", json={"query": DRAW_MATCHUP}) for visitor in visitors for _ in range(3))
+        answers = [answer.json()["data"]["drawMatchup"].get("code") for answer in await asyncio.gather(*draws)]
+        outcomes = [set(answers[place : place + 3]) for place in range(0, 24, 3)]
+        assert sorted(outcomes, key=str) == [{"RATE_LIMITED"}] * 5 + [{None}] * 3
+
+
 class CountingTable(Table):
     """A table that counts the updates that answer with a record, which reservations alone are here."""
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from schema import schema
 from server.compiler import PreparedOperation
 from server.execution.document_cache import HALVE_AFTER, REMEMBERED, DocumentCache
-from server.execution.documents import Documents, GraphQLRequest
+from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
 from tests.generated import ROOT
 from tests.query_bombs import LARGEST_DOCUMENTS
 
@@ -25,6 +25,14 @@ CONTENDER = "{ id name score rank wins losses ties svg }"
 def aliases(number: int, count: int) -> GraphQLRequest:
     """A document of its own for each number, with so many aliased objects."""
     return GraphQLRequest("{" + " ".join(f'a{number}_{n}: contender(id: "1") {CONTENDER}' for n in range(count)) + "}")
+
+
+def test_a_request_without_a_document_waits_for_no_turn() -> None:
+    """Its refusal depends on more than the document, so it is not shared."""
+    documents = Documents(schema._schema)
+    for request in (GraphQLRequest(None), GraphQLRequest(None, persisted_hash="0" * 64)):
+        with pytest.raises(InvalidOperation):
+            documents.operation(request, introspection=True, is_turn=False)
 
 
 def test_the_cache_drops_what_was_used_least_recently() -> None:

@@ -149,6 +149,7 @@ def test_a_client_chooses_the_format_of_the_metrics() -> None:
     body, content_type = metrics.render("application/openmetrics-text; version=1.0.0")
     assert content_type.startswith("application/openmetrics-text")
     assert body.endswith(b"# EOF\n")
+    assert metrics.render("application/openmetrics-text;version=x")[1].startswith("text/plain")
 
 
 WORKER = """
