@@ -74,7 +74,7 @@ def running_service(variables: Mapping[str, str], arguments: Sequence[str] = ())
     lines: list[str] = []
     reader = threading.Thread(target=_read, args=(process, output, lines), daemon=True)
     reader.start()
-    service = Service(process, _wait_for_address(process, output, lines), variables, lines)
+    service = Service(process, _wait_for_address(process, output, lines, reader), variables, lines)
     try:
         yield service
     finally:
@@ -102,7 +102,13 @@ def _read(process: subprocess.Popen[str], output: Queue[str], lines: list[str]) 
         output.put(line)
 
 
-def _wait_for_address(process: subprocess.Popen[str], output: Queue[str], lines: list[str]) -> str:
+class NotStarted(AssertionError):
+    """The service ended at its start; the message is its output."""
+
+
+def _wait_for_address(
+    process: subprocess.Popen[str], output: Queue[str], lines: list[str], reader: threading.Thread
+) -> str:
     """The address that the service prints, once it accepts requests."""
     url = ""
     while True:
@@ -110,7 +116,8 @@ def _wait_for_address(process: subprocess.Popen[str], output: Queue[str], lines:
             line = output.get(timeout=0.5)
         except Empty:
             if process.poll() is not None:
-                raise AssertionError("the service ended at its start:\n" + "\n".join(lines)) from None
+                reader.join(5)
+                raise NotStarted("the service ended at its start:\n" + "\n".join(lines)) from None
             continue
         if found := _ADDRESS.search(line):
             url = url or found[0]
