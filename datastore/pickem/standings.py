@@ -4,6 +4,10 @@ A standing is always the sum of the shares that the member's predictions hold. B
 condition that neither has changed since it was read, so crediting a prediction twice, by two scorers or after a kill,
 changes nothing. A share belongs to a generation of results, and a later generation replaces it.
 
+Whoever changes a share reads the prediction first and then the standing (`read_counted`): that one contains the share,
+unless the prediction has changed since. A standing that was read before could lack it. Then the points of a share that
+is taken away would stay, because a standing that is missing is taken for one to which nothing was added.
+
 The standings of a season share 16 partitions of the table, so they can be counted by consistent reads. Ranks come from
 a histogram that is counted again at the end of each scoring. Each count takes a ticket first, and replaces a published
 histogram only if that has a lower ticket. So the published histogram is always of the count that began last, after
@@ -131,6 +135,12 @@ def _key(user: str, season: str) -> ItemKey[Standing]:
     return STANDING.at(season=season, shard=member_shard(user), user=user)
 
 
+async def read_counted(table: Table, event: str, user: str, season: str) -> tuple[Prediction | None, Standing | None]:
+    """A prediction, and its member's standing, read after it; see the module."""
+    prediction = await read_prediction(table, event, user)
+    return prediction, None if prediction is None else await read_standing(table, user, season)
+
+
 async def read_standings(table: Table, season: str, users: Sequence[str]) -> Mapping[str, Standing]:
     standings = await read_at_once(table, [_key(user, season) for user in users])
     return {standing.user: standing for standing in standings}
@@ -248,10 +258,7 @@ async def _credit_together(
 
 async def _credit_alone(table: Table, season: str, wanted: Credit) -> None:
     while True:
-        event, user = wanted.prediction.event, wanted.prediction.user
-        prediction, standing = await asyncio.gather(
-            read_prediction(table, event, user), read_standing(table, user, season)
-        )
+        prediction, standing = await read_counted(table, wanted.prediction.event, wanted.prediction.user, season)
         if prediction is None:
             return
         current = replace(wanted, prediction=prediction)

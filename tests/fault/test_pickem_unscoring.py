@@ -1,7 +1,8 @@
-"""Taking points back when processes are killed, and beside a scorer that was held up."""
+"""Taking points back when processes are killed, and beside scorers."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,7 +12,9 @@ from datastore import pickem as pickem_store
 from datastore.dynamo import Table
 from datastore.pickem import Credit, Share
 from datastore.pickem.auditing import all_predictions, all_standings
+from datastore.pickem.predictions import read_prediction
 from datastore.pickem.seeding import seed_event
+from datastore.receipts import Once
 from datastore.refusals import Conflict
 from resolvers.context import Services
 from resolvers.pickem.removing import count_again
@@ -81,6 +84,62 @@ async def test_a_scorer_that_was_held_up_adds_nothing_afterwards(one_table: Tabl
     await pickem_store.credit(one_table, event.season, late)
     assert await sums(services) == {}
     assert await audited(services) == []
+
+
+async def begun(services: Services, name: str) -> pickem_store.Event:
+    """An event that another process scores."""
+    event = await seed(services.table, name)
+    scoring = event.changed(begun=event.generation)
+    await pickem_store.change_event(services.table, event, scoring, Once.unkeyed(services.clock()), scoring)
+    return scoring
+
+
+async def give_points(table: Table, event: pickem_store.Event, user: str) -> None:
+    prediction = await read_prediction(table, event.id, user)
+    assert prediction is not None
+    await pickem_store.credit(
+        table, event.season, [Credit(prediction, Share(event.generation, 50, 3), event.starts_at)]
+    )
+
+
+@contextmanager
+def given_points_between_reads(table: Table, event: pickem_store.Event, user: str) -> Iterator[None]:
+    """A scorer gives a member points just before their prediction is read, and after all reads that began with it."""
+    client = table.client
+    get, others, given = client.get_item, [0], False
+
+    async def scored_before(**request: dict[str, dict[str, str]]) -> object:
+        nonlocal given
+        if given or not request["Key"]["pk"]["S"].startswith(f"EVENT#{event.id}#"):
+            others[0] += 1
+            answer = await get(**request)
+            others[0] -= 1
+            return answer
+        given = True
+        await asyncio.sleep(0)  # reads that were begun together with this one are under way then
+        while others[0]:
+            await asyncio.sleep(0.001)
+        await give_points(table, event, user)
+        return await get(**request)
+
+    client.get_item = scored_before
+    yield
+    client.get_item = get
+    assert given
+
+
+async def test_a_share_that_a_scorer_adds_meanwhile_is_taken_back(one_table: Table, settings: Settings) -> None:
+    """The prediction shows the share, so the standing must be one that has it already."""
+    services = Services(one_table, settings.seal())
+    event = await begun(services, "Scored meanwhile")
+    first, second = [prediction async for prediction in all_predictions(one_table, event.id)][:2]
+    unscoring = event.begin_unscoring()
+    nothing = Share(unscoring.unscored or 0, 0, 0, counts=False)
+    await give_points(one_table, event, second.user)  # so the transaction of both fails
+    with given_points_between_reads(one_table, event, first.user):
+        credits_ = [Credit(prediction, nothing, event.starts_at) for prediction in (first, second)]
+        await pickem_store.credit(one_table, event.season, credits_)
+    assert await sums(services) == {}
 
 
 @contextmanager
