@@ -25,8 +25,8 @@ from datastore.journal import Kind
 from datastore.people import member_shard
 from datastore.pickem.events import gates_of, read_matches
 from datastore.pickem.gates import GATE, change_gates, gate_number
-from datastore.pickem.predictions import PREDICTION, Prediction, Share, pick_counters, read_prediction
-from datastore.pickem.standings import STANDING, Standing, read_standing
+from datastore.pickem.predictions import PREDICTION, Prediction, Share, pick_counters
+from datastore.pickem.standings import STANDING, Standing, read_counted
 
 if TYPE_CHECKING:
     from datastore.dynamo.writes import Write
@@ -52,10 +52,8 @@ async def predictions_in(table: Table, user: str, events: Sequence[Event]) -> As
 async def remove_prediction(table: Table, event: Event, user: str, once: Once) -> None:
     """Remove a member's prediction for an event, with its picks and points."""
     while True:
-        prediction, standing, card = await asyncio.gather(
-            read_prediction(table, event.id, user),
-            read_standing(table, user, event.season),
-            read_matches(table, event.id),
+        (prediction, standing), card = await asyncio.gather(
+            read_counted(table, event.id, user, event.season), read_matches(table, event.id)
         )
         if prediction is None:
             return

@@ -13,6 +13,7 @@ from datastore.dynamo import Table
 from datastore.pickem import Credit, Share
 from datastore.pickem.auditing import all_predictions, all_standings
 from datastore.pickem.predictions import read_prediction
+from datastore.pickem.removal import remove_prediction
 from datastore.pickem.seeding import seed_event
 from datastore.receipts import Once
 from datastore.refusals import Conflict
@@ -139,6 +140,18 @@ async def test_a_share_that_a_scorer_adds_meanwhile_is_taken_back(one_table: Tab
     with given_points_between_reads(one_table, event, first.user):
         credits_ = [Credit(prediction, nothing, event.starts_at) for prediction in (first, second)]
         await pickem_store.credit(one_table, event.season, credits_)
+    assert await sums(services) == {}
+
+
+async def test_a_removed_prediction_takes_the_points_that_a_scorer_adds_meanwhile(
+    one_table: Table, settings: Settings
+) -> None:
+    """They are in the standing that it is taken out of."""
+    services = Services(one_table, settings.seal())
+    event = await begun(services, "Removed meanwhile")
+    [member, *_] = [prediction.user async for prediction in all_predictions(one_table, event.id)]
+    with given_points_between_reads(one_table, event, member):
+        await remove_prediction(one_table, event, member, Once.unkeyed(services.clock()))
     assert await sums(services) == {}
 
 
