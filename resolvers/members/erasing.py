@@ -257,9 +257,11 @@ class _Member:
                 await recount_season(self._table, season)
 
     async def _was_scored(self, event_id: str, version: int) -> bool:
-        """Whether somebody scored an event while its prediction was moved, so that it may have been seen twice."""
+        """Whether somebody scored an event while its prediction was moved, and so saw it twice or not at all."""
         event = (await pickem_store.read_events(self._table, [event_id])).get(event_id)
-        return event is not None and event.begun is not None and (event.version != version or event.scored is None)
+        if event is None or event.begun is None:
+            return False
+        return event.version != version or event.scored != event.generation
 
     # ── what is found by indexes ──
 

@@ -44,6 +44,7 @@ from tests.queries import (
     UPDATE_PROFILE,
     WRITE_SENTENCE,
 )
+from tests.season import EventEditor, submit
 from tests.two_worlds import Site
 
 OTHERS = ("ada", "bob", "cleo")
@@ -212,6 +213,36 @@ async def _completed(services: Services, job: Job, write: int) -> bool:
     finally:
         await process.close()
     return True
+
+
+async def test_made_anonymous_while_a_corrected_event_is_scored_again(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scorer has read their prediction under their name; what it became has the new points all the same."""
+    monkeypatch.setattr(erasing, "INDEX_SECONDS", 0.0)
+    editor, services = EventEditor(one_client), one_client.services
+    event, [match] = await editor.card(10)
+    for user in (MEMBER, *OTHERS):
+        await submit(one_client.member(user), event, [(match, 0)])
+    await editor.lock(event)
+    await editor.result(match, 0)
+    await editor.score(event)
+    await editor.result(match, 1)
+    services.get(JobRunner)._kinds = {}  # this process works on none
+    job = await _job(services, Contributions.ANONYMISE)
+    transact, erased = services.table.client.transact_write_items, []
+
+    async def erase_first(**request: object) -> object:
+        if not erased and f"USER#{MEMBER}" in str(request):
+            erased.append(MEMBER)
+            assert await _completed(services, job, write=10_000)
+        return await transact(**request)
+
+    monkeypatch.setattr(services.table.client, "transact_write_items", erase_first)
+    await editor.score(event)
+    assert erased
+    assert [row["points"] for row in (await editor.standings())["nodes"]] == [0, 0, 0, 0]
+    assert [breach async for breach in breaches(services)] == []
 
 
 async def _look_again(services: Services) -> None:
