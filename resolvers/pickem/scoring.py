@@ -55,13 +55,16 @@ async def score_event(
 ) -> Scored:
     """Score the predictions that are left. A scoring that takes longer than the request continues without it."""
     ctx.with_role(Role.EDITOR)
-    if not confirm_missing:
-        await refuse_missing_results(ctx.services, event)
-    scoring = ctx.services.get(Scorings).begin(event, ctx.once.actor)
+    current = await load_settled_event(ctx.services, event)
+    if current is not None and not confirm_missing:
+        await refuse_missing_results(ctx.services, current)
+    scorings, wanted = ctx.services.get(Scorings), current.generation if current else 0
+    scoring = scorings.begin(event, ctx.once.actor)
     try:
         # Ends a second before the request does, to leave time for the answer.
         async with asyncio.timeout(max(0.1, remaining() - 1.0)):
-            answer = await scoring.result
+            while (answer := await scoring.result).event.generation < wanted:
+                scoring = scorings.begin(event, ctx.once.actor)  # that one had begun before a correction
     except TimeoutError:
         scoring.keep_result()
         raise Unavailable(
@@ -73,10 +76,9 @@ async def score_event(
     return answer
 
 
-async def refuse_missing_results(services: Services, event_id: str) -> None:
+async def refuse_missing_results(services: Services, event: Event) -> None:
     """Conflict if matches of a locked event have no result: scoring it would give nobody their points."""
-    event = await load_settled_event(services, event_id)
-    if event is None or event.state not in (EventState.LOCKED, EventState.SCORED) or not event.missing_results:
+    if event.state not in (EventState.LOCKED, EventState.SCORED) or not event.missing_results:
         return  # `score` refuses what cannot be scored
     card = await services.get(PickemCache).card(event)
     missing = [(event.card.index(match) + 1, card[match].name) for match in event.missing_results if match in card]

@@ -16,6 +16,7 @@ from datastore.pickem import VersionConflict, create_event, every_event, read_ma
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
 from resolvers.pickem import scoring
+from resolvers.pickem.cache import load_settled_event
 from resolvers.pickem.season_files import Card, InvalidSeasonFile, parse_season, season_document
 from resolvers.pickem.views import Scored
 from server.commands import err, out
@@ -45,8 +46,9 @@ def score(
 
 
 async def _score(services: Services, event_id: str, confirm_missing: bool) -> Scored:
-    if not confirm_missing:
-        await scoring.refuse_missing_results(services, event_id)
+    event = None if confirm_missing else await load_settled_event(services, event_id)
+    if event is not None:
+        await scoring.refuse_missing_results(services, event)
     with _progress_bar() as bar:
         task = bar.add_task("predictions", total=None)
         under_way = services.get(scoring.Scorings).begin(event_id)

@@ -15,6 +15,7 @@ from datastore.refusals import NotFound
 from resolvers.context import Context
 from resolvers.node_ids import parse_node_key
 from resolvers.pickem import events, standings
+from resolvers.pickem.scoring import Scorings
 from resolvers.viewer import Kind, Viewer
 from server.audit import breaches
 from tests.client import Client, serving
@@ -109,6 +110,38 @@ async def test_several_scorers_and_a_correction_at_once(one_client: Client) -> N
     assert await editor.score(event) == 40
     rows = (await editor.standings(first=100))["nodes"]
     assert [row["points"] for row in rows] == [10] * 20 + [0] * 20
+    assert await broken(one_client) == []
+
+
+async def test_a_scoring_asked_for_after_a_correction_has_it(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scoring of the results before is still under way: its answer is not that of the later request."""
+    editor, ada = EventEditor(one_client), one_client.member("ada")
+    event, [match] = await editor.card(10)
+    await submit(ada, event, [(match, 0)])
+    await editor.lock(event)
+    await editor.result(match, 0)
+    engine, inside, corrected = one_client.services.table.client, asyncio.Event(), asyncio.Event()
+    query = engine.query
+
+    async def hold_up_the_first(**request: object) -> object:
+        if "HISTOGRAM#EVENT:" in str(request) and not inside.is_set():  # its last step: it deletes older ones
+            inside.set()
+            await corrected.wait()
+        return await query(**request)
+
+    monkeypatch.setattr(engine, "query", hold_up_the_first)
+    first = asyncio.create_task(editor.score(event))
+    await inside.wait()
+    await editor.result(match, 1)
+    second = asyncio.create_task(editor.score(event))
+    under_way = one_client.services.get(Scorings)._scorings._under_way[parse_node_key("Event", event)]
+    while len(under_way.waiting) < 2:
+        await asyncio.sleep(0.001)
+    corrected.set()
+    assert await gather(first, second) == [1, 1]
+    assert (await editor.standings())["nodes"][0]["points"] == 0
     assert await broken(one_client) == []
 
 
