@@ -1,6 +1,6 @@
 """A season's cards as a JSON file, in and out.
 
-    {"events": [{"name": "Revolution", "season": "2026", "startsAt": "2026-03-08T00:00:00Z",
+    {"events": [{"name": "Revolution", "season": "2026", "startsAt": "2026-03-08T00:00:00Z", "state": "LOCKED",
         "description": "The first evening of the year.", "place": "Crypto.com Arena, Los Angeles",
         "imageUrl": "https://images.example.com/revolution.png",
         "tieBreak": {"question": "Minutes of the main event", "unit": "minutes", "answer": 21.5}, "matches": [
@@ -24,7 +24,7 @@ from ulid import ULID
 
 from datastore.dynamo import iso
 from datastore.ids import is_ulid
-from datastore.pickem import Event, Match, MatchOutcome, Result, TieBreak
+from datastore.pickem import Event, EventState, Match, MatchOutcome, Result, TieBreak
 from datastore.refusals import InvalidInput
 from resolvers.pickem import rules
 from resolvers.pickem.tie_breaks import TieBreakInput, parse_number, parse_tie_break
@@ -44,7 +44,7 @@ class Card:
 
 
 def parse_season(document: Any, now: datetime, image_hosts: Collection[str] = ()) -> list[Card]:
-    """The cards of a file, with pictures of these hosts. Events that have begun are locked."""
+    """The cards of a file, with pictures of these hosts. Those that have begun are locked unless cancelled."""
     events = document.get("events") if isinstance(document, Mapping) else None
     if not isinstance(events, list):
         raise InvalidSeasonFile('A season file is an object with a list of "events".')
@@ -81,9 +81,6 @@ def _parse_card(given: Mapping[str, Any], now: datetime, image_hosts: Collection
     ]
     matches = tuple(match for match, _ in parsed)
     results = {match.id: result for match, result in parsed if result is not None}
-    tie_break = _parse_tie_break(given.get("tieBreak"))
-    if starts_at > now and (results or (tie_break is not None and tie_break.thousandths is not None)):
-        raise ValueError("results of an event that has not begun")
     event = Event(
         id=event_id,
         name=name,
@@ -92,10 +89,23 @@ def _parse_card(given: Mapping[str, Any], now: datetime, image_hosts: Collection
         created_at=now,
         card=rules.preshow_first([match.id for match in matches], (match.id for match in matches if match.preshow)),
         results=results,
-        tie_break=tie_break,
+        tie_break=_parse_tie_break(given.get("tieBreak")),
         **_parse_details(given, image_hosts),
     )
-    return Card(event.locked(now) if event.is_due(now) else event, matches)
+    state = given.get("state")
+    return Card(_in_state(event, None if state is None else EventState(state), now), matches)
+
+
+def _in_state(event: Event, state: EventState | None, now: datetime) -> Event:
+    """The event in the state that the file has, if any. One that was scored is locked: points are not in the file."""
+    has_ended = bool(event.results) or (event.tie_break is not None and event.tie_break.thousandths is not None)
+    if state is EventState.CANCELLED:
+        return (event.locked(now) if has_ended else event).changed(state=state)
+    if event.is_due(now) or state in (EventState.LOCKED, EventState.SCORED):
+        return event.locked(now)
+    if has_ended:
+        raise ValueError("results of an event that has not begun")
+    return event
 
 
 def _parse_details(given: Mapping[str, Any], image_hosts: Collection[str]) -> dict[str, Any]:

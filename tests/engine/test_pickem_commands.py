@@ -8,11 +8,17 @@ from typing import Any
 import orjson
 
 from datastore.dynamo import Table
+from resolvers.context import Services
+from resolvers.pickem.season_files import season_document
+from server.audit import breaches
 from server.commands import pickem
 from server.settings import Settings
+from tests.client import Client
+from tests.conftest import create_table
 from tests.engines import RunningEngine
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
+from tests.queries import UPDATE_EVENT
 from tests.season import EventEditor, in_hours
 from tests.service import ringside
 
@@ -68,6 +74,33 @@ async def test_a_season_is_imported_and_exported(one_table: Table, settings: Set
     refused = ringside("import", "events", str(copy), **elsewhere)
     assert refused.returncode == 1
     assert "events.0.imageUrl: Pictures may come from these hosts only: other.example.com" in refused.stderr
+
+
+async def test_an_export_is_imported_with_the_states_of_its_events(
+    one_client: Client, default_engine: RunningEngine, settings: Settings, tmp_path: Path
+) -> None:
+    """Cancelled ones, and those that were locked, also scored, before their start."""
+    editor = EventEditor(one_client)
+    await editor.event("Next", starts=in_hours(10))
+    cancelled, _ = await editor.card(10, name="Cancelled", starts=in_hours(20))
+    await editor.client.ask(UPDATE_EVENT, input={"event": cancelled, "cancelled": True})
+    for name, hours in (("Locked", 30), ("Scored", 40)):
+        event, [match] = await editor.card(10, name=name, starts=in_hours(hours))
+        await editor.lock(event)
+        await editor.result(match, 1)
+    await editor.score(event)
+    file, twin = tmp_path / "season.json", f"{settings.table}-twin"
+    document = season_document([card async for card in pickem._cards(one_client.services, None)])
+    file.write_bytes(orjson.dumps(document))
+    variables = {"RINGSIDE_DYNAMODB_URL": settings.dynamodb_url, "RINGSIDE_SECRETS": "s" * 48}
+    async with create_table(twin, default_engine.url) as table:
+        imported = ringside("import", "events", str(file), **variables, RINGSIDE_TABLE=twin)
+        assert "4 events were created, 0 existed already" in imported.stdout, imported.stderr
+        services = Services(table, settings.seal())
+        again = season_document([card async for card in pickem._cards(services, None)])
+        assert [event["state"] for event in again["events"]] == ["UPCOMING", "CANCELLED", "LOCKED", "LOCKED"]
+        assert again["events"] == [*document["events"][:3], {**document["events"][3], "state": "LOCKED"}]
+        assert [breach async for breach in breaches(services)] == []
 
 
 async def test_scoring_without_all_results_must_be_confirmed(

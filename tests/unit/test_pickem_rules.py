@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from datastore.dynamo import iso
 from datastore.dynamo.merge import shard_limit
 from datastore.pickem import Event, Histogram, Match, MatchOutcome, Result, Team, TieBreak, slugify
 from datastore.refusals import InvalidInput
@@ -127,6 +128,46 @@ def test_an_exported_season_file_is_imported_unchanged() -> None:
     out = season_document(cards)
     assert [event["tieBreak"] for event in out["events"]] == [event["tieBreak"] for event in given["events"]]
     assert season_document(parse_season(out, NOW)) == out
+
+
+@pytest.mark.parametrize("results", [False, True], ids=["bare", "with a result"])
+@pytest.mark.parametrize(
+    ("state", "hours", "imported"),
+    [
+        ("LOCKED", 1, "LOCKED"),
+        ("SCORED", 1, "LOCKED"),
+        ("SCORED", -1, "LOCKED"),
+        ("CANCELLED", 1, "CANCELLED"),
+        ("CANCELLED", -1, "CANCELLED"),
+    ],
+)
+def test_an_imported_event_has_the_state_of_the_file(state: str, hours: int, imported: str, *, results: bool) -> None:
+    """Also before its start. Points are not part of the file, so a scored one is locked."""
+    event: dict[str, object] = {"name": "x", "season": "s", "startsAt": iso(NOW + timedelta(hours=hours))}
+    if results:
+        teams = [{"members": ["A"]}, {"members": ["B"]}]
+        event["matches"] = [{"name": "m", "points": 5, "teams": teams, "result": {"outcome": "DRAWN"}}]
+        event["tieBreak"] = {"question": "Falls?", "answer": 2}
+    [card] = parse_season({"events": [{**event, "state": state}]}, NOW)
+    assert card.event.state == imported
+    assert card.event.revealed == (imported == "LOCKED" or results)
+    [exported] = season_document([card])["events"]
+    assert exported["state"] == imported
+    assert season_document(parse_season({"events": [exported]}, NOW))["events"] == [exported]
+
+
+def test_an_upcoming_event_in_a_file_is_locked_once_it_has_begun() -> None:
+    """It was upcoming when it was exported. Before its start it has no results."""
+    event = {"name": "x", "season": "s", "startsAt": "2020-01-01T00:00:00Z", "state": "UPCOMING"}
+    [card] = parse_season({"events": [event]}, NOW)
+    assert card.event.state == "LOCKED"
+    later = {**event, "startsAt": "2028-01-01T00:00:00Z"}
+    [card] = parse_season({"events": [later]}, NOW)
+    assert card.event.state == "UPCOMING"
+    with pytest.raises(InvalidSeasonFile, match=r"events\.0: ValueError: results of an event that has not begun"):
+        parse_season({"events": [{**later, "tieBreak": {"question": "Falls?", "answer": 2}}]}, NOW)
+    with pytest.raises(InvalidSeasonFile, match=r"events\.0: ValueError: 'OPEN' is not a valid EventState"):
+        parse_season({"events": [{**later, "state": "OPEN"}]}, NOW)
 
 
 @pytest.mark.parametrize(
