@@ -79,7 +79,7 @@ def _parse_card(given: Mapping[str, Any], now: datetime, image_hosts: Collection
         _parse_at(f"matches.{index}", _parse_match, match, event_id, starts_at, index)
         for index, match in enumerate(listed)
     ]
-    matches = tuple(match for match, _ in parsed)
+    matches = _validate_ids([match for match, _ in parsed])
     results = {match.id: result for match, result in parsed if result is not None}
     event = Event(
         id=event_id,
@@ -94,6 +94,15 @@ def _parse_card(given: Mapping[str, Any], now: datetime, image_hosts: Collection
     )
     state = given.get("state")
     return Card(_in_state(event, None if state is None else EventState(state), now), matches)
+
+
+def _validate_ids(matches: Sequence[Match]) -> tuple[Match, ...]:
+    """Two given ids may be the same, and a given one may be what another match would get."""
+    places: dict[str, int] = {}
+    for index, match in enumerate(matches):
+        if (first := places.setdefault(match.id, index)) != index:
+            raise InvalidSeasonFile(f"matches.{index}.id: matches.{first} has the same id; give one of them another")
+    return tuple(matches)
 
 
 def _in_state(event: Event, state: EventState | None, now: datetime) -> Event:

@@ -12,7 +12,7 @@ from datastore.dynamo.merge import shard_limit
 from datastore.pickem import Event, Histogram, Match, MatchOutcome, Result, Team, TieBreak, slugify
 from datastore.refusals import InvalidInput
 from resolvers.pickem import rules
-from resolvers.pickem.season_files import InvalidSeasonFile, parse_season, season_document
+from resolvers.pickem.season_files import InvalidSeasonFile, derived_id, parse_season, season_document
 
 NOW = datetime(2026, 11, 20, 20, tzinfo=UTC)
 TEAMS = (Team(("A",)), Team(("B",)))
@@ -207,6 +207,22 @@ def test_a_fraction_in_a_season_file_is_refused(wrong: dict[str, object], messag
     event = {"name": "x", "season": "s", "startsAt": "2020-01-01T00:00:00Z",
              "matches": [{"name": "m", "points": 5, "teams": teams, **wrong}]}  # fmt: skip
     with pytest.raises(InvalidSeasonFile, match=message):
+        parse_season({"events": [event]}, NOW)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"id": "01M6CB52G08CG4M9131G7WKTE3"}, {"id": "01M6CB52G08CG4M9131G7WKTE3"}),
+        ({"id": derived_id(NOW, derived_id(NOW, "s", "x", iso(NOW)), "1")}, {}),
+    ],
+    ids=["given", "derived"],
+)
+def test_two_matches_of_a_card_with_one_id_are_refused(first: dict[str, str], second: dict[str, str]) -> None:
+    """Also if one of them has the id that the other would get: the table has room for one of them."""
+    match = {"name": "m", "points": 5, "teams": [{"members": ["A"]}, {"members": ["B"]}]}
+    event = {"name": "x", "season": "s", "startsAt": iso(NOW), "matches": [{**match, **first}, {**match, **second}]}
+    with pytest.raises(InvalidSeasonFile, match=r"events\.0\.matches\.1\.id: matches\.0 has the same id"):
         parse_season({"events": [event]}, NOW)
 
 
