@@ -18,7 +18,7 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from ulid import ULID
 
@@ -29,6 +29,8 @@ from datastore.refusals import InvalidInput
 from resolvers.pickem import rules
 from resolvers.pickem.tie_breaks import TieBreakInput, parse_number, parse_tie_break
 from resolvers.web_addresses import parse_image_address
+
+T = TypeVar("T")
 
 
 class InvalidSeasonFile(ValueError):
@@ -72,7 +74,7 @@ def _parse_card(given: Mapping[str, Any], now: datetime, image_hosts: Collection
     starts_at = rules.validate_start(_parse_moment(given["startsAt"]))
     name, season = rules.validate_name(given["name"], "input", "name"), rules.validate_season(given["season"])
     event_id = _parse_id(given, starts_at, season, name, iso(starts_at))
-    listed: Sequence[Any] = given.get("matches", [])
+    listed = _parse_kind(given, "matches", list, [])
     if len(listed) > rules.MOST_MATCHES:
         raise ValueError(f"a card has at most {rules.MOST_MATCHES} matches")
     parsed = [
@@ -142,20 +144,16 @@ def _parse_tie_break(given: Mapping[str, Any] | None) -> TieBreak | None:
 
 
 def _parse_match(given: Mapping[str, Any], event: str, starts_at: datetime, index: int) -> tuple[Match, Result | None]:
-    teams = [
-        rules.TeamInput(
-            name=team.get("name"), members=list(team["members"]), champion=bool(team.get("champion", False))
-        )
-        for team in given["teams"]
-    ]
+    listed = _parse_kind(given, "teams", list)
+    teams = [_parse_at(f"teams.{place}", _parse_team, team) for place, team in enumerate(listed)]
     match = Match(
         event=event,
         id=_parse_id(given, starts_at, event, str(index)),
         name=rules.validate_name(given["name"], "input", "name"),
         points=rules.validate_points(_parse_whole(given["points"], "points")),
         teams=rules.parse_teams(teams),
-        championships=rules.validate_championships(given.get("championships", [])),
-        preshow=bool(given.get("preshow", False)),
+        championships=rules.validate_championships(_parse_kind(given, "championships", list, [])),
+        preshow=_parse_kind(given, "preshow", bool, False),
     )
     result = given.get("result")
     if result is None:
@@ -163,6 +161,21 @@ def _parse_match(given: Mapping[str, Any], event: str, starts_at: datetime, inde
     winner = result.get("winner")
     number = None if winner is None else _parse_whole(winner, "winner")
     return match, rules.parse_result(match, MatchOutcome(result["outcome"]), number)
+
+
+def _parse_team(given: Mapping[str, Any]) -> rules.TeamInput:
+    members, champion = _parse_kind(given, "members", list), _parse_kind(given, "champion", bool, False)
+    return rules.TeamInput(name=given.get("name"), members=members, champion=champion)
+
+
+def _parse_kind(given: Mapping[str, Any], name: str, kind: type[T], default: T | None = None) -> T:
+    """A value of this kind, which may be left out if there is a default. A text is no list of its letters."""
+    value = given.get(name)
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, kind):
+        raise InvalidSeasonFile(f"{name}: write {'a list' if kind is list else 'true or false'}")
+    return value
 
 
 def _parse_whole(given: Any, name: str) -> int:

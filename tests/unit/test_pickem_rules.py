@@ -211,6 +211,39 @@ def test_a_fraction_in_a_season_file_is_refused(wrong: dict[str, object], messag
 
 
 @pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"championships": "World"}, "championships: write a list"),
+        ({"preshow": "false"}, "preshow: write true or false"),
+        ({"preshow": 0}, "preshow: write true or false"),
+        ({"teams": "AB"}, "teams: write a list"),
+        ({"teams": [{"members": ["A"]}, {"members": "John Cena"}]}, "teams.1.members: write a list"),
+        ({"teams": [{"members": ["A"]}, {"name": "B"}]}, "teams.1.members: write a list"),
+        (
+            {"teams": [{"members": ["A"], "champion": "no"}, {"members": ["B"]}]},
+            "teams.0.champion: write true or false",
+        ),
+        ({"teams": ["A", "B"]}, "teams.0: AttributeError"),
+    ],
+)
+def test_a_text_in_place_of_a_list_or_a_boolean_is_refused(wrong: dict[str, object], message: str) -> None:
+    """It would be stored as a list of its letters, or as true."""
+    match = {"name": "m", "points": 5, "teams": [{"members": ["A"]}, {"members": ["B"]}], **wrong}
+    event = {"name": "x", "season": "s", "startsAt": "2020-01-01T00:00:00Z", "matches": [match]}
+    with pytest.raises(InvalidSeasonFile, match=rf"^events\.0\.matches\.0\.{re.escape(message)}"):
+        parse_season({"events": [event]}, NOW)
+
+
+def test_null_in_a_season_file_is_like_nothing() -> None:
+    """For a list, a boolean, a state and the details of an event."""
+    match = {"name": "m", "points": 5, "championships": None, "preshow": None, "result": None,
+             "teams": [{"members": [name], "name": None, "champion": None} for name in "AB"]}  # fmt: skip
+    event = {"name": "x", "season": "s", "startsAt": iso(NOW), "state": None, "tieBreak": None, "place": None}
+    [card] = parse_season({"events": [{**event, "matches": [match]}, {**event, "name": "y", "matches": None}]}, NOW)[:1]
+    assert (card.matches[0].championships, card.matches[0].preshow) == ((), False)
+
+
+@pytest.mark.parametrize(
     ("first", "second"),
     [
         ({"id": "01M6CB52G08CG4M9131G7WKTE3"}, {"id": "01M6CB52G08CG4M9131G7WKTE3"}),
