@@ -255,7 +255,7 @@ def _not_admitted(failed: ConditionFailed) -> Conflict | NotAllowed:
 async def leave(
     table: Table, place: LeagueMember, successor: str | None, own: MemberLeagues, once: Once, answer: Any
 ) -> None:
-    """Take a member out of a league; a successor becomes captain in the same transaction."""
+    """Take a member out of a league; a successor becomes captain in the same transaction, or is one already."""
     leaves = place.membership is Membership.CAPTAIN
     counts = {"waiting": -1} if place.membership is Membership.WAITING else {"members": -1}
     if leaves and successor is None:
@@ -276,7 +276,13 @@ async def leave(
     except ConditionFailed as failed:
         if failed.doubtful and failed.at(1) and not failed.failures.get(1):
             return  # applied by an earlier attempt whose answer was lost
-        raise _not_left(failed) from None
+        if successor is None or not _is_captain(failed.failures.get(3)):
+            raise _not_left(failed) from None
+        await leave(table, place, None, own, once, answer)  # as one captain of several
+
+
+def _is_captain(item: Mapping[str, Any] | None) -> bool:
+    return item is not None and LEAGUE_MEMBER.read(item).membership is Membership.CAPTAIN
 
 
 def _not_left(failed: ConditionFailed) -> Conflict | NotFound:

@@ -153,6 +153,19 @@ async def test_the_last_captain_names_a_successor(one_client: Client) -> None:
     assert await places(one_client, league["league"]) == {await user_id(eve): "CAPTAIN"}
 
 
+async def test_a_successor_may_be_a_captain_already(one_client: Client) -> None:
+    """Then the league has one captain less, and another one is left."""
+    ada, bob = one_client.member("ada"), one_client.member("bob")
+    league = {"league": (await create(ada))["id"]}
+    await join(bob, **league)
+    await ada.ask(ADMIT, input={**league, "user": await user_id(bob), "captain": True})
+    left = (await ada.ask(LEAVE_LEAGUE, input={**league, "successor": await user_id(bob)}))["league"]
+    assert (left["viewerMembership"], left["memberCount"]) == (None, 1)
+    assert await places(one_client, league["league"]) == {await user_id(bob): "CAPTAIN"}
+    assert await bob.code(LEAVE_LEAGUE, input=league) == "CONFLICT"
+    assert [breach async for breach in audit.breaches(one_client.services)] == []
+
+
 async def test_two_last_captains_cannot_both_leave(one_client: Client) -> None:
     """They try at the same time, several times over: one stays."""
     ada, bob = one_client.member("ada"), one_client.member("bob")
