@@ -399,7 +399,7 @@ async def test_an_export_never_replaces_a_file_of_another_kind(
     await _export(settings, file)
     first = file.read_bytes()
     (tmp_path / "export.part").mkdir()
-    with open_spool(tmp_path / "export.part" / "rows", "x"):
+    with open_spool(tmp_path / "export.part" / "rows"):
         assert "Another export" in await asyncio.to_thread(_failure, settings, "export", "all", str(file))
     assert file.read_bytes() == first
     await one_table.client.put_item(TableName=one_table.name, Item={"pk": {"S": "more"}, "sk": {"S": "more"}})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import os
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from datastore.layout import CURRENT_LAYOUT, LAYOUT, Layout, ensure_layout
 from server.commands.transfer.exports import export_table
 from server.commands.transfer.file import End
 from server.commands.transfer.imports import import_table, open_export
+from server.commands.transfer.sources import COPY_SECONDS
 from server.engine import run_engine_async
 from server.settings import Settings
 from tests.conftest import create_table, settings_for
@@ -74,10 +76,14 @@ main()
 def _nothing(_: str, __: int) -> None: ...
 
 
-async def _fill(table: Table, prefix: str = "ITEM") -> None:
+async def _fill(table: Table, prefix: str = "ITEM", value: str = "old") -> None:
     for start in range(0, ITEMS, 25):
         puts = [
-            {"PutRequest": {"Item": {"pk": {"S": f"{prefix}#{place % 40}"}, "sk": {"S": f"{place:06d}"}}}}
+            {
+                "PutRequest": {
+                    "Item": {"pk": {"S": f"{prefix}#{place % 40}"}, "sk": {"S": f"{place:06d}"}, "v": {"S": value}}
+                }
+            }
             for place in range(start, start + 25)
         ]
         await table.client.batch_write_item(RequestItems={table.name: puts})
@@ -192,6 +198,28 @@ async def test_what_a_killed_export_left_is_not_taken_for_another_table(tmp_path
     lines = gzip.decompress(file.read_bytes()).splitlines()
     assert len(lines) == ITEMS + 2
     assert all(b"second#" in line for line in lines[1:-1])
+
+
+async def test_an_export_that_begins_with_a_new_copy_keeps_nothing_of_the_old_one(tmp_path: Path) -> None:
+    """A copy that is older than a day is made again: the export is of its moment, not of both."""
+    engine_program("dynoxide", tmp_path)
+    data, file = tmp_path / "data", tmp_path / "file"
+    variables = {"RINGSIDE_DATA": str(data)}
+    for value in ("old", "new"):
+        async with run_engine_async(data) as engine, open_table("ringside", url=engine.url) as table:
+            await create(table)
+            await ensure_layout(table)
+            await _fill(table, value=value)
+        if value == "old":
+            await _kill_export(file, variables)
+    moment = tmp_path / "file.part" / "copy" / "moment"
+    yesterday = moment.stat().st_mtime - COPY_SECONDS - 1
+    os.utime(moment, (yesterday, yesterday))
+    exported = await asyncio.to_thread(ringside, "export", "all", str(file), **variables)
+    assert exported.returncode == 0, exported.stderr
+    assert "Continues" not in exported.stderr
+    lines = gzip.decompress(file.read_bytes()).splitlines()
+    assert [b'"new"' in line for line in lines if b"ITEM#" in line] == [True] * ITEMS
 
 
 async def test_a_copy_that_is_killed_goes_on(

@@ -8,7 +8,7 @@ writers do not pause for that long, `PASSES` passes end it; the export then hold
 the last pass, and says how many changed meanwhile.
 
 What was read is kept beside the file, in FILE.part, until the export is complete; an interrupted export goes on with
-it.
+it. With a new copy it begins anew: rows of two copies are never mixed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _export_to_file(settings: Settings, file: Path, advance: Advance) -> End:
     part = file.with_name(f"{file.name}.part")
     try:
         part.mkdir(mode=0o700, exist_ok=True)
-        with open_spool(part / "rows", identity(settings)) as spool:
+        with open_spool(part / "rows") as spool:
             changed = asyncio.run(_read(settings, spool, part / "copy", advance))
             with _new_file(part / "whole") as target:
                 end = write_export(target, spool.rows(), changed, partial(advance, "writing"))
@@ -80,14 +80,15 @@ async def _read(settings: Settings, spool: Spool, copy: Path, advance: Advance) 
     days old.
     """
     changed = 0
-    async with table_to_read(settings, copy) as (table, is_copy):
+    async with table_to_read(settings, copy) as (table, copied_at):
+        spool.begin(f"{identity(settings)} {copied_at}")
         for _ in range(PASSES):
             again = spool.number > 1
             progress = partial(advance, "reading again" if again else "reading")
             await asyncio.gather(*(_read_segment(table, spool, segment, progress) for segment in range(SEGMENTS)))
             differing = spool.end_pass()
-            changed = differing if again and not is_copy else 0
-            if is_copy or (again and not changed):
+            changed = differing if again and not copied_at else 0
+            if copied_at or (again and not changed):
                 break
     return changed
 

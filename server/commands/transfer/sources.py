@@ -64,23 +64,23 @@ def identity(settings: Settings) -> str:
 
 
 @asynccontextmanager
-async def table_to_read(settings: Settings, folder: Path) -> AsyncIterator[tuple[Table, bool]]:
-    """A table to export, and whether nobody writes to it: then it is a copy, kept in `folder`."""
+async def table_to_read(settings: Settings, folder: Path) -> AsyncIterator[tuple[Table, str]]:
+    """A table to export. If it is a copy, kept in `folder` and written by nobody, also the moment that it is of."""
     if not settings.embedded:
         async with open_engine(settings) as table:
             await validate_table(table)
-            yield table, False
+            yield table, ""
         return
     if not table_file(settings.data).exists():
         raise Failed(f"There is no table in {settings.data}. Set RINGSIDE_DATA to the embedded engine's data folder.")
-    _copy_unless_recent(settings, folder)
+    copied_at = _copy_unless_recent(settings, folder)
     async with _embedded(settings, folder) as table:
         try:
             await validate_table(table)
         except UnusableTable:
             _moment(folder).unlink()  # the next export copies the table anew, once it was upgraded
             raise
-        yield table, True
+        yield table, copied_at
 
 
 @asynccontextmanager
@@ -94,15 +94,17 @@ async def _embedded(settings: Settings, folder: Path) -> AsyncIterator[Table]:
         yield table
 
 
-def _copy_unless_recent(settings: Settings, folder: Path) -> None:
+def _copy_unless_recent(settings: Settings, folder: Path) -> str:
+    """The moment of the copy in the folder."""
     if began := _began(settings, folder):
         err.print(f"Continues with the table as it was at {began}. To begin anew, delete {folder.parent}.")
-        return
+        return began
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
     began = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
     copy_file(table_file(settings.data), table_file(folder))
     _moment(folder).write_text(f"{identity(settings)}\n{began}")
+    return began
 
 
 def _began(settings: Settings, folder: Path) -> str:

@@ -35,13 +35,25 @@ class SpoolInUse(Exception):
 
 
 class Spool:
-    """The rows of one table. `number` is the number of the pass over the table, from 1."""
+    """The rows of one table, or of one copy of it. `number` is the number of the pass over the table, from 1."""
 
-    def __init__(self, connection: sqlite3.Connection, number: int) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self.number = number
+        self.number = 1
         self.seen = 0
         """Rows that this process has read in this pass."""
+
+    def begin(self, source: str) -> None:
+        """Go on with what was read from this source; rows of another one are dropped."""
+        known = f"{source} {SEGMENTS}"
+        state = self._connection.execute("SELECT source, pass FROM state").fetchone()
+        if state is None or state[0] != known:
+            with _transaction(self._connection) as connection:
+                for table in ("state", "segments", "items"):
+                    connection.execute(f"DELETE FROM {table}")  # noqa: S608 - names of the schema above
+                connection.execute("INSERT INTO state VALUES (?, 1)", (known,))
+            state = known, 1
+        self.number = int(state[1])
 
     def position(self, segment: int) -> tuple[bytes | None, bool]:
         """Where the segment's pass goes on, and whether it is done."""
@@ -83,8 +95,8 @@ class Spool:
 
 
 @contextmanager
-def open_spool(file: Path, source: str) -> Iterator[Spool]:
-    """The spool in a file. One that was begun for another table is emptied."""
+def open_spool(file: Path) -> Iterator[Spool]:
+    """The spool in a file, which no other process can open meanwhile."""
     with closing(sqlite3.connect(file, isolation_level=None, timeout=0)) as connection:
         try:
             for pragma in ("locking_mode = EXCLUSIVE", "synchronous = NORMAL", "cache_size = -16384"):
@@ -95,15 +107,7 @@ def open_spool(file: Path, source: str) -> Iterator[Spool]:
             if "locked" in str(error):
                 raise SpoolInUse from None
             raise
-        known = f"{source} {SEGMENTS}"
-        state = connection.execute("SELECT source, pass FROM state").fetchone()
-        if state is None or state[0] != known:
-            with _transaction(connection):
-                for table in ("state", "segments", "items"):
-                    connection.execute(f"DELETE FROM {table}")  # noqa: S608 - names of the schema above
-                connection.execute("INSERT INTO state VALUES (?, 1)", (known,))
-            state = known, 1
-        yield Spool(connection, int(state[1]))
+        yield Spool(connection)
 
 
 @contextmanager
