@@ -13,6 +13,7 @@ transaction is half in it, and writers do not wait. Meanwhile SQLite's log keeps
 """
 
 import os
+import secrets
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -52,7 +53,7 @@ def back_up(data: Path, file: Path, advance: Advance | None = None) -> int:
         )
     if file.exists() and not is_backup(file):
         raise BackupFailed(f"{file} exists and is not a backup. Choose another file.")
-    part = file.with_name(f".{file.name}.part-{os.getpid()}")
+    part = file.with_name(f".{file.name}.part-{os.getpid()}-{secrets.token_hex(4)}")
     _remove_leftovers(file)
     try:
         with _private(part):
@@ -68,11 +69,14 @@ def back_up(data: Path, file: Path, advance: Advance | None = None) -> int:
 
 
 def _remove_leftovers(file: Path) -> None:
-    """Remove the parts of backups to this file by processes that were killed."""
+    """Remove the parts of backups to this file by processes that were killed.
+
+    Also those of this process's number: in a container each process has it, also the one after a killed one.
+    """
     prefix = f".{file.name}.part-"
     for leftover in file.parent.glob(f"{escape(prefix)}*"):
         pid = leftover.name.removeprefix(prefix).partition("-")[0]
-        if pid.isdecimal() and not is_alive(int(pid)):
+        if pid.isdecimal() and (int(pid) == os.getpid() or not is_alive(int(pid))):
             leftover.unlink(missing_ok=True)
 
 

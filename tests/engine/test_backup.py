@@ -296,6 +296,18 @@ async def test_a_backup_that_is_killed_has_no_name(data: Path, tmp_path: Path) -
     assert list(tmp_path.glob(".*")) == []
 
 
+async def test_what_a_process_of_the_same_number_left_does_not_stop_a_backup(data: Path, tmp_path: Path) -> None:
+    """In a container each process is number 1, also the one after a killed one. What others may be writing stays."""
+    await _write_profiles(data, "ada")
+    file, others = tmp_path / "backup", tmp_path / f".backup.part-{os.getppid()}-0a1b2c3d"
+    others.touch()
+    for leftover in ("", "-journal", "-0a1b2c3d", "-0a1b2c3d-journal"):
+        (tmp_path / f".backup.part-{os.getpid()}{leftover}").touch()
+    assert back_up(data, file) > 0
+    backup.check_backup(file)
+    assert list(tmp_path.glob(".*")) == [others]
+
+
 # ── on a schedule ──
 
 
