@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
-from datastore import jobs as jobs_store
 from datastore import journal as journal_store
 from datastore.dynamo import Page, Window
 from datastore.ids import is_ulid
@@ -19,7 +18,7 @@ from datastore.jobs import Job
 from datastore.journal import DELIVERY_SHARDS, Delivery, DeliveryState, Kind, Occurrence, Webhook, WebhookWithSecret
 from datastore.refusals import InvalidInput, NotFound
 from resolvers.context import Context, NodeOf, Services
-from resolvers.jobs.running import JobRun, JobRunner, new_job
+from resolvers.jobs.running import JobRun, begin_job_once, new_job
 from resolvers.journal.addresses import Destination, ForbiddenAddress, check_address, parse_destination
 from resolvers.loading.batched import batched
 from resolvers.node_ids import node_id
@@ -144,8 +143,7 @@ async def redeliver(ctx: Context, /, *, webhook: WebhookId, since: datetime) -> 
         raise InvalidInput("Name a time in the past.", path=("input", "since"))
     job = new_job(ctx, REDELIVER, {"webhook": webhook, "since": since.isoformat()})
     occurrence = ctx.once.occurred(Kind.WEBHOOK_REDELIVERED, f"Webhook:{webhook}")
-    await ctx.once.transact(ctx.table, job, jobs_store.job_put(job), *occurrence)
-    ctx.services.get(JobRunner).work_soon(job)
+    await begin_job_once(ctx, job, job, *occurrence)
     return job
 
 

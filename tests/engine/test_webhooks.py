@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 
 from datastore.dynamo import Table, iso
+from datastore.jobs import JOB
 from datastore.journal import DELIVERY, DELIVERY_SHARDS, Webhook, add_webhook
 from datastore.receipts import Once
 from datastore.seal import Seal
@@ -30,6 +31,7 @@ from tests.comments import post
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.jobs import SECRET, ended
+from tests.lost_answers import ask_without_answer
 from tests.queries import CAST_VOTE, DRAW_MATCHUP, EDIT_COMMENT, mutation
 from tests.receiver import Message, Receiver, receiving
 from tests.season import EventEditor, in_hours
@@ -169,6 +171,18 @@ async def test_a_dead_letter_does_not_hold_back_later_ones(one_hooked: Client, m
         await until_delivered(one_hooked, webhook)
         assert await deliveries(one_hooked, webhook, state="DEAD") == []
         assert len(await deliveries(one_hooked, webhook)) == 2
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+async def test_a_redelivery_whose_answer_is_lost_has_begun_once(one_client: Client, *, keyed: bool) -> None:
+    """The request that began its job answers with it, with a key and without."""
+    webhook = (await admin(one_client).ask(ADD_WEBHOOK, input={"url": "https://8.8.8.8/", "kinds": []}))["webhook"][
+        "id"
+    ]
+    once = {"idempotencyKey": "1"} if keyed else {}
+    answer = await ask_without_answer(admin(one_client), REDELIVER, webhook=webhook, since=iso(utc_now()), **once)
+    assert (await ended(admin(one_client), answer["job"]["id"]))["state"] == "DONE"
+    assert [job.kind async for job in one_client.services.table.scan(JOB, consistent=True)] == ["REDELIVER"]
 
 
 async def test_both_secrets_sign_for_a_day(one_hooked: Client, monkeypatch: pytest.MonkeyPatch) -> None:

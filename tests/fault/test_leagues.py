@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from server.audit import leagues as audit
 from server.demo import leagues as demo
 from server.demo.people import MEMBERS
 from tests.client import Client
-from tests.killed import WRITES, Killed, killed_at
+from tests.killed import Killed, killed_at
 from tests.leagues import (
     ADMIT,
     CREATE_LEAGUE,
@@ -27,6 +26,7 @@ from tests.leagues import (
     join,
     user_id,
 )
+from tests.lost_answers import ask_without_answer
 
 
 async def test_a_deletion_may_be_killed_at_every_write(one_client: Client) -> None:
@@ -72,26 +72,6 @@ async def test_the_demo_s_leagues_are_completed_after_a_kill(one_client: Client)
     }
     [code] = [league["code"] for league in leagues.values() if league["code"]]
     assert await join(one_client.member("new"), code=code) == "MEMBER"
-
-
-async def ask_without_answer(client: Client, query: str, **given: Any) -> Any:
-    """A mutation whose transaction is applied, while its answer is lost."""
-    table_client, lost = client.services.table.client, False
-    originals = {name: getattr(table_client, name) for name in WRITES}
-
-    async def lose_one_answer(**request: Any) -> Any:
-        nonlocal lost
-        answer = await originals["transact_write_items"](**request)
-        if not lost:
-            lost = True
-            raise TimeoutError
-        return answer
-
-    table_client.transact_write_items = lose_one_answer
-    try:
-        return await client.ask(query, input=given)
-    finally:
-        table_client.transact_write_items = originals["transact_write_items"]
 
 
 @pytest.mark.parametrize("keyed", [False, True])
