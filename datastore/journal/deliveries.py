@@ -153,10 +153,11 @@ async def order_again(table: Table, webhook: str, occurrence: Occurrence, now: d
     """Let an occurrence wait for a webhook anew, whatever became of it before; False if it waits already."""
     content = replace(occurrence, expires=None)
     delivery = new_delivery(webhook, content, since=now)
+    others = [replace(delivery, state=state) for state in (DeliveryState.DELIVERED, DeliveryState.DEAD)]
+    deletes = [DELIVERY.delete(DELIVERY.item_key(other)) for other in others]
     try:
-        await table.write(DELIVERY.put(delivery, when=absent()))
+        # All or none: a repeat that finds it waiting would leave the others.
+        await table.transact(DELIVERY.put(delivery, when=absent()), *deletes)
     except ConditionFailed:
         return False
-    others = [replace(delivery, state=state) for state in (DeliveryState.DELIVERED, DeliveryState.DEAD)]
-    await table.write_many(DELIVERY.delete(DELIVERY.item_key(other)) for other in others)
     return True

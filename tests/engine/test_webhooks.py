@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -14,8 +15,19 @@ import pytest
 from aiohttp import web
 
 from datastore.dynamo import Table, iso
+from datastore.ids import Ids
 from datastore.jobs import JOB
-from datastore.journal import DELIVERY, DELIVERY_SHARDS, Webhook, add_webhook
+from datastore.journal import (
+    DELIVERY,
+    DELIVERY_SHARDS,
+    Kind,
+    Occurrence,
+    Webhook,
+    add_webhook,
+    mark_failed,
+    order_again,
+)
+from datastore.journal.records import new_delivery
 from datastore.receipts import Once
 from datastore.seal import Seal
 from resolvers.context import Services, utc_now
@@ -31,6 +43,7 @@ from tests.comments import post
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.jobs import SECRET, ended
+from tests.killed import Killed, killed_at
 from tests.lost_answers import ask_without_answer
 from tests.queries import CAST_VOTE, DRAW_MATCHUP, EDIT_COMMENT, mutation
 from tests.receiver import Message, Receiver, receiving
@@ -183,6 +196,20 @@ async def test_a_redelivery_whose_answer_is_lost_has_begun_once(one_client: Clie
     answer = await ask_without_answer(admin(one_client), REDELIVER, webhook=webhook, since=iso(utc_now()), **once)
     assert (await ended(admin(one_client), answer["job"]["id"]))["state"] == "DONE"
     assert [job.kind async for job in one_client.services.table.scan(JOB, consistent=True)] == ["REDELIVER"]
+
+
+async def test_a_redelivery_that_is_killed_leaves_no_dead_letter(one_table: Table) -> None:
+    """The job that goes on finds that the occurrence waits: then it is not dead as well."""
+    now = utc_now()
+    occurrence = Occurrence(Ids().next(now), Kind.COMMENT_POSTED, None, "Comment:a#b")
+    waiting = new_delivery("h1", occurrence)
+    await one_table.write(DELIVERY.put(waiting))
+    await mark_failed(one_table, waiting, 500, "it answered 500", next_at=None, now=now)
+    with killed_at(one_table, 0), suppress(Killed):
+        await order_again(one_table, "h1", occurrence, now)
+    assert not await order_again(one_table, "h1", occurrence, now)
+    found = [delivery async for delivery in one_table.scan(DELIVERY, consistent=True)]
+    assert found == [replace(waiting, since=found[0].since)]
 
 
 async def test_both_secrets_sign_for_a_day(one_hooked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
