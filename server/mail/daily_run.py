@@ -217,9 +217,9 @@ class DailyRun:
 
         async def draw(list_id: str) -> None:
             async with semaphore:
-                drawn = [await self._list_word(ListDate(list_id, on)) for on in dates]
-            if any(drawn):
-                self.summary.lists += 1
+                with contextlib.suppress(DynamoError, Refusal):  # which is noted; the emails with this word try again
+                    drawn = [await self._list_word(ListDate(list_id, on)) for on in dates]
+                    self.summary.lists += any(drawn)
 
         list_ids: list[str] = []
         async for word_list in vocabulary_store.lists_by_name(self._table, None):
@@ -231,7 +231,11 @@ class DailyRun:
         await asyncio.gather(*map(draw, list_ids))
 
     async def _list_word(self, wanted: ListDate) -> ListWord | None:
-        """Draws a list's word of a date once a run; None for a list without words, or one that fails."""
+        """Draws a list's word of a date once a run; None for a list without words, or a broken one.
+
+        After any other failure the next caller tries again: None would send the other lists' words without this one,
+        which no run could then make up for.
+        """
         if wanted in self._words:
             return self._words[wanted]
         return await self._draws.run(wanted, partial(self._draw_and_remember, wanted))
@@ -251,7 +255,9 @@ class DailyRun:
         except (ListBroken, DynamoError, Refusal) as error:
             self.summary.failed_lists[list_id] = str(error)
             _log.error("drawing a daily word failed", list=list_id, reason=str(error))
-            return None
+            if isinstance(error, ListBroken):
+                return None
+            raise
         if word_list is not None and word_list.deleted_at is not None:
             self._deleted_lists.add(list_id)
             return None

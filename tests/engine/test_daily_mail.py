@@ -13,7 +13,7 @@ import pytest
 
 from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
-from datastore.dynamo import Table, metered
+from datastore.dynamo import Table, Throttled, metered
 from datastore.people import PROFILE, Profile
 from datastore.receipts import Once
 from datastore.seal import Seal
@@ -23,6 +23,7 @@ from datastore.vocabulary import (
     MAIL_CLAIMS,
     SENT_NOTE,
     CharacterSet,
+    DailyWord,
     Mail,
     Subscription,
     Word,
@@ -239,6 +240,38 @@ async def test_one_failing_list_does_not_stop_the_others(one_table: Table, tmp_p
     assert mailbox.recipients == ["ada@example.org"]
     assert list(done.failed_lists) == [broken]
     assert (done.without_words, done.complete) == (2, False)
+
+
+async def test_a_word_that_could_not_be_drawn_for_a_moment_comes_with_the_next_run(
+    one_table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The email that it belongs to waits for it, unclaimed; emails without this list are sent."""
+    services = services_for(one_table)
+    good, busy = await create_list(services, "Good"), await create_list(services, "Busy")
+    await subscriber(services, "ada", good, busy)
+    await subscriber(services, "bob", good)
+    draw = vocabulary_store.draw_daily_word
+
+    async def throttled(table: Table, list_id: str, on: date) -> DailyWord | None:
+        if list_id == busy:
+            raise Throttled("the engine is overloaded")
+        return await draw(table, list_id, on)
+
+    sent: list[Email] = []
+
+    class Keeps(LogTransport):
+        async def send(self, email: Email) -> None:
+            sent.append(email)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(vocabulary_store, "draw_daily_word", throttled)
+        done = await DailyRun(services, template(services), Keeps(), on=ON).run()
+    assert [email.recipient for email in sent] == ["bob@example.org"]
+    assert (done.sent, done.failed, list(done.failed_lists), done.complete) == (1, 1, [busy], False)
+    again = await DailyRun(services, template(services), Keeps(), on=ON).run()
+    assert (again.sent, again.already_sent, again.complete) == (1, 1, True)
+    assert "from Good" in sent[1].text
+    assert "from Busy" in sent[1].text
 
 
 async def test_a_private_list_is_sent_to_its_owner_alone(one_table: Table, tmp_path: Path) -> None:
