@@ -32,6 +32,7 @@
 |                                         | with more than 27 cards then their places in the queue  | and 2 a 30, 1   |
 | what decides about a member's mail      | USER#<id>, PROFILE to SUBSCRIPTION#                     | 1               |
 | a member's mail of a date               | Put (claim), Update (sent)                              | 2               |
+| a record's mails count as a member's    | BatchGetItem, Put with tombstone checks for each        | 1 and 1 each    |
 | who was sent a date's mail              | MAILING#<date>, SENT#<shard>                            | 1 a page        |
 """
 
@@ -116,6 +117,7 @@ from datastore.vocabulary.mail import (
     Mail,
     SentNote,
     begin_mailing,
+    copy_mails,
     note_sent,
     read_addressee,
     read_mails,
@@ -239,6 +241,7 @@ __all__ = [
     "change_word",
     "clear_deleted_list",
     "confirm_subscription",
+    "copy_mails",
     "count_due",
     "create_list",
     "daily_words_of_date",

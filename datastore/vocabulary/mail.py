@@ -9,12 +9,13 @@ in place of one record for each member. A member whom no note names costs that r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.conditions import absent
+from datastore.dynamo.conditions import absent, where
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.keys import HIGHEST, Key
 from datastore.mail_claims import MailClaims
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from datastore.dynamo import Table
+    from datastore.receipts import Once
 
 RECORD_LIFETIME = timedelta(days=62)
 NOTE_LIFETIME = timedelta(days=3)
@@ -97,6 +99,18 @@ async def read_mails(table: Table, wanted: Sequence[tuple[str, date]]) -> Mappin
     """Those of these emails, each of a member and a date, that are claimed or sent."""
     mails = await table.get_many([MAIL.at(user=user, date=on) for user, on in wanted], consistent=True)
     return {(mail.user, mail.date): mail for mail in mails if mail is not None}
+
+
+async def copy_mails(table: Table, record: str, member: str, dates: Sequence[date], once: Once) -> None:
+    """Let the emails that an address's record got on these dates count as the member's too. Safe to repeat.
+
+    One that was only claimed is copied as a claim. The copy names the record in place of the run, since a run that
+    sends the record's email must not take the member's for its own.
+    """
+    for mail in (await read_mails(table, [(record, on) for on in dates])).values():
+        copied = absent() | where(run=record) & absent("sent")
+        with suppress(ConditionFailed):  # the member got one of their own
+            await once.apply(table, MAIL.put(replace(mail, user=member, run=record), when=copied))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from datastore import people as people_store
@@ -144,15 +144,31 @@ async def claim_subscriptions(ctx: Context, /) -> ClaimedSubscriptions:
 
 
 async def _claim(ctx: Context, record: Profile) -> dict[tuple[str, CharacterSet], Subscription]:
-    """Move what the record has, then its address, then what was confirmed meanwhile."""
+    """Move what the record has, then its address, then what was confirmed meanwhile.
+
+    What was sent to the record is noted for the member first, so that no kill in between lets it be sent again; and at
+    the end once more, for what was sent meanwhile. A member with lists of their own still needs those lists' words.
+    """
+    own = await vocabulary_store.read_subscriptions(ctx.table, ctx.viewer.id)
+    has_own = any(each.active for each in own)
+    if not has_own:
+        await _note_sent(ctx, record)
     await _move_all(ctx, record)
     if record.email is not None:
         await vocabulary_store.drop_address(ctx.table, record.user, record.email)
         ctx.services.profiles.forget(record.user)
     old = await _move_all(ctx, record)
+    if not has_own:
+        await _note_sent(ctx, record)
     keys = {_key(each) for each in old}
     own = await vocabulary_store.read_subscriptions(ctx.table, ctx.viewer.id)
     return {_key(each): each for each in own if each.active and _key(each) in keys}
+
+
+async def _note_sent(ctx: Context, record: Profile) -> None:
+    """The emails of the dates that may be due to somebody, in any zone."""
+    dates = [ctx.now().date() + timedelta(days=days) for days in (-1, 0, 1)]
+    await vocabulary_store.copy_mails(ctx.table, record.user, ctx.viewer.id, dates, ctx.once)
 
 
 async def _move_all(ctx: Context, record: Profile) -> Sequence[Subscription]:

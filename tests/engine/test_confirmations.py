@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -25,6 +26,9 @@ from resolvers.viewer import Role
 from resolvers.vocabulary.address_subscriptions import record_id
 from resolvers.vocabulary.cache import VocabularyCache
 from server import audit
+from server.mail.daily_run import DailyRun
+from server.mail.message import Email, EmailTemplate
+from server.mail.smtp import LogTransport
 from server.settings import Settings
 from tests.client import Client
 from tests.confirmations import CLAIM_SUBSCRIPTIONS, REQUEST_SUBSCRIPTION, MailingService, mailing
@@ -430,6 +434,53 @@ async def test_a_claim_that_is_killed_anywhere_is_completed_by_the_next(one_mail
         assert sorted(list_id for list_id, active in both if active) == sorted(map(key, lists))
         assert len((await ada.ask(CLAIM_SUBSCRIPTIONS, input={}))["subscriptions"]) == 2
         assert [await subscriber_count(one_mail.client, each) for each in lists] == [write + 1, write + 1]
+
+
+async def sent_by_a_run(mail: MailingService) -> list[tuple[str, list[str]]]:
+    """The recipients of the daily words that a run sends now, each with the names of the lists."""
+    services, sent = mail.client.services, list[tuple[str, list[str]]]()
+
+    class Keeps(LogTransport):
+        async def send(self, email: Email) -> None:
+            sent.append((email.recipient, re.findall(r"from (List \d)", email.text)))
+
+    template = EmailTemplate("words@example.org", "https://api.example.org", services.seal)
+    await mail.client.caught_up("a run finds every subscriber")
+    assert (await DailyRun(services, template, Keeps()).run()).complete
+    return sent
+
+
+@pytest.mark.parametrize("killed_after", [None, 0, 1, 2])
+async def test_a_mailbox_is_not_sent_the_words_of_a_date_again_after_a_claim(
+    one_mail: MailingService, killed_after: int | None
+) -> None:
+    """Also if the claim is killed after one of its first writes and repeated; the next date is sent."""
+    await migrated(one_mail, ADA, *[key(await known_list(one_mail.client, f"List {number}")) for number in range(2)])
+    assert await sent_by_a_run(one_mail) == [(ADA, ["List 0", "List 1"])]
+    ada = one_mail.client.member("ada")
+    await ada.ask(UPDATE_PROFILE, input={"email": ADA})
+    await one_mail.press(one_mail.links(ADA)[0])
+    if killed_after is not None:
+        with killed_at(one_mail.client.services.table, killed_after), suppress(Killed):
+            await ada.ask(CLAIM_SUBSCRIPTIONS, input={})
+        assert ADA not in {recipient for recipient, _ in await sent_by_a_run(one_mail)}
+    assert len((await ada.ask(CLAIM_SUBSCRIPTIONS, input={}))["subscriptions"]) == 2
+    assert await sent_by_a_run(one_mail) == []
+    one_mail.clock.now += timedelta(days=1)
+    assert await sent_by_a_run(one_mail) == [(ADA, ["List 0", "List 1"])]
+
+
+async def test_a_claim_does_not_cost_a_member_the_words_of_their_own_lists(one_mail: MailingService) -> None:
+    """The address was sent its words of the date, and the member was not sent theirs yet: they come together."""
+    lists = [await known_list(one_mail.client, f"List {number}") for number in range(2)]
+    await migrated(one_mail, ADA, key(lists[0]))
+    assert await sent_by_a_run(one_mail) == [(ADA, ["List 0"])]
+    ada = one_mail.client.member("ada")
+    await ada.ask(UPDATE_PROFILE, input={"email": ADA})
+    await one_mail.press(one_mail.links(ADA)[0])
+    await ada.ask(SUBSCRIBE, input={"list": lists[1]})
+    await ada.ask(CLAIM_SUBSCRIPTIONS, input={})
+    assert await sent_by_a_run(one_mail) == [(ADA, ["List 0", "List 1"])]
 
 
 def token(settings: Settings, user: str, **claims: object) -> str:
