@@ -44,7 +44,17 @@ from datastore.people import PROFILE, member_shard
 from datastore.pickem import event_records, gates, histograms, league_records, predictions, reminders, standings
 from datastore.pickem import upgrade as old_pickem
 from datastore.pickem.events import every_event
-from datastore.vocabulary import cards, daily, learning, lists, mail, quizzes, subscriptions, words
+from datastore.vocabulary import (
+    address_subscriptions,
+    cards,
+    daily,
+    learning,
+    lists,
+    mail,
+    quizzes,
+    subscriptions,
+    words,
+)
 from datastore.voting import addresses, boards, contenders, marks, tallies, voiding, votes
 
 if TYPE_CHECKING:
@@ -71,6 +81,10 @@ KINDS: Mapping[Entity[Any], tuple[str, str]] = {
     cards.CARD: ("card", "When you will be asked a word again, and how well you know it."),
     learning.ACTIVE_DAYS: ("activeDays", "The days on which you were active: bit n is the day `since` + n."),
     subscriptions.SUBSCRIPTION: ("subscription", "A subscription to the daily words of a list, active or ended."),
+    address_subscriptions.ADDRESS_CLAIM: (
+        "addressClaim",
+        "That you claimed the subscriptions of an address, which is named by a keyed hash.",
+    ),
     mail.MAIL: ("mail", "That an email was sent to you on a date."),
     lists.QUOTA: ("quota", "How many private lists you have."),
     lists.LIST: ("list", "One of your private lists."),
@@ -205,6 +219,7 @@ _OWN = (
     learning.ACTIVE_DAYS,
     cards.CARD,
     subscriptions.SUBSCRIPTION,
+    address_subscriptions.ADDRESS_CLAIM,
     mail.MAIL,
     lists.QUOTA,
     old_pickem.OLD_STANDING,

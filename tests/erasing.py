@@ -5,6 +5,7 @@ from __future__ import annotations
 import orjson
 
 from datastore.dynamo import Table
+from datastore.vocabulary import AddressClaim, note_claim
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from tests.client import Client
@@ -57,6 +58,8 @@ async def leave_traces(site: Site) -> None:
     assert "message" not in await member.ask(QUIZ, input={"list": made["list"]["id"], "size": 3})
     await member.ask(DELETE_LIST, input={"list": made["list"]["id"]})
     await member.ask(SUBSCRIBE, input={"list": site.list})
+    claim = AddressClaim(MEMBER, "m-of-an-address", client.services.clock())
+    await note_claim(client.services.table, claim, client.services.once())
     words = await member.ask(WORDS, id=site.list)
     await member.ask(REVIEW, input={"word": words["words"]["nodes"][0]["id"], "grade": "GOOD"})
     await member.ask(WRITE_SENTENCE, input={"text": "With a key.", "idempotencyKey": "sentence"})

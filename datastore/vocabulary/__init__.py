@@ -32,15 +32,20 @@
 |                                         | with more than 27 cards then their places in the queue  | and 2 a 30, 1   |
 | what decides about a member's mail      | USER#<id>, PROFILE to SUBSCRIPTION#                     | 1               |
 | a member's mail of a date               | Put (claim), Update (sent)                              | 2               |
+| who claimed an address's record         | gsi1 CLAIMED#<record>                                   | 1               |
 | a record's mails count as a member's    | BatchGetItem, Put with tombstone checks for each        | 1 and 1 each    |
 | who was sent a date's mail              | MAILING#<date>, SENT#<shard>                            | 1 a page        |
 """
 
 from datastore.vocabulary.address_subscriptions import (
+    ADDRESS_CLAIM,
+    AddressClaim,
     ConfirmationUsed,
     confirm_subscription,
     drop_address,
     move_subscription,
+    note_claim,
+    read_claimants,
 )
 from datastore.vocabulary.cards import (
     CARD,
@@ -180,6 +185,7 @@ from datastore.vocabulary.words import (
 
 __all__ = [
     "ACTIVE_DAYS",
+    "ADDRESS_CLAIM",
     "CARD",
     "DAILY",
     "LIST",
@@ -202,6 +208,7 @@ __all__ = [
     "WORD",
     "ActiveDays",
     "AddedWords",
+    "AddressClaim",
     "Addressee",
     "AskedWord",
     "Card",
@@ -257,6 +264,7 @@ __all__ = [
     "lists_by_name",
     "move_subscription",
     "next_word",
+    "note_claim",
     "note_sent",
     "owner_scope",
     "quiz_request",
@@ -264,6 +272,7 @@ __all__ = [
     "read_added_words",
     "read_addressee",
     "read_cards",
+    "read_claimants",
     "read_daily_word",
     "read_due_page",
     "read_list",

@@ -1,15 +1,22 @@
 """Subscriptions of an email address without an account: a record of its own has them, until a member claims them.
 
 The record is a member's profile and subscriptions, under an id that is made of the address. Nobody signs in as it.
+
+Links in emails name the record. So a claim leaves an item by which they are found to mean the member's subscriptions.
+It lies with the member's items, and is deleted with them when the member is erased.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from datastore.confirmations import read_confirmation, use_confirmation
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent, present, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
 from datastore.journal.kinds import Kind
 from datastore.people import PROFILE, Profile, read_profile
 from datastore.refusals import Conflict
@@ -30,6 +37,29 @@ if TYPE_CHECKING:
     from datastore.vocabulary.subscriptions import Subscription
 
 _ATTEMPTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class AddressClaim:
+    """A member has claimed the subscriptions of an address's record."""
+
+    user: str
+    record: str
+    claimed_at: datetime
+
+
+ADDRESS_CLAIM = Entity(
+    AddressClaim, Key("USER#{user}", "CLAIMED#{record}"), gsi1=Key("CLAIMED#{record}", "USER#{user}")
+)
+
+
+async def note_claim(table: Table, claim: AddressClaim, once: Once) -> None:
+    await once.apply(table, ADDRESS_CLAIM.put(claim))
+
+
+async def read_claimants(table: Table, record: str) -> list[str]:
+    """The members who claimed a record's subscriptions: several, if the address subscribed again after a claim."""
+    return [claim.user async for claim in table.iterate(ADDRESS_CLAIM.on("gsi1", record=record))]
 
 
 class ConfirmationUsed(Conflict):

@@ -18,7 +18,7 @@ from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
 from datastore.people import Profile
 from datastore.refusals import Conflict, NotAllowed, NotFound
-from datastore.vocabulary import CharacterSet, Subscription, WordList
+from datastore.vocabulary import AddressClaim, CharacterSet, Subscription, WordList
 from resolvers.context import Context
 from resolvers.members.confirmations import Confirmations, Link, Purpose
 from resolvers.people import validate_email_address
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from datastore.seal import Seal
     from resolvers.context import Services
 
+RECORD_PREFIX = "m-"
+"""What the ids of addresses' records begin with."""
 _AT_ONCE = 8
 
 
@@ -94,7 +96,7 @@ def record_id(seal: Seal, email: str) -> str:
 def _record_ids(seal: Seal, email: str) -> Sequence[str]:
     """The ids under each of the secrets, the newest first."""
     sealed = seal.sign_with_each("legacy member", email.lower().encode())
-    return ["m-" + hashlib.sha256(each).hexdigest()[:24] for each in sealed]
+    return [RECORD_PREFIX + hashlib.sha256(each).hexdigest()[:24] for each in sealed]
 
 
 def _new_record(seal: Seal, email: str, now: datetime) -> Profile:
@@ -149,6 +151,8 @@ async def _claim(ctx: Context, record: Profile) -> dict[tuple[str, CharacterSet]
     What was sent to the record is noted for the member first, so that no kill in between lets it be sent again; and at
     the end once more, for what was sent meanwhile. A member with lists of their own still needs those lists' words.
     """
+    claim = AddressClaim(ctx.viewer.id, record.user, ctx.now())
+    await vocabulary_store.note_claim(ctx.table, claim, ctx.once)
     own = await vocabulary_store.read_subscriptions(ctx.table, ctx.viewer.id)
     has_own = any(each.active for each in own)
     if not has_own:

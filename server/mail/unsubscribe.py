@@ -2,6 +2,9 @@
 
 The one-click button of a mail program sends a POST (RFC 8058), which ends the subscriptions at once. Opening the link
 is a GET, which mail scanners send too: it shows a page with a button and changes nothing.
+
+A link of an address without an account means, once a member has claimed its subscriptions, the member's. If it cannot
+tell whose they are now, the page says so: nobody must believe that the emails end while they go on.
 """
 
 from __future__ import annotations
@@ -16,11 +19,11 @@ from starlette.responses import HTMLResponse
 from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import DynamoError, deadline
-from datastore.receipts import Once
 from datastore.refusals import Conflict, NotFound
 from datastore.seal import Forged
 from datastore.tombstones import MemberErased
 from resolvers.context import Services
+from resolvers.vocabulary.address_subscriptions import RECORD_PREFIX
 from server.mail.direction import isolate
 from server.mail.message import Unsubscription
 from server.mail.pages import button_page, text_page
@@ -29,6 +32,10 @@ TIMEOUT = 10.0
 _log = structlog.get_logger("ringside.unsubscribe")
 
 _BUTTON = "Yes, unsubscribe"
+_OUT_OF_DATE = (
+    "The subscriptions of this address were moved to an account. If you still receive these words, use the link in the "
+    "newest email, or sign in and unsubscribe there."
+)
 
 
 async def unsubscribe(request: Request) -> HTMLResponse:
@@ -59,19 +66,41 @@ async def _confirmation_page(services: Services, unsubscription: Unsubscription)
 
 
 async def _unsubscribe(services: Services, unsubscription: Unsubscription) -> HTMLResponse:
-    table, user = services.table, unsubscription.user
-    once = services.once(f"User:{user}")
+    user = unsubscription.user
     if unsubscription.reminders:
-        return await _end_reminders(services, user, once)
-    for subscription in await vocabulary_store.read_subscriptions(table, user):
-        if subscription.active and unsubscription.includes(subscription):
-            with suppress(NotFound, MemberErased):  # the job that erases a member deletes their subscriptions
-                await vocabulary_store.unsubscribe(table, user, subscription.list, subscription.character_set, once)
-    _log.info("unsubscribed by link", all_lists=unsubscription.list is None)
+        return await _end_reminders(services, user)
+    claimants = await vocabulary_store.read_claimants(services.table, user)
+    ended = await _end(services, user, unsubscription)
+    if len(claimants) == 1:
+        ended += await _end(services, claimants[0], unsubscription)
+    _log.info("unsubscribed by link", all_lists=unsubscription.list is None, ended=ended)
+    if len(claimants) > 1 or not (ended or claimants or await _is_in_use(services, user)):
+        return text_page("This link is out of date", _OUT_OF_DATE, 410)
     return text_page("Done", "You will not receive these words again.")
 
 
-async def _end_reminders(services: Services, user: str, once: Once) -> HTMLResponse:
+async def _end(services: Services, user: str, unsubscription: Unsubscription) -> int:
+    """End those of a member's subscriptions that the link means; how many there were."""
+    ended, once = 0, services.once(f"User:{user}")
+    for subscription in await vocabulary_store.read_subscriptions(services.table, user):
+        if subscription.active and unsubscription.includes(subscription):
+            ended += 1
+            with suppress(NotFound, MemberErased):  # the job that erases a member deletes their subscriptions
+                key = (user, subscription.list, subscription.character_set)
+                await vocabulary_store.unsubscribe(services.table, *key, once)
+    return ended
+
+
+async def _is_in_use(services: Services, user: str) -> bool:
+    """False for the record of an address that lost it to a claim, of which nothing else may be known."""
+    if not user.startswith(RECORD_PREFIX):
+        return True
+    profile = await people_store.read_profile(services.table, user, consistent=True)
+    return profile is not None and profile.email is not None
+
+
+async def _end_reminders(services: Services, user: str) -> HTMLResponse:
+    once = services.once(f"User:{user}")
     profile = await people_store.read_profile(services.table, user, consistent=True)
     if profile is not None and profile.lock_reminder_hours:
         changed = replace(services.with_name(profile), lock_reminder_hours=None)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import timedelta
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import jwt
 import pytest
@@ -20,14 +21,14 @@ from datastore.confirmations import CLAIM_LIFETIME, CONFIRMATION
 from datastore.dynamo import Table, metered
 from datastore.people import PROFILE, Profile, member_shard
 from datastore.receipts import Once
-from datastore.vocabulary import SUBSCRIPTION, CharacterSet, Subscription, WordList
+from datastore.vocabulary import ADDRESS_CLAIM, SUBSCRIPTION, CharacterSet, Subscription, WordList
 from resolvers.node_ids import node_id, parse_node_key
 from resolvers.viewer import Role
 from resolvers.vocabulary.address_subscriptions import record_id
 from resolvers.vocabulary.cache import VocabularyCache
 from server import audit
 from server.mail.daily_run import DailyRun
-from server.mail.message import Email, EmailTemplate
+from server.mail.message import Email, EmailTemplate, Unsubscription
 from server.mail.smtp import LogTransport
 from server.settings import Settings
 from tests.client import Client
@@ -419,7 +420,7 @@ async def test_a_claim_that_is_killed_anywhere_is_completed_by_the_next(one_mail
     """After each of its writes every subscription is the record's or the member's, counted once."""
     lists = [await known_list(one_mail.client, f"List {number}") for number in range(2)]
     services = one_mail.client.services
-    for write in range(5):
+    for write in range(6):
         address = f"ada{write}@example.org"
         record = await migrated(one_mail, address, *map(key, lists))
         ada = one_mail.client.member(f"ada{write}")
@@ -450,7 +451,7 @@ async def sent_by_a_run(mail: MailingService) -> list[tuple[str, list[str]]]:
     return sent
 
 
-@pytest.mark.parametrize("killed_after", [None, 0, 1, 2])
+@pytest.mark.parametrize("killed_after", [None, 0, 1, 2, 3])
 async def test_a_mailbox_is_not_sent_the_words_of_a_date_again_after_a_claim(
     one_mail: MailingService, killed_after: int | None
 ) -> None:
@@ -481,6 +482,58 @@ async def test_a_claim_does_not_cost_a_member_the_words_of_their_own_lists(one_m
     await ada.ask(SUBSCRIBE, input={"list": lists[1]})
     await ada.ask(CLAIM_SUBSCRIPTIONS, input={})
     assert await sent_by_a_run(one_mail) == [(ADA, ["List 0", "List 1"])]
+
+
+async def claimed(mail: MailingService, user: str) -> None:
+    """A member proves the address and claims it."""
+    member = mail.client.member(user)
+    await member.ask(UPDATE_PROFILE, input={"email": ADA})
+    assert (await mail.press(mail.links(ADA)[-1])).status_code == 200
+    assert (await member.ask(CLAIM_SUBSCRIPTIONS, input={}))["subscriptions"]
+
+
+def unsubscribing(mail: MailingService, *what: Any) -> str:
+    """The link to unsubscribe in an email to the address's record."""
+    seal = mail.client.services.seal
+    return Unsubscription(record_id(seal, ADA), *what).link(seal, "")
+
+
+@pytest.mark.parametrize("names_the_list", [False, True])
+async def test_a_link_to_unsubscribe_from_before_a_claim_ends_what_the_member_has(
+    mail: MailingService, *, names_the_list: bool
+) -> None:
+    """The one list that it names, or all; pressed again it answers the same. The audit finds nothing."""
+    words, other = await known_list(mail.client), await known_list(mail.client, "Others")
+    await migrated(mail, ADA, key(words), key(other))
+    await claimed(mail, "ada")
+    await mail.client.caught_up("an index shows who claimed the address")
+    link = unsubscribing(mail, *((key(words), CharacterSet.SIMPLIFIED) if names_the_list else ()))
+    for _ in range(2):
+        answer = await mail.press(link)
+        assert (answer.status_code, "<h1>Done</h1>" in answer.text) == (200, True)
+        left = {each.list for each in await active_subscriptions(mail.client)}
+        assert left == ({key(other)} if names_the_list else set())
+    await mail.client.caught_up("the audit counts every subscription")
+    assert [breach async for breach in audit.breaches(mail.client.services)] == []
+
+
+async def test_a_link_to_unsubscribe_that_means_nobody_for_certain_says_so(one_mail: MailingService) -> None:
+    """Two members claimed the address one after the other; or a release did that kept no note of it."""
+    table, words = one_mail.client.services.table, await known_list(one_mail.client)
+    await migrated(one_mail, ADA, key(words))
+    await claimed(one_mail, "ada")
+    one_mail.clock.now += timedelta(days=1)
+    await one_mail.ask(ADA, words)
+    await one_mail.press(one_mail.links(ADA)[-1])
+    one_mail.clock.now += timedelta(days=1)
+    await claimed(one_mail, "bob")
+    for _ in range(2):
+        answer = await one_mail.press(unsubscribing(one_mail))
+        assert (answer.status_code, "out of date" in answer.text) == (410, True)
+        assert {each.user for each in await active_subscriptions(one_mail.client)} == {"ada", "bob"}
+        await table.write_many(
+            [ADDRESS_CLAIM.delete(ADDRESS_CLAIM.item_key(each)) async for each in table.scan(ADDRESS_CLAIM)]
+        )
 
 
 def token(settings: Settings, user: str, **claims: object) -> str:
