@@ -6,14 +6,19 @@ answered with either, so it lends no wrong answer; nor does one with the same an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import accumulate
 from random import Random
+
+import orjson
 
 from datastore.vocabulary import Word
 
 CHOICES = 4
+MOST_BYTES = 300_000
+"""Of a quiz's texts: the receipt for an idempotency key holds them all, as JSON in an item of 400 KB at most."""
 
 
 class QuizKind(Enum):
@@ -55,6 +60,12 @@ def ask(words: Sequence[Word], size: int, kind: QuizKind, random: Random) -> lis
             random.shuffle(choices)
             asked.append((word, QuizQuestion(len(asked) + 1, prompt, tuple(choices))))
     return asked
+
+
+def count_fitting(questions: Iterable[QuizQuestion]) -> int:
+    """How many of these questions, from the first one on, a quiz may have."""
+    sizes = accumulate(len(orjson.dumps([question.prompt, *question.choices])) for question in questions)
+    return sum(size <= MOST_BYTES for size in sizes)
 
 
 def _wrong_answers(pairs: Sequence[tuple[str, str]], prompt: str, answer: str) -> list[str]:

@@ -37,7 +37,7 @@ from resolvers.vocabulary.cards import load_words
 from resolvers.vocabulary.learning import WRITE_RATE, member_today
 from resolvers.vocabulary.lists import ListId
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
-from resolvers.vocabulary.quiz_questions import QuizKind, QuizQuestion, ask, prompt_and_answer
+from resolvers.vocabulary.quiz_questions import QuizKind, QuizQuestion, ask, count_fitting, prompt_and_answer
 from resolvers.vocabulary.scheduling import Grade, reviewed
 from resolvers.vocabulary.streaks import Streak, compute_streak
 from resolvers.vocabulary.visibility import member_id, require_list
@@ -117,6 +117,11 @@ async def start_quiz(
     asked = ask(words, size, kind, _random)
     if len(asked) < size:
         _refuse(len(asked), kind, has_words=bool(words))
+    if (fitting := count_fitting(question for _, question in asked)) < size:
+        raise InvalidInput(
+            f"The texts of {size} questions about this list are too long for one quiz. Ask for {fitting} or fewer.",
+            path=("input", "size"),
+        )
     now, quiz_id = ctx.now(), ctx.new_id()
     expires = now + LIFETIME
     ordinals = {word.ordinal for word, _ in asked}

@@ -17,7 +17,7 @@ from tests.conftest import settings_for
 from tests.dependent_calls import dependent_calls
 from tests.engines import RunningEngine
 from tests.killed import Killed, killed_at
-from tests.queries import ADD_WORDS, DELETE_LIST, RECORD_QUIZ, REMOVE_WORD
+from tests.queries import ADD_WORDS, CREATE_LIST, DELETE_LIST, RECORD_QUIZ, REMOVE_WORD
 from tests.vocabulary import (
     ANSWER_QUIZ,
     QUIZ_LEADERBOARD,
@@ -297,3 +297,26 @@ async def test_a_killed_answer_is_whole_or_never_was(
         assert [breach async for breach in audit.breaches(client.services)] == []
         (stored,) = [open_quiz async for open_quiz in one_table.scan(OPEN_QUIZ)]
         assert stored.answered_at == now[0]
+
+
+@pytest.mark.parametrize("letter", ["a", "д", "漢", "😀", '"'])
+async def test_a_quiz_about_long_definitions_is_asked_or_refused_by_its_size(
+    one_client: Client, one_table: Table, letter: str
+) -> None:
+    """What is refused says how many questions are possible; with a key these are asked, and the same again."""
+    editor = one_client.member("eve", Role.EDITOR)
+    long = (await editor.ask(CREATE_LIST, input={"name": "Long", "public": True}))["list"]["id"]
+    words = [{"term": f"t{number}", "definition": f"{number:04d}" + letter * 996} for number in range(60)]
+    for start in range(0, 60, 20):
+        assert "message" not in await editor.ask(ADD_WORDS, input={"list": long, "words": words[start : start + 20]})
+    ada, wanted = one_client.member("ada"), {"list": long, "size": 50, "idempotencyKey": "mine"}
+    quiz = await ada.ask(START_QUIZ, input=wanted)
+    assert ("token" in quiz) == (letter == "a")
+    if letter != "a":
+        assert (quiz["code"], quiz["path"]) == ("INVALID_INPUT", ["input", "size"])
+        wanted["size"] = int(quiz["message"].split("Ask for ")[1].split()[0])
+        assert wanted["size"] >= 15
+        quiz = await ada.ask(START_QUIZ, input=wanted)
+    assert len(quiz["questions"]) == wanted["size"]
+    assert await ada.ask(START_QUIZ, input=wanted) == quiz
+    assert len([open_quiz async for open_quiz in one_table.scan(OPEN_QUIZ)]) == 1
