@@ -24,7 +24,7 @@ from ulid import ULID
 
 from datastore.comments import Comment, Status, transfer
 from datastore.dynamo import BadKey, iso, key_text
-from datastore.ids import is_ulid
+from datastore.ids import first_id, is_ulid
 from datastore.refusals import InvalidInput
 from resolvers.comments import rules
 from resolvers.comments.languages import parse_language
@@ -40,7 +40,9 @@ _FIELDS = {"id", "product", "language", "rating", "title", "body", "author", "cr
 _LINE_START = b'{"id":"'
 """How each line of an export begins."""
 _YEARS = range(1971, 9001)
-"""Years whose moments fit into an id."""
+"""Years whose moments fit into an id, in UTC."""
+_FIRST_ID = first_id(datetime(_YEARS.start, 1, 1, tzinfo=UTC))
+_END_OF_IDS = first_id(datetime(_YEARS.stop, 1, 1, tzinfo=UTC))
 
 
 def import_comments(
@@ -130,6 +132,10 @@ def _parse_fields(fields: Mapping[str, Any], line: bytes) -> Comment:
     ulid = _parse_text(fields, "id") if fields.get("id") is not None else _derive_id(created_at, line)
     if not is_ulid(ulid):
         raise InvalidInput("An id has 26 characters, as in an export.", path=("id",))
+    if not _FIRST_ID <= ulid < _END_OF_IDS:
+        raise InvalidInput(
+            f"An id begins with its time, which must be in the years {_YEARS[0]} to {_YEARS[-1]}.", path=("id",)
+        )
     return Comment(
         product=rules.validate_product(_parse_text(fields, "product"), ("product",)),
         ulid=ulid,
@@ -173,11 +179,12 @@ def _parse_moment(fields: Mapping[str, Any], name: str) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(_parse_text(fields, name))
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None or moment.year not in _YEARS:
+        in_utc = moment.astimezone(UTC) if moment.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        in_utc = None
+    if in_utc is None or in_utc.year not in _YEARS:
         raise InvalidInput("A time is written like 2026-11-20T20:00:00Z.", path=(name,))
-    return moment.astimezone(UTC)
+    return in_utc
 
 
 def _derive_id(created_at: datetime | None, line: bytes) -> str:

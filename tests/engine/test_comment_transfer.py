@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
@@ -10,6 +11,7 @@ import pytest
 
 from datastore.comments.transfer import Imported
 from datastore.dynamo import Table
+from datastore.ids import first_id
 from resolvers.viewer import Role
 from server.audit.comments import breaches
 from server.commands.comments import export_lines, import_comments, import_lines, parse_comment
@@ -110,6 +112,36 @@ def test_an_invalid_line_is_reported(change: dict[str, object], message: str) ->
     for line in (b"{", b"[]", b'"x"', b"\xff"):
         with pytest.raises(Failed, match="Line 3 "):
             parse_comment(line, 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "accepted"),
+    [
+        ({"id": "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"}, False),  # the year 10889
+        ({"id": first_id(datetime(9001, 1, 1, tzinfo=UTC))}, False),
+        ({"id": first_id(datetime(9000, 12, 31, tzinfo=UTC))}, True),
+        ({"id": first_id(datetime(1971, 1, 1, tzinfo=UTC))}, True),
+        ({"id": "00000000000000000000000001"}, False),  # the year 1970
+        ({"createdAt": "1971-01-01T00:00:00+01:00"}, False),
+        ({"createdAt": "9000-12-31T23:00:00-01:00"}, False),
+        ({"createdAt": "0001-01-01T00:00:00+01:00"}, False),
+        ({"createdAt": "1971-01-01T00:00:00Z"}, True),
+    ],
+)
+async def test_what_an_import_accepts_is_shown_exported_and_imported_again(
+    one_client: Client, tmp_path: Path, change: dict[str, object], *, accepted: bool
+) -> None:
+    """Of any time; one that does not fit is refused."""
+    line = orjson.dumps({**GOOD, **change})
+    if not accepted:
+        with pytest.raises(Failed, match=rf"Line 1 is not a valid comment: `{next(iter(change))}`"):
+            await import_lines(one_client.services, io.BytesIO(line), None)
+        return
+    assert (await import_lines(one_client.services, io.BytesIO(line), None)).new == 1
+    assert len((await one_client.ask(COMMENTS_PAGE, product="42", first=5))["edges"]) == 1
+    file = tmp_path / "comments.jsonl"
+    assert [await export_lines(one_client.services, file, None) for _ in range(2)] == [1, 0]
+    assert (await import_lines(one_client.services, io.BytesIO(file.read_bytes()), None)).new == 0
 
 
 async def test_an_import_takes_the_lines_before_an_invalid_one(one_client: Client) -> None:
