@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -94,9 +95,10 @@ class _Reader:
     def comments(self) -> Iterator[Comment]:
         for number, line in enumerate(self._source, 1):
             self.position += len(line)
-            if line.strip():
+            text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            if text.strip():
                 try:
-                    comment = parse_comment(line, number)
+                    comment = parse_comment(text, number)
                 except Failed as error:
                     self.error = error
                     return

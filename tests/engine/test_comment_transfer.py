@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 from datetime import UTC, datetime
 from pathlib import Path
@@ -151,6 +152,17 @@ async def test_an_import_takes_the_lines_before_an_invalid_one(one_client: Clien
     with pytest.raises(Failed, match=r"Line 4 is not a valid comment: `rating`: .* Earlier lines were imported\."):
         await import_lines(one_client.services, io.BytesIO(b"\n".join(map(orjson.dumps, lines))), None)
     assert (await one_client.ask(COMMENT_STATISTICS, product="42"))["total"] == 3
+
+
+async def test_a_file_with_a_byte_order_mark_has_the_comments_of_one_without(one_client: Client) -> None:
+    """Also their ids, so that nothing is imported twice; elsewhere than at the start a mark is no part of JSON."""
+    lines = b"".join(orjson.dumps({**GOOD, "body": body}) + b"\n" for body in ("One.", "Two."))
+    services = one_client.services
+    assert await import_lines(services, io.BytesIO(codecs.BOM_UTF8 + lines), None) == Imported(2, 2)
+    assert await import_lines(services, io.BytesIO(lines), None) == Imported(2, 0)
+    assert await import_lines(services, io.BytesIO(codecs.BOM_UTF8), None) == Imported(0, 0)
+    with pytest.raises(Failed, match="Line 3 is not JSON"):
+        await import_lines(services, io.BytesIO(lines + codecs.BOM_UTF8 + lines), None)
 
 
 async def test_comments_are_imported_and_exported_by_command(
