@@ -167,3 +167,10 @@ async def export_comments(
             continue  # all published comments come before the held ones
         async for comment in table.iterate(partition):
             yield comment
+
+
+async def begins_with(table: Table, product: str) -> bool:
+    """Whether the comments on this product come first when every comment is exported."""
+    async for comment in table.scan(COMMENT, HELD):
+        return bool(comment.product == product)
+    return False

@@ -207,7 +207,10 @@ async def export_lines(services: Services, file: Path, product: str | None) -> i
     if file == STANDARD:
         return await _write_lines(transfer.export_comments(services.table, product, None), sys.stdout.buffer)
     try:
-        last, size = _read_last_comment(file)
+        ends, size = _read_ends(file)
+        if ends is not None and not await _is_same_export(services, product, *ends):
+            raise Failed(f"{file} is an export of other comments, or may be one. Export to another file.")
+        last = None if ends is None else ends[1]
         with file.open("ab") as target:
             target.truncate(size)
             return await _write_lines(transfer.export_comments(services.table, product, last), target)
@@ -215,24 +218,32 @@ async def export_lines(services: Services, file: Path, product: str | None) -> i
         raise Failed(f"{file} cannot be written: {error.strerror}.") from None
 
 
-def _read_last_comment(file: Path) -> tuple[Comment | None, int]:
-    """The last comment that an earlier export wrote completely, and the position where its line ends."""
+async def _is_same_export(services: Services, product: str | None, first: Comment, last: Comment) -> bool:
+    """Whether comments from `first` to `last` are how the export begins. If they are not, continuing skips some."""
+    if product is not None:
+        return first.product == last.product == product
+    # Those on one product may be an export of that product.
+    return first.product != last.product or await transfer.begins_with(services.table, first.product)
+
+
+def _read_ends(file: Path) -> tuple[tuple[Comment, Comment] | None, int]:
+    """The first and last comment that an earlier export wrote completely, and the position where its lines end."""
     if not file.exists():
         return None, 0
-    last, rest, size = b"", b"", 0
+    first, last, rest, size = b"", b"", b"", 0
     with file.open("rb") as source:
         for line in source:
             if not line.endswith(b"\n"):
                 rest = line
                 break
-            last, size = line, size + len(line)
-    no_export = Failed(f"{file} does not end with an exported comment. Export to another file.")
+            first, last, size = first or line, line, size + len(line)
+    no_export = Failed(f"{file} does not begin and end with exported comments. Export to another file.")
     if not rest.startswith(_LINE_START[: len(rest)]):
         raise no_export
     if not last:
         return None, 0
     try:
-        return _parse_fields(_parse_object(last), last), size
+        return (_parse_fields(_parse_object(first), first), _parse_fields(_parse_object(last), last)), size
     except (orjson.JSONDecodeError, InvalidInput):
         raise no_export from None
 

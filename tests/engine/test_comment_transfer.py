@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -72,6 +73,34 @@ async def test_an_export_continues_where_it_stopped(one_client: Client, tmp_path
         await export_lines(one_client.services, cut, product)
         assert cut.read_bytes() == text
         assert await export_lines(one_client.services, whole, product) == 0
+
+
+async def test_an_export_of_other_comments_is_not_continued(one_client: Client, tmp_path: Path) -> None:
+    """It would pass over comments. Only a file that begins as the whole export does may become a whole one."""
+    ada = one_client.member("ada")
+    for place in range(9):
+        await post(ada, f"p{place % 3}", body=f"{place}")
+    whole = tmp_path / "whole"
+    assert await export_lines(one_client.services, whole, None) == 9
+    text = whole.read_bytes()
+    first, _, last = dict.fromkeys(orjson.loads(line)["product"] for line in text.splitlines())
+
+    async def refused(content: bytes, product: str | None) -> bool:
+        file = tmp_path / "file"
+        file.write_bytes(content)
+        with suppress(Failed):
+            await export_lines(one_client.services, file, product)
+            return False
+        assert file.read_bytes() == content
+        return True
+
+    of_first, of_last = b"".join(text.splitlines(keepends=True)[:3]), b"".join(text.splitlines(keepends=True)[6:])
+    assert await refused(of_first, last)
+    assert await refused(of_last, first)
+    assert await refused(text, last)
+    assert await refused(of_last, None)
+    assert not await refused(of_first, None)
+    assert (tmp_path / "file").read_bytes() == text
 
 
 @pytest.mark.parametrize(
