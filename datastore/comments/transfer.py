@@ -4,20 +4,22 @@
 |--------------------------|----------------------------------------------------------------------|----------|
 | which batches are done   | BatchGetItem IMPORT#<digest> BATCH, consistent                       | 1 for 50 |
 | which comments exist     | BatchGetItem COMMENT#…, HELD#…, consistent                           | 1 for 50 |
-| a batch                  | one transaction: comments, pointers, ADD to STATISTICS#…, a record   | 1 for 25 |
+| a batch                  | one transaction: comments, pointers, ADD to STATISTICS#…, a record,  | 1 for 25 |
+|                          | checks that the authors are not erased                               |          |
 
 A batch is identified by the comments in it, and its transaction writes all or nothing. So members never see a comment
 that is not counted yet, and an import that was killed finds either nothing of a batch or its record: what members have
 edited or deleted since is left alone. In exchange a comment costs 8 write units, twice as much as alone, and its
-pointer 3.
+pointer 3. The checks cost 2 for each author of a batch.
+
+Comments of erased members are left out. They are found by the checks alone, so also if a member is erased meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -30,13 +32,16 @@ from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
+from datastore.dynamo.writes import Write
 from datastore.journal.kinds import Kind
+from datastore.journal.webhooks import MOST_WEBHOOKS
 from datastore.receipts import Once
 
 GROUP = 50
 BATCH = 25
-"""With their pointers, 25 counts at most and the batch's record, three quarters of what fits into a transaction."""
 GROUPS_AT_ONCE = 4
+_ROOM = 100 - 2 - MOST_WEBHOOKS
+"""What a transaction has room for, besides the batch's record, its occurrence and the deliveries of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,7 @@ class ImportBatch:
     new: tuple[str, ...] = ()
     counted: bool = False
     expires: datetime | None = None
+    left_out: int = 0
 
 
 IMPORT_BATCH = Entity(ImportBatch, Key("IMPORT#{digest}", "BATCH"), ttl="expires")
@@ -54,10 +60,11 @@ IMPORT_BATCH = Entity(ImportBatch, Key("IMPORT#{digest}", "BATCH"), ttl="expires
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """How many comments were read, and how many of them were new."""
+    """How many comments were read, how many of them were new, and how many erased members had written."""
 
     read: int
     new: int
+    left_out: int = 0
 
 
 async def import_comments(
@@ -72,75 +79,120 @@ async def import_comments(
     Batch records are kept until `expires`, so that a repeated import passes over them. The journal says of each batch
     how many comments it had: one occurrence for each would fill the transaction.
     """
-    read = new = 0
+    imported = Imported(0, 0)
     source = iter(comments)
     while some := list(islice(source, GROUP * GROUPS_AT_ONCE)):
         groups = [some[start : start + GROUP] for start in range(0, len(some), GROUP)]
-        new += sum(await asyncio.gather(*(import_group(table, group, expires, once) for group in groups)))
-        read += len(some)
+        written = await asyncio.gather(*(import_group(table, group, expires, once) for group in groups))
+        imported = _sum(imported, *written)
         on_progress()
     for product in await read_unsettled_products(table):
         await settle_product(table, product)
-    return Imported(read, new)
+    return imported
 
 
-async def import_group(table: Table, group: Sequence[Comment], expires: datetime, once: Once) -> int:
-    """Write and count the comments of a group that are missing; return their number.
+def _sum(*parts: Imported) -> Imported:
+    return Imported(
+        sum(part.read for part in parts), sum(part.new for part in parts), sum(part.left_out for part in parts)
+    )
+
+
+async def import_group(table: Table, group: Sequence[Comment], expires: datetime, once: Once) -> Imported:
+    """Write and count the comments of a group that are missing.
 
     A group is what layout 1 called a batch: one that it has counted is done, one that it has not is completed.
     """
     distinct = {comment.node_key: comment for comment in group}
-    keys = list(distinct)
-    batches = [keys[start : start + BATCH] for start in range(0, len(keys), BATCH)]
-    digests = [_digest(some) for some in (keys, *batches)]
+    batches = list(_batches(distinct.values(), once))
+    digests = [_digest(some) for some in (distinct.values(), *batches)]
     whole, *done = await table.get_many([IMPORT_BATCH.at(digest=digest) for digest in digests], consistent=True)
     if whole is not None and whole.counted:
-        return 0
+        return Imported(len(group), 0, whole.left_out)
     if whole is not None and whole.new:
-        return await _complete(table, whole, distinct, expires)
-    left = [batch for batch, record in zip(batches, done, strict=True) if record is None]
-    return sum([await _import_batch(table, [distinct[key] for key in batch], expires, once) for batch in left])
+        new, left_out = await _complete(table, whole, distinct, expires, once)
+        return Imported(len(group), new, left_out)
+    new, left_out = 0, sum(record.left_out for record in done if record is not None)
+    for batch in (batch for batch, record in zip(batches, done, strict=True) if record is None):
+        written, erased = await _import_batch(table, batch, expires, once)
+        new, left_out = new + written, left_out + erased
+    return Imported(len(group), new, left_out)
 
 
-def _digest(keys: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(sorted(keys)).encode()).hexdigest()[:32]
+def _batches(comments: Iterable[Comment], once: Once) -> Iterator[list[Comment]]:
+    """Comments that fit into one transaction, however many counts and tombstones they have."""
+    batch: list[Comment] = []
+    others: set[tuple[str, ...]] = set()
+    for comment in comments:
+        checks = ((comment.author, str(place)) for place in range(len(once.not_erased(comment.author))))
+        own = {("counts", comment.product, comment.language), *checks}
+        if len(batch) == BATCH or 2 * (len(batch) + 1) + len(others | own) > _ROOM:
+            yield batch
+            batch, others = [], set()
+        batch.append(comment)
+        others |= own
+    if batch:
+        yield batch
 
 
-async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetime, once: Once) -> int:
-    digest = _digest(comment.node_key for comment in batch)
-    record = IMPORT_BATCH.put(ImportBatch(digest, counted=True, expires=expires), when=absent())
+def _digest(comments: Iterable[Comment]) -> str:
+    return hashlib.sha256("\n".join(sorted(comment.node_key for comment in comments)).encode()).hexdigest()[:32]
+
+
+async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetime, once: Once) -> tuple[int, int]:
+    """How many comments are written, and how many are left out."""
+    digest = _digest(batch)
+    erased: set[str] = set()
     while True:
-        new = await _missing(table, batch)
+        missing = await _missing(table, batch)
+        new = [comment for comment in missing if comment.author not in erased]
+        left_out = len(missing) - len(new)
+        stored = ImportBatch(digest, counted=True, expires=expires, left_out=left_out)
+        checks = _checks(new, once)
         puts = [entity_for(comment).put(comment, when=absent()) for comment in new]
         pointers = [POINTER.put(pointer_to(comment)) for comment in new]
         counts = count_updates(((1, comment) for comment in new), shard=int(digest, 16) % SHARDS)
         noted = once.occurred(Kind.COMMENTS_IMPORTED, None, note=f"{len(new)} comments") if new else ()
+        record = IMPORT_BATCH.put(stored, when=absent())
         try:
-            await table.transact(record, *puts, *counts, *pointers, *noted)
+            await table.transact(record, *(check for _, check in checks), *puts, *counts, *pointers, *noted)
         except ConditionFailed as failed:
-            if failed.at(0):
-                return len(new) if failed.doubtful else 0  # done by an attempt without an answer, or by another import
-            continue  # another import has written one of them
-        return len(new)
+            if failed.at(0):  # done by an attempt without an answer, or by another import
+                return len(new) if failed.doubtful else 0, left_out
+            erased |= {author for place, (author, _) in enumerate(checks, 1) if failed.at(place)}
+            continue  # if it is none of these, another import has written one of the comments
+        return len(new), left_out
 
 
-async def _complete(table: Table, stored: ImportBatch, distinct: Mapping[str, Comment], expires: datetime) -> int:
+def _checks(comments: Iterable[Comment], once: Once) -> list[tuple[str, Write]]:
+    """That the authors are not erased, each with its author."""
+    authors = {comment.author: None for comment in comments}
+    return [(author, check) for author in authors for check in once.not_erased(author)]
+
+
+async def _complete(
+    table: Table, stored: ImportBatch, distinct: Mapping[str, Comment], expires: datetime, once: Once
+) -> tuple[int, int]:
     """Count a group that layout 1 has begun. What it wrote may have been edited since, so only what is absent is put.
 
     A comment that was deleted since cannot be told from one that was never written.
     """
     new = [distinct[key] for key in stored.new]
+    left_out: set[str] = set()
     for comment in await _missing(table, new):
-        put = entity_for(comment).put(comment, when=absent())
-        with suppress(ConditionFailed):
-            await table.transact(put, POINTER.put(pointer_to(comment)))
-    counted = ImportBatch(stored.digest, counted=True, expires=expires)
+        writes = [entity_for(comment).put(comment, when=absent()), POINTER.put(pointer_to(comment))]
+        try:
+            await table.transact(*writes, *once.not_erased(comment.author))
+        except ConditionFailed as failed:
+            if max(failed.failures) >= len(writes):
+                left_out.add(comment.node_key)
+    counted = ImportBatch(stored.digest, counted=True, expires=expires, left_out=len(left_out))
     mark_counted = IMPORT_BATCH.put(counted, when=present() & where(counted=False))
+    new = [comment for comment in new if comment.node_key not in left_out]
     try:
         await table.transact(mark_counted, *count_updates(((1, comment) for comment in new), shard=0))
     except ConditionFailed:
-        return 0  # counted by another import, or by an earlier attempt whose answer was lost
-    return len(new)
+        return 0, len(left_out)  # counted by another import, or by an earlier attempt whose answer was lost
+    return len(new), len(left_out)
 
 
 async def _missing(table: Table, comments: Sequence[Comment]) -> list[Comment]:

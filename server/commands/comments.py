@@ -52,8 +52,10 @@ def import_comments(
     """Imports comments. Safe to run again after an interruption: no comment is counted twice."""
     with open_input(file) as (source, size):
         imported = run_with_services(lambda services: import_lines(services, source, size))
-    existing = imported.read - imported.new
+    existing = imported.read - imported.new - imported.left_out
     out.print(f"{imported.read:,} comments read: {imported.new:,} are new, {existing:,} existed already.")
+    if imported.left_out:
+        out.print(f"{imported.left_out:,} were written by erased members and left out.")
 
 
 def export_comments(

@@ -5,15 +5,20 @@ from __future__ import annotations
 import codecs
 import io
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
+from datastore.comments.pointers import member_pointers
 from datastore.comments.transfer import Imported
 from datastore.dynamo import Table
 from datastore.ids import first_id
+from datastore.seal import Seal
+from datastore.tombstones import Tombstones
+from resolvers.context import Services
 from resolvers.viewer import Role
 from server.audit.comments import breaches
 from server.commands.comments import export_lines, import_comments, import_lines, parse_comment
@@ -22,6 +27,7 @@ from server.failures import Failed
 from server.settings import Settings
 from tests.client import Client
 from tests.comments import post
+from tests.erasing import items_naming
 from tests.queries import (
     COMMENT_STATISTICS,
     COMMENTS_PAGE,
@@ -172,6 +178,59 @@ async def test_what_an_import_accepts_is_shown_exported_and_imported_again(
     file = tmp_path / "comments.jsonl"
     assert [await export_lines(one_client.services, file, None) for _ in range(2)] == [1, 0]
     assert (await import_lines(one_client.services, io.BytesIO(file.read_bytes()), None)).new == 0
+
+
+def _lines(*changes: dict[str, object]) -> io.BytesIO:
+    return io.BytesIO(b"".join(orjson.dumps({**GOOD, **change}) + b"\n" for change in changes))
+
+
+async def _erase(services: Services, member: str) -> None:
+    """As far as an import sees it: the member's tombstone is written."""
+    now = services.clock()
+    await services.table.transact(*services.tombstones.puts(member, now + timedelta(days=1), "job", now))
+
+
+async def test_an_import_leaves_out_what_erased_members_wrote(one_client: Client) -> None:
+    """Their number is reported, also when the file is imported again; visitors have no tombstones."""
+    services, authors = one_client.services, ("ada", "eve-q", "visitor-1")
+    file = _lines(*({"body": f"{place}", "author": authors[place % 3]} for place in range(90)))
+    await _erase(services, "eve-q")
+    assert await import_lines(services, file, None) == Imported(90, 60, 30)
+    file.seek(0)
+    assert await import_lines(services, file, None) == Imported(90, 0, 30)
+    assert await import_lines(services, _lines({"author": "eve-q"}), None) == Imported(1, 0, 1)
+    assert await items_naming(services.table, "eve-q") == []
+    assert (await one_client.ask(COMMENT_STATISTICS, product="42"))["total"] == 60
+    await services.close()
+    assert [breach async for breach in breaches(services)] == []
+
+
+async def test_a_member_who_is_erased_during_an_import_is_left_out_from_then_on(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was written before, the erasure finds by its pointers."""
+    services = one_client.services
+    file = _lines(*({"body": f"{place}", "author": ("ada", "eve")[place % 2]} for place in range(50)))
+    transact, sent = services.table.client.transact_write_items, 0
+
+    async def erased_meanwhile(**parameters: Any) -> Any:
+        nonlocal sent
+        sent += 1
+        if sent == 2:
+            await _erase(services, "eve")
+        return await transact(**parameters)
+
+    monkeypatch.setattr(services.table.client, "transact_write_items", erased_meanwhile)
+    assert await import_lines(services, file, None) == Imported(50, 37, 13)
+    assert len([one async for one in member_pointers(services.table, "eve")]) == 12
+
+
+async def test_a_batch_of_all_different_comments_fits_into_a_transaction(one_client: Client) -> None:
+    """Each of another author on another product, while there are many secrets and so many hashes of each author."""
+    services = one_client.services
+    services.tombstones = Tombstones(Seal([f"a secret of the year {year}" for year in range(5)]))
+    file = _lines(*({"product": f"p{place}", "author": f"a{place}"} for place in range(50)))
+    assert await import_lines(services, file, None) == Imported(50, 50)
 
 
 async def test_an_import_takes_the_lines_before_an_invalid_one(one_client: Client) -> None:
