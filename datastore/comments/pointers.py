@@ -5,6 +5,7 @@
 | a member's comments, newest first | USER#<author> COMMENT#<ulid>, then BatchGetItem            | 2 a page   |
 | how many comments a member has  | the same pointers, counted                                   | 1 a 1,000  |
 | the site's latest comments      | gsi1 LATEST#<shard>, 8 shards merged, then BatchGetItem      | 9 a page   |
+| who has an id                   | gsi1 LATEST#<shard>, one sort key                            | 1          |
 | the latest held ones            | gsi1 MODERATION#<status>, descending                         | 1 a page   |
 
 A pointer is written, changed and deleted in the transaction of its comment, for 2 write units and one of the index. It
@@ -50,7 +51,11 @@ class Pointer:
 
     @property
     def shard(self) -> int:
-        return zlib.crc32(self.ulid.encode()) % LATEST_SHARDS
+        return _latest_shard(self.ulid)
+
+
+def _latest_shard(ulid: str) -> int:
+    return zlib.crc32(ulid.encode()) % LATEST_SHARDS
 
 
 POINTER = Entity(
@@ -92,6 +97,12 @@ async def read_member_comments(table: Table, author: str, window: Window, *, wit
 async def count_member_comments(table: Table, author: str, *, with_held: bool) -> int:
     pointers = table.iterate(_of_member(author, with_held=with_held), consistent=True, at_once=1000)
     return len([None async for _ in pointers])
+
+
+async def find_pointers(table: Table, ulid: str) -> tuple[Pointer, ...]:
+    """Every pointer to a comment with this id, as far as the index shows it."""
+    found = await table.query(POINTER.on("gsi1", shard=_latest_shard(ulid), ulid=ulid), limit=10)
+    return found.records
 
 
 def member_pointers(table: Table, author: str) -> AsyncIterator[Pointer]:

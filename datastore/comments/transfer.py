@@ -4,6 +4,7 @@
 |--------------------------|----------------------------------------------------------------------|----------|
 | which batches are done   | BatchGetItem IMPORT#<digest> BATCH, consistent                       | 1 for 50 |
 | which comments exist     | BatchGetItem COMMENT#…, HELD#…, consistent                           | 1 for 50 |
+| who has an id            | gsi1 LATEST#<shard>, for each missing comment                        | 25 at once |
 | a batch                  | one transaction: comments, pointers, ADD to STATISTICS#…, a record,  | 1 for 25 |
 |                          | checks that the authors are not erased                               |          |
 
@@ -11,6 +12,10 @@ A batch is identified by the comments in it, and its transaction writes all or n
 that is not counted yet, and an import that was killed finds either nothing of a batch or its record: what members have
 edited or deleted since is left alone. In exchange a comment costs 8 write units, twice as much as alone, and its
 pointer 3. The checks cost 2 for each author of a batch.
+
+An id belongs to one comment of all products: pointers, the lists of the latest comments and the moderators' queue have
+nothing else to tell comments apart. The index shows who has an id. It may be behind, so a pointer is also written on
+the condition that its member has no comment with this id on another product.
 
 Comments of erased members are left out. They are found by the checks alone, so also if a member is erased meanwhile.
 """
@@ -23,10 +28,11 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
+from typing import NoReturn
 
 from datastore.comments.counts import SHARDS, count_updates
 from datastore.comments.leaders import read_unsettled_products, settle_product
-from datastore.comments.pointers import POINTER, pointer_to
+from datastore.comments.pointers import POINTER, find_pointers, pointer_to
 from datastore.comments.records import COMMENT, HELD, Comment, entity_for
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.conditions import absent, present, where
@@ -40,6 +46,7 @@ from datastore.receipts import Once
 GROUP = 50
 BATCH = 25
 GROUPS_AT_ONCE = 4
+AT_ONCE = GROUP * GROUPS_AT_ONCE
 _ROOM = 100 - 2 - MOST_WEBHOOKS
 """What a transaction has room for, besides the batch's record, its occurrence and the deliveries of that."""
 
@@ -67,6 +74,14 @@ class Imported:
     left_out: int = 0
 
 
+class IdTaken(Exception):
+    """A comment on another product has the id of this one. Those before it were imported, of those after it some."""
+
+    def __init__(self, comment: Comment) -> None:
+        super().__init__(comment.node_key)
+        self.comment = comment
+
+
 async def import_comments(
     table: Table,
     comments: Iterable[Comment],
@@ -74,21 +89,42 @@ async def import_comments(
     once: Once,
     on_progress: Callable[[], None] = lambda: None,
 ) -> Imported:
-    """Write and count the comments that are missing, a few groups at a time.
+    """Write and count the comments that are missing, a few groups at a time; IdTaken for the first with a taken id.
 
     Batch records are kept until `expires`, so that a repeated import passes over them. The journal says of each batch
     how many comments it had: one occurrence for each would fill the transaction.
     """
-    imported = Imported(0, 0)
+    imported, taken = Imported(0, 0), None
     source = iter(comments)
-    while some := list(islice(source, GROUP * GROUPS_AT_ONCE)):
+    while taken is None and (some := list(islice(source, AT_ONCE))):
+        some, taken = _before_repeated_id(some)
         groups = [some[start : start + GROUP] for start in range(0, len(some), GROUP)]
-        written = await asyncio.gather(*(import_group(table, group, expires, once) for group in groups))
-        imported = _sum(imported, *written)
+        outcomes = await asyncio.gather(*(_try_group(table, group, expires, once) for group in groups))
+        imported = _sum(imported, *(outcome for outcome in outcomes if isinstance(outcome, Imported)))
+        taken = next((outcome for outcome in outcomes if isinstance(outcome, IdTaken)), taken)
         on_progress()
     for product in await read_unsettled_products(table):
         await settle_product(table, product)
+    if taken is not None:
+        raise taken
     return imported
+
+
+def _before_repeated_id(comments: list[Comment]) -> tuple[list[Comment], IdTaken | None]:
+    """The comments before the first one that has the id of another one on another product."""
+    products: dict[str, str] = {}
+    for place, comment in enumerate(comments):
+        if products.setdefault(comment.ulid, comment.product) != comment.product:
+            return comments[:place], IdTaken(comment)
+    return comments, None
+
+
+async def _try_group(table: Table, group: Sequence[Comment], expires: datetime, once: Once) -> Imported | IdTaken:
+    """So that the groups beside one with a taken id are imported to their end."""
+    try:
+        return await import_group(table, group, expires, once)
+    except IdTaken as taken:
+        return taken
 
 
 def _sum(*parts: Imported) -> Imported:
@@ -139,28 +175,55 @@ def _digest(comments: Iterable[Comment]) -> str:
 
 
 async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetime, once: Once) -> tuple[int, int]:
-    """How many comments are written, and how many are left out."""
+    """How many comments are written, and how many are left out; IdTaken once those before it are written."""
     digest = _digest(batch)
     erased: set[str] = set()
     while True:
         missing = await _missing(table, batch)
         new = [comment for comment in missing if comment.author not in erased]
+        if (taken := await _first_taken(table, new)) is not None:
+            await _import_before(table, batch, taken, expires, once)
         left_out = len(missing) - len(new)
-        stored = ImportBatch(digest, counted=True, expires=expires, left_out=left_out)
+        record = IMPORT_BATCH.put(ImportBatch(digest, (), True, expires, left_out), when=absent())
         checks = _checks(new, once)
-        puts = [entity_for(comment).put(comment, when=absent()) for comment in new]
-        pointers = [POINTER.put(pointer_to(comment)) for comment in new]
-        counts = count_updates(((1, comment) for comment in new), shard=int(digest, 16) % SHARDS)
-        noted = once.occurred(Kind.COMMENTS_IMPORTED, None, note=f"{len(new)} comments") if new else ()
-        record = IMPORT_BATCH.put(stored, when=absent())
         try:
-            await table.transact(record, *(check for _, check in checks), *puts, *counts, *pointers, *noted)
+            await table.transact(record, *(check for _, check in checks), *_batch_writes(new, digest, once))
         except ConditionFailed as failed:
             if failed.at(0):  # done by an attempt without an answer, or by another import
                 return len(new) if failed.doubtful else 0, left_out
             erased |= {author for place, (author, _) in enumerate(checks, 1) if failed.at(place)}
+            for place, comment in enumerate(new, 1 + len(checks)):
+                if failed.at(place) and comment.author not in erased:
+                    await _import_before(table, batch, comment, expires, once)
             continue  # if it is none of these, another import has written one of the comments
         return len(new), left_out
+
+
+def _batch_writes(new: Sequence[Comment], digest: str, once: Once) -> Iterator[Write]:
+    """The pointers come first: `_import_batch` relies on their positions."""
+    for comment in new:
+        yield POINTER.put(pointer_to(comment), when=absent() | where(product=comment.product))
+    for comment in new:
+        yield entity_for(comment).put(comment, when=absent())
+    yield from count_updates(((1, comment) for comment in new), shard=int(digest, 16) % SHARDS)
+    if new:
+        yield from once.occurred(Kind.COMMENTS_IMPORTED, None, note=f"{len(new)} comments")
+
+
+async def _first_taken(table: Table, comments: Sequence[Comment]) -> Comment | None:
+    found = await asyncio.gather(*(find_pointers(table, comment.ulid) for comment in comments))
+    for comment, pointers in zip(comments, found, strict=True):
+        if any(pointer.product != comment.product for pointer in pointers):
+            return comment
+    return None
+
+
+async def _import_before(
+    table: Table, batch: Sequence[Comment], taken: Comment, expires: datetime, once: Once
+) -> NoReturn:
+    if before := batch[: batch.index(taken)]:
+        await _import_batch(table, before, expires, once)
+    raise IdTaken(taken)
 
 
 def _checks(comments: Iterable[Comment], once: Once) -> list[tuple[str, Write]]:

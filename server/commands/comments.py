@@ -12,6 +12,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import sys
+from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -78,9 +79,15 @@ async def import_lines(services: Services, source: BinaryIO, size: int | None) -
     expires = services.clock() + BATCH_LIFETIME
     with _progress_bar("importing", size) as advance:
         once = services.once()
-        imported = await transfer.import_comments(
-            services.table, reader.comments(), expires, once, lambda: advance(reader.position)
-        )
+        try:
+            imported = await transfer.import_comments(
+                services.table, reader.comments(), expires, once, lambda: advance(reader.position)
+            )
+        except transfer.IdTaken as taken:
+            raise _invalid(
+                reader.line_of(taken.comment),
+                "`id`: A comment on another product has it. Leave out `id`, and one is derived from `createdAt`.",
+            ) from None
     if reader.error is not None:
         raise reader.error
     return imported
@@ -93,6 +100,8 @@ class _Reader:
         self._source = source
         self.position = 0
         self.error: Failed | None = None
+        self._numbers: deque[tuple[int, str]] = deque(maxlen=transfer.AT_ONCE)
+        """The lines that are being imported, and their comments."""
 
     def comments(self) -> Iterator[Comment]:
         for number, line in enumerate(self._source, 1):
@@ -104,7 +113,11 @@ class _Reader:
                 except Failed as error:
                     self.error = error
                     return
+                self._numbers.append((number, comment.node_key))
                 yield comment
+
+    def line_of(self, comment: Comment) -> int:
+        return next(number for number, node_key in self._numbers if node_key == comment.node_key)
 
 
 def parse_comment(line: bytes, number: int) -> Comment:
@@ -115,9 +128,11 @@ def parse_comment(line: bytes, number: int) -> Comment:
         raise Failed(f"Line {number} is not JSON: {error.msg}. Earlier lines were imported.") from None
     except InvalidInput as refused:
         where = f"`{refused.path[-1]}`: " if refused.path else ""
-        raise Failed(
-            f"Line {number} is not a valid comment: {where}{refused.message} Earlier lines were imported."
-        ) from None
+        raise _invalid(number, f"{where}{refused.message}") from None
+
+
+def _invalid(number: int, reason: str) -> Failed:
+    return Failed(f"Line {number} is not a valid comment: {reason} Earlier lines were imported.")
 
 
 def _parse_object(line: bytes) -> Mapping[str, Any]:

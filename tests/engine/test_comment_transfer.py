@@ -233,6 +233,50 @@ async def test_a_batch_of_all_different_comments_fits_into_a_transaction(one_cli
     assert await import_lines(services, file, None) == Imported(50, 50)
 
 
+OWN_COMMENTS = "{ viewer { comments(first: 10) { nodes { product } } } }"
+SHARED_ID = "01KE0000000000000000000000"
+
+
+@pytest.mark.parametrize("place", [0, 20, 40, 60, 199, 240])
+async def test_an_id_belongs_to_a_comment_on_one_product(one_client: Client, place: int) -> None:
+    """Wherever in the file it is repeated. The lines before are imported; without the id, all of them are."""
+    services, ada = one_client.services, one_client.member("ada")
+    changes: list[dict[str, object]] = [{"body": f"{number}", "author": f"a{number}"} for number in range(250)]
+    changes[0] |= {"id": SHARED_ID, "author": "ada"}
+    repeated = {"id": SHARED_ID, "author": "ada", "product": "43"}
+    changes.insert(place + 1, repeated)
+    for _ in range(2):
+        refusal = f"Line {place + 2} is not a valid comment: `id`: .* Leave out `id`.* Earlier lines were imported"
+        with pytest.raises(Failed, match=refusal):
+            await import_lines(services, _lines(*changes), None)
+        assert (await one_client.ask(COMMENT_STATISTICS, product="42"))["total"] > place
+        assert (await ada.ask(OWN_COMMENTS))["comments"]["nodes"] == [{"product": "42"}]
+    del repeated["id"]
+    imported = await import_lines(services, _lines(*changes), None)
+    assert (imported.read, imported.left_out) == (251, 0)
+    assert (await one_client.ask(COMMENT_STATISTICS, product="42"))["total"] == 250
+    assert len((await ada.ask(OWN_COMMENTS))["comments"]["nodes"]) == 2
+    await services.close()
+    assert [breach async for breach in breaches(services)] == []
+
+
+async def test_an_id_belongs_to_a_comment_of_one_member(one_client: Client) -> None:
+    """Lists in the order of ids, such as the moderators' queue, would show only one of two."""
+    services, mod = one_client.services, one_client.member("mod", Role.MODERATOR)
+    held: dict[str, object] = {"id": SHARED_ID, "status": "PENDING"}
+    await import_lines(services, _lines(held), None)
+    await one_client.caught_up("the id is found")
+    other = {**held, "product": "43", "author": "bob"}
+    for file in (_lines(other), _lines({"body": "Before."}, other)):
+        with pytest.raises(Failed, match=r"`id`: .* Leave out `id`"):
+            await import_lines(services, file, None)
+    del other["id"]
+    assert await import_lines(services, _lines(held, other), None) == Imported(2, 1)
+    await one_client.caught_up("the queue lists both")
+    assert len((await mod.ask(MODERATION_QUEUE, first=10))["nodes"]) == 2
+    assert (await one_client.ask(COMMENT_STATISTICS, product="42"))["total"] == 1
+
+
 async def test_an_import_takes_the_lines_before_an_invalid_one(one_client: Client) -> None:
     """They are counted too; the lines after it are not imported."""
     lines = [{**GOOD, "body": f"{number}"} for number in range(5)]
