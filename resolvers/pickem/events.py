@@ -17,7 +17,7 @@ from resolvers.context import UNSET, AddedLater, BothWaysWindow, Context, NodeOf
 from resolvers.pickem import rules
 from resolvers.pickem.cache import load_event, load_settled_event, pickem_cache
 from resolvers.pickem.rules import TeamInput
-from resolvers.pickem.tie_breaks import TieBreakInput, parse_tie_break
+from resolvers.pickem.tie_breaks import TieBreakInput, parse_tie_break, with_answer
 from resolvers.pickem.views import MatchAndEvent, MatchView, match_view
 from resolvers.viewer import Role
 from resolvers.web_addresses import parse_image_address
@@ -162,6 +162,7 @@ async def update_event(  # noqa: PLR0913 - the arguments of the mutation
             state=before.state if cancelled is None else _state_after_update(before, cancelled=cancelled),
             **details,
         )
+        after = replace(after, tie_break=with_answer(after.tie_break, before.tie_break))
         if after.tie_break != before.tie_break:
             _validate_upcoming(before)
         if after.is_due(now := ctx.now()):

@@ -9,7 +9,7 @@ missing guess.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from datastore import pickem as pickem_store
 from datastore.pickem import THOUSAND, Event, GuessRange, Prediction, TieBreak, predictions_to_score
@@ -34,6 +34,12 @@ class TieBreakInput:
 def parse_tie_break(given: TieBreakInput) -> TieBreak:
     question = _parse_text(given.question, LONGEST_QUESTION, "question")
     return TieBreak(question, None if given.unit is None else _parse_text(given.unit, LONGEST_UNIT, "unit"))
+
+
+def with_answer(asked: TieBreak | None, before: TieBreak | None) -> TieBreak | None:
+    """A tie-break in place of an earlier one. The same question has the same answer."""
+    is_same = asked is not None and before is not None and asked == replace(before, thousandths=None)
+    return before if is_same else asked
 
 
 def _parse_text(text: str, longest: int, name: str) -> str:

@@ -166,6 +166,19 @@ async def test_bad_guesses_questions_and_answers_are_refused(one_client: Client)
         assert (await editor.client.ask(RECORD_TIE_BREAK, input=keyed))["event"]["tieBreak"]["answer"] == 2.0
 
 
+async def test_an_unchanged_question_keeps_its_answer(one_client: Client) -> None:
+    """A form sends the tie-break with everything else; only another question or unit is refused after the lock."""
+    editor = EventEditor(one_client)
+    event, _ = await with_tie_break(editor, 10)
+    await editor.lock(event)
+    await answer(editor, event, 21.5)
+    same = {"question": f" {MINUTES['question']} ", "unit": MINUTES["unit"]}
+    updated = (await editor.client.ask(UPDATE, input={"event": event, "name": "Finals", "tieBreak": same}))["event"]
+    assert updated["tieBreak"] == {**MINUTES, "answer": 21.5}
+    for other in ({**MINUTES, "unit": None}, {**MINUTES, "question": "Falls?"}, None):
+        assert await editor.client.code(UPDATE, input={"event": event, "tieBreak": other}) == "LOCKED"
+
+
 async def test_the_audit_finds_distances_that_do_not_add_up(one_client: Client) -> None:
     """A closeness that is not the guess's, a standing that is not the sum, a range that leaves guesses out."""
     editor, table = EventEditor(one_client), one_client.services.table
