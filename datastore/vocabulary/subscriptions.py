@@ -7,6 +7,7 @@ popular list do not wait for each other.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
@@ -44,7 +45,10 @@ class CharacterSet(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A member's subscription to the daily words of a list. An ended one stays, but not in the index."""
+    """A member's subscription to the daily words of a list. An ended one stays, but not in the index.
+
+    The oldest of those that ended are deleted when a member has too many.
+    """
 
     user: str
     list: str
@@ -97,6 +101,13 @@ async def subscribe(table: Table, wanted: Subscription, once: Once) -> Subscript
             continue
         return answer
     raise Conflict(retry_after=1.0)
+
+
+async def delete_ended(table: Table, ended: Sequence[Subscription]) -> None:
+    """Delete these subscriptions, which count nowhere, but for those that were started again."""
+    for subscription in ended:
+        with suppress(ConditionFailed):
+            await table.write(SUBSCRIPTION.delete(SUBSCRIPTION.item_key(subscription), when=where(active=False)))
 
 
 def subscription_occurrence(once: Once, kind: Kind, changed: Subscription) -> tuple[Write, ...]:

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
 from datastore.people import Profile
-from datastore.refusals import Conflict, NotAllowed, NotFound
+from datastore.refusals import NotAllowed, NotFound
 from datastore.vocabulary import AddressClaim, CharacterSet, Subscription, WordList
 from resolvers.context import Context
 from resolvers.members.confirmations import Confirmations, Link, Purpose
 from resolvers.people import validate_email_address
 from resolvers.vocabulary.lists import CHANGE_RATE, ListId
-from resolvers.vocabulary.subscriptions import MOST_SUBSCRIPTIONS
+from resolvers.vocabulary.subscriptions import make_room
 from resolvers.vocabulary.visibility import require_input_list
 
 if TYPE_CHECKING:
@@ -78,11 +78,10 @@ async def confirm_subscription(services: Services, link: Link) -> WordList:
     record = await _load_record(services.table, services.seal, link.email)
     owner = record or _new_record(services.seal, link.email, services.clock())
     existing = await vocabulary_store.read_subscriptions(services.table, owner.user)
-    if len(existing) >= MOST_SUBSCRIPTIONS and not any(each.list == word_list.list for each in existing):
-        raise Conflict(f"This address has {len(existing)} subscriptions, which is all it may have.")
     once = services.once(f"User:{owner.user}")
     owner = replace(owner, email=link.email, email_confirmed=once.now)
     wanted = Subscription(owner.user, word_list.list, CharacterSet(link.about[1]), active=True, since=once.now)
+    await vocabulary_store.delete_ended(services.table, make_room(existing, wanted, "This address has"))
     await vocabulary_store.confirm_subscription(services.table, owner, wanted, link.used_up, once)
     services.profiles.put(owner.user, owner)
     return word_list

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from operator import attrgetter
 
 from datastore import vocabulary as vocabulary_store
 from datastore.people import Profile
@@ -49,10 +51,24 @@ async def subscribe(
     word_list, existing = await asyncio.gather(
         require_input_list(ctx, list), vocabulary_store.read_subscriptions(ctx.table, member.id)
     )
-    if len(existing) >= MOST_SUBSCRIPTIONS and not any(subscription.list == list for subscription in existing):
-        raise Conflict(f"You have {len(existing)} subscriptions, which is all a member may have.")
     wanted = Subscription(member.id, word_list.list, character_set, active=True, since=ctx.now())
+    superfluous = make_room(existing, wanted, "You have")
+    await vocabulary_store.delete_ended(ctx.table, superfluous)
     return await vocabulary_store.subscribe(ctx.table, wanted, ctx.once)
+
+
+def make_room(existing: Sequence[Subscription], wanted: Subscription, owner: str) -> Sequence[Subscription]:
+    """The ended subscriptions that must go, oldest first, so that no more are stored than a member may have.
+
+    Conflict if that many are active, unless one is to the same list. `owner` begins the message.
+    """
+    active = [each for each in existing if each.active]
+    if len(active) >= MOST_SUBSCRIPTIONS and not any(each.list == wanted.list for each in active):
+        raise Conflict(f"{owner} {len(active)} subscriptions, which is all there may be. End one first.")
+    key = (wanted.list, wanted.character_set)
+    others = [each for each in existing if (each.list, each.character_set) != key]
+    ended = sorted((each for each in others if not each.active), key=attrgetter("since"))
+    return ended[: max(0, len(others) + 1 - MOST_SUBSCRIPTIONS)]
 
 
 async def unsubscribe(

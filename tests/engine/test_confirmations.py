@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from html import unescape
 from pathlib import Path
@@ -357,6 +358,26 @@ async def test_a_refused_address_leaves_the_profile_as_it_is(mail: MailingServic
     assert await ada.code(UPDATE_PROFILE, input={"email": ADA, "name": "Other"}) == "UNAVAILABLE"
     assert mail.mailbox.emails == []
     assert await ada.ask("{ viewer { name email } }") == {"name": "Ada", "email": None}
+
+
+async def test_subscriptions_that_ended_do_not_keep_an_address_from_another(one_mail: MailingService) -> None:
+    """The oldest of them makes room; with 200 active ones the link's page says so, and nothing changes."""
+    table, words = one_mail.client.services.table, await known_list(one_mail.client)
+    record = await migrated(one_mail, ADA)
+    old = [
+        Subscription(record, f"list{number}", CharacterSet.SIMPLIFIED, active=False, since=one_mail.clock())
+        for number in range(200)
+    ]
+    await table.write_many(map(SUBSCRIPTION.put, old))
+    await one_mail.ask(ADA, words)
+    assert (await one_mail.press(one_mail.links(ADA)[0])).status_code == 200
+    lists = {list_id for list_id, _ in await subscriptions_of(one_mail.client, record)}
+    assert lists == {key(words), *(each.list for each in old[1:])}
+    await table.write_many(SUBSCRIPTION.put(replace(each, active=True)) for each in old[1:])
+    one_mail.clock.now += timedelta(days=1)
+    await one_mail.ask(ADA, await known_list(one_mail.client, "Others"))
+    assert (await one_mail.press(one_mail.links(ADA)[1])).status_code == 409
+    assert len(await subscriptions_of(one_mail.client, record)) == 200
 
 
 # ── claiming ──

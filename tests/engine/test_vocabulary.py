@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from asyncio import gather
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from datastore.dynamo import Table
-from datastore.vocabulary import ACTIVE_DAYS, SUBSCRIBER_COUNT
+from datastore.vocabulary import (
+    ACTIVE_DAYS,
+    SUBSCRIBER_COUNT,
+    SUBSCRIPTION,
+    CharacterSet,
+    Subscription,
+    read_subscriptions,
+)
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
+from server import audit
 from tests.client import Client, pages, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.queries import ADD_WORDS, CREATE_LIST, RECORD_QUIZ, SUBSCRIBE, UNSUBSCRIBE, WRITE_SENTENCE
-from tests.vocabulary import private_list, public_list, some_words, today
+from tests.vocabulary import known_list, private_list, public_list, some_words, today
 
 ZONE = """
 mutation ($zone: String!) {
@@ -144,6 +153,28 @@ async def test_a_subscription_counts_its_member_once(client: Client) -> None:
         ("TRADITIONAL", False),
     ]
     assert await client.member("zoe").code(UNSUBSCRIBE, input={"list": list_id}) == "NOT_FOUND"
+
+
+async def test_of_subscriptions_only_active_ones_are_limited(one_client: Client) -> None:
+    """The oldest ended one makes room; without one, 200 lists are all. Counts and the audit stay right."""
+    table, list_id = one_client.services.table, await known_list(one_client)
+    since = datetime(2026, 1, 1, tzinfo=UTC)
+    old = [
+        Subscription("ada", f"list{number}", CharacterSet.SIMPLIFIED, active=False, since=since + timedelta(number % 7))
+        for number in range(200)
+    ]
+    await table.write_many(map(SUBSCRIPTION.put, old))
+    ada = one_client.member("ada")
+    assert (await ada.ask(SUBSCRIBE, input={"list": list_id}))["subscription"]["active"] is True
+    stored = {each.list: each for each in await read_subscriptions(table, "ada")}
+    assert len(stored) == 200
+    assert {each.list for each in old} - stored.keys() == {"list0"}
+    assert [breach async for breach in audit.breaches(one_client.services)] == []
+    await table.write_many(SUBSCRIPTION.put(replace(each, active=True)) for each in stored.values())
+    other = await known_list(one_client, "Others")
+    assert await ada.code(SUBSCRIBE, input={"list": other}) == "CONFLICT"
+    assert "subscription" in await ada.ask(SUBSCRIBE, input={"list": list_id, "characterSet": "TRADITIONAL"})
+    assert len(await read_subscriptions(table, "ada")) == 201
 
 
 async def test_the_daily_word_is_the_same_for_everyone(client: Client) -> None:

@@ -49,7 +49,7 @@ FIGURES = {
         leagues.MOST_LEAGUES,
     ],
     "words of a public list; of a member's own list": [words.LONGEST_LIST, words.MOST_WORDS],
-    "lists of a member; subscriptions of a member": [lists.MOST_LISTS, subscriptions.MOST_SUBSCRIPTIONS],
+    "lists of a member; active subscriptions of a member": [lists.MOST_LISTS, subscriptions.MOST_SUBSCRIPTIONS],
     "webhooks": [webhooks.MOST_WEBHOOKS],
     "letters of an idempotency key": [receipts.LONGEST_KEY],
     "characters of a bearer token": [tokens.MAX_TOKEN_LENGTH],
