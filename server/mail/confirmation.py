@@ -118,7 +118,7 @@ async def sending_confirmations(settings: Settings, services: Services) -> Async
     async def send(link: Link, values: dict[str, Any]) -> None:
         address = f"{settings.public_url.rstrip('/')}{PATH}?token={link.token(services.seal)}"
         shown = {**values, "address": link.email, "link": address, "hours": LINK_HOURS}
-        identifier = f"<confirm.{link.on:%Y%m%d}.{link.address}@{host_of(sender)}>"
+        identifier = f"<confirm.{link.purpose.value.lower()}.{link.on:%Y%m%d}.{link.address}@{host_of(sender)}>"
         try:
             email = compose(sender, link.email, templates.render(_KINDS[link.purpose], shown), identifier)
             await transport.send(email)

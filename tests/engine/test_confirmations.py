@@ -360,6 +360,14 @@ async def test_a_refused_address_leaves_the_profile_as_it_is(mail: MailingServic
     assert await ada.ask("{ viewer { name email } }") == {"name": "Ada", "email": None}
 
 
+async def test_emails_of_two_purposes_have_ids_of_their_own(one_mail: MailingService) -> None:
+    """Both are sent to one address on one day; mail programs drop the second of two with the same Message-ID."""
+    await one_mail.ask(ADA, await known_list(one_mail.client))
+    await one_mail.client.member("ada").ask(UPDATE_PROFILE, input={"email": ADA})
+    ids = [email["Message-ID"] for _, email in one_mail.mailbox.emails]
+    assert len(ids) == len(set(ids)) == 2
+
+
 async def test_subscriptions_that_ended_do_not_keep_an_address_from_another(one_mail: MailingService) -> None:
     """The oldest of them makes room; with 200 active ones the link's page says so, and nothing changes."""
     table, words = one_mail.client.services.table, await known_list(one_mail.client)
