@@ -46,7 +46,7 @@ from datastore.comments.pages import (
     read_page,
 )
 from datastore.comments.planner import (
-    MAX_PARTITIONS,
+    MAX_VALUES,
     NO_COUNTS,
     RATINGS,
     CommentCounts,
@@ -76,7 +76,7 @@ __all__ = [
     "HELD",
     "LATE_ARRIVAL",
     "LEADER",
-    "MAX_PARTITIONS",
+    "MAX_VALUES",
     "NO_COUNTS",
     "OLD_TALLY",
     "RATINGS",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from datastore.comments.planner import Plan, plans
+from datastore.comments.planner import Plan, continuation, plans
 from datastore.comments.records import COMMENT, HELD, Comment
 from datastore.dynamo import Page
 from datastore.dynamo.merge import merge
@@ -74,14 +74,7 @@ async def read_page(table: Table, wanted: Filter, counts: CommentCounts, request
         if len(comments) >= request.wanted or merged.frontier is None:
             return CommentPage.cut(comments, request, filter=wanted, report=report)
         position = merged.frontier[-ULID_LENGTH:]
-        plan = _continuation(wanted, counts, request.wanted - len(comments), report.rounds)
-
-
-def _continuation(wanted: Filter, counts: CommentCounts, missing: int, rounds: int) -> Plan:
-    """The plan after a filtering plan fell short: the exact one, or the cheapest with twice as much in each round."""
-    possible = plans(wanted, counts, missing)
-    exact = next((plan for plan in possible if plan.exact), None)
-    return exact or possible[0].widened(2**rounds)
+        plan = continuation(wanted, counts, request.wanted - len(comments), report.rounds)
 
 
 def _partition(

@@ -7,11 +7,14 @@ A comment is stored in four places, and the key of each fixes a part of a filter
 | product             | 1, the table itself       | languages, ratings          |
 | language            | 1 a language              | ratings                     |
 | rating              | 1 a rating                | languages                   |
-| language and rating | 1 a pair, at most 25      | nothing                     |
+| language and rating | 1 a pair, at most 100     | nothing                     |
 
 Law: for every language and rating that its filter matches, a plan reads exactly one partition with such comments,
 whatever the counts say. Counts decide what a page costs and never what is on it. So a partition that was empty by the
 last count is still read, with a limit that costs one unit.
+
+So there is always an exact plan, and what it costs does not depend on the size of the product. A filtering plan that
+falls short is continued by it; if it has more than 25 partitions, only when reading on with a filter would cost more.
 
 The cost of a plan is the sum over its queries of the read units of eventually consistent reads, in steps of 4 KB, and a
 twentieth of a unit for each query. bench/results/comments.md has measurements over all 31 sets of ratings.
@@ -29,9 +32,11 @@ from typing import Any
 from datastore.dynamo.conditions import ALWAYS, Condition, among
 
 RATINGS = (1, 2, 3, 4, 5)
-MAX_PARTITIONS = 25
+MAX_VALUES = 25
+"""The languages that a filter may name: at most 100 pairs, since all five ratings are no filter."""
 LARGEST_READ = 1000
 
+_FEW_PARTITIONS = 25
 _STEP = 4096
 _FILLED = 0.8
 """The share of a 4 KB step to fill with comments of the mean size, so that longer ones still fit."""
@@ -122,17 +127,17 @@ class Plan:
     cost: float
 
     def widened(self, factor: int) -> Plan:
-        """The same partitions with larger limits."""
+        """The same partitions with larger limits, at a cost that grows with them whatever the partitions hold."""
         reads = tuple(
             PartitionRead(read.language, read.rating, min(LARGEST_READ, read.limit * factor)) for read in self.reads
         )
-        return Plan(self.path, reads, self.residual, self.exact, self.cost)
+        return Plan(self.path, reads, self.residual, self.exact, self.cost * factor)
 
 
 NO_COUNTS = CommentCounts()
 
 
-@lru_cache(maxsize=1024)  # planning takes 16-190 µs, and popular filters come again with the same counts
+@lru_cache(maxsize=1024)  # planning takes 16-190 µs, 2 ms with 100 pairs; popular filters and counts come again
 def plans(wanted: Filter, counts: CommentCounts, number: int) -> tuple[Plan, ...]:
     """Every way to read `number` comments, the cheapest first."""
     counts = counts if counts.count() > 0 else _likely_counts(wanted.languages)
@@ -143,10 +148,18 @@ def plans(wanted: Filter, counts: CommentCounts, number: int) -> tuple[Plan, ...
         possible.append(_plan(Path.LANGUAGE, [(tag, None) for tag in languages], wanted, counts, number))
     if wanted.ratings is not None:
         possible.append(_plan(Path.RATING, [(None, rating) for rating in ratings], wanted, counts, number))
-    if wanted.languages is not None and wanted.ratings is not None and len(languages) * len(ratings) <= MAX_PARTITIONS:
+    if wanted.languages is not None and wanted.ratings is not None:
         cells = [(tag, rating) for tag in languages for rating in ratings]
         possible.append(_plan(Path.BOTH, cells, wanted, counts, number))
     return tuple(sorted(possible, key=lambda plan: (plan.cost, not plan.exact, len(plan.reads))))
+
+
+def continuation(wanted: Filter, counts: CommentCounts, missing: int, rounds: int) -> Plan:
+    """The plan after a filtering plan fell short: the exact one, or a cheaper one with twice as much in each round."""
+    possible = plans(wanted, counts, missing)
+    exact = next(plan for plan in possible if plan.exact)
+    widened = possible[0].widened(2**rounds)
+    return widened if len(exact.reads) > _FEW_PARTITIONS and widened.cost < exact.cost else exact
 
 
 def _likely_counts(languages: tuple[str, ...] | None) -> CommentCounts:
@@ -166,10 +179,10 @@ def _plan(
     # Half a comment more than was counted: a partition whose count is 0 must still get a share of the reads.
     matching = [_matching_count(counts, wanted, *cell) + 0.5 for cell in cells]
     sizes = [max(count, _partition_count(counts, *cell) + 0.5) for cell, count in zip(cells, matching, strict=True)]
-    mean = counts.mean_size
+    mean, all_matching = counts.mean_size, sum(matching)
     reads, cost = [], 0.0
     for cell, count, size in zip(cells, matching, sizes, strict=True):
-        limit = _limit(number, count / sum(matching), count / size, mean)
+        limit = _limit(number, count / all_matching, count / size, mean)
         reads.append(PartitionRead(*cell, limit))
         cost += max(1, ceil(min(limit, size) * mean / _STEP)) / 2 + _EACH_QUERY
     return Plan(path, tuple(reads), residual, exact, cost)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from datastore.comments.planner import MAX_PARTITIONS, RATINGS, Filter
+from datastore.comments.planner import MAX_VALUES, RATINGS, Filter
 from datastore.dynamo import BadKey, key_text
 from datastore.refusals import InvalidInput
 from resolvers.comments.languages import parse_language
@@ -32,9 +32,9 @@ def validate_product(text: str, path: tuple[str, ...]) -> str:
 
 def parse_filter(product: str, languages: list[str] | None, ratings: list[int] | None) -> Filter:
     """The filter of a page. An empty list is the same as none: a reader who ticks nothing wants everything."""
-    if languages is not None and len(languages) > MAX_PARTITIONS:
-        raise InvalidInput(f"At most {MAX_PARTITIONS} languages at once.", path=("languages",))
-    if ratings is not None and len(ratings) > MAX_PARTITIONS:
+    if languages is not None and len(languages) > MAX_VALUES:
+        raise InvalidInput(f"At most {MAX_VALUES} languages at once.", path=("languages",))
+    if ratings is not None and len(ratings) > MAX_VALUES:
         raise InvalidInput(f"Ratings are {RATINGS[0]} to {RATINGS[-1]}, each at most once.", path=("ratings",))
     return Filter.of(
         validate_product(product, ("product",)),

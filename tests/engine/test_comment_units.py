@@ -1,4 +1,4 @@
-"""What a page of comments costs: read units as the engine reports them, over all 31 sets of ratings."""
+"""What a page of comments costs: read units as the engine reports them, over all 31 sets of ratings and many cells."""
 
 from __future__ import annotations
 
@@ -60,3 +60,26 @@ async def test_a_page_costs_little_with_any_filter_and_with_none(
         assert mean(costs) <= on_average
         assert max(costs) <= at_most
         assert await units(one_table, None, counts) <= unfiltered
+
+
+NORDIC = ("da", "fi", "is", "nb", "nn", "se", "sv")
+
+
+@pytest.mark.parametrize("wanted", [("en", *NORDIC[1:]), NORDIC], ids=["English and rare languages", "rare languages"])
+async def test_a_page_of_many_languages_and_ratings_costs_the_same_in_a_large_product(
+    one_table: Table, wanted: tuple[str, ...]
+) -> None:
+    """28 pairs of language and rating, whose few comments are the oldest of many in the same languages or ratings."""
+    ids = Ids()
+    oldest = [Comment("42", ids.next(utc_now()), wanted[-1], 3, "x", "ada") for _ in range(3)]
+    common = (("en", 5), ("pl", 1))
+    others = [Comment("42", ids.next(utc_now()), *common[n % 2], "x" * 900, "ada") for n in range(3_000)]
+    await one_table.write_many(map(COMMENT.put, oldest + others))
+    numbers = {"en": (0, 0, 0, 0, 1_500), "pl": (1_500, 0, 0, 0, 0), wanted[-1]: (0, 0, 3, 0, 0)}
+    request_filter = Filter.of("42", wanted, (1, 2, 3, 4))
+    for counts in (NO_COUNTS, CommentCounts(numbers, {"en": 1_500_000, "pl": 1_500_000, wanted[-1]: 300})):
+        with metered() as spent:
+            page = await read_page(one_table, request_filter, counts, Window(20, SEAL).open(request_filter.scope))
+        assert [comment.ulid for comment in page.nodes] == [comment.ulid for comment in reversed(oldest)]
+        assert not page.has_next_page
+        assert spent.read_units <= 75

@@ -7,10 +7,19 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datastore.comments.planner import LARGEST_READ, MAX_PARTITIONS, RATINGS, CommentCounts, Filter, Plan, plans
+from datastore.comments.planner import (
+    LARGEST_READ,
+    MAX_VALUES,
+    RATINGS,
+    CommentCounts,
+    Filter,
+    Plan,
+    continuation,
+    plans,
+)
 from tests.comments import matches
 
-LANGUAGES = ("de", "en", "es", "fr", "it", "ja", "pt-BR", "zh-Hant")
+LANGUAGES = ("de", "en", "es", "fr", "it", "ja", "pt-BR", "zh-Hant", *(f"en-{number:03d}" for number in range(18)))
 
 numbers = st.integers(-1_000, 10**9)
 comment_counts = st.builds(
@@ -18,10 +27,12 @@ comment_counts = st.builds(
     st.dictionaries(st.sampled_from(LANGUAGES), st.tuples(numbers, numbers, numbers, numbers, numbers)),
     st.dictionaries(st.sampled_from(LANGUAGES), numbers),
 )
+some_languages = st.lists(st.sampled_from(LANGUAGES), max_size=MAX_VALUES)
+many_languages = st.lists(st.sampled_from(LANGUAGES), min_size=6, max_size=MAX_VALUES, unique=True)
 filters = st.builds(
     Filter.of,
     st.just("42"),
-    st.none() | st.lists(st.sampled_from(LANGUAGES)),
+    st.none() | some_languages | many_languages,
     st.none() | st.lists(st.sampled_from(RATINGS)),
 )
 
@@ -39,7 +50,7 @@ def test_every_plan_reads_what_its_filter_takes_exactly_once(
     possible = plans(wanted, counts, number)
     assert list(possible) == sorted(possible, key=lambda plan: plan.cost)
     for plan in possible:
-        assert len(plan.reads) <= MAX_PARTITIONS
+        assert len(plan.reads) <= MAX_VALUES * (len(RATINGS) - 1)
         assert all(1 <= one.limit <= LARGEST_READ for one in plan.reads)
         for language, rating in product(LANGUAGES, RATINGS):
             found = readers(plan, language, rating)
@@ -48,12 +59,16 @@ def test_every_plan_reads_what_its_filter_takes_exactly_once(
                 assert found == 0
 
 
-@given(filters, comment_counts)
-def test_an_exact_plan_exists_unless_it_has_too_many_sources(wanted: Filter, counts: CommentCounts) -> None:
-    """So a filtering plan that falls short can be continued without another filter."""
-    exact = [plan for plan in plans(wanted, counts, 21) if plan.exact]
-    cells = len(wanted.languages or (None,)) * len(wanted.ratings or (None,))
-    assert bool(exact) == (cells <= MAX_PARTITIONS or not (wanted.languages and wanted.ratings))
+@given(filters, comment_counts, st.integers(1, 101), st.integers(1, 101))
+def test_a_filtering_plan_is_not_continued_for_long(
+    wanted: Filter, counts: CommentCounts, number: int, missing: int
+) -> None:
+    """There is an exact plan for every filter, and a page comes to it although filtering finds nothing."""
+    assert any(plan.exact for plan in plans(wanted, counts, number))
+    filtered = [plan for rounds in range(1, 20) if not (plan := continuation(wanted, counts, missing, rounds)).exact]
+    exact = next(plan for plan in plans(wanted, counts, missing) if plan.exact)
+    assert sum(plan.cost for plan in filtered) < 2 * exact.cost
+    assert not filtered or len(exact.reads) > 25
 
 
 @given(filters, filters)
