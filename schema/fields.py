@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import strawberry
+from graphql import GraphQLField
 from strawberry.types import Info
 
 from resolvers.context import Context
 from resolvers.loading.batched import is_batched
 from schema.arguments import Argument, Parameters
+
+_COMPLEXITY = "complexity"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,8 @@ def described(description: str) -> Any:
     return strawberry.field(description=description)
 
 
-def field(resolver: Callable[..., Any], description: str, /, **arguments: str) -> Any:
-    """A field that a resolver answers. `arguments` describe the resolver's parameters."""
+def field(resolver: Callable[..., Any], description: str, /, *, complexity: int = 1, **arguments: str) -> Any:
+    """A field that a resolver answers, and what it counts itself; `arguments` describe the resolver's parameters."""
     resolution = Resolution.of(resolver)
 
     def resolve(root: Any, info: Info, **given: Any) -> Any:
@@ -67,7 +70,14 @@ def field(resolver: Callable[..., Any], description: str, /, **arguments: str) -
 
     chosen = resolve_one if resolution.is_batched else resolve_async if resolution.is_async else resolve
     declare_signature(chosen, resolver.__name__, resolution.parameters.arguments(arguments))
-    return strawberry.field(resolver=with_resolution(chosen, resolution), description=description)
+    metadata = {_COMPLEXITY: complexity}
+    return strawberry.field(resolver=with_resolution(chosen, resolution), description=description, metadata=metadata)
+
+
+def own_complexity(definition: GraphQLField) -> int:
+    """What a field counts without what is selected inside it."""
+    declared = definition.extensions.get("strawberry-definition")
+    return 1 if declared is None else int(declared.metadata.get(_COMPLEXITY, 1))
 
 
 def with_resolution(function: Callable[..., Any], resolution: Resolution | ResolutionByType) -> Callable[..., Any]:

@@ -17,6 +17,12 @@ from schema.subscriptions import subscription
 from schema.types import Node, enum, record_type
 
 BOARD_SLUG = "The board's slug."
+MATCHUPS_COMPLEXITY = 150
+"""The read units of a page of one contender's records on a board with 64 shards, however few there are."""
+SHORT_PAGES = (
+    "A page of one contender's records may have fewer than `first`, or none, while `hasNextPage` is true: go on with "
+    f"`endCursor`. Counts as {MATCHUPS_COMPLEXITY} fields in the complexity."
+)
 
 enum(
     voting_store.Verdict,
@@ -72,7 +78,9 @@ class Contender(Node):
         board_resolvers.rank, "One more than the number of contenders with a higher score; null if it has retired."
     )
     matchups: MatchupConnection = field(
-        board_resolvers.contender_matchups, "Its head-to-head records; it is the left one in all of them."
+        board_resolvers.contender_matchups,
+        "Its head-to-head records; it is the left one in all of them. " + SHORT_PAGES,
+        complexity=MATCHUPS_COMPLEXITY,
     )
 
 
@@ -186,7 +194,8 @@ class VotingQuery:
     )
     matchups: MatchupConnection = field(
         board_resolvers.matchups,
-        "Head-to-head records of pairs that were voted on: a board's, or one contender's.",
+        "Head-to-head records of pairs that were voted on: a board's, or one contender's. " + SHORT_PAGES,
+        complexity=MATCHUPS_COMPLEXITY,
         board=BOARD_SLUG,
         contender="Only this contender's records, on any board; it is the left one in all of them.",
     )

@@ -165,6 +165,12 @@ class SparsePage(Page[R]):
         first, last = (positions[0], positions[-1]) if positions else (None, None)
         return cls(shown, page.has_next_page, page.has_previous_page, page.request, first=first, last=last, **more)
 
+    @classmethod
+    def ending_at(cls, end: str, read: Sequence[tuple[str, R]], request: PageRequest) -> Self:
+        """A forward page of all that was read up to a position, behind which there may be more."""
+        page = Page.cut(read, request)
+        return cls(page.items, True, page.has_previous_page, request, first=read[0][0] if read else end, last=end)
+
     @property
     def start_cursor(self) -> str | None:
         return None if self.first is None else self.request.cursor(self.first)

@@ -16,6 +16,8 @@
 | cast a vote                        | a transaction: the vote if absent, both contenders, the pair | 1       |
 | a head-to-head record              | BatchGet TALLY#<slug>#<shard> PAIR#<low>#<high>             | 1        |
 | all head-to-head records           | Query TALLY#<slug>#<shard>, PAIR#…, merged                  | shards   |
+| a contender's records: later opponents | Query TALLY#<slug>#<shard>, PAIR#<ordinal>#…, merged    | shards   |
+| earlier opponents, in shards with its votes | BatchGet its tallies; 160 keys PAIR#<low>#<ordinal> a page | 1; 3 |
 | settle a board                     | claim; Query each shard; write changed results; complete    | many     |
 | void a voter's votes               | a transaction of 4 per vote                                 | votes    |
 | limits of an address; its voters   | see `addresses`                                             | 1; 16    |
@@ -101,7 +103,7 @@ from datastore.voting.tallies import (
     contender_pairs_request,
     pairs_request,
     read_contender_pairs_page,
-    read_pair_records,
+    read_pair_record,
     read_pair_tallies,
     read_pairs_page,
 )
@@ -183,7 +185,7 @@ __all__ = [
     "read_known_names",
     "read_latest_vote",
     "read_leaderboard_slice",
-    "read_pair_records",
+    "read_pair_record",
     "read_pair_tallies",
     "read_pairs_page",
     "read_pictures",

@@ -6,12 +6,15 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
 from datastore.dynamo import Page
 from datastore.dynamo.attributes import StoredAs
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
+from datastore.dynamo.merge import merge
+from datastore.dynamo.paging import SparsePage
 from datastore.dynamo.table import BATCH_READ
 
 if TYPE_CHECKING:
@@ -19,8 +22,9 @@ if TYPE_CHECKING:
     from datastore.voting.boards import Board
 
 
-_BATCHES_AT_ONCE = 8
-"""Batch reads for one contender's records, so that many shards do not make many steps."""
+_LOOK_UPS = 160
+"""Keys that a page of one contender's pairs looks up, half a read unit each, found or not: 20 pairs in eight shards."""
+_ORDINAL_DIGITS = 6
 
 
 # The stored names are short because a large board has two million of these items.
@@ -71,16 +75,18 @@ async def read_contender_sums(table: Table, board: Board) -> Mapping[int, tuple[
     return sums
 
 
-async def read_pair_records(
-    table: Table, board: Board, pairs: Sequence[tuple[int, int]], *, consistent: bool = False
+async def read_pair_record(table: Table, board: Board, low: int, high: int) -> PairTally:
+    """The head-to-head record of a pair, by consistent reads."""
+    [record] = await _read_records(table, board.slug, range(board.read_shards), [(low, high)], consistent=True)
+    return record
+
+
+async def _read_records(
+    table: Table, board: str, shards: Sequence[int], pairs: Sequence[tuple[int, int]], *, consistent: bool = False
 ) -> list[PairTally]:
-    """The head-to-head record of each pair, given with its lower ordinal first."""
-    keys = [
-        PAIR.at(board=board.slug, shard=shard, low=low, high=high)
-        for low, high in pairs
-        for shard in range(board.read_shards)
-    ]
-    records = {pair: PairTally(board.slug, 0, *pair) for pair in pairs}
+    """The head-to-head record of each pair, as the sum of these shards."""
+    keys = [PAIR.at(board=board, shard=shard, low=low, high=high) for low, high in pairs for shard in shards]
+    records = {pair: PairTally(board, 0, *pair) for pair in pairs}
     for tally in await table.get_many(keys, consistent=consistent):
         if tally is not None:
             records[tally.low, tally.high] = _sum(records[tally.low, tally.high], tally)
@@ -108,29 +114,69 @@ def contender_pairs_request(board: str, ordinal: int, window: Window) -> PageReq
 
 
 async def read_contender_pairs_page(table: Table, board: Board, ordinal: int, request: PageRequest) -> Page[PairTally]:
-    """The records of one contender's pairs that were voted on, in the opponents' joining order."""
-    first = 0 if request.position is None else int(request.position) + 1
-    opponents = [opponent for opponent in range(first, board.size) if opponent != ordinal]
-    positions_and_records: list[tuple[str, PairTally]] = []
-    # Each step is as many as one batch read takes; the records of most opponents are in the first one or two.
-    step = max(1, BATCH_READ // board.read_shards)
-    for start in range(0, len(opponents), step * _BATCHES_AT_ONCE):
-        end = min(start + step * _BATCHES_AT_ONCE, len(opponents))
-        batches = [opponents[first : min(first + step, end)] for first in range(start, end, step)]
-        read = await asyncio.gather(*(_read_records_of(table, board, ordinal, batch) for batch in batches))
-        positions_and_records += [found for records in read for found in records]
-        if len(positions_and_records) >= request.wanted:
-            break
-    return Page.cut(positions_and_records, request)
+    """The records of one contender's pairs that were voted on, in the opponents' joining order.
+
+    Pairs with later contenders lie side by side in each shard, those with earlier ones must be looked up. A page looks
+    up `_LOOK_UPS`, so it may have fewer records than asked for, or none; its end is then the last opponent looked at.
+    """
+    position = -1 if request.position is None else int(request.position)
+    has_earlier = position + 1 < ordinal
+    shards = await _shards_with_votes(table, board, ordinal) if has_earlier else range(board.read_shards)
+    records: list[PairTally] = []
+    end: int | None = None
+    if shards and has_earlier:
+        records, end = await _read_earlier(table, board.slug, shards, ordinal, position, request.wanted)
+    if shards and end is None and len(records) < request.wanted:
+        missing = request.wanted - len(records)
+        later, end = await _read_later(table, board.slug, shards, ordinal, max(position, ordinal), missing)
+        records += later
+    read = [(str(record.high if record.low == ordinal else record.low), record) for record in records]
+    if end is None or len(read) >= request.wanted:
+        return Page.cut(read, request)
+    return SparsePage.ending_at(str(end), read, request)
 
 
-async def _read_records_of(
-    table: Table, board: Board, ordinal: int, opponents: Sequence[int]
-) -> list[tuple[str, PairTally]]:
-    """The records of a contender's pairs with these opponents that were voted on, and their positions."""
-    pairs = [(min(opponent, ordinal), max(opponent, ordinal)) for opponent in opponents]
-    records = await read_pair_records(table, board, pairs)
-    return [(str(opponent), record) for opponent, record in zip(opponents, records, strict=True) if record.votes]
+async def _shards_with_votes(table: Table, board: Board, ordinal: int) -> list[int]:
+    """The shards where a contender has votes. A vote is added to its pair and to its contenders in the same shard."""
+    keys = [TALLY.at(board=board.slug, shard=shard, ordinal=ordinal) for shard in range(board.read_shards)]
+    tallies = await table.get_many(keys)
+    return [tally.shard for tally in tallies if tally is not None and tally.wins + tally.losses + tally.ties]
+
+
+async def _read_earlier(
+    table: Table, board: str, shards: Sequence[int], ordinal: int, position: int, wanted: int
+) -> tuple[list[PairTally], int | None]:
+    """Records with the opponents after a position who joined earlier, and the last one looked at if more follow."""
+    most = max(1, _LOOK_UPS // len(shards))
+    # At first as many as are wanted: on most boards nearly all pairs were voted on.
+    bounds = [min(position + 1 + number, ordinal) for number in (0, min(wanted, most), most)]
+    records: list[PairTally] = []
+    for start, end in pairwise(bounds):
+        if len(records) < wanted:
+            records += await _look_up(table, board, shards, [(opponent, ordinal) for opponent in range(start, end)])
+    return records, None if bounds[-1] == ordinal else bounds[-1] - 1
+
+
+async def _look_up(
+    table: Table, board: str, shards: Sequence[int], pairs: Sequence[tuple[int, int]]
+) -> list[PairTally]:
+    """The records of those pairs that were voted on."""
+    step = max(1, BATCH_READ // len(shards))
+    batches = [pairs[start : start + step] for start in range(0, len(pairs), step)]
+    read = await asyncio.gather(*(_read_records(table, board, shards, batch) for batch in batches))
+    return [record for records in read for record in records if record.votes]
+
+
+async def _read_later(
+    table: Table, board: str, shards: Sequence[int], ordinal: int, position: int, wanted: int
+) -> tuple[list[PairTally], int | None]:
+    """Records with the opponents after a position who joined later, and the last one looked at if more follow."""
+    after = PAIR.sort_key(PairTally(board, 0, ordinal, position))
+    partitions = [PAIR.on(board=board, shard=shard, low=ordinal).past(after) for shard in shards]
+    # A second round would be needed only for pairs whose votes were all voided.
+    merged = await merge(table, partitions, [wanted] * len(shards), wanted, combine=_record, most_rounds=1)
+    end = None if merged.frontier is None else int(merged.frontier[-_ORDINAL_DIGITS:])
+    return [record for _, record in merged.items], end
 
 
 async def read_pair_tallies(table: Table, board: Board) -> list[PairTally]:

@@ -233,7 +233,7 @@ async def load_matchup(ctx: Context, slug: str, left: int, right: int) -> Matchu
     if cached is None:
         raise NotFound
     pair = (min(left, right), max(left, right))
-    [record] = await voting_store.read_pair_records(ctx.table, cached.board, [pair], consistent=True)
+    record = await voting_store.read_pair_record(ctx.table, cached.board, *pair)
     return Matchup.of(record, low_is_left=left < right)
 
 

@@ -1,7 +1,7 @@
 """The complexity of an operation: an upper bound of the fields in its answer, as a function of its variables.
 
-Every field counts 1. What is selected inside a field counts once for each object that the field may answer. Its type
-and its arguments say how many:
+Every field counts 1, and a field that may read much for a small answer as many as it declares. What is selected inside
+a field counts once for each object that the field may answer. Its type and its arguments say how many:
 
 - a page: as many as `first` or `last`, whichever is larger, and 20 without them. A field is a page if its type is a
   connection, or if it has one of these arguments. `edges` and `nodes` are counted at the page itself.
@@ -38,6 +38,7 @@ from graphql import (
 )
 from graphql.utilities import value_from_ast_untyped
 
+from schema.fields import own_complexity
 from schema.windows import LARGEST_PAGE, PAGE_SIZE
 
 Variables: TypeAlias = Mapping[str, Any]
@@ -113,8 +114,8 @@ class Cost:
         for node in selection_set.selections:
             factor: int | _Size = 1
             if isinstance(node, FieldNode):
-                constant += 1
                 definition = self._schema.get_field(parent, node.name.value)
+                constant += own_complexity(definition) if definition else 1
                 factor = self._factor(node, definition, parent) if definition else 1
             inner = self._inner(node, parent)
             if isinstance(factor, int) and not inner.products:

@@ -140,3 +140,15 @@ def test_the_limit_cannot_be_bypassed(head: str, page: str) -> None:
     request.query = request.query and request.query.replace("{ contenders", "{ board { contenders", 1) + "}"
     with pytest.raises(InvalidOperation, match="asks for up to"):
         Documents(schema._schema).operation(request, introspection=True)
+
+
+def test_a_field_that_may_read_much_for_a_small_answer_counts_what_it_may_read() -> None:
+    """A contender's records are looked up one by one; a hundred times that is refused, or within the limit."""
+    leaderboard = "query ($n: Int) {{ leaderboard(first: $n) {{ nodes {{ contender {{ {} }} }} }} }}"
+    documents, matchups = Documents(schema._schema), "matchups(first: 1) { nodes { votes } }"
+    request = GraphQLRequest(leaderboard.format(matchups), variables={"n": 100})
+    operation = documents.operation(request, introspection=True)
+    assert operation.cost({"n": 100}) == 1 + 100 * (1 + 1 + 150 + 1 + 1)
+    two = GraphQLRequest(leaderboard.format(f"{matchups} more: {matchups}"), variables={"n": 100})
+    with pytest.raises(InvalidOperation, match="asks for up to"):
+        documents.operation(two, introspection=True)
