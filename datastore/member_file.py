@@ -135,6 +135,7 @@ LEFT_OUT: Mapping[Entity[Any], str] = {
             journal.DELIVERY,
             journal.SHARD_CLAIM,
             journal.WEBHOOK,
+            journal.WEBHOOK_ADDITIONS,
             layout.LAYOUT,
             league_records.LEAGUE,
             league_records.LEAGUE_CODE,

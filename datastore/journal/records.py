@@ -113,6 +113,19 @@ WEBHOOKS: Partition[Webhook] = Partition(
 
 
 @dataclass(frozen=True, slots=True)
+class WebhookAdditions:
+    """How many webhooks were ever added. While it stays the same, there cannot be more than were read meanwhile.
+
+    A table to which none was added since this release has no such item.
+    """
+
+    number: int = 0
+
+
+WEBHOOK_ADDITIONS = Entity(WebhookAdditions, Key("WEBHOOKADDITIONS", "WEBHOOKADDITIONS"))
+
+
+@dataclass(frozen=True, slots=True)
 class ShardClaim:
     """The process that delivers a shard of a webhook, and when it last said so."""
 

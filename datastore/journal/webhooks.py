@@ -17,12 +17,22 @@ from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent, where
 from datastore.dynamo.entity import Partition
 from datastore.journal.kinds import Kind
-from datastore.journal.records import DELIVERY_SHARDS, SHARD_CLAIM, WEBHOOK, WEBHOOKS, ShardClaim, Webhook
+from datastore.journal.records import (
+    DELIVERY_SHARDS,
+    SHARD_CLAIM,
+    WEBHOOK,
+    WEBHOOK_ADDITIONS,
+    WEBHOOKS,
+    ShardClaim,
+    Webhook,
+    WebhookAdditions,
+)
 from datastore.refusals import Conflict, NotFound
 
 if TYPE_CHECKING:
     from datastore.dynamo import Page, Table, Window
     from datastore.dynamo.conditions import Condition
+    from datastore.dynamo.writes import Put
     from datastore.receipts import Once
 
 MOST_WEBHOOKS = 10
@@ -55,12 +65,21 @@ async def read_webhook(table: Table, webhook: str) -> Webhook | None:
 
 
 async def add_webhook(table: Table, webhook: Webhook, once: Once) -> WebhookWithSecret:
-    """Conflict if there are too many."""
-    if sum(other.active for other in await read_webhooks(table)) >= MOST_WEBHOOKS:
-        raise Conflict(f"There are {MOST_WEBHOOKS} webhooks, which is all there can be. Remove one first.")
+    """Conflict if there are too many, also if several are added at once."""
     answer = WebhookWithSecret(webhook, webhook.secret)
-    await _write(table, None, webhook, Kind.WEBHOOK_ADDED, once, answer)
-    return answer
+    while True:
+        # Read first, so that it changes with each webhook that is added after they were counted. A removal need not
+        # change it: it only makes room.
+        known = await table.get(WEBHOOK_ADDITIONS.at(), consistent=True)
+        if sum(other.active for other in await read_webhooks(table)) >= MOST_WEBHOOKS:
+            raise Conflict(f"There are {MOST_WEBHOOKS} webhooks, which is all there can be. Remove one first.")
+        if await _write(table, None, webhook, Kind.WEBHOOK_ADDED, once, answer, _next_addition(known)):
+            return answer
+
+
+def _next_addition(known: WebhookAdditions | None) -> Put:
+    unchanged = absent() if known is None else where(number=known.number)
+    return WEBHOOK_ADDITIONS.put(WebhookAdditions(known.number + 1 if known else 1), when=unchanged)
 
 
 async def remove_webhook(table: Table, webhook: str, once: Once, answer: str) -> None:
@@ -86,15 +105,21 @@ async def _read_active(table: Table, webhook: str) -> Webhook:
     return current
 
 
-async def _write(table: Table, before: Webhook | None, after: Webhook, kind: Kind, once: Once, answer: Any) -> None:
+async def _write(
+    table: Table, before: Webhook | None, after: Webhook, kind: Kind, once: Once, answer: Any, *others: Put
+) -> bool:
+    """Write a changed webhook; False if only a condition of the other writes did not hold."""
     unchanged = absent() if before is None else where(secret=before.secret, active=before.active)
     occurrence = once.occurred(kind, f"Webhook:{after.id}")
     try:
-        await once.transact(table, answer, WEBHOOK.put(after, when=unchanged), *occurrence)
+        await once.transact(table, answer, WEBHOOK.put(after, when=unchanged), *others, *occurrence)
     except ConditionFailed as failed:
-        stored_item = failed.failures.get(0)
+        if not failed.at(0):
+            return False
+        stored_item = failed.failures[0]
         if not (failed.doubtful and stored_item and WEBHOOK.read(stored_item) == after):
             raise Conflict from None
+    return True
 
 
 async def delete_webhook(table: Table, webhook: Webhook) -> None:

@@ -27,7 +27,7 @@ from datastore.journal import (
     mark_failed,
     order_again,
 )
-from datastore.journal.records import new_delivery
+from datastore.journal.records import WEBHOOKS, new_delivery
 from datastore.receipts import Once
 from datastore.seal import Seal
 from resolvers.context import Services, utc_now
@@ -416,6 +416,31 @@ async def test_webhooks_are_for_admins_and_of_known_kinds(one_client: Client) ->
     assert await admin(one_client).code(REDELIVER, input=known) == "INVALID_INPUT"
     everything = await admin(one_client).ask(REDELIVER, input={**known, "since": "0001-01-01T00:00:00Z"})
     assert (await ended(admin(one_client), everything["job"]["id"]))["state"] == "DONE"
+
+
+async def test_there_are_ten_webhooks_also_if_more_are_added_at_once(one_client: Client) -> None:
+    """The other requests are refused; a removed one makes room for another, again for one only."""
+    given = {"url": "https://8.8.8.8/", "kinds": ["comment.posted"]}
+
+    async def added_at_once(requests: int) -> list[str]:
+        answers = await asyncio.gather(*(admin(one_client).ask(ADD_WEBHOOK, input=given) for _ in range(requests)))
+        assert {answer.get("code") for answer in answers} == {None, "CONFLICT"}
+        return [answer["webhook"]["id"] for answer in answers if "webhook" in answer]
+
+    first = await added_at_once(16)
+    assert len(first) == 10
+    await admin(one_client).ask(REMOVE_WEBHOOK, input={"webhook": first[0]})
+    assert len(await added_at_once(4)) == 1
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+async def test_an_added_webhook_whose_answer_is_lost_is_added_once(one_client: Client, *, keyed: bool) -> None:
+    """The request that added it answers with it, with a key and without."""
+    once = {"idempotencyKey": "1"} if keyed else {}
+    given = {"url": "https://8.8.8.8/", "kinds": ["comment.posted"], **once}
+    answer = await ask_without_answer(admin(one_client), ADD_WEBHOOK, **given)
+    assert answer["webhook"]["active"]
+    assert len([webhook async for webhook in one_client.services.table.iterate(WEBHOOKS, consistent=True)]) == 1
 
 
 # ── sending ──
