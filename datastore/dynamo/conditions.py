@@ -17,16 +17,20 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Expression:
-    """The placeholders of one request, for names and values of an entity's fields."""
+    """The placeholders of one request, for names and values of an entity's fields.
+
+    `path` leads to the record that has the fields, if that is stored in a field itself.
+    """
 
     fields: Mapping[str, Field]
     names: dict[str, str] = field(default_factory=dict)
     values: dict[str, Attribute] = field(default_factory=dict)
+    path: str = ""
 
     def name(self, stored_name: str) -> str:
         placeholder = f"#{stored_name}"
         self.names[placeholder] = stored_name
-        return placeholder
+        return self.path + placeholder
 
     def field(self, name: str) -> str:
         """The name of a field, or `pk`, which every item has."""
@@ -101,6 +105,11 @@ def _equal(name: str, value: Any) -> Condition:
     if value is None:
         return absent(name)
     return Condition(lambda into: f"{into.field(name)} = {into.value(name, value)}")
+
+
+def inside(name: str, fields: Mapping[str, Field], condition: Condition) -> Condition:
+    """A condition on the fields of a record that is stored in a field; what it does not name may be anything."""
+    return Condition(lambda into: condition.spell(Expression(fields, into.names, into.values, f"{into.field(name)}.")))
 
 
 def less(name: str, value: Any) -> Condition:

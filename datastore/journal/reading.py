@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.conditions import present, where
+from datastore.dynamo.attributes import record_fields
+from datastore.dynamo.conditions import inside, present, where
 from datastore.dynamo.merge import shard_limit
 from datastore.journal.records import (
     ACTOR_SHARDS,
@@ -15,6 +16,7 @@ from datastore.journal.records import (
     OCCURRENCE,
     SHARDS,
     WEBHOOKS,
+    Delivery,
     DeliveryState,
     Occurrence,
     object_key,
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
     from datastore.dynamo import Page, Table, Window
     from datastore.dynamo.entity import Partition
+
+_CONTENT = record_fields(Occurrence)
 
 
 async def read_journal(table: Table, actor: str | None, name: str | None, window: Window) -> Page[Occurrence]:
@@ -107,15 +111,21 @@ async def _forget_in_deliveries(table: Table, member: str) -> int:
             for shard in range(DELIVERY_SHARDS):
                 partition = DELIVERY.on(None, webhook=webhook.id, state=state, shard=shard)
                 async for delivery in table.iterate(partition, consistent=True):
-                    content = delivery.content and _without(delivery.content, member)
-                    if content == delivery.content:
-                        continue
-                    change = DELIVERY.change(
-                        DELIVERY.item_key(delivery), values={"content": content}, when=present("content")
-                    )
-                    try:
-                        await table.write(change)
-                    except ConditionFailed:  # delivered meanwhile
-                        continue
-                    changed += 1
+                    changed += await _forget_in_delivery(table, delivery, member)
     return changed
+
+
+async def _forget_in_delivery(table: Table, listed: Delivery, member: str) -> bool:
+    """Take a member out of what one delivery tells, which may have changed since it was listed; see `_forget`."""
+    current: Delivery | None = listed
+    while current and current.content and (anonymous := _without(current.content, member)) != current.content:
+        unchanged = inside("content", _CONTENT, where(actor=current.content.actor, about=current.content.about))
+        key, values = DELIVERY.item_key(current), {"content": anonymous}
+        try:
+            await table.write(DELIVERY.change(key, values=values, when=present("content") & unchanged))
+        except ConditionFailed as failed:
+            stored_item = failed.failures.get(0)  # none: it was delivered
+            current = DELIVERY.read(stored_item) if stored_item else None
+        else:
+            return True
+    return False
