@@ -192,34 +192,34 @@ async def test_two_members_of_one_occurrence_may_be_forgotten_at_once(
 
 
 async def test_two_members_of_one_delivery_may_be_forgotten_at_once(
-    one_table: Table, monkeypatch: pytest.MonkeyPatch
+    table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It holds the occurrence while it waits: the second to be forgotten must not bring the first one back."""
     admitted = Occurrence(Ids().next(utc_now()), Kind.LEAGUE_ADMITTED, "User:max", "LeagueMember:l#eve", "eve")
     waiting = new_delivery("h1", admitted)
-    await one_table.write(WEBHOOK.put(Webhook("h1", "https://8.8.8.8/", (), utc_now(), "whsec_AAAA")))
-    await one_table.write(DELIVERY.put(waiting))
-    write, forgotten = one_table.write, 0
+    await table.write(WEBHOOK.put(Webhook("h1", "https://8.8.8.8/", (), utc_now(), "whsec_AAAA")))
+    await table.write(DELIVERY.put(waiting))
+    write, forgotten = table.write, 0
 
     async def interfere(wanted: Any) -> None:
         nonlocal forgotten
         if not forgotten:
-            forgotten = await forget_member(Table(one_table.client, one_table.name), "eve")
+            forgotten = await forget_member(Table(table.client, table.name), "eve")
         await write(wanted)
 
-    monkeypatch.setattr(one_table, "write", interfere)
-    assert await forget_member(one_table, "max") == forgotten == 1
-    stored = await one_table.get(DELIVERY.item_key(waiting), consistent=True)
+    monkeypatch.setattr(table, "write", interfere)
+    assert await forget_member(table, "max") == forgotten == 1
+    stored = await table.get(DELIVERY.item_key(waiting), consistent=True)
     assert stored == replace(waiting, content=Occurrence(admitted.ulid, admitted.kind))
 
 
-async def test_a_member_is_forgotten_in_what_another_release_wrote(one_table: Table) -> None:
+async def test_a_member_is_forgotten_in_what_another_release_wrote(table: Table) -> None:
     """The occurrence in a delivery may have attributes that this release does not know."""
     waiting = new_delivery("h1", Occurrence(Ids().next(utc_now()), Kind.PROFILE_CHANGED, "User:ada", "User:ada", "ada"))
-    await one_table.write(WEBHOOK.put(Webhook("h1", "https://8.8.8.8/", (), utc_now(), "whsec_AAAA")))
+    await table.write(WEBHOOK.put(Webhook("h1", "https://8.8.8.8/", (), utc_now(), "whsec_AAAA")))
     item = DELIVERY.item(waiting)
     item["content"] = {"M": {**item["content"]["M"], "later": {"S": "unknown"}}}
-    await one_table.client.put_item(TableName=one_table.name, Item=item)
+    await table.client.put_item(TableName=table.name, Item=item)
     async with asyncio.timeout(30):
-        assert await forget_member(one_table, "ada") == 1
-    assert "ada" not in str([item async for item in one_table.scan_items() if "content" in item])
+        assert await forget_member(table, "ada") == 1
+    assert "ada" not in str([item async for item in table.scan_items() if "content" in item])
