@@ -51,4 +51,7 @@ async def node(ctx: Context, /, *, id: AnyId) -> Any:  # noqa: A002 - the argume
 async def nodes(ctx: Context, /, *, ids: list[AnyId]) -> list[Any]:
     if len(ids) > MAX_IDS:
         raise InvalidInput(f"At most {MAX_IDS} ids at once.", path=("ids",))
-    return list(await asyncio.gather(*(node(ctx, id=each) for each in ids)))
+    distinct = dict.fromkeys(ids)
+    found = await asyncio.gather(*(node(ctx, id=each) for each in distinct))
+    by_id = dict(zip(distinct, found, strict=True))
+    return [by_id[each] for each in ids]

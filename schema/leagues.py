@@ -16,6 +16,10 @@ from schema.mutations import mutation
 from schema.pickem import Event, PredictionConnection, StandingConnection
 from schema.types import Node, enum, record_type
 
+STANDINGS_COMPLEXITY = 250
+EVENT_COMPLEXITY = 500
+"""Both read something of each member, 1,000 at most, unless the process has read it in the last minute."""
+
 Entry = pickem_store.Entry
 Membership = pickem_store.Membership
 
@@ -74,11 +78,15 @@ class League(Node):
     )
     standings: StandingConnection | None = field(
         league_pages.league_standings,
-        "The season's standings of its members, ranked among them. Those without a scored prediction are not listed.",
+        "The season's standings of its members, ranked among them. Those without a scored prediction are not listed. "
+        f"Counts as {STANDINGS_COMPLEXITY} fields in the complexity.",
+        complexity=STANDINGS_COMPLEXITY,
     )
     event: LeagueEvent | None = field(
         league_pages.league_event,
-        "An event of the season for its members; null for one of another season.",
+        "An event of the season for its members; null for one of another season. "
+        f"Counts as {EVENT_COMPLEXITY} fields in the complexity.",
+        complexity=EVENT_COMPLEXITY,
         event="The event's id.",
     )
     members: LeagueMemberConnection | None = field(

@@ -19,6 +19,9 @@ from schema.mutations import mutation
 from schema.subscriptions import subscription
 from schema.types import Node, enum, record_type
 
+PREDICTIONS_COMPLEXITY = 16
+"""Before it is scored, an event's predictions are read from 16 partitions."""
+
 EventState = pickem_store.EventState
 MatchOutcome = pickem_store.MatchOutcome
 
@@ -123,6 +126,7 @@ class Event(Node):
         prediction_resolvers.event_predictions,
         "All predictions: best first once the event is scored, by member until then. Other members' picks are hidden "
         "until the event is locked.",
+        complexity=PREDICTIONS_COMPLEXITY,
     )
 
 
@@ -176,6 +180,7 @@ class PickemQuery:
     predictions: PredictionConnection = field(
         prediction_resolvers.predictions,
         "An event's predictions, in the order of `Event.predictions`.",
+        complexity=PREDICTIONS_COMPLEXITY,
         event="The event's id.",
     )
 

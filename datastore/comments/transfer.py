@@ -47,6 +47,9 @@ GROUP = 50
 BATCH = 25
 GROUPS_AT_ONCE = 4
 AT_ONCE = GROUP * GROUPS_AT_ONCE
+_SECRETS = 2
+"""For so many there is room in each batch. What is in a batch must not depend on how many there are now: a repeated
+import finds what it has done by it."""
 _ROOM = 100 - 2 - MOST_WEBHOOKS
 """What a transaction has room for, besides the batch's record, its occurrence and the deliveries of that."""
 
@@ -59,7 +62,7 @@ class ImportBatch:
     new: tuple[str, ...] = ()
     counted: bool = False
     expires: datetime | None = None
-    left_out: int = 0
+    left_out: int | None = None
 
 
 IMPORT_BATCH = Entity(ImportBatch, Key("IMPORT#{digest}", "BATCH"), ttl="expires")
@@ -143,11 +146,11 @@ async def import_group(table: Table, group: Sequence[Comment], expires: datetime
     digests = [_digest(some) for some in (distinct.values(), *batches)]
     whole, *done = await table.get_many([IMPORT_BATCH.at(digest=digest) for digest in digests], consistent=True)
     if whole is not None and whole.counted:
-        return Imported(len(group), 0, whole.left_out)
+        return Imported(len(group), 0, whole.left_out or 0)
     if whole is not None and whole.new:
         new, left_out = await _complete(table, whole, distinct, expires, once)
         return Imported(len(group), new, left_out)
-    new, left_out = 0, sum(record.left_out for record in done if record is not None)
+    new, left_out = 0, sum(record.left_out or 0 for record in done if record is not None)
     for batch in (batch for batch, record in zip(batches, done, strict=True) if record is None):
         written, erased = await _import_batch(table, batch, expires, once)
         new, left_out = new + written, left_out + erased
@@ -159,7 +162,7 @@ def _batches(comments: Iterable[Comment], once: Once) -> Iterator[list[Comment]]
     batch: list[Comment] = []
     others: set[tuple[str, ...]] = set()
     for comment in comments:
-        checks = ((comment.author, str(place)) for place in range(len(once.not_erased(comment.author))))
+        checks = ((comment.author, f"{place}") for place in range(max(_SECRETS, len(once.not_erased(comment.author)))))
         own = {("counts", comment.product, comment.language), *checks}
         if len(batch) == BATCH or 2 * (len(batch) + 1) + len(others | own) > _ROOM:
             yield batch
@@ -184,7 +187,7 @@ async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetim
         if (taken := await _first_taken(table, new)) is not None:
             await _import_before(table, batch, taken, expires, once)
         left_out = len(missing) - len(new)
-        record = IMPORT_BATCH.put(ImportBatch(digest, (), True, expires, left_out), when=absent())
+        record = IMPORT_BATCH.put(ImportBatch(digest, (), True, expires, left_out or None), when=absent())
         checks = _checks(new, once)
         try:
             await table.transact(record, *(check for _, check in checks), *_batch_writes(new, digest, once))
@@ -248,7 +251,7 @@ async def _complete(
         except ConditionFailed as failed:
             if max(failed.failures) >= len(writes):
                 left_out.add(comment.node_key)
-    counted = ImportBatch(stored.digest, counted=True, expires=expires, left_out=len(left_out))
+    counted = ImportBatch(stored.digest, counted=True, expires=expires, left_out=len(left_out) or None)
     mark_counted = IMPORT_BATCH.put(counted, when=present() & where(counted=False))
     new = [comment for comment in new if comment.node_key not in left_out]
     try:

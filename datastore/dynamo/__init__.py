@@ -4,7 +4,7 @@ Entities, keys, conditions and writes are for the datastore alone, which imports
 """
 
 from datastore.dynamo.attributes import iso
-from datastore.dynamo.budgets import RequestBudget, Spent, deadline, metered, shared_context
+from datastore.dynamo.budgets import Allowance, RequestBudget, Spent, deadline, metered, shared_context
 from datastore.dynamo.entity import Slice
 from datastore.dynamo.errors import (
     ConditionFailed,
@@ -15,6 +15,7 @@ from datastore.dynamo.errors import (
     Rejected,
     StorageFailed,
     Throttled,
+    TooCostly,
     TransactionConflict,
 )
 from datastore.dynamo.foreign import create_foreign, foreign_rows, write_foreign
@@ -25,6 +26,7 @@ from datastore.dynamo.table import Table, open_table
 from datastore.dynamo.transport.single_flight import SingleFlight
 
 __all__ = [
+    "Allowance",
     "BadKey",
     "ConditionFailed",
     "CredentialsRefused",
@@ -41,6 +43,7 @@ __all__ = [
     "StorageFailed",
     "Table",
     "Throttled",
+    "TooCostly",
     "TransactionConflict",
     "Window",
     "best_first",

@@ -1,4 +1,4 @@
-"""A request's deadline and its meter, in one context variable."""
+"""A request's deadline, its meter and what it may ask of the engine, in one context variable."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
 from typing import NamedTuple, Self
+
+from datastore.dynamo.errors import TooCostly
 
 
 @dataclass(slots=True)
@@ -24,11 +26,30 @@ class Spent:
         self.calls += other.calls
 
 
+@dataclass(slots=True)
+class Allowance:
+    """What a request may still ask of the engine. Mutable, like the meter.
+
+    Calls are counted when they begin, since a request may begin thousands at the same moment. What other requests wait
+    for too is not counted: it must not fail for the sake of the one that began it.
+    """
+
+    calls: int
+    read_units: float
+
+    def begin_call(self) -> None:
+        """TooCostly if the request has asked for enough."""
+        self.calls -= 1
+        if self.calls < 0 or self.read_units < 0:
+            raise TooCostly
+
+
 class Budget(NamedTuple):
-    """The deadline by the loop's clock, and the meter of calls; None if there is none."""
+    """The deadline by the loop's clock, the meter of calls, and the allowance; None if there is none."""
 
     ends: float | None
     spent: Spent | None
+    allowance: Allowance | None = None
 
 
 _current: ContextVar[Budget] = ContextVar("ringside_budget", default=Budget(None, None))  # noqa: B039 - it is immutable
@@ -41,7 +62,7 @@ def deadline(seconds: float) -> Iterator[float]:
     ends, outer = asyncio.get_running_loop().time() + seconds, current()
     if outer.ends is not None:
         ends = min(ends, outer.ends)
-    token = _current.set(Budget(ends, outer.spent))
+    token = _current.set(Budget(ends, outer.spent, outer.allowance))
     try:
         yield ends
     finally:
@@ -52,7 +73,7 @@ def deadline(seconds: float) -> Iterator[float]:
 def metered() -> Iterator[Spent]:
     """Meter the block; an outer meter counts it too."""
     outer, spent = current(), Spent()
-    token = _current.set(Budget(outer.ends, spent))
+    token = _current.set(Budget(outer.ends, spent, outer.allowance))
     try:
         yield spent
     finally:
@@ -62,12 +83,13 @@ def metered() -> Iterator[Spent]:
 
 
 class RequestBudget:
-    """`deadline` and `metered` in one, for every request: a class costs half as much as two generators."""
+    """`deadline`, `metered` and an allowance in one, for every request: a class costs half as much as generators."""
 
-    __slots__ = ("_outer", "_seconds", "_token", "ends", "spent")
+    __slots__ = ("_allowance", "_outer", "_seconds", "_token", "ends", "spent")
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, allowance: Allowance | None = None) -> None:
         self._seconds = seconds
+        self._allowance = allowance
         self.ends = 0.0
         """The deadline by the loop's clock."""
         self.spent = Spent()
@@ -77,7 +99,7 @@ class RequestBudget:
         self.ends = asyncio.get_running_loop().time() + self._seconds
         if outer.ends is not None:
             self.ends = min(self.ends, outer.ends)
-        self._token = _current.set(Budget(self.ends, self.spent))
+        self._token = _current.set(Budget(self.ends, self.spent, self._allowance))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -87,7 +109,7 @@ class RequestBudget:
 
 
 def shared_context() -> Context:
-    """A context for work that other requests may wait for too: metered for this request, but without its deadline."""
+    """A context for work that other requests may wait for too: metered for this request, without its bounds."""
     context, budget = copy_context(), current()
     if budget.ends is not None:
         context.run(_current.set, Budget(None, budget.spent))

@@ -11,10 +11,13 @@ if TYPE_CHECKING:
 
 
 def record_read(answer: Mapping[str, Any]) -> None:
-    spent = current().spent
+    _, spent, allowance = current()
     if spent is not None:
+        units = _units(answer)
         spent.calls += 1
-        spent.read_units += _units(answer)
+        spent.read_units += units
+        if allowance is not None:
+            allowance.read_units -= units
 
 
 def record_write(answer: Mapping[str, Any]) -> None:

@@ -76,6 +76,10 @@ class DeadlineExceeded(EngineUnavailable):
     """The request's own time was used up."""
 
 
+class TooCostly(DynamoError):
+    """The request has asked the engine for more than one request may."""
+
+
 class Rejected(DynamoError):
     """The engine refuses the request: a fault of this program, or of the table's definition."""
 

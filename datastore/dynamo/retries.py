@@ -67,7 +67,9 @@ async def within_deadline(shared: Awaitable[T]) -> T:
 
 
 async def retry(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters: Any) -> T:
-    """The answer of a call, which is repeated until the deadline."""
+    """The answer of a call, which is repeated until the deadline; TooCostly if the request may begin no more calls."""
+    if (allowance := current().allowance) is not None:
+        allowance.begin_call()
     ends = _deadline()
     pause, doubtful = _FIRST_PAUSE, False
     last: Throttled | TransactionConflict | EngineUnavailable | None = None

@@ -150,8 +150,10 @@ async def _claim(ctx: Context, record: Profile) -> dict[tuple[str, CharacterSet]
     What was sent to the record is noted for the member first, so that no kill in between lets it be sent again; and at
     the end once more, for what was sent meanwhile. A member with lists of their own still needs those lists' words.
     """
-    claim = AddressClaim(ctx.viewer.id, record.user, ctx.now())
-    await vocabulary_store.note_claim(ctx.table, claim, ctx.once)
+    left = await vocabulary_store.read_subscriptions(ctx.table, record.user)
+    if record.email is not None or any(each.active for each in left):  # somebody else's claim may have left nothing
+        claim = AddressClaim(ctx.viewer.id, record.user, ctx.now())
+        await vocabulary_store.note_claim(ctx.table, claim, ctx.once)
     own = await vocabulary_store.read_subscriptions(ctx.table, ctx.viewer.id)
     has_own = any(each.active for each in own)
     if not has_own:

@@ -24,7 +24,7 @@ from graphql import (
 )
 from graphql.execution import Executor
 
-from datastore.dynamo import BadKey, DynamoError, Rejected, StorageFailed, deadline
+from datastore.dynamo import BadKey, DynamoError, Rejected, StorageFailed, TooCostly, deadline
 from datastore.refusals import Refusal
 from resolvers.context import Context
 from server.compiler import Fallback, PreparedOperation
@@ -210,6 +210,9 @@ def _describe(cause: BaseException) -> tuple[str, dict[str, Any]]:
         if cause.path:
             extensions["argument"] = ".".join(cause.path)
         return cause.message, extensions
+    if isinstance(cause, TooCostly):
+        message = "This operation reads too much at once. Ask for smaller pages, or for less in several requests."
+        return message, {"code": "BAD_USER_INPUT"}
     if isinstance(cause, BadKey):
         return str(cause), {"code": "BAD_USER_INPUT"}
     if isinstance(cause, StorageFailed):

@@ -15,9 +15,9 @@ from functools import partial
 from typing import Any
 
 import structlog
-from graphql import GraphQLError
+from graphql import GraphQLError, OperationType
 
-from datastore.dynamo import RequestBudget
+from datastore.dynamo import Allowance, RequestBudget
 from datastore.refusals import Overloaded
 from resolvers.context import Context, Services
 from resolvers.viewer import Kind, Role, Viewer
@@ -28,6 +28,10 @@ from server.execution.turns import Turns
 from server.http.quotas import Quota
 from server.settings import Introspection, Settings
 from server.telemetry import Metrics, Outcome, Traces
+
+MAX_CALLS = 2_000
+MAX_READ_UNITS = 5_000
+"""What a query may ask of the engine. The complexity bounds only its answer, for which some fields read much more."""
 
 MIN_WAITING = 16
 """So many new documents may wait to be checked, however few requests may be in flight."""
@@ -86,7 +90,8 @@ class Pipeline:
         """The answer of a query or mutation, within its deadline, traced, counted and logged."""
         began = time.perf_counter()
         span = self.traces and self.traces.operation(operation.kind, operation.name, operation.hash, headers)
-        with span or nullcontext() as set_outcome, RequestBudget(self.settings.request_timeout) as budget:
+        allowance = Allowance(MAX_CALLS, MAX_READ_UNITS) if operation.kind is OperationType.QUERY else None
+        with span or nullcontext() as set_outcome, RequestBudget(self.settings.request_timeout, allowance) as budget:
             try:
                 # A little later than the deadline of engine calls, whose own error says more.
                 async with asyncio.timeout_at(budget.ends + 0.5):

@@ -32,7 +32,7 @@ from datastore.dynamo import DynamoError, SingleFlight, shared_context
 from datastore.mail_claims import CLAIM_LIFETIME
 from datastore.people import Profile
 from datastore.receipts import Once
-from datastore.refusals import NotFound, Refusal
+from datastore.refusals import NotFound, Refusal, Unavailable
 from datastore.vocabulary import MAIL_CLAIMS, DailyWord, ListBroken, Mail, Subscription, Word, WordList
 from datastore.vocabulary.mail import LATEST, RECORD_LIFETIME
 from resolvers.context import Services
@@ -151,6 +151,7 @@ class DailyRun:
         self._on = on
         self._words: OrderedDict[ListDate, ListWord | None] = OrderedDict()
         self._deleted_lists: set[str] = set()
+        self._failed_draws: set[ListDate] = set()
         self._draws: SingleFlight[ListDate, ListWord | None] = SingleFlight(shared_context)
         self._seen_recent: set[str] = set()
         """Members who subscribed lately and were seen, so that the second walk of the index does not count them."""
@@ -233,9 +234,11 @@ class DailyRun:
     async def _list_word(self, wanted: ListDate) -> ListWord | None:
         """Draws a list's word of a date once a run; None for a list without words, or a broken one.
 
-        After any other failure the next caller tries again: None would send the other lists' words without this one,
-        which no run could then make up for.
+        After any other failure all emails with this word wait for the next run: None would send the other lists' words
+        without this one, which no run could then make up for.
         """
+        if wanted in self._failed_draws:
+            raise Unavailable("The word of one of the lists could not be drawn.")
         if wanted in self._words:
             return self._words[wanted]
         return await self._draws.run(wanted, partial(self._draw_and_remember, wanted))
@@ -257,6 +260,7 @@ class DailyRun:
             _log.error("drawing a daily word failed", list=list_id, reason=str(error))
             if isinstance(error, ListBroken):
                 return None
+            self._failed_draws.add(ListDate(list_id, on))
             raise
         if word_list is not None and word_list.deleted_at is not None:
             self._deleted_lists.add(list_id)

@@ -69,13 +69,13 @@ async def _unsubscribe(services: Services, unsubscription: Unsubscription) -> HT
     user = unsubscription.user
     if unsubscription.reminders:
         return await _end_reminders(services, user)
-    claimants = await vocabulary_store.read_claimants(services.table, user)
     ended = await _end(services, user, unsubscription)
-    if len(claimants) == 1:
+    if not await _is_in_use(services, user):
+        claimants = await vocabulary_store.read_claimants(services.table, user)
+        if len(claimants) != 1:
+            return text_page("This link is out of date", _OUT_OF_DATE, 410)
         ended += await _end(services, claimants[0], unsubscription)
     _log.info("unsubscribed by link", all_lists=unsubscription.list is None, ended=ended)
-    if len(claimants) > 1 or not (ended or claimants or await _is_in_use(services, user)):
-        return text_page("This link is out of date", _OUT_OF_DATE, 410)
     return text_page("Done", "You will not receive these words again.")
 
 
@@ -92,7 +92,7 @@ async def _end(services: Services, user: str, unsubscription: Unsubscription) ->
 
 
 async def _is_in_use(services: Services, user: str) -> bool:
-    """False for the record of an address that lost it to a claim, of which nothing else may be known."""
+    """False for the record of an address that lost it to a claim; one that subscribed again has it again."""
     if not user.startswith(RECORD_PREFIX):
         return True
     profile = await people_store.read_profile(services.table, user, consistent=True)

@@ -13,12 +13,14 @@ import orjson
 import pytest
 
 from datastore.comments.pointers import member_pointers
+from datastore.comments.records import COMMENT
 from datastore.comments.transfer import Imported
 from datastore.dynamo import Table
 from datastore.ids import first_id
 from datastore.seal import Seal
 from datastore.tombstones import Tombstones
 from resolvers.context import Services
+from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from server.audit.comments import breaches
 from server.commands.comments import export_lines, import_comments, import_lines, parse_comment
@@ -27,6 +29,7 @@ from server.failures import Failed
 from server.settings import Settings
 from tests.client import Client
 from tests.comments import post
+from tests.conftest import SECRET
 from tests.erasing import items_naming
 from tests.queries import (
     COMMENT_STATISTICS,
@@ -295,6 +298,19 @@ async def test_a_file_with_a_byte_order_mark_has_the_comments_of_one_without(one
     assert await import_lines(services, io.BytesIO(codecs.BOM_UTF8), None) == Imported(0, 0)
     with pytest.raises(Failed, match="Line 3 is not JSON"):
         await import_lines(services, io.BytesIO(lines + codecs.BOM_UTF8 + lines), None)
+
+
+async def test_a_repeated_import_knows_what_it_has_done_after_a_change_of_secrets(one_client: Client) -> None:
+    """What a member has deleted since does not come back, although tombstones are looked for by each secret."""
+    services = one_client.services
+    lines = b"\n".join(orjson.dumps({**GOOD, "body": f"{place}", "author": f"a{place}"}) for place in range(50))
+    services.tombstones = Tombstones(Seal([SECRET]))
+    assert (await import_lines(services, io.BytesIO(lines), None)).new == 50
+    comment = await anext(services.table.scan(COMMENT))
+    author = one_client.member(comment.author)
+    await author.ask(DELETE_COMMENT, input={"comment": node_id("Comment", comment.node_key)})
+    services.tombstones = Tombstones(Seal([f"newer than {SECRET}", SECRET]))
+    assert (await import_lines(services, io.BytesIO(lines), None)).new == 0
 
 
 async def test_comments_are_imported_and_exported_by_command(

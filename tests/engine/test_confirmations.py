@@ -546,6 +546,35 @@ async def test_a_link_to_unsubscribe_from_before_a_claim_ends_what_the_member_ha
     assert [breach async for breach in audit.breaches(mail.client.services)] == []
 
 
+async def test_a_link_of_an_address_that_subscribed_again_ends_that_subscription(one_mail: MailingService) -> None:
+    """Whoever has the mailbox by then must not end what the member who claimed it before has."""
+    words, own = await known_list(one_mail.client), await known_list(one_mail.client, "Own")
+    record = await migrated(one_mail, ADA, key(words))
+    await claimed(one_mail, "ada")
+    await one_mail.client.member("ada").ask(SUBSCRIBE, input={"list": own})
+    one_mail.clock.now += timedelta(days=1)
+    await one_mail.ask(ADA, words)
+    await one_mail.press(one_mail.links(ADA)[-1])
+    assert record in {each.user for each in await active_subscriptions(one_mail.client)}
+    for _ in range(2):
+        answer = await one_mail.press(unsubscribing(one_mail))
+        assert (answer.status_code, "<h1>Done</h1>" in answer.text) == (200, True)
+        assert [each.user for each in await active_subscriptions(one_mail.client)] == ["ada", "ada"]
+
+
+async def test_a_claim_of_nothing_leaves_the_links_to_whoever_claimed_before(one_mail: MailingService) -> None:
+    words = await known_list(one_mail.client)
+    await migrated(one_mail, ADA, key(words))
+    await claimed(one_mail, "ada")
+    one_mail.clock.now += timedelta(days=1)
+    bob = one_mail.client.member("bob")
+    await bob.ask(UPDATE_PROFILE, input={"email": ADA})
+    await one_mail.press(one_mail.links(ADA)[-1])
+    assert (await bob.ask(CLAIM_SUBSCRIPTIONS, input={}))["subscriptions"] == []
+    answer = await one_mail.press(unsubscribing(one_mail))
+    assert (answer.status_code, await active_subscriptions(one_mail.client)) == (200, [])
+
+
 async def test_a_link_to_unsubscribe_that_means_nobody_for_certain_says_so(one_mail: MailingService) -> None:
     """Two members claimed the address one after the other; or a release did that kept no note of it."""
     table, words = one_mail.client.services.table, await known_list(one_mail.client)

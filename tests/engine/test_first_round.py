@@ -38,6 +38,7 @@ NEVER_STORED = {
     ("Receipt", "about"),
     ("Receipt", "member"),
     *(("Receipt", f"{index}{part}") for index in ("gsi1", "gsi2") for part in ("pk", "sk")),
+    ("ImportBatch", "left_out"),
     ("Gate", "picked"),
     ("Gate", "revision"),
     ("Event", "narrowing"),

@@ -14,13 +14,18 @@ from typing import Any
 import httpx
 import pytest
 
-from datastore.dynamo import Table
+from datastore.dynamo import Table, metered
+from datastore.ids import Ids
+from resolvers.context import utc_now
+from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from server.execution.documents import hash_of
+from server.http import pipeline
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.npm import FOLDER, node_with
 from tests.query_bombs import QUERY_BOMBS
+from tests.season import EventEditor
 from tests.service import ROOT, Service
 
 MODERN = "application/graphql-response+json"
@@ -182,6 +187,33 @@ async def test_only_trusted_documents_run_when_there_is_a_manifest(
         [refused] = (await persisted(visitor, hash_of(unknown), unknown))["errors"]
         assert refused["extensions"] == {"code": "BAD_USER_INPUT"}
         assert "manifest" in refused["message"]
+
+
+async def test_a_query_that_asks_the_table_for_too_much_is_refused(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its calls, which may all begin at once, and by what they read; each other query has all of it again."""
+    event = await EventEditor(one_client).event()
+    pages = " ".join(f"p{number}: predictions(first: 1) {{ __typename }}" for number in range(10))
+    text = f"query ($id: ID!) {{ event(id: $id) {{ {pages} }} }}"
+    assert len(await one_client.ask(text, id=event["id"])) == 10
+    for limit, most in (("MAX_CALLS", 50), ("MAX_READ_UNITS", 0)):
+        with monkeypatch.context() as patched, metered() as spent:
+            patched.setattr(pipeline, limit, most)
+            for _ in range(2):
+                response = await one_client.post(text + " # " + limit, id=event["id"])
+                assert {error["extensions"]["code"] for error in response.json()["errors"]} == {"BAD_USER_INPUT"}
+                assert "reads too much" in response.json()["errors"][0]["message"]
+        assert spent.calls <= 2 * (1 + most)
+
+
+async def test_an_object_that_is_asked_for_twice_is_read_once(one_client: Client) -> None:
+    event = (await EventEditor(one_client).event())["id"]
+    unknown = node_id("Comment", f"p#{Ids().next(utc_now())}")
+    with metered() as spent:
+        answer = await one_client.ask("query ($ids: [ID!]!) { nodes(ids: $ids) { id } }", ids=[event, unknown] * 50)
+    assert answer == [{"id": event}, None] * 50
+    assert spent.calls <= 4
 
 
 async def persisted(visitor: Client, sha256: str, query: str | None = None) -> Any:
