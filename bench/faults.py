@@ -1,6 +1,6 @@
 """Twenty fault-injection runs: faults, conflicts and kill -9 while members use all four parts; and a naive control.
 
-    python -m bench.faults [--seeds 20] [--kills 10] [--actions 5200] [--members 20] [--at-once 2] [--write]
+    python -m bench.faults [--seeds 20] [--first 1] [--kills 10] [--actions 5200] [--members 20] [--at-once 2] [--write]
 
 tests/fault/all_parts.py describes a run and what is checked. Two runs go on at once, since each waits half a minute at
 its end for what killed processes have left. The benchmark fails if anything is lost or doubled, if
@@ -70,6 +70,7 @@ def total(reports: list[FaultReport]) -> FaultReport:
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first", type=int, default=1, help="the first seed, to repeat a run")
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--actions", type=int, default=5200, help="acknowledged operations of a run")
     parser.add_argument("--members", type=int, default=20)
@@ -87,7 +88,7 @@ async def main() -> None:
         print(row(f"{seed}", report, len(control.differences)), *errors, sep="\n", flush=True)
         return report, len(control.differences)
 
-    seeds = range(1, options.seeds + 1)
+    seeds = range(options.first, options.first + options.seeds)
     with tempfile.TemporaryDirectory() as folder, running_pair(Path(folder)) as engines:
         found = await asyncio.gather(*(run(engines, seed) for seed in seeds))
     reports, controls = [report for report, _ in found], [control for _, control in found]
