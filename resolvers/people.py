@@ -27,8 +27,12 @@ if TYPE_CHECKING:
 LONGEST_URL = 2000
 MOST_REMINDER_HOURS = 168
 _TIME_OF_DAY = re.compile("([01][0-9]|2[0-3]):[0-5][0-9]", re.ASCII)
-CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
-"""What no name may hold: it ends lines, controls terminals or turns the direction of the writing around it."""
+CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U0010ffff]+")
+"""What no name may hold: it ends lines, controls terminals or turns the direction of the writing around it.
+
+U+10FFFF, which ends bounds of keys, is among them. The joiners U+200C and U+200D are not: several languages spell with
+them.
+"""
 
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Printable characters that show nothing."""
@@ -184,7 +188,7 @@ async def ensure_profile(ctx: Context) -> None:
 
 
 def is_name(text: str, longest: int) -> bool:
-    """Whether a line may be a name: not too long, without control characters, and something of it can be seen."""
+    """Whether a line may be a name or a word: not too long, no control characters, and something of it can be seen."""
     seen = any(letter.isprintable() and not letter.isspace() and letter not in _FILLERS for letter in text)
     return seen and len(text) <= longest and not CONTROL_CHARACTERS.search(text)
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from datastore.pickem import Event, Match, MatchOutcome, Result, Team
 from datastore.refusals import InvalidInput
-from resolvers.people import CONTROL_CHARACTERS
+from resolvers.people import CONTROL_CHARACTERS, is_name
 
 LONGEST_NAME = 200
 LONGEST_SEASON = 40
@@ -103,9 +103,10 @@ def validate_place(text: str) -> str:
 
 def validate_season(text: str) -> str:
     season = " ".join(text.split())
-    if not season or len(season) > LONGEST_SEASON or "#" in season or not season.isprintable():
+    if not is_name(season, LONGEST_SEASON) or "#" in season:
         raise InvalidInput(
-            f"A season is named with 1 to {LONGEST_SEASON} characters, none of them '#' or a control character.",
+            f"A season is named with 1 to {LONGEST_SEASON} characters, a visible one at least and no '#' or control "
+            "characters.",
             path=("input", "season"),
         )
     return season

@@ -147,10 +147,10 @@ async def _load_practised(ctx: Context, key: str | Unset | None) -> Word | None:
 
 def _parse_sentence(text: str) -> str:
     sentence = text.strip()
-    legible = all(character.isprintable() or character in "\n\t" or character.isspace() for character in sentence)
-    if not 1 <= len(sentence) <= LONGEST_SENTENCE or not legible:
+    lines = " ".join(sentence.split())  # line ends and tabs may be in it
+    if len(sentence) > LONGEST_SENTENCE or not people.is_name(lines, LONGEST_SENTENCE):
         raise InvalidInput(
-            f"A sentence has 1 to {LONGEST_SENTENCE} characters, none of them a control character.",
+            f"A sentence has 1 to {LONGEST_SENTENCE} characters, a visible one at least and no control characters.",
             path=("input", "text"),
         )
     return sentence

@@ -8,7 +8,7 @@ from typing import Annotated
 from datastore.refusals import InvalidInput
 from datastore.vocabulary import Word
 from resolvers.context import AddedLater
-from resolvers.people import validate_web_address
+from resolvers.people import is_name, validate_web_address
 
 LONGEST_NAME = 100
 LONGEST_TERM = 100
@@ -90,8 +90,10 @@ def _is_chinese(new: NewWord, path: tuple[str, ...]) -> bool:
 def _parse_line(text: str, longest: int, subject: str, path: tuple[str, ...]) -> str:
     """One line, with single spaces. `subject` begins the refusal's message."""
     line = " ".join(text.split())
-    if not 1 <= len(line) <= longest or not line.isprintable():
-        raise InvalidInput(f"{subject} has 1 to {longest} characters, none of them a control character.", path=path)
+    if not is_name(line, longest):
+        raise InvalidInput(
+            f"{subject} has 1 to {longest} characters, a visible one at least and no control characters.", path=path
+        )
     return line
 
 

@@ -20,6 +20,8 @@ _BODY_HEADERS = {"MIME-Version": "1.0", "Content-Type": f'multipart/alternative;
 _LONGEST_PLAIN = 60
 _LONGEST_LINE = 998
 """RFC 5322, without the line end."""
+_JOINERS = "\u200c\u200d"
+"""Invisible, but Persian, Sinhala and other languages, and emoji, are spelt with them."""
 
 
 class UnsafeEmail(Exception):
@@ -27,8 +29,12 @@ class UnsafeEmail(Exception):
 
 
 def one_line(text: str, keep: str = "") -> str:
-    """The text without any character that could end a line, be invisible or turn the writing's direction."""
-    return "".join(character for character in " ".join(text.split()) if character.isprintable() or character in keep)
+    """The text without any character that could end a line, be invisible or turn the writing's direction.
+
+    Joiners stay, since words are spelt with them.
+    """
+    kept = _JOINERS + keep
+    return "".join(character for character in " ".join(text.split()) if character.isprintable() or character in kept)
 
 
 def encode_header_text(text: str) -> str:

@@ -17,9 +17,11 @@ from resolvers.viewer import Role
 from server.commands.word_csv import import_words
 from server.mail.message import EmailTemplate, Section, Unsubscription
 from tests.client import Client
-from tests.queries import ADD_WORDS, SUBSCRIBE, UPDATE_WORD
+from tests.queries import ADD_WORDS, SUBSCRIBE, UPDATE_WORD, WRITE_SENTENCE
 from tests.vocabulary import public_list, today
 
+PERSIAN, SINHALA, WOMAN_IN_SPACE = "می\u200cخواهم", "ශ්\u200dරී", "👩\u200d🚀"
+"""Spelt with a joiner, which shows nothing itself."""
 ARABIC = {
     "term": "كتاب",
     "reading": "kitāb",
@@ -63,6 +65,9 @@ async def test_a_word_of_any_language_has_a_reading_an_example_and_a_sound(clien
         ({"term": "a", "audioUrl": "http://example.org/a.mp3", "definition": "x"}, "audioUrl"),
         ({"term": "a", "audioUrl": "javascript:alert(1)", "definition": "x"}, "audioUrl"),
         ({"term": "a\u202eb", "definition": "x"}, "term"),
+        ({"term": "\u200c", "definition": "x"}, "term"),
+        ({"term": "a\U0010ffff", "definition": "x"}, "term"),
+        ({"term": "a", "definition": "\u200b"}, "definition"),
     ],
 )
 async def test_a_word_that_is_none_is_refused(one_client: Client, texts: dict[str, str], path: str) -> None:
@@ -71,6 +76,23 @@ async def test_a_word_that_is_none_is_refused(one_client: Client, texts: dict[st
     editor = one_client.member("eve", Role.EDITOR)
     refused = await editor.ask(ADD_WORDS, input={"list": list_id, "words": [texts]})
     assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "words", "0", path])
+
+
+async def test_words_that_are_spelt_with_joiners_are_kept_as_they_are(one_client: Client, tmp_path: Path) -> None:
+    """In a list's name, all texts of a word, a sentence and a file; a text of nothing else is refused."""
+    list_id = await public_list(one_client, f"Persian {PERSIAN}", words=0)
+    editor, ada = one_client.member("eve", Role.EDITOR), one_client.member("ada")
+    texts = {"term": PERSIAN, "reading": SINHALA, "example": f"{PERSIAN}.", "definition": WOMAN_IN_SPACE}
+    added = await editor.ask(ADD_WORDS, input={"list": list_id, "words": [texts]})
+    assert {name: added["words"][0][name] for name in texts} == texts
+    written = await ada.ask(WRITE_SENTENCE, input={"text": f"{PERSIAN}\r\n\t{SINHALA}"})
+    assert written["sentence"]["text"] == f"{PERSIAN}\r\n\t{SINHALA}"
+    for bad in ("\u200c\n\u200d", f"{PERSIAN}\x1b", f"{PERSIAN}\u202e"):
+        assert await ada.code(WRITE_SENTENCE, input={"text": bad}) == "INVALID_INPUT"
+    file = tmp_path / "words.csv"
+    file.write_text(f"term,definition\n{PERSIAN},{WOMAN_IN_SPACE}\n{SINHALA},Sri\n\u200d,none\n", encoding="utf-8")
+    summary = await import_words(one_client.services, file, f"Persian {PERSIAN}", None, lambda *_: None)
+    assert (summary.added, [bad.line for bad in summary.bad]) == (2, [4])
 
 
 async def test_processes_of_the_first_release_can_read_every_word(one_client: Client) -> None:
@@ -137,6 +159,17 @@ def test_an_arabic_word_is_written_from_right_to_left() -> None:
     assert "<bdi>كلمات أولى</bdi>" in html
     assert "\u2068كتاب\u2069   kitāb\nbook\n\u2068هذا كتاب جديد.\u2069\nfrom \u2068كلمات أولى\u2069 (" in text
     assert message["Subject"] == "\u2068كتاب\u2069 (kitāb): book"
+
+
+def test_an_email_spells_words_with_their_joiners() -> None:
+    """In the subject and both forms of the body; what would disturb the line around it is still left out."""
+    message = email(Word("l", 0, f"{PERSIAN}\u202e\u200b", SINHALA, any_language=True), WOMAN_IN_SPACE)
+    assert message["Subject"] == f"\u2068{PERSIAN}\u2069: {SINHALA}"
+    for form in ("html", "plain"):
+        shown = body(message, form)
+        assert all(text in shown for text in (PERSIAN, SINHALA, WOMAN_IN_SPACE))
+        assert "\u202e" not in shown
+        assert "\u200b" not in shown
 
 
 def test_a_chinese_word_looks_as_before() -> None:

@@ -373,8 +373,11 @@ async def test_pickem_nodes_can_be_loaded_by_id(one_client: Client) -> None:
 
 
 async def test_unstorable_years_and_seasons_are_refused(one_client: Client) -> None:
-    """Years that do not sort as text, and seasons that cannot be part of a key."""
+    """Years that do not sort as text, and seasons that cannot be seen or be part of a key; joiners can."""
     editor = EventEditor(one_client)
-    for wrong in ({"startsAt": "0999-01-01T00:00:00Z"}, {"season": "a#b"}, {"season": ""}, {"season": "x" * 41}):
+    for wrong in ({"startsAt": "0999-01-01T00:00:00Z"}, {"season": "a#b"}, {"season": ""}, {"season": "x" * 41},
+                  {"season": "\u200c"}, {"season": "a\U0010ffff"}):  # fmt: skip
         given = {"name": "n", "season": "s", "startsAt": iso(datetime.now(UTC)), **wrong}
         assert await editor.client.code(CREATE_EVENT, input=given) == "INVALID_INPUT"
+    persian = {"name": "n", "season": "نیم\u200cفصل", "startsAt": iso(datetime.now(UTC))}
+    assert (await editor.client.ask(CREATE_EVENT, input=persian))["event"]["season"] == persian["season"]
