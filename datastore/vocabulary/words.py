@@ -53,6 +53,16 @@ class ListBusy(Conflict):
     explanation = "Somebody else is adding words to this list. Try again in a moment."
 
 
+class ListGrown(Conflict):
+    """`word_list` is the list as it is now."""
+
+    explanation = "Somebody else has added words to this list meanwhile. Read it again."
+
+    def __init__(self, word_list: WordList) -> None:
+        super().__init__()
+        self.word_list = word_list
+
+
 WordContent: TypeAlias = tuple[str, str | None, str | None, str]
 
 
@@ -108,9 +118,12 @@ REMOVED_WORD = Entity(Word, Key("LIST#{list}", "REMOVED#{ordinal:06d}"))
 # ── reading ──
 
 
-def all_words(table: Table, word_list: WordList, *, consistent: bool = False) -> AsyncIterator[Word]:
-    """All words of a list, by ordinal."""
-    return table.iterate(_words(word_list), consistent=consistent, at_once=1000)
+def all_words(table: Table, word_list: WordList, *, start: int = 0, consistent: bool = False) -> AsyncIterator[Word]:
+    """All words of a list, by ordinal; those from an ordinal on, which the list must have."""
+    words = _words(word_list)
+    return table.iterate(
+        words.between(f"WORD#{start:06d}", None) if start else words, consistent=consistent, at_once=1000
+    )
 
 
 def _words(word_list: WordList) -> Partition[Word]:
@@ -169,10 +182,14 @@ class WordBatch:
     id: str
     words: Sequence[Word]
     max_words: int
+    next_ordinal: int | None = None
+    """The list's when the words that it lacks were chosen; None if they are added whatever it has."""
 
 
 async def add_words(table: Table, list_id: str, batch: WordBatch, once: Once) -> AddedWords:
     """Add all of the words or none, after the existing ones.
+
+    ListGrown if the list has other words by now than those below the batch's `next_ordinal`.
 
     Up to 80 words are written with the count in one transaction. A larger batch claims the list first. Its words are
     written above the count, where readers do not see them, on the condition that the claim still holds; the count makes
@@ -182,6 +199,8 @@ async def add_words(table: Table, list_id: str, batch: WordBatch, once: Once) ->
         current = await table.get(LIST.at(list=list_id), consistent=True)
         if current is None or current.deleted_at is not None:
             raise NotFound("There is no list with this id.", path=("input", "list"))
+        if batch.next_ordinal not in {None, current.next_ordinal}:
+            raise ListGrown(current)
         _refuse_too_many(current, batch)
         try:
             return await _add_once(table, current, batch, once)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from itertools import chain, count
@@ -14,7 +14,7 @@ from ulid import ULID
 
 from datastore import vocabulary as vocabulary_store
 from datastore.refusals import Refusal
-from datastore.vocabulary import LONGEST_LIST, Word, WordBatch, WordList
+from datastore.vocabulary import LONGEST_LIST, ListGrown, Word, WordBatch, WordContent, WordList
 from resolvers.context import Services
 from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word
 from server.commands.files import read_text, write_text
@@ -60,28 +60,25 @@ async def import_words(
     """Adds a file's words to the public list of this name; reports rows done and rows in all to `progress`."""
     rows = list(_read_rows(path))
     total = len(rows)
-    word_list = await _ensure_list(services, name, level)
-    words = vocabulary_store.all_words(services.table, word_list, consistent=True)
-    removed = vocabulary_store.removed_words(services.table, word_list.list)
-    contents = {word.content for group in (words, removed) async for word in group}
-    summary = ImportSummary(word_list.name)
-    batch: list[Word] = []
+    target = _Target(services, await _ensure_list(services, name, level))
+    await target.read_contents()
+    summary = ImportSummary(target.word_list.name)
+    batch: dict[WordContent, Word] = {}
     for completed, (number, row) in enumerate(rows, 1):
         try:
-            word = _parse_word(word_list.list, row)
+            word = _parse_word(target.word_list.list, row)
         except Refusal as refused:
             summary.bad.append(BadRow(number, refused.message, row))
             continue
-        if word.content in contents:
+        if word.content in target.contents or word.content in batch:
             summary.existing += 1
             continue
-        contents.add(word.content)
-        batch.append(word)
+        batch[word.content] = word
         if len(batch) == BATCH:
-            summary.added += await _add(services, word_list.list, batch)
-            batch = []
+            await target.add(batch, summary)
+            batch = {}
             progress(completed, total)
-    summary.added += await _add(services, word_list.list, batch)
+    await target.add(batch, summary)
     progress(total, total)
     return summary
 
@@ -116,12 +113,39 @@ def _parse_word(list_id: str, row: dict[str, str]) -> Word:
     return parse_word(list_id, new, ("row",))
 
 
-async def _add(services: Services, list_id: str, words: list[Word]) -> int:
-    if words:
-        now = services.clock()
-        batch = WordBatch(services.ids.next(now), tuple(words), LONGEST_LIST)
-        await vocabulary_store.add_words(services.table, list_id, batch, services.once())
-    return len(words)
+@dataclass(slots=True)
+class _Target:
+    """A list, and the contents of the words that it had when it was last read, removed ones included."""
+
+    services: Services
+    word_list: WordList
+    contents: set[WordContent] = field(default_factory=set)
+
+    async def read_contents(self, start: int = 0) -> None:
+        """Those of the words from an ordinal on. A removed word moves behind the others, so it is not missed."""
+        table, word_list = self.services.table, self.word_list
+        words = vocabulary_store.all_words(table, word_list, start=start, consistent=True)
+        removed = vocabulary_store.removed_words(table, word_list.list)
+        self.contents |= {word.content for group in (words, removed) async for word in group}
+
+    async def add(self, words: Mapping[WordContent, Word], summary: ImportSummary) -> None:
+        """Adds those that the list lacks, also if somebody else adds words at the same time."""
+        while missing := [word for content, word in words.items() if content not in self.contents]:
+            try:
+                self.word_list = await self._add(missing)
+            except ListGrown as grown:
+                start, self.word_list = self.word_list.next_ordinal, grown.word_list
+                await self.read_contents(start)
+                continue
+            self.contents |= words.keys()
+            break
+        summary.added += len(missing)
+        summary.existing += len(words) - len(missing)
+
+    async def _add(self, words: Sequence[Word]) -> WordList:
+        services, current = self.services, self.word_list
+        batch = WordBatch(services.ids.next(services.clock()), words, LONGEST_LIST, current.next_ordinal)
+        return (await vocabulary_store.add_words(services.table, current.list, batch, services.once())).list
 
 
 async def _ensure_list(services: Services, name: str, level: int | None) -> WordList:

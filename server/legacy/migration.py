@@ -22,7 +22,7 @@ from datastore import vocabulary as vocabulary_store
 from datastore.people import Profile
 from datastore.receipts import Once
 from datastore.refusals import Refusal
-from datastore.vocabulary import LONGEST_LIST, DailyWord, Subscription, Word, WordBatch, WordList
+from datastore.vocabulary import LONGEST_LIST, DailyWord, ListGrown, Subscription, Word, WordBatch, WordList
 from resolvers.context import Services
 from resolvers.vocabulary.address_subscriptions import record_id
 from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word
@@ -155,7 +155,7 @@ class Migration:
         ordinals = await self._ordinals(word_list)
         missing = self._place_words(mapped.old, word_list, ordinals)
         for start in range(0, len(missing), _WORDS_AT_ONCE):
-            await self._add_words(word_list.list, missing[start : start + _WORDS_AT_ONCE])
+            await self._add_words(word_list, start, missing[start : start + _WORDS_AT_ONCE])
         if not self._options.dry_run:
             if missing:
                 extended = await vocabulary_store.read_list(self._table, mapped.new, consistent=True)
@@ -195,11 +195,17 @@ class Migration:
             self._mappings.place_word(old, mapped.position, placed[mapped.content])
         return missing
 
-    async def _add_words(self, list_id: str, words: Sequence[Word]) -> None:
+    async def _add_words(self, word_list: WordList, start: int, words: Sequence[Word]) -> None:
+        """Adds missing words, of which `start` are added already, at the ordinals that they were given."""
         self.summary.add(self.summary.written, "word", len(words))
-        if not self._options.dry_run:
-            batch = WordBatch(self._services.ids.next(self._services.clock()), words, LONGEST_LIST)
-            await vocabulary_store.add_words(self._table, list_id, batch, self._once)
+        if self._options.dry_run:
+            return
+        ids, now, ordinal = self._services.ids, self._services.clock(), word_list.next_ordinal + start
+        batch = WordBatch(ids.next(now), words, LONGEST_LIST, ordinal)
+        try:
+            await vocabulary_store.add_words(self._table, word_list.list, batch, self._once)
+        except ListGrown:
+            raise Failed(f"Somebody else has added words to {word_list.name} meanwhile. Run this again.") from None
 
     def _verify_words(self, old: str, ordinals: Mapping[Content, int]) -> None:
         for mapped in self._mappings.words(old):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
@@ -10,13 +11,16 @@ from typing import Any
 
 import pytest
 
+from datastore import vocabulary as vocabulary_store
+from datastore.dynamo import Table
 from datastore.seal import Seal
 from datastore.vocabulary import WORD, CharacterSet, Word
 from resolvers.node_ids import parse_node_key
 from resolvers.viewer import Role
 from server.commands.word_csv import import_words
 from server.mail.message import EmailTemplate, Section, Unsubscription
-from tests.client import Client
+from server.settings import Settings
+from tests.client import Client, serving
 from tests.queries import ADD_WORDS, SUBSCRIBE, UPDATE_WORD, WRITE_SENTENCE
 from tests.vocabulary import public_list, today
 
@@ -126,6 +130,27 @@ async def test_a_file_has_words_of_any_language(one_client: Client, tmp_path: Pa
         {**first, "example": "هذا كتاب, جديد.", "audioUrl": "https://example.org/k.mp3", "pinyin": None},
         {"term": "书", "reading": "shū", "example": None, "audioUrl": None, "pinyin": "shū"},
     ]
+
+
+async def test_a_file_that_is_imported_twice_at_once_adds_each_word_once(
+    one_table: Table, settings: Settings, tmp_path: Path
+) -> None:
+    """Each of two processes reads what the other has added meanwhile; another file's words come between them."""
+    file, other = tmp_path / "words.csv", tmp_path / "other.csv"
+    file.write_text(
+        "term,definition\n" + "".join(f"word {number},meaning\n" for number in range(200)), encoding="utf-8"
+    )
+    other.write_text("term,definition\n" + "".join(f"word {number},meaning\n" for number in range(150, 350)))
+    async with serving(settings) as first, serving(settings) as second:
+        imports = [(first, file), (second, file), (second, other)]
+        summaries = await asyncio.gather(
+            *(import_words(client.services, path, "Words", None, lambda *_: None) for client, path in imports)
+        )
+    (word_list,) = [each async for each in vocabulary_store.lists_by_name(one_table, None)]
+    words = [word.term async for word in vocabulary_store.all_words(one_table, word_list, consistent=True)]
+    assert sorted(words) == sorted(f"word {number}" for number in range(350))
+    assert sum(summary.added for summary in summaries) == 350
+    assert [summary.added + summary.existing for summary in summaries] == [200, 200, 200]
 
 
 # ── in emails ──

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -155,6 +156,19 @@ async def test_an_old_list_can_continue_in_an_existing_one(
     assert daily.word.ordinal == 1
     assert await vocabulary_store.read_subscriber_count(one_table, existing.list) > 0
     assert [breach async for breach in breaches(services)] == []
+
+
+async def test_two_migrations_at_once_add_each_word_once(
+    one_table: Table, legacy: LegacySource, tmp_path: Path
+) -> None:
+    """One that finds that the other has added words meanwhile stops; run again, it finds all words in their places."""
+    reports = tmp_path / "one.csv", tmp_path / "two.csv"
+    ended = await asyncio.gather(*(migrate(one_table, legacy, report) for report in reports), return_exceptions=True)
+    assert all(isinstance(one, MigrationSummary) or "Run this again" in str(one) for one in ended), ended
+    again = await migrate(one_table, legacy, tmp_path / "report.csv")
+    assert again.verified["word"] == again.rows["word"] - again.rejected["word"]
+    words = [(word.list, word.content) async for word in one_table.scan(WORD)]
+    assert len(words) == len(set(words)) == 90
 
 
 async def test_decisions_made_in_the_new_table_stay(one_table: Table, legacy: LegacySource, tmp_path: Path) -> None:
