@@ -77,6 +77,19 @@ def test_ecs_runs_the_image_as_it_should_be_run() -> None:
     assert parts["JobsRole"]["Properties"]["ManagedPolicyArns"] == ["JobsPolicy"]
 
 
+def test_both_tasks_of_ecs_have_the_mail_server_and_the_sender() -> None:
+    """The service sends the emails that confirm an address, and the daily task all others."""
+    loaded = template("ecs.cloudformation.yaml")
+    for name in ("ServiceTask", "DailyTask"):
+        (container,) = loaded["Resources"][name]["Properties"]["ContainerDefinitions"]
+        assert {"Name": "RINGSIDE_SMTP_URL", "ValueFrom": "SmtpUrl"} in container["Secrets"]
+        assert {"Name": "RINGSIDE_MAIL_FROM", "Value": "MailFrom"} in container["Environment"]
+    assert loaded["Parameters"]["MailFrom"]["Default"] == ""  # as without the setting
+    (secrets,) = loaded["Resources"]["ExecutionRole"]["Properties"]["Policies"]
+    (readable,) = secrets["PolicyDocument"]["Statement"]
+    assert readable["Resource"] == ["SigningSecrets", "SmtpUrl"]
+
+
 # ── Kubernetes ──
 
 
@@ -144,6 +157,17 @@ def test_the_pods_probes_and_labels_fit_the_service() -> None:
     assert (
         resource("CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["args"][0] in COMMANDS
     )
+
+
+def test_the_service_and_the_daily_job_read_the_secret_of_the_mail_server() -> None:
+    """The service sends the emails that confirm an address, but starts without a mail server too."""
+    service, daily = (
+        [source["secretRef"] for source in pod["containers"][0]["envFrom"] if "secretRef" in source]
+        for pod in pod_specs()
+        if pod["containers"][0].get("args") in (None, ["emails"])
+    )
+    assert service == [{"name": "ringside"}, {"name": "ringside-mail", "optional": True}]
+    assert daily == [{"name": "ringside"}, {"name": "ringside-mail"}]
 
 
 def test_scheduled_jobs_run_existing_commands_one_at_a_time() -> None:
