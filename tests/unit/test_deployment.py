@@ -213,6 +213,14 @@ def test_the_units_run_as_one_user_with_the_same_restrictions() -> None:
     assert int(timeout[0]) > GRACE_SECONDS
 
 
+def test_the_daily_unit_does_not_start_a_service_that_was_stopped() -> None:
+    """It needs the service's engine, but a service that an operator has stopped stays so."""
+    unit, *_ = (DEPLOY / "systemd" / "ringside-daily.service").read_text(encoding="utf-8").partition("[Service]")
+    lines = unit.splitlines()
+    assert {"Requisite=ringside.service", "After=ringside.service"} <= set(lines)
+    assert not [line for line in lines if line.startswith(("Requires=", "Wants=", "BindsTo="))]
+
+
 def test_systemd_accepts_the_units() -> None:
     """Where systemd is installed. The programs are missing here, which is all that it may complain about."""
     try:
