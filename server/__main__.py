@@ -109,7 +109,7 @@ def main() -> None:
             raise
         from server.commands import err
 
-        err.print(message, style="red", markup=False)
+        err.print(message, style="red")
         sys.exit(1)
 
 

@@ -5,7 +5,11 @@ imported only to run one of its commands, so it imports at its top what all of t
 them needs and takes long: the schema, the audit.
 """
 
+from functools import partial
+
 from rich.console import Console
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+# What is printed has names and paths in it, which may look like markup: `[/live]` would end in a traceback.
+_plain = partial(Console, highlight=False, soft_wrap=True, markup=False, emoji=False)
+out = _plain()
+err = _plain(stderr=True)

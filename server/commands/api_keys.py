@@ -34,7 +34,7 @@ def create(
 ) -> None:
     """Creates an API key and prints it: Authorization: Bearer <key>. It is shown this once."""
     issued = run_with_services(lambda services: _create(services, name, roles, days))
-    err.print(f"{_line(issued.api_key)}\nOnly a hash of the key is stored: keep it now.", markup=False)
+    err.print(f"{_line(issued.api_key)}\nOnly a hash of the key is stored: keep it now.")
     print(issued.secret)
 
 
@@ -49,7 +49,7 @@ async def _create(services: Services, name: str, roles: list[str], days: int | N
 def list_keys() -> None:
     """Lists the API keys, newest first. The first column is how a key begins."""
     for line in run_with_services(_lines):
-        out.print(line, markup=False)
+        out.print(line)
 
 
 async def _lines(services: Services) -> list[str]:
@@ -62,7 +62,7 @@ def revoke(
 ) -> None:
     """Revokes an API key. It is refused everywhere within a minute."""
     revoked = run_with_services(lambda services: _revoke(services, key))
-    out.print(f"Revoked: {_line(revoked)}", markup=False)
+    out.print(f"Revoked: {_line(revoked)}")
 
 
 async def _revoke(services: Services, prefix: str) -> ApiKey:

@@ -18,7 +18,7 @@ def audit() -> None:
     """Checks the invariants of the stored data; exit code 1 if one is broken."""
     broken = run_with_services(_find_breaches)
     for breach in broken:
-        err.print(breach, style="red", markup=False)
+        err.print(breach, style="red")
     if broken:
         raise Failed(f"{len(broken)} checks failed.")
     out.print("All checks passed.")

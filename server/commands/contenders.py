@@ -34,7 +34,7 @@ def import_contenders(
 ) -> None:
     """Adds many contenders to a board. Safe to run again: existing ones are left as they are, renamed ones too."""
     added, existing = run_with_services(lambda services: _import(services, source, board))
-    out.print(f"{added:,} contenders added to {board}, {existing:,} existed already.", markup=False)
+    out.print(f"{added:,} contenders added to {board}, {existing:,} existed already.")
 
 
 async def _import(services: Services, source: Path, board: str) -> tuple[int, int]:
@@ -42,7 +42,7 @@ async def _import(services: Services, source: Path, board: str) -> tuple[int, in
     contenders, problems = read_contenders(source, services.policy.image_hosts)
     if problems:
         for problem in problems[:_PROBLEMS_SHOWN]:
-            err.print(problem, style="red", markup=False)
+            err.print(problem, style="red")
         more = f", the first {_PROBLEMS_SHOWN} are shown" if len(problems) > _PROBLEMS_SHOWN else ""
         raise Failed(f"{len(problems):,} contenders are not valid{more}. Nothing was imported.")
     if not voting_store.is_slug(board):

@@ -104,7 +104,7 @@ async def _send_words(due: Emails, day: date | None) -> bool:
 def _print(title: str, lines: list[str]) -> None:
     out.print(title)
     for line in lines:
-        out.print(line, markup=False)
+        out.print(line)
 
 
 def _parse_day(text: str | None) -> date | None:
@@ -134,7 +134,7 @@ def bounced(
     unknown = len(addresses - found.keys())
     out.print(f"Members without an address now: {sum(found.values()):,}. Addresses that belong to nobody: {unknown:,}.")
     for line in wrong[:_LINES_SHOWN]:
-        err.print(f"line {line} is not an email address", style="red", markup=False)
+        err.print(f"line {line} is not an email address", style="red")
     if wrong:
         more = f"; the first {_LINES_SHOWN} are shown" if len(wrong) > _LINES_SHOWN else ""
         raise Failed(f"{len(wrong):,} lines are not email addresses{more}. Write one address per line.")

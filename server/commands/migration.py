@@ -76,7 +76,7 @@ def legacy(
     if dry_run:
         out.print("Nothing was written. A run without --dry-run would do this:")
     for line in summary.lines():
-        out.print(line, markup=False)
+        out.print(line)
     if not summary.complete:
         raise Failed(f"Some rows cannot be migrated. {report} says which and why.")
 

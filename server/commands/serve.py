@@ -82,7 +82,7 @@ async def _serve(settings: Settings, served: Settings, listening: socket.socket,
             await _add_demo_data(table, settings)
         server = _server(served, table) if alone else None
         listening.listen()  # from now on connections wait until the service accepts them
-        out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)")
+        out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)", markup=True)
         if server is not None:
             with _scheduled_backups(settings):
                 await server.serve(sockets=listeners(listening))
@@ -95,7 +95,7 @@ async def _add_demo_data(table: Table, settings: Settings) -> None:
     except DynamoError as error:
         # A slow engine, such as moto, may time out here and can still serve.
         message = f"The demo data is incomplete ({error}); `ringside demo` adds the rest."
-        err.print(message, style="yellow", markup=False)
+        err.print(message, style="yellow")
     finally:
         await services.close()
 

@@ -58,7 +58,7 @@ def upgrade() -> None:
     moved, broken = run_with_services(_upgrade, older=True)
     out.print(f"The table has layout {layout.CURRENT_LAYOUT}. {moved:,} items were moved or checked.")
     for breach in broken:
-        err.print(breach, style="red", markup=False)
+        err.print(breach, style="red")
     if broken:
         raise Failed(f"The upgrade is complete, but {len(broken)} checks failed. `ringside audit` repeats them.")
 

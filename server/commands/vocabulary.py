@@ -41,19 +41,19 @@ def words(
     if file == STANDARD and name is None:
         raise Failed("Name the list with --list: standard input has no name.")
     summary = run_with_services(lambda services: _import(services, file, name or file.stem, level))
-    out.print(f"{summary.added:,} words added to {summary.name}, {summary.existing:,} existed already.", markup=False)
+    out.print(f"{summary.added:,} words added to {summary.name}, {summary.existing:,} existed already.")
     if not summary.bad:
         return
     if report is not None:
         summary.write_report(report)
     for row in summary.bad[:_BAD_ROWS_SHOWN]:
-        err.print(f"line {row.line}: {row.reason}", style="red", markup=False)
+        err.print(f"line {row.line}: {row.reason}", style="red")
     more = f"; {report} has all of them" if report else f", the first {_BAD_ROWS_SHOWN} are shown; see --report"
     raise Failed(f"{len(summary.bad):,} rows were skipped{more}.")
 
 
 async def _import(services: Services, file: Path, name: str, level: int | None) -> ImportSummary:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task(f"Words of {file.name}", total=None)
 

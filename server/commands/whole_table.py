@@ -130,7 +130,7 @@ def _report(settings: Settings, end: End, broken: list[str]) -> None:
     out.print(f"The table {settings.table} holds the {end.items:,} items of the export.")
     _warn(end)
     for breach in broken:
-        err.print(breach, style="red", markup=False)
+        err.print(breach, style="red")
     if broken:
         raise Failed(f"The import is complete, but {len(broken)} checks failed. `ringside audit` repeats them.")
 
@@ -142,7 +142,6 @@ def _warn(end: End) -> None:
             "half. To export the table of one moment, stop the service meanwhile, or export a table that was restored "
             "to a moment (DynamoDB: RestoreTableToPointInTime).",
             style="yellow",
-            markup=False,
         )
 
 

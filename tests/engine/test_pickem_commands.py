@@ -76,6 +76,19 @@ async def test_a_season_is_imported_and_exported(one_table: Table, settings: Set
     assert "events.0.imageUrl: Pictures may come from these hosts only: other.example.com" in refused.stderr
 
 
+async def test_the_name_of_an_event_is_printed_as_it_is(one_client: Client, tmp_path: Path) -> None:
+    """What looks like the console's markup, or the name of an emoji, is part of the name."""
+    settings = one_client.settings
+    variables = {"RINGSIDE_DYNAMODB_URL": settings.dynamodb_url, "RINGSIDE_TABLE": settings.table}
+    variables |= {"RINGSIDE_SECRETS": "s" * 48, "RINGSIDE_IMAGE_HOSTS": "images.example.com"}
+    file = tmp_path / "season.json"
+    file.write_bytes(orjson.dumps({"events": [{**SEASON["events"][0], "name": "Finale [/live] :cat:"}]}))
+    assert ringside("import", "events", str(file), **variables).returncode == 0
+    [event] = orjson.loads(ringside("export", "events", **variables).stdout)["events"]
+    scored = ringside("score", event["id"], **variables)
+    assert (scored.returncode, scored.stdout) == (0, "Finale [/live] :cat:: 0 predictions are scored.\n"), scored.stderr
+
+
 async def test_an_export_is_imported_with_the_states_of_its_events(
     one_client: Client, default_engine: RunningEngine, settings: Settings, tmp_path: Path
 ) -> None:

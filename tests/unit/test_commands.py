@@ -10,9 +10,12 @@ from pathlib import Path
 
 import orjson
 import pytest
+from rich.console import Console
+from rich.table import Table as Grid
 from typer.testing import CliRunner
 
 from server import __main__ as entry
+from server.commands import err, out
 from server.commands.files import STANDARD, open_input, open_output, read_text
 from server.commands.serve import graphql_address
 from server.execution.documents import hash_of
@@ -77,6 +80,17 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff")))
     with pytest.raises(Failed, match="- cannot be read: line 1 is not text"):
         read_text(STANDARD)
+
+
+@pytest.mark.parametrize("console", [out, err])
+def test_a_command_prints_names_and_paths_as_they_are(console: Console) -> None:
+    """Brackets are no markup, words between colons no emoji; in a table of jobs neither."""
+    grid = Grid("message")
+    grid.add_row(text := "/data [/old] :cat: [red]")
+    with console.capture() as printed:
+        console.print(text)
+        console.print(grid)
+    assert printed.get().count(text) == 2
 
 
 def test_the_address_that_is_printed_can_be_opened_in_a_browser() -> None:
