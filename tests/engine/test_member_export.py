@@ -206,3 +206,19 @@ async def test_the_command_writes_the_same_file(one_client: Client) -> None:
     assert written.returncode == 0, written.stderr
     whole = [line.decode().rstrip("\n") async for line in file_lines(one_client.services.table, "eve", "")][1:]
     assert written.stdout.splitlines()[1:] == whole
+
+
+async def test_an_id_that_nobody_can_have_leaves_the_file_as_it_is(one_client: Client, tmp_path: Path) -> None:
+    """The command says so in a sentence, and writes nothing."""
+    settings = one_client.settings
+    variables = {"RINGSIDE_DYNAMODB_URL": settings.dynamodb_url, "RINGSIDE_TABLE": settings.table}
+    file = tmp_path / "member.jsonl"
+    file.write_text("an earlier export")
+    for wrong in ("a#b", ""):
+        refused = await asyncio.to_thread(
+            ringside, "export", "member", wrong, str(file), RINGSIDE_SECRETS=SECRET, **variables
+        )
+        assert refused.returncode == 1
+        assert refused.stderr.startswith(f"'{wrong}' is not a member's id: "), refused.stderr
+        assert len(refused.stderr.splitlines()) == 1
+        assert file.read_text() == "an earlier export"
