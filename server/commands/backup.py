@@ -37,10 +37,10 @@ def backup(
         if file != STANDARD:
             size = back_up(settings.data, file, advance)
         else:
-            with tempfile.TemporaryDirectory(prefix="ringside-") as folder, open_output(file) as target:
+            with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
                 made = Path(folder, "backup")
                 size = back_up(settings.data, made, advance)
-                with made.open("rb") as source:
+                with made.open("rb") as source, open_output(file) as target:
                     shutil.copyfileobj(source, target)
     err.print(f"{size:,} bytes written.")
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import codecs
 import hashlib
-import sys
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
@@ -32,7 +31,7 @@ from resolvers.comments import rules
 from resolvers.comments.languages import parse_language
 from resolvers.context import Services
 from server.commands import err, out
-from server.commands.files import STANDARD, open_input
+from server.commands.files import STANDARD, open_input, open_output
 from server.commands.running import run_with_services
 from server.failures import Failed
 
@@ -222,7 +221,8 @@ async def export_lines(services: Services, file: Path, product: str | None) -> i
     if product is not None:
         product = rules.validate_product(product, ("product",))
     if file == STANDARD:
-        return await _write_lines(transfer.export_comments(services.table, product, None), sys.stdout.buffer)
+        with open_output(file) as target:
+            return await _write_lines(transfer.export_comments(services.table, product, None), target)
     try:
         ends, size = _read_ends(file)
         if ends is not None and not await _is_same_export(services, product, *ends):

@@ -7,6 +7,7 @@ file. An option names a further file: the output of a command that reads several
 from __future__ import annotations
 
 import codecs
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,14 +57,30 @@ def decode(data: bytes, file: Path) -> str:
 @contextmanager
 def open_output(file: Path) -> Iterator[BinaryIO]:
     if file == STANDARD:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        with _standard_output() as target:
+            yield target
         return
     try:
         with file.open("wb") as target:
             yield target
     except OSError as error:
         raise Failed(f"{file} cannot be written: {error.strerror}.") from None
+
+
+@contextmanager
+def _standard_output() -> Iterator[BinaryIO]:
+    try:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise  # whoever reads has enough, such as `head`: the command ends without a word
+    except OSError as error:
+        if error.filename is not None:
+            raise  # of a file that was opened meanwhile
+        # What is still in the buffer is written again when the process ends, and would fail again.
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        raise Failed(f"{STANDARD} cannot be written: {error.strerror}.") from None
 
 
 def write_text(file: Path, text: str) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
+from errno import EACCES
 from importlib.metadata import version
 from pathlib import Path
 
@@ -80,6 +82,34 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff")))
     with pytest.raises(Failed, match="- cannot be read: line 1 is not text"):
         read_text(STANDARD)
+
+
+@pytest.mark.parametrize("command", ["schema", "manifest -"])
+def test_a_full_disk_behind_standard_output_is_said_in_a_sentence(command: str) -> None:
+    """A small output fails only when it is flushed, and must not fail again when the process ends."""
+    with Path("/dev/full").open("wb") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "server", *command.split()], input=DOCUMENT.encode(),
+            cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False,
+        )  # fmt: skip
+    assert (run.returncode, run.stderr.decode()) == (1, "- cannot be written: No space left on device.\n")
+
+
+def test_a_closed_pipe_ends_a_command_without_a_word() -> None:
+    """As with `ringside schema | head -1`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as closed:
+        run = subprocess.run(
+            [sys.executable, "-m", "server", "schema"], cwd=ROOT, stdout=closed, stderr=subprocess.PIPE, check=False
+        )
+    assert (run.returncode, run.stderr) == (1, b"")
+
+
+def test_another_failure_while_standard_output_is_written_is_not_taken_for_one_of_it() -> None:
+    """Such as one of the data folder, which the failure names."""
+    with pytest.raises(PermissionError), open_output(STANDARD):
+        raise PermissionError(EACCES, "Permission denied", "data")
 
 
 @pytest.mark.parametrize("console", [out, err])

@@ -43,10 +43,10 @@ def export_table(settings: Settings, file: Path, advance: Advance) -> End:
     """Exports the table of these settings to a file, which appears once it is complete."""
     if file != STANDARD:
         return _export_to_file(settings, file, advance)
-    with tempfile.TemporaryDirectory(prefix="ringside-") as folder, open_output(file) as target:
+    with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
         whole = Path(folder, "export")
         end = _export_to_file(settings, whole, advance)
-        with whole.open("rb") as source:
+        with whole.open("rb") as source, open_output(file) as target:
             shutil.copyfileobj(source, target)
     return end
 
