@@ -1,13 +1,16 @@
 """Every occurrence is well-formed, found by its keys and about something that exists; deliveries belong to a webhook.
 
 An object may be gone once an occurrence says so, for instance that a comment was deleted. With the journal off nothing
-says so, and a member's lists and their words go without a word when the member is erased: these are not asked for. That
-the engine removes an occurrence when its days are over follows from its time to live, which is one of its keys here.
+says so, and a member's lists and their words go without a word when the member is erased: these are not asked for. Nor
+is what only occurrences name whose days are over, by their own time or by today's settings: the one that says that the
+object was removed may have gone before them. That the engine removes an occurrence when its days are over follows from
+its time to live, which is one of its keys here.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 
 from datastore import journal as journal_store
 from datastore.ids import is_ulid
@@ -32,14 +35,23 @@ async def breaches(services: Services) -> AsyncIterator[str]:
     async for item in journal_items(services.table):
         for breach in _item_breaches(item, webhooks):
             yield f"journal: {item.place}: {breach}"
-        if isinstance(item.record, Occurrence) and item.record.object is not None:
-            objects.add(item.record.object)
+        record = item.record
+        if isinstance(record, Occurrence) and record.object is not None and _is_kept(services, record):
+            objects.add(record.object)
         if len(objects) >= _OBJECTS_AT_ONCE:
             async for breach in _missing(services, objects):
                 yield breach
             objects.clear()
     async for breach in _missing(services, objects):
         yield breach
+
+
+def _is_kept(services: Services, occurrence: Occurrence) -> bool:
+    """Whether its days are not over. Then those of a later one, about the same object, are not over either."""
+    if occurrence.expires is None or not is_ulid(occurrence.ulid):
+        return False  # which is reported
+    now = services.clock()
+    return occurrence.expires > now and occurrence.at > now - timedelta(days=services.policy.journal_days)
 
 
 async def _missing(services: Services, objects: set[str]) -> AsyncIterator[str]:

@@ -23,11 +23,12 @@ from datastore.journal import (
 )
 from datastore.journal.records import SHARD_CLAIM, WEBHOOK
 from datastore.receipts import Once
-from resolvers.context import utc_now
+from resolvers.context import Services, utc_now
 from resolvers.viewer import Role
 from server.audit import breaches
+from server.settings import Settings
 from server.webhooks import delivering
-from tests.client import Client
+from tests.client import Client, serving
 from tests.comments import post
 from tests.queries import DELETE_COMMENT, MODERATE_COMMENT
 from tests.two_worlds import Site
@@ -77,6 +78,32 @@ async def _occurrence(table: Table) -> Occurrence:
 async def _delivery(table: Table) -> Delivery:
     deliveries: AsyncIterator[Delivery] = table.scan(DELIVERY)
     return await anext(deliveries)
+
+
+@pytest.mark.parametrize(("before", "now"), [(90, 1), (90, 90)])
+async def test_an_occurrence_whose_days_are_over_proves_nothing(
+    one_table: Table, settings: Settings, before: int, now: int
+) -> None:
+    """That of the removal may go first: it had fewer days, or the engine removes what expired in any order."""
+    async with serving(settings.model_copy(update={"journal_days": before})) as client:
+        comment = await post(client.member("ada"))
+    async with serving(settings.model_copy(update={"journal_days": now})) as client:
+        await client.member("ada").ask(DELETE_COMMENT, input={"comment": comment["id"]})
+        occurrences: AsyncIterator[Occurrence] = one_table.scan(OCCURRENCE)
+        [deleted] = [one async for one in occurrences if one.kind == "comment.deleted"]
+        await one_table.write(OCCURRENCE.delete(OCCURRENCE.item_key(deleted)))
+        assert len(await _found_after(client, timedelta(days=now - 0.5))) == 1
+        assert await _found_after(client, timedelta(days=now + 0.5)) == []
+
+
+async def _found_after(client: Client, time: timedelta) -> list[str]:
+    """What the audit says about the journal at a later time."""
+    given = client.services
+    services = Services(given.table, given.seal, given.policy, clock=lambda: utc_now() + time)
+    try:
+        return [breach async for breach in breaches(services) if breach.startswith("journal: ")]
+    finally:
+        await services.close()
 
 
 async def wrong_kind(table: Table) -> None:
