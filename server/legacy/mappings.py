@@ -96,11 +96,12 @@ class Mappings:
         return None if row is None else Word(*row)
 
     def add_member(self, email: str, user: str) -> None:
-        self._connection.execute("INSERT OR IGNORE INTO members VALUES (?, ?)", (email.casefold(), user))
+        # Not by casefold(), which makes one address of weiß@… and weiss@….
+        self._connection.execute("INSERT OR IGNORE INTO members VALUES (?, ?)", (email.lower(), user))
 
     def members(self, email: str) -> list[str]:
         """At most two of the members that have an address."""
-        rows = self._connection.execute("SELECT user FROM members WHERE email = ? LIMIT 2", (email.casefold(),))
+        rows = self._connection.execute("SELECT user FROM members WHERE email = ? LIMIT 2", (email.lower(),))
         return [user for (user,) in rows]
 
 

@@ -289,11 +289,11 @@ class Migration:
 
     async def _map_members(self) -> None:
         """Maps addresses to members: as the operator's file says, otherwise as the profiles do."""
-        users = {email.casefold(): user for email, user in self._options.users.items()}
+        users = {email.lower(): user for email, user in self._options.users.items()}
         for email, user in users.items():
             self._mappings.add_member(email, user)
         async for _, profile in people_store.listed_profiles(self._table):
-            if profile.email and profile.email.casefold() not in users:
+            if profile.email and profile.email.lower() not in users:
                 self._mappings.add_member(profile.email, profile.user)
 
     async def _migrate_subscriptions(self, batch: list[tuple[SourceRow, OldSubscription]]) -> None:

@@ -148,7 +148,7 @@ def _parse_moment(text: str) -> datetime | None:
         if len(text) == len("2020-01-01"):
             return datetime.combine(date.fromisoformat(text), time(), UTC)
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):  # in UTC it is outside the years 1 to 9999
         return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

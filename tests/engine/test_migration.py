@@ -189,13 +189,45 @@ async def test_decisions_made_in_the_new_table_stay(one_table: Table, legacy: Le
     assert again.rejected["past word"] == first.rejected["past word"] + 1
 
 
+async def subscribe(legacy: LegacySource, email: str, since: str) -> None:
+    """Adds a row to the old subscriptions."""
+    item = {"ListId": {"S": "L0"}, "SubscriberEmail": {"S": email}, "DateSubscribed": {"S": since}}
+    await legacy.subscriptions.client.put_item(TableName=legacy.subscriptions.name, Item=item)
+
+
+async def test_addresses_that_differ_in_more_than_case_are_two_members(
+    one_table: Table, legacy: LegacySource, tmp_path: Path
+) -> None:
+    """weiß@… and weiss@… may be two people, whether profiles or the operator's file name one of them."""
+    await one_table.write(PROFILE.put(Profile("weiss", "Weiss", utc_now(), email="weiss@example.org")))
+    await subscribe(legacy, "weiß@example.org", "2022-01-01")
+    await subscribe(legacy, "groß@example.org", "2022-01-01")
+    await migrate(one_table, legacy, tmp_path / "report.csv", users={"GROSS@example.org": "gross"})
+    owners = {each.user for each in [each async for each in one_table.scan(SUBSCRIPTION)]}
+    assert owners.isdisjoint({"weiss", "gross"})
+    profiles = [profile async for profile in one_table.scan(PROFILE) if profile.user in owners]
+    assert {"weiß@example.org", "groß@example.org"} <= {profile.email for profile in profiles}
+
+
+async def test_a_moment_before_the_first_year_is_reported(
+    one_table: Table, legacy: LegacySource, tmp_path: Path
+) -> None:
+    """As .NET writes a date that was never set, in a time zone east of Greenwich; so is one after the last year."""
+    moments = {"low@example.org": "0001-01-01T00:00:00+01:00", "high@example.org": "9999-12-31T23:59:59-01:00"}
+    for email, since in moments.items():
+        await subscribe(legacy, email, since)
+    await migrate(one_table, legacy, tmp_path / "report.csv")
+    with (tmp_path / "report.csv").open(encoding="utf-8") as file:
+        reasons = {row["key"]: row["reason"] for row in csv.DictReader(file)}
+    assert [reasons[email] for email in moments] == ["DateSubscribed is not a date"] * 2
+
+
 async def test_one_address_in_two_spellings_is_one_member(
     one_table: Table, legacy: LegacySource, tmp_path: Path
 ) -> None:
     """Upper and lower case are the same mailbox; the second row for the same subscription is reported."""
     for email in ("Twice@example.org", "twice@example.org"):
-        item = {"ListId": {"S": "L0"}, "SubscriberEmail": {"S": email}, "DateSubscribed": {"S": "2022-01-01"}}
-        await legacy.subscriptions.client.put_item(TableName=legacy.subscriptions.name, Item=item)
+        await subscribe(legacy, email, "2022-01-01")
     await migrate(one_table, legacy, tmp_path / "report.csv")
     profiles = [profile async for profile in one_table.scan(PROFILE)]
     [user] = [profile.user for profile in profiles if (profile.email or "").casefold() == "twice@example.org"]
