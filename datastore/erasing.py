@@ -11,6 +11,7 @@ A member's own items are deleted last, whatever they are: what they count toward
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -42,10 +43,10 @@ def _own_items(user: str) -> Partition[Any]:
     return Partition(PROFILE, None, PROFILE.at(user=user).pk)
 
 
-async def delete_exports(table: Table, about: str, now: datetime) -> None:
-    """Delete the files that were exported about a member, complete or not; `about` is how jobs name the member."""
+async def delete_exports(table: Table, about: Collection[str], now: datetime) -> None:
+    """Delete the files that were exported about a member, complete or not; `about` is how jobs may name the member."""
     async for job in all_jobs(table):
         if job.started_at < now - _FILES_LAST:
             return
-        if job.about == about:
+        if job.about in about:
             await clear_partition(table, Partition(EXPORT, None, EXPORT.at(job=job.id).pk))

@@ -82,25 +82,25 @@ async def job(ctx: Context, /, *, id: JobId) -> Job | None:  # noqa: A002 - the 
         found = await jobs_store.read_job(ctx.table, id)
     except BadKey:
         return None
-    if found is None or not (ctx.viewer.may(Role.ADMIN) or found.starter == starter(ctx)):
+    if found is None or not (ctx.viewer.may(Role.ADMIN) or found.starter in _starters(ctx)):
         return None
     return found
 
 
-def starter(ctx: Context) -> str:
-    """The viewer as a job remembers them."""
-    return ctx.services.seal.keyed_hash("job starter", ctx.viewer.id.encode()).hex()
+def _starters(ctx: Context) -> list[str]:
+    """The viewer as a job remembers them, by each secret, the newest first: a job may be from before a rotation."""
+    return [hashed.hex() for hashed in ctx.services.seal.keyed_hashes("job starter", ctx.viewer.id.encode())]
 
 
 def new_job(ctx: Context, kind: str, input_: Mapping[str, str], *, about: str | None = None) -> Job:
     """A job of the viewer's, not stored yet. Once it is, `work_soon` begins it here."""
-    named = None if about is None else hash_about(ctx.services, about)
-    return jobs_store.new_job(ctx.new_id(), kind, starter(ctx), ctx.now(), input_, named)
+    named = None if about is None else hashes_about(ctx.services, about)[0]
+    return jobs_store.new_job(ctx.new_id(), kind, _starters(ctx)[0], ctx.now(), input_, named)
 
 
-def hash_about(services: Services, member: str) -> str:
-    """How a job names the member that it is about."""
-    return services.seal.keyed_hash("job about", member.encode()).hex()
+def hashes_about(services: Services, member: str) -> list[str]:
+    """How a job may name the member that it is about: by each secret, the newest first, which new jobs use."""
+    return [hashed.hex() for hashed in services.seal.keyed_hashes("job about", member.encode())]
 
 
 async def begin_job(ctx: Context, kind: str, input_: Mapping[str, str]) -> Job:

@@ -49,7 +49,7 @@ from resolvers.comments.counts import CountsCache
 from resolvers.comments.leaders import LeaderSettler
 from resolvers.comments.writing import revised
 from resolvers.context import Context, UserId
-from resolvers.jobs.running import JobRun, JobRunner, begin_job_once, hash_about, new_job
+from resolvers.jobs.running import JobRun, JobRunner, begin_job_once, hashes_about, new_job
 from resolvers.members.access import load_member, refuse_admin
 from resolvers.pickem.removing import count_again, remove_predictions
 from resolvers.viewer import FORMER_PREFIX, Role
@@ -276,7 +276,7 @@ class _Member:
 
     async def _erase_shown(self) -> int:
         services, table, user = self._services, self._table, self.user
-        await erasing_store.delete_exports(table, hash_about(services, user), services.clock())
+        await erasing_store.delete_exports(table, hashes_about(services, user), services.clock())
         return (
             await forget_reporter(table, user, self.alias)
             + await delete_private_lists(table, user, self.silent)

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
+from pydantic import SecretStr
 
 from datastore import jobs as jobs_store
 from datastore.dynamo import Table
@@ -29,7 +30,7 @@ from server.audit import breaches
 from tests.client import Client, serving
 from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine
-from tests.erasing import ERASE, MEMBER, NODE, admin, items_naming, leave_traces
+from tests.erasing import ERASE, EXPORT, MEMBER, NODE, admin, items_naming, leave_traces
 from tests.generated import entities
 from tests.jobs import ended
 from tests.killed import Killed, killed_at
@@ -360,6 +361,23 @@ async def test_answers_that_changed_nothing_name_them_no_more(one_client: Client
     assert "member" in await mia.ask(ADMIT, input=admission)
     await erase(one_client)
     assert await items_naming(one_client.services.table, MEMBER) == []
+
+
+async def test_a_file_from_before_a_rotation_of_secrets_is_deleted_too(
+    one_table: Table, default_engine: RunningEngine
+) -> None:
+    """The job that wrote it names the member by the older secret; the member still sees that job."""
+    old = settings_for(default_engine, one_table.name)
+    async with serving(old) as client:
+        member = client.member(MEMBER)
+        await member.ask(UPDATE_PROFILE, input={"name": "Eve"})
+        export = await member.ask(EXPORT, input={"user": NODE})
+        assert (await ended(member, export["job"]["id"]))["state"] == "DONE"
+    rotated = old.model_copy(update={"secrets": (SecretStr("n" * 40), *old.secrets)})
+    async with serving(rotated) as client:
+        assert (await ended(client.member(MEMBER), export["job"]["id"]))["state"] == "DONE"
+        await erase(client)
+        assert (await client.http.get(export["url"])).status_code == 410
 
 
 async def test_the_journal_says_that_somebody_was_erased(one_client: Client) -> None:
