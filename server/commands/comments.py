@@ -31,7 +31,7 @@ from resolvers.comments import rules
 from resolvers.comments.languages import parse_language
 from resolvers.context import Services
 from server.commands import err, out
-from server.commands.files import STANDARD, open_input, open_output
+from server.commands.files import STANDARD, open_input, open_output, owner_only
 from server.commands.running import run_with_services
 from server.failures import Failed
 
@@ -228,8 +228,7 @@ async def export_lines(services: Services, file: Path, product: str | None) -> i
         if ends is not None and not await _is_same_export(services, product, *ends):
             raise Failed(f"{file} is an export of other comments, or may be one. Export to another file.")
         last = None if ends is None else ends[1]
-        with file.open("ab") as target:
-            target.truncate(size)
+        with _open_end(file, size) as target:
             return await _write_lines(transfer.export_comments(services.table, product, last), target)
     except OSError as error:
         raise Failed(f"{file} cannot be written: {error.strerror}.") from None
@@ -263,6 +262,14 @@ def _read_ends(file: Path) -> tuple[tuple[Comment, Comment] | None, int]:
         return (_parse_fields(_parse_object(first), first), _parse_fields(_parse_object(last), last)), size
     except (orjson.JSONDecodeError, InvalidInput):
         raise no_export from None
+
+
+@contextmanager
+def _open_end(file: Path, size: int) -> Iterator[BinaryIO]:
+    """The file, to continue it at a position."""
+    with open(file, "ab", opener=owner_only) as target:
+        target.truncate(size)
+        yield target
 
 
 async def _write_lines(comments: AsyncIterator[Comment], target: BinaryIO) -> int:

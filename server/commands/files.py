@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -17,6 +17,7 @@ from typing import BinaryIO
 from server.failures import Failed
 
 STANDARD = Path("-")
+Opener = Callable[[str, int], int]
 
 
 @contextmanager
@@ -54,14 +55,19 @@ def decode(data: bytes, file: Path) -> str:
     return text
 
 
+def owner_only(file: str, flags: int) -> int:
+    """The opener of files with members' data: nobody but the owner reads a new one. One that exists keeps its mode."""
+    return os.open(file, flags, 0o600)
+
+
 @contextmanager
-def open_output(file: Path) -> Iterator[BinaryIO]:
+def open_output(file: Path, opener: Opener | None = owner_only) -> Iterator[BinaryIO]:
     if file == STANDARD:
         with _standard_output() as target:
             yield target
         return
     try:
-        with file.open("wb") as target:
+        with open(file, "wb", opener=opener) as target:
             yield target
     except OSError as error:
         raise Failed(f"{file} cannot be written: {error.strerror}.") from None
@@ -84,5 +90,6 @@ def _standard_output() -> Iterator[BinaryIO]:
 
 
 def write_text(file: Path, text: str) -> None:
-    with open_output(file) as target:
+    """For what is no member's, such as the schema, and may be for other users: the usual mode."""
+    with open_output(file, None) as target:
         target.write(text.encode())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +59,20 @@ def test_a_command_runs_without_the_schema(tmp_path: Path, command: str) -> None
     imported = {line.rpartition("|")[2].strip() for line in run.stderr.splitlines()}
     assert "server.settings" in imported
     assert imported.isdisjoint({"schema", "strawberry", "graphql", "fastapi", "server.app"})
+
+
+@pytest.mark.parametrize("what", ["member ada", "comments", "votes"])
+def test_an_exported_file_is_readable_only_by_its_owner(tmp_path: Path, what: str) -> None:
+    """It holds what members have entrusted to the service; a file that existed keeps its mode."""
+    file, usual = tmp_path / "out.jsonl", os.umask(0o022)
+    try:
+        for mode in (0o600, 0o640):
+            exported = ringside("export", *what.split(), str(file), RINGSIDE_DATA=str(tmp_path / "data"))
+            assert exported.returncode == 0, exported.stderr
+            assert stat.S_IMODE(file.stat().st_mode) == mode
+            file.chmod(0o640)
+    finally:
+        os.umask(usual)
 
 
 def test_a_taken_port_is_a_readable_refusal(tmp_path: Path) -> None:
