@@ -1,7 +1,11 @@
 """The members that the explorer signs in as with one click, in a demo on the visitor's own machine.
 
 Their tokens stand in the page, so everyone who loads the page may act as them. It has them only if every host that the
-service answers for is a loopback name, which also keeps pages of other sites from reading it (`allowed_hosts`).
+service answers for is a loopback name, which also keeps pages of other sites from reading it (`allowed_hosts`), unless
+`cors_origins` lists them: a script's request names its origin, and a browser that opens the explorer names none.
+
+A proxy on this machine is noticed by its headers or by HTTP/1.0, which no browser speaks and nginx does by default. One
+that adds no header and speaks HTTP/1.1 looks like a browser.
 """
 
 from __future__ import annotations
@@ -25,7 +29,8 @@ MEMBERS = (
     ("Emil Berg, moderator", "emil-berg", (Role.MODERATOR,)),
     ("Ines Castillo, editor", "ines-castillo", (Role.EDITOR,)),
 )
-_PROXY_HEADERS = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"})
+_FOREIGN_HEADERS = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip", b"origin"})
+"""What proxies add, and scripts of other sites' pages."""
 
 
 def demo_viewers(settings: Settings, scope: Scope) -> list[dict[str, str]]:
@@ -43,10 +48,11 @@ def _serves_loopback(settings: Settings) -> bool:
 
 
 def _is_local(scope: Scope) -> bool:
-    """Whether the client is on this machine and no proxy speaks for it."""
+    """Whether the client is on this machine; neither a proxy nor another site's page asks, as far as can be told."""
     client = scope.get("client")
     try:
         is_loopback = client is not None and ip_address(client[0]).is_loopback
     except ValueError:
         is_loopback = False
-    return is_loopback and _PROXY_HEADERS.isdisjoint(name for name, _ in scope["headers"])
+    is_direct = scope["http_version"] != "1.0" and _FOREIGN_HEADERS.isdisjoint(name for name, _ in scope["headers"])
+    return is_loopback and is_direct

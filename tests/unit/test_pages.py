@@ -156,15 +156,24 @@ async def test_files_are_sent_compressed_as_the_build_made_them(client: httpx.As
 
 
 async def test_only_a_demo_on_this_machine_lists_members_to_sign_in_as(settings_of_demo: Settings) -> None:
-    """With a public address, other hosts, a provider, a proxy or a client elsewhere the page has no tokens."""
+    """With a public address, other hosts, a provider, a proxy or a client elsewhere the page has no tokens.
 
-    def names(settings: Settings = settings_of_demo, client: str = "127.0.0.1", *headers: tuple[bytes, bytes]) -> int:
-        return len(demo_viewers(settings, {"client": (client, 1), "headers": headers}))
+    Nor for the script of another site's page, which names its origin, or a proxy's HTTP/1.0.
+    """
+
+    def names(
+        settings: Settings = settings_of_demo,
+        client: str = "127.0.0.1",
+        *headers: tuple[bytes, bytes],
+        http: str = "1.1",
+    ) -> int:
+        return len(demo_viewers(settings, {"http_version": http, "client": (client, 1), "headers": headers}))
 
     assert names() == 3
     assert names(settings_of_demo, "::1") == 3
     assert names(settings_of_demo, "10.0.0.8") == 0
-    for header in (b"x-forwarded-for", b"forwarded", b"x-real-ip", b"via"):
+    assert names(http="1.0") == 0
+    for header in (b"x-forwarded-for", b"forwarded", b"x-real-ip", b"via", b"origin"):
         assert names(settings_of_demo, "127.0.0.1", (header, b"10.0.0.8")) == 0
     for change in (
         {"demo": False},
