@@ -30,6 +30,7 @@ from datastore.dynamo.keys import Key
 if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Delete, Update
+    from datastore.receipts import Once
 
 CLAIM_LIFETIME = timedelta(minutes=10)
 """A process that lives has sent its email, or given up, before that."""
@@ -55,12 +56,15 @@ class Confirmation:
 CONFIRMATION = Entity(Confirmation, Key("CONFIRMATION#{purpose}#{address}", "DAY#{date}"), ttl="expires")
 
 
-async def claim_confirmation(table: Table, wanted: Confirmation) -> Confirmation | None:
-    """Claim the email. None if this request must send it, else what an earlier one has stored."""
+async def claim_confirmation(table: Table, wanted: Confirmation, once: Once) -> Confirmation | None:
+    """Claim the email. None if this request must send it, else what an earlier one has stored.
+
+    MemberErased if `once` is a member's who is erased: nothing is sent then.
+    """
     abandoned = absent("sent") & less("claimed", wanted.claimed - CLAIM_LIFETIME)
     own = where(attempt=wanted.attempt) & absent("sent")
     try:
-        await table.write(CONFIRMATION.put(wanted, when=absent() | abandoned | own))
+        await once.apply(table, CONFIRMATION.put(wanted, when=absent() | abandoned | own))
     except ConditionFailed as failed:
         item = failed.failures.get(0)
         return CONFIRMATION.read(item) if item else wanted

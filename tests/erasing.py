@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import orjson
 
 from datastore.dynamo import Table
 from datastore.vocabulary import AddressClaim, note_claim
+from resolvers.context import Services
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from tests.client import Client
@@ -34,6 +37,11 @@ NODE = node_id("User", MEMBER)
 
 def admin(client: Client) -> Client:
     return client.member("root", Role.ADMIN)
+
+
+async def bury(services: Services, member: str, lasts: timedelta = timedelta(days=1)) -> None:
+    """Write a member's tombstone."""
+    await services.table.transact(*services.tombstones.puts(member, services.clock() + lasts, "job", services.clock()))
 
 
 async def items_naming(table: Table, *texts: str, but: tuple[str, ...] = ()) -> list[str]:

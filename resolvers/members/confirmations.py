@@ -21,6 +21,7 @@ import structlog
 from datastore import confirmations as confirmation_store
 from datastore.confirmations import CLAIM_LIFETIME, Confirmation
 from datastore.dynamo import DynamoError, SingleFlight, deadline, shared_context
+from datastore.receipts import Once
 from datastore.refusals import Conflict, NotAllowed, Overloaded, Unavailable
 from resolvers.address_limits import AddressLimits
 
@@ -139,15 +140,16 @@ class Confirmations:
                 "This service sends no emails: RINGSIDE_SMTP_URL, which names the mail server, is not set."
             )
         await self._services.get(AddressLimits).admit_email(ctx)
-        asker = ""
+        asker, once = "", Once.unkeyed(ctx.now())
         if purpose is Purpose.ADDRESS:
             self._services.rates.hit(_RATE, "confirmations", ctx.viewer.id)
             asker = self._services.seal.keyed_hash("confirmation asker", ctx.viewer.id.encode()).hex()
+            once = ctx.once  # checks that the member is not erased, though their token still counts
         claim = Confirmation(purpose.value, link.address, link.on, asker, ctx.new_id(), ctx.now(), link.expires + _KEPT)
         key = (purpose.value, link.address, asker)
         if self._under_way >= _MOST_SENDING:
             raise Overloaded(retry_after=_SOON.total_seconds())
-        work = self._sending.run(key, lambda: self._claim_and_send(claim, partial(send, link, values)))
+        work = self._sending.run(key, lambda: self._claim_and_send(claim, once, partial(send, link, values)))
         wait = min(_LONGEST_WAIT, self._services.policy.request_seconds / 2)
         try:
             outcome = await asyncio.wait_for(work, wait)
@@ -164,11 +166,11 @@ class Confirmations:
         hashed = address_hash(self._services.seal, email)
         return Link(purpose, email, hashed, now.date(), about, now + timedelta(hours=LINK_HOURS))
 
-    async def _claim_and_send(self, claim: Confirmation, send: Callable[[], Awaitable[None]]) -> Outcome:
+    async def _claim_and_send(self, claim: Confirmation, once: Once, send: Callable[[], Awaitable[None]]) -> Outcome:
         self._under_way += 1
         try:
             with deadline(_STORING):
-                existing = await confirmation_store.claim_confirmation(self._services.table, claim)
+                existing = await confirmation_store.claim_confirmation(self._services.table, claim, once)
             return await self._deliver(claim, send) if existing is None else _judge(existing, claim)
         except DynamoError:
             return Outcome.NO_TABLE

@@ -36,6 +36,7 @@ from tests.client import Client
 from tests.confirmations import CLAIM_SUBSCRIPTIONS, REQUEST_SUBSCRIPTION, MailingService, mailing
 from tests.conftest import SECRET, settings_for
 from tests.engines import RunningEngine
+from tests.erasing import bury
 from tests.killed import Killed, killed_at
 from tests.queries import SUBSCRIBE, UPDATE_PROFILE
 from tests.vocabulary import known_list, private_list
@@ -322,6 +323,18 @@ async def test_a_member_s_address_counts_once_it_is_confirmed(mail: MailingServi
     assert await ada.ask("{ viewer { email name } }") == {"email": ADA, "name": "Ada L."}
     assert (await mail.press(link)).status_code == 410
     assert mail.links("old@example.org") == []
+
+
+async def test_an_erased_member_s_token_sends_no_email(mail: MailingService) -> None:
+    """It is refused before the email, and stores no claim; the address stays free for another member."""
+    eve, services = mail.client.member("eve"), mail.client.services
+    await bury(services, "eve")
+    given = {"email": "somebody@example.org"}
+    assert await eve.code(UPDATE_PROFILE, input=given) == "NOT_ALLOWED"
+    assert mail.mailbox.emails == []
+    assert [item async for item in services.table.scan(CONFIRMATION, consistent=True)] == []
+    assert "user" in await mail.client.member("bob").ask(UPDATE_PROFILE, input=given)
+    assert len(mail.links("somebody@example.org")) == 1
 
 
 async def test_a_later_address_makes_earlier_links_void(mail: MailingService) -> None:

@@ -21,6 +21,7 @@ from resolvers.context import Services, utc_now
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from tests.client import Client
+from tests.erasing import bury
 from tests.queries import (
     CAST_VOTE,
     DRAW_MATCHUP,
@@ -36,11 +37,6 @@ SUSPEND = """mutation ($input: SuspendMemberInput!) { suspendMember(input: $inpu
   ... on MemberSuspended { user { id } } ... on Refused { code message } } }"""
 EVE = node_id("User", "eve")
 MESSAGE = "This account is erased: nothing can be written for it or about it any more."
-
-
-async def bury(services: Services, member: str, lasts: timedelta = timedelta(days=1)) -> None:
-    """Write a member's tombstone."""
-    await services.table.transact(*services.tombstones.puts(member, services.clock() + lasts, "job", services.clock()))
 
 
 async def test_nothing_is_written_for_an_erased_member(client: Client) -> None:
