@@ -19,6 +19,7 @@ from datastore.dynamo import DynamoError, iso
 from datastore.people import Profile
 from datastore.refusals import Conflict, InvalidInput, NotAllowed
 from datastore.suspensions import Suspension
+from datastore.tombstones import MemberErased
 from resolvers.context import Context, UserId
 from resolvers.loading.loader import Loader
 from resolvers.members.access import load_member, refuse_admin
@@ -134,7 +135,10 @@ class Suspensions:
         if self._admins_noted[0] != now.date():
             self._admins_noted = (now.date(), set())
         if user not in self._admins_noted[1]:
-            await suspension_store.note_admin(self._services.table, user, ctx.once)
+            try:
+                await suspension_store.note_admin(self._services.table, user, ctx.once)
+            except MemberErased:
+                return  # whatever they want to write is refused for the same reason, and a repeat has its answer
             self._admins_noted[1].add(user)
 
     def changed(self, user: str, suspended: Suspension | None) -> None:

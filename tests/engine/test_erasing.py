@@ -318,6 +318,20 @@ async def test_erasing_again_answers_the_same(one_client: Client) -> None:
     assert (await ended(member, answers[0]["job"]["id"]))["state"] == "DONE"
 
 
+async def test_an_admin_who_erased_themselves_gets_the_same_answer_in_another_process(
+    one_table: Table, default_engine: RunningEngine
+) -> None:
+    """That process has not noted them as an admin yet, and nothing more is written for them."""
+    settings = settings_for(default_engine, one_table.name)
+    async with serving(settings) as one, serving(settings) as other:
+        await admin(one).ask(UPDATE_PROFILE, input={"name": "Root"})
+        given = {"user": node_id("User", "root"), "contributions": "ANONYMISE", "idempotencyKey": "once"}
+        first = await admin(one).ask(ERASE, input=given)
+        assert "job" in first
+        assert await admin(other).ask(ERASE, input=given) == first
+        assert await admin(other).code(UPDATE_PROFILE, input={"name": "Root again"}) == "NOT_ALLOWED"
+
+
 async def test_an_erasure_that_failed_can_be_begun_again(one_client: Client) -> None:
     """Its job has forgotten whom it erases; the tombstone names the next one then."""
     services, member = one_client.services, one_client.member(MEMBER)
