@@ -20,7 +20,7 @@ from datastore import exports as export_store
 from datastore.exports import PIECE_BYTES, Export, ExportPiece
 from datastore.jobs import Job
 from datastore.journal import Kind
-from datastore.member_file import KINDS, LEFT_OUT, member_file
+from datastore.member_file import KINDS, LEFT_OUT, LEFT_OUT_FIELDS, member_file
 from datastore.refusals import NotAllowed
 from resolvers.context import Context, UserId
 from resolvers.jobs.running import JobRun, begin_job_once, new_job
@@ -91,11 +91,12 @@ async def export_member_job(services: Services, run: JobRun) -> str:
 async def file_lines(table: Table, user: str, exported_at: str) -> AsyncIterator[bytes]:
     """The lines of a member's file, each with its line feed."""
     explained = dict(KINDS.values())
-    left_out = {entity.record.__name__: reason for entity, reason in LEFT_OUT.items()}
+    left_out = {**{entity.record.__name__: reason for entity, reason in LEFT_OUT.items()}, **LEFT_OUT_FIELDS}
     yield _line({"kind": "header", "member": user, "exportedAt": exported_at, "kinds": explained, "leftOut": left_out})
     async for kind, record in member_file(table, user):
-        fields = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
-        yield _line({"kind": kind, "record": {_camel_case(name): value for name, value in fields.items()}})
+        fields = {_camel_case(field.name): getattr(record, field.name) for field in dataclasses.fields(record)}
+        shown = {name: value for name, value in fields.items() if f"{kind}.{name}" not in LEFT_OUT_FIELDS}
+        yield _line({"kind": kind, "record": shown})
 
 
 def _line(fields: dict[str, Any]) -> bytes:

@@ -17,6 +17,7 @@ from datastore.dynamo import Table
 from datastore.exports import EXPORT, EXPORT_PIECE
 from datastore.jobs import JobState
 from datastore.member_file import KINDS, LEFT_OUT
+from datastore.voting.addresses import ORIGIN
 from resolvers.context import utc_now
 from resolvers.jobs.kinds import JOB_KINDS
 from resolvers.jobs.running import JobRun, JobRunner
@@ -88,6 +89,20 @@ async def test_a_member_s_file_has_everything_and_explains_it(client: Client) ->
     bodies = {line["record"]["body"] for line in lines if line["kind"] == "comment"}
     assert bodies == {"eve on belt", "eve on mug", "eve on tee", "eve again"}
     assert "bob" not in answer.text
+
+
+async def test_a_file_does_not_say_from_where_votes_came(one_client: Client) -> None:
+    """Hashes of addresses and tags of votes stay in the table, by which two files would show who shares an address."""
+    await add_contenders(editor(one_client), "a", "b", "c")
+    await one_client.member("eve").ask(UPDATE_PROFILE, input={"name": "Eve"})
+    await vote(one_client.member("eve"))
+    stored = [one async for one in one_client.services.table.scan(ORIGIN, consistent=True) if one.voter == "eve"]
+    lines = [line.decode() async for line in file_lines(one_client.services.table, "eve", "now")]
+    header, *records = map(orjson.loads, lines)
+    assert [record["kind"] for record in records if record["kind"] in {"vote", "voteOrigin"}] == ["vote", "voteOrigin"]
+    assert len(stored) == 1
+    assert not [line for line in lines if stored[0].tag in line or stored[0].address in line]
+    assert {"vote.origin", "voteOrigin.address", "voteOrigin.tag"} <= header["leftOut"].keys()
 
 
 async def test_a_file_has_what_was_written_a_moment_before(
