@@ -11,8 +11,8 @@
 
 Every entity of the table is either a kind of the file, with all of its fields but `LEFT_OUT_FIELDS`, or says why it is
 none; and says what becomes of it when the member is erased or taken back. Tests compare this with what the datastore
-declares. Nothing is read by a scan. A few hundred of the member's records are in memory at a time, beside all events and
-the slugs of all boards.
+declares. Nothing is read by a scan. A few hundred of the member's records are in memory at a time, beside all events
+and the slugs of all boards.
 
 Lists, reports and occurrences whose index entries are still in flight are missing; a later file has them.
 """
