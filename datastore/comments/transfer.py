@@ -42,14 +42,12 @@ from datastore.dynamo.writes import Write
 from datastore.journal.kinds import Kind
 from datastore.journal.webhooks import MOST_WEBHOOKS
 from datastore.receipts import Once
+from datastore.seal import MOST_SECRETS
 
 GROUP = 50
 BATCH = 25
 GROUPS_AT_ONCE = 4
 AT_ONCE = GROUP * GROUPS_AT_ONCE
-_SECRETS = 2
-"""For so many there is room in each batch. What is in a batch must not depend on how many there are now: a repeated
-import finds what it has done by it."""
 _ROOM = 100 - 2 - MOST_WEBHOOKS
 """What a transaction has room for, besides the batch's record, its occurrence and the deliveries of that."""
 
@@ -142,7 +140,7 @@ async def import_group(table: Table, group: Sequence[Comment], expires: datetime
     A group is what layout 1 called a batch: one that it has counted is done, one that it has not is completed.
     """
     distinct = {comment.node_key: comment for comment in group}
-    batches = list(_batches(distinct.values(), once))
+    batches = list(_batches(distinct.values()))
     digests = [_digest(some) for some in (distinct.values(), *batches)]
     whole, *done = await table.get_many([IMPORT_BATCH.at(digest=digest) for digest in digests], consistent=True)
     if whole is not None and whole.counted:
@@ -157,12 +155,16 @@ async def import_group(table: Table, group: Sequence[Comment], expires: datetime
     return Imported(len(group), new, left_out)
 
 
-def _batches(comments: Iterable[Comment], once: Once) -> Iterator[list[Comment]]:
-    """Comments that fit into one transaction, however many counts and tombstones they have."""
+def _batches(comments: Iterable[Comment]) -> Iterator[list[Comment]]:
+    """Comments that fit into one transaction, however many counts and tombstones they have.
+
+    They depend on the comments alone, and not on how many secrets there are now: a repeated import finds by them what
+    it has done.
+    """
     batch: list[Comment] = []
     others: set[tuple[str, ...]] = set()
     for comment in comments:
-        checks = ((comment.author, f"{place}") for place in range(max(_SECRETS, len(once.not_erased(comment.author)))))
+        checks = ((comment.author, f"{place}") for place in range(MOST_SECRETS))
         own = {("counts", comment.product, comment.language), *checks}
         if len(batch) == BATCH or 2 * (len(batch) + 1) + len(others | own) > _ROOM:
             yield batch

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from datastore.dynamo.errors import TooCostly
@@ -28,19 +28,20 @@ class Spent:
 
 @dataclass(slots=True)
 class Allowance:
-    """What a request may still ask of the engine. Mutable, like the meter.
+    """What a request may ask of the engine. Mutable, like its meter.
 
-    Calls are counted when they begin, since a request may begin thousands at the same moment. What other requests wait
-    for too is not counted: it must not fail for the sake of the one that began it.
+    Calls are counted when they begin, since a request may begin thousands at the same moment. Work that other requests
+    wait for too is charged and never refused: it must not fail for the sake of the request that began it.
     """
 
     calls: int
     read_units: float
+    spent: Spent = field(default_factory=Spent)
 
     def begin_call(self) -> None:
         """TooCostly if the request has asked for enough."""
         self.calls -= 1
-        if self.calls < 0 or self.read_units < 0:
+        if self.calls < 0 or self.spent.read_units > self.read_units:
             raise TooCostly
 
 
@@ -92,7 +93,7 @@ class RequestBudget:
         self._allowance = allowance
         self.ends = 0.0
         """The deadline by the loop's clock."""
-        self.spent = Spent()
+        self.spent = Spent() if allowance is None else allowance.spent
 
     def __enter__(self) -> Self:
         outer = self._outer = current()

@@ -11,13 +11,10 @@ if TYPE_CHECKING:
 
 
 def record_read(answer: Mapping[str, Any]) -> None:
-    _, spent, allowance = current()
+    spent = current().spent
     if spent is not None:
-        units = _units(answer)
         spent.calls += 1
-        spent.read_units += units
-        if allowance is not None:
-            allowance.read_units -= units
+        spent.read_units += _units(answer)
 
 
 def record_write(answer: Mapping[str, Any]) -> None:

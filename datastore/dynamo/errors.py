@@ -8,6 +8,7 @@ DynamoError
 │   ├── CredentialsRefused  the credentials are missing, have expired or are being replaced
 │   ├── StorageFailed       the embedded engine cannot use its file: a full disk, a damaged file
 │   └── DeadlineExceeded    the request's own time was used up
+├── TooCostly               the request has asked for more than one request may
 └── Rejected                the engine refuses the request itself: a mistake of ours
 
 `dynamo_error` translates the exceptions of botocore and aiohttp; other packages never see those.

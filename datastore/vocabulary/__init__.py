@@ -45,7 +45,7 @@ from datastore.vocabulary.address_subscriptions import (
     drop_address,
     move_subscription,
     note_claim,
-    read_claimants,
+    read_claims,
 )
 from datastore.vocabulary.cards import (
     CARD,
@@ -278,7 +278,7 @@ __all__ = [
     "read_added_words",
     "read_addressee",
     "read_cards",
-    "read_claimants",
+    "read_claims",
     "read_daily_word",
     "read_due_page",
     "read_list",

@@ -57,9 +57,9 @@ async def note_claim(table: Table, claim: AddressClaim, once: Once) -> None:
     await once.apply(table, ADDRESS_CLAIM.put(claim))
 
 
-async def read_claimants(table: Table, record: str) -> list[str]:
-    """The members who claimed a record's subscriptions: several, if the address subscribed again after a claim."""
-    return [claim.user async for claim in table.iterate(ADDRESS_CLAIM.on("gsi1", record=record))]
+async def read_claims(table: Table, record: str) -> list[AddressClaim]:
+    """Who claimed a record's subscriptions: several, if the address subscribed again after a claim."""
+    return [claim async for claim in table.iterate(ADDRESS_CLAIM.on("gsi1", record=record))]
 
 
 class ConfirmationUsed(Conflict):

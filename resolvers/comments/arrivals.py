@@ -21,7 +21,8 @@ from resolvers.node_ids import parse_node_key
 async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None = None) -> AsyncGenerator[Comment]:
     """Comments as they become visible: from now on, or since the last event that the client received."""
     product = validate_product(product, ("product",))
-    known = await _load_told(ctx, after or ctx.last_event, product)
+    # A client that reconnects repeats its query, and says in the header what it has received since.
+    known = await _load_told(ctx, ctx.last_event or after, product)
     told = known or Told(ctx.new_id())
     table, longest = ctx.services.table, timedelta(seconds=ctx.services.policy.request_seconds)
 

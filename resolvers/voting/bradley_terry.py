@@ -38,6 +38,7 @@ EXACT = 150
 STEPS = 500
 CLOSE = 1e-6
 _NORMAL_95 = 1.959963984540054
+_FLATTEST = 1e-300
 _IMAGINARY = 1.0
 _REST = 20.0
 """A fit that took t seconds is not repeated within 20·t, so fitting takes at most a twentieth of a processor."""
@@ -129,7 +130,10 @@ def _level(worth: Mapping[int, float]) -> float:
     Only those few votes determine the common level, which would otherwise take thousands of steps to converge.
     """
     chances = [mine / (mine + 1.0) for mine in worth.values()]
-    return exp(sum(0.5 - chance for chance in chances) / sum(chance * (1.0 - chance) for chance in chances))
+    slope = sum(chance * (1.0 - chance) for chance in chances)
+    # Far from the best fit, as where some lose every vote, an unbounded step of Newton's leads farther away.
+    step = sum(0.5 - chance for chance in chances) / max(slope, _FLATTEST)
+    return exp(max(-1.0, min(1.0, step)))
 
 
 def _errors(order: Sequence[int], records: Mapping[int, _Record], worth: Mapping[int, float]) -> list[float]:

@@ -77,7 +77,7 @@ def _signed_out(reason: str) -> Answer:
 
 
 def _event(answer: Answer) -> bytes:
-    """An event. A browser that reconnects sends its id back as Last-Event-ID."""
+    """An event. A client that reconnects sends its id back as Last-Event-ID."""
     event_id = f"id: {answer.event_id}\n".encode() if answer.event_id else b""
     return b"event: next\n" + event_id + b"data: " + encode_json(answer.body()) + b"\n\n"
 

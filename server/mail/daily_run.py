@@ -218,7 +218,7 @@ class DailyRun:
 
         async def draw(list_id: str) -> None:
             async with semaphore:
-                with contextlib.suppress(DynamoError, Refusal):  # which is noted; the emails with this word try again
+                with contextlib.suppress(DynamoError, Refusal):  # which is noted; the emails with this word wait
                     drawn = [await self._list_word(ListDate(list_id, on)) for on in dates]
                     self.summary.lists += any(drawn)
 

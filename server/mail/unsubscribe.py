@@ -22,6 +22,7 @@ from datastore.dynamo import DynamoError, deadline
 from datastore.refusals import Conflict, NotFound
 from datastore.seal import Forged
 from datastore.tombstones import MemberErased
+from datastore.vocabulary import AddressClaim
 from resolvers.context import Services
 from resolvers.vocabulary.address_subscriptions import RECORD_PREFIX
 from server.mail.direction import isolate
@@ -69,12 +70,12 @@ async def _unsubscribe(services: Services, unsubscription: Unsubscription) -> HT
     user = unsubscription.user
     if unsubscription.reminders:
         return await _end_reminders(services, user)
+    claims = await _standing_claims(services, user)
     ended = await _end(services, user, unsubscription)
-    if not await _is_in_use(services, user):
-        claimants = await vocabulary_store.read_claimants(services.table, user)
-        if len(claimants) != 1:
-            return text_page("This link is out of date", _OUT_OF_DATE, 410)
-        ended += await _end(services, claimants[0], unsubscription)
+    if len(claims) == 1:
+        ended += await _end(services, claims[0].user, unsubscription)
+    elif claims or not (ended or await _is_in_use(services, user)):
+        return text_page("This link is out of date", _OUT_OF_DATE, 410)
     _log.info("unsubscribed by link", all_lists=unsubscription.list is None, ended=ended)
     return text_page("Done", "You will not receive these words again.")
 
@@ -91,8 +92,16 @@ async def _end(services: Services, user: str, unsubscription: Unsubscription) ->
     return ended
 
 
+async def _standing_claims(services: Services, user: str) -> list[AddressClaim]:
+    """The claims of a record's subscriptions; none if the address has subscribed again since, maybe for somebody else."""
+    claims = await vocabulary_store.read_claims(services.table, user)
+    newest = max((claim.claimed_at for claim in claims), default=None)
+    own = await vocabulary_store.read_subscriptions(services.table, user) if newest else ()
+    return [] if newest and any(each.since > newest for each in own) else claims
+
+
 async def _is_in_use(services: Services, user: str) -> bool:
-    """False for the record of an address that lost it to a claim; one that subscribed again has it again."""
+    """False for the record of an address that lost it to a claim of which there is no note."""
     if not user.startswith(RECORD_PREFIX):
         return True
     profile = await people_store.read_profile(services.table, user, consistent=True)

@@ -15,6 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import BeforeValidator, SecretStr
 from pydantic_settings import NoDecode
 
+from datastore.seal import MOST_SECRETS
 from resolvers.rate_limits import OFF, parse_rate
 from server.auth.secret import MIN_SECRET_LENGTH
 from server.mail.rendering import EmailTemplates
@@ -191,6 +192,8 @@ def validate_image_hosts(values: tuple[str, ...]) -> tuple[str, ...]:
 def validate_secrets(values: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
     if any(len(value.get_secret_value()) < MIN_SECRET_LENGTH for value in values):
         raise ValueError(f"a secret has fewer than {MIN_SECRET_LENGTH} characters")
+    if len(values) > MOST_SECRETS:
+        raise ValueError(f"there are more than {MOST_SECRETS} secrets")
     return values
 
 

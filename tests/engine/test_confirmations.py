@@ -575,6 +575,28 @@ async def test_a_link_of_an_address_that_subscribed_again_ends_that_subscription
         assert [each.user for each in await active_subscriptions(one_mail.client)] == ["ada", "ada"]
 
 
+@pytest.mark.parametrize("writes", range(6))
+async def test_no_link_says_done_while_the_emails_go_on(one_mail: MailingService, writes: int) -> None:
+    """After a claim that was killed anywhere: the subscription is the record's or the member's by then."""
+    words = await known_list(one_mail.client)
+    await migrated(one_mail, ADA, key(words))
+    ada = one_mail.client.member("ada")
+    await ada.ask(UPDATE_PROFILE, input={"email": ADA})
+    await one_mail.press(one_mail.links(ADA)[-1])
+    with killed_at(one_mail.client.services.table, writes), suppress(Killed):
+        await ada.ask(CLAIM_SUBSCRIPTIONS, input={})
+    answer = await one_mail.press(unsubscribing(one_mail))
+    assert ("<h1>Done</h1>" in answer.text, await active_subscriptions(one_mail.client)) == (True, [])
+
+
+async def test_a_link_of_an_address_that_bounced_ends_its_subscription(one_mail: MailingService) -> None:
+    words = await known_list(one_mail.client)
+    record = await migrated(one_mail, ADA, key(words))
+    await vocabulary_store.drop_address(one_mail.client.services.table, record, ADA)
+    answer = await one_mail.press(unsubscribing(one_mail))
+    assert (answer.status_code, await active_subscriptions(one_mail.client)) == (200, [])
+
+
 async def test_a_claim_of_nothing_leaves_the_links_to_whoever_claimed_before(one_mail: MailingService) -> None:
     words = await known_list(one_mail.client)
     await migrated(one_mail, ADA, key(words))

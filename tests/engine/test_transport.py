@@ -136,6 +136,12 @@ async def test_a_request_may_read_so_much_and_no_more(one_table: Table) -> None:
         with pytest.raises(TooCostly):
             await one_table.get(place, consistent=True)
     assert budget.spent.calls == 3
+    with RequestBudget(10.0, Allowance(calls=100, read_units=2.5)) as budget:
+        for _ in range(6):
+            await one_table.get(place)  # half a unit; other requests may wait for it too
+        with pytest.raises(TooCostly):
+            await one_table.get(place)
+    assert budget.spent.calls == 6
     with RequestBudget(10.0, Allowance(calls=5, read_units=100.0)) as budget:
         reads = (one_table.get(place, consistent=True) for _ in range(20))
         outcomes = await asyncio.gather(*reads, return_exceptions=True)

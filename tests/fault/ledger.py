@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
 from typing import Any, Final
 
 from datastore.journal import Kind
@@ -422,8 +421,12 @@ class FactReader:
 
 
 def is_in_order(rows: Sequence[Mapping[str, Any]], answer: float) -> bool:
-    """By points, then by the distance of the guess from the answer; who did not guess comes last."""
-    places = [(-row["points"], inf if row["guess"] is None else abs(row["guess"] - answer)) for row in rows]
+    """By points, then by the distance of the guess from the answer; a missing guess is as far as the worst one."""
+    distances = [None if row["guess"] is None else abs(row["guess"] - answer) for row in rows]
+    worst = max((distance for distance in distances if distance is not None), default=0.0)
+    places = [
+        (-row["points"], worst if distance is None else distance) for row, distance in zip(rows, distances, strict=True)
+    ]
     return places == sorted(places)
 
 

@@ -74,6 +74,19 @@ def test_strengths_are_finite() -> None:
     assert fit([]) == {}
 
 
+@pytest.mark.parametrize(("strong", "weak"), [(2, 1), (1, 2), (3, 2), (10, 5)])
+def test_strengths_are_finite_however_long_some_lose_every_vote(strong: int, weak: int) -> None:
+    """As votes come in, each fit begins with the strengths of the one before."""
+    start, votes = None, 100.0
+    while votes < 1e6:
+        pairs = [(one, other, one < strong <= other) for other in range(strong + weak) for one in range(other)]
+        meetings = [Meeting(one, other, *((votes, 0) if unequal else (votes, votes))) for one, other, unequal in pairs]
+        start = {one: strength.value for one, strength in fit(meetings, start).items()}
+        assert all(isfinite(value) for value in start.values())
+        assert start[0] > start[strong]
+        votes *= 1.1
+
+
 def test_the_order_of_votes_does_not_matter() -> None:
     """Nor is who is called first."""
     turned = [Meeting(game.other, game.one, game.lost, game.won) for game in reversed(games())]
