@@ -93,7 +93,7 @@ async def _end(services: Services, user: str, unsubscription: Unsubscription) ->
 
 
 async def _standing_claims(services: Services, user: str) -> list[AddressClaim]:
-    """The claims of a record's subscriptions; none if the address has subscribed again since, maybe for somebody else."""
+    """The claims of a record's subscriptions; none if the address has subscribed again, maybe for somebody else."""
     claims = await vocabulary_store.read_claims(services.table, user)
     newest = max((claim.claimed_at for claim in claims), default=None)
     own = await vocabulary_store.read_subscriptions(services.table, user) if newest else ()

@@ -188,7 +188,12 @@ def test_introspection_is_open_only_beside_an_embedded_engine(
         ("TABLE", "ab", "wrong length", "3 to 255 letters"),
         ("AWS_REGION", "Frankfurt!", "invalid characters", "eu-central-1"),
         ("SECRETS", "hush-hush", "fewer than 32 characters", "openssl rand -base64 48"),
-        ("SECRETS", ",".join(f"{SECRET}{number}" for number in range(5)), "more than 4 secrets", "openssl rand -base64 48"),
+        (
+            "SECRETS",
+            ",".join(f"{SECRET}{number}" for number in range(5)),
+            "more than 4 secrets",
+            "openssl rand -base64 48",
+        ),
         ("SECRETS", f"{SECRET},hush-hush", "fewer than 32 characters", "openssl rand -base64 48"),
         ("JWKS_URL", "login.example.com", "not an address", "https://login.example.com/"),
         ("JWKS_URL", "http://login.example.com/jwks", "must come over https", "https://"),
