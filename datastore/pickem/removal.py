@@ -15,7 +15,6 @@ counts are then negative, and the sums over all gates are right.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -52,11 +51,10 @@ async def predictions_in(table: Table, user: str, events: Sequence[Event]) -> As
 async def remove_prediction(table: Table, event: Event, user: str, once: Once) -> None:
     """Remove a member's prediction for an event, with its picks and points."""
     while True:
-        (prediction, standing), card = await asyncio.gather(
-            read_counted(table, event.id, user, event.season), read_matches(table, event.id)
-        )
+        prediction, standing = await read_counted(table, event.id, user, event.season)
         if prediction is None:
             return
+        card = await read_matches(table, event.id)  # after the prediction, which may pick a match that was just added
         occurrence = once.occurred(Kind.PREDICTION_VOIDED, f"Prediction:{prediction.node_key}", about=user)
         try:
             await once.apply(table, *_removal(prediction, standing, card), *occurrence)

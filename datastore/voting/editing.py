@@ -177,9 +177,9 @@ async def _next_contender(table: Table, slug: str, now: datetime) -> Contender:
 async def change_contender(table: Table, key: ContenderKey, change: ContenderChange, once: Once) -> Contender:
     """Change a contender's name, picture and details. Conflict if the name is taken."""
     async for _ in _attempts():
-        (current, result), details = await asyncio.gather(
-            read_with_result(table, key), table.get(DETAILS.at(board=key[0], ordinal=key[1]), consistent=True)
-        )
+        current, result = await read_with_result(table, key)
+        # After the contender, whose version then says that they are what was read.
+        details = await table.get(DETAILS.at(board=key[0], ordinal=key[1]), consistent=True)
         if current is None:
             raise NotFound(path=("input", "contender"))
         name = change.name or current.name

@@ -171,6 +171,9 @@ async def submit_prediction(
             version=before.version + 1 if before else 1,
             guess=parse_guess(current, guess),
         )
+        if before is not None and not before.picks.keys() <= card.keys():
+            # A later request of this member's may have picked a match that was added since the event was read.
+            card = await pickem_store.read_matches(ctx.table, event)
         submission, answer = Submission(new, before, current, card), PredictionView(new, current)
         if await pickem_store.submit_prediction(ctx.table, submission, ctx.services.clock, ctx.once, answer):
             return answer

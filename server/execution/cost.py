@@ -8,8 +8,11 @@ a field counts once for each object that the field may answer. Its type and its 
 - a list that is asked for by a list, such as `nodes(ids:)`: as many as that list has.
 - any other list of objects: 10. It has no argument for its size; what it shows bounds it, such as an event's card.
 
-Variables count as graphql-core coerces them: an absent one has its default, and 100.0 is 100. A value that is no size
-counts as the largest page. Fields of the introspection count once, because their depth has a limit of its own.
+A variable that is a list or an object counts 2 for each of its values but ten, for each field that takes it in: each
+converts it, which takes longer than answering a field.
+
+As sizes, variables count as graphql-core coerces them: an absent one has its default, and 100.0 is 100. A value that is
+no size counts as the largest page. Fields of the introspection count once, because their depth has a limit of its own.
 
 `Cost` is built once for each operation, so that a request only multiplies and adds.
 """
@@ -26,24 +29,34 @@ from graphql import (
     GraphQLField,
     GraphQLSchema,
     InlineFragmentNode,
+    ListValueNode,
+    NonNullTypeNode,
+    ObjectValueNode,
     OperationDefinitionNode,
     SelectionNode,
     SelectionSetNode,
+    TypeNode,
     Undefined,
     ValueNode,
     VariableNode,
     get_named_type,
     get_nullable_type,
+    is_leaf_type,
     is_list_type,
+    type_from_ast,
 )
 from graphql.utilities import value_from_ast_untyped
 
 from schema.fields import own_complexity
 from schema.windows import LARGEST_PAGE, PAGE_SIZE
+from server.execution.limits import MOST_VALUES, count_values
 
 Variables: TypeAlias = Mapping[str, Any]
 
 LIST_SIZE = 10
+_FREE_VALUES = 10
+_VALUE = 2
+"""What each further value in a variable counts, for each field that takes it in."""
 _PAGE_ARGUMENTS = ("first", "last")
 
 
@@ -65,11 +78,20 @@ class _Size(NamedTuple):
         return largest or self.default
 
 
+class _Input(NamedTuple):
+    """A variable whose values a field takes in: each use of it converts all of them."""
+
+    variable: str
+
+    def of(self, given: Variables) -> int:
+        return _VALUE * max(0, count_values(given.get(self.variable), MOST_VALUES) - _FREE_VALUES)
+
+
 class _Sum(NamedTuple):
     """A constant, and products of a factor and an earlier sum, which stands at an index."""
 
     constant: int
-    products: list[tuple[int | _Size, int]]
+    products: list[tuple[int | _Size | _Input, int]]
 
 
 class Cost:
@@ -92,31 +114,45 @@ class Cost:
             for definition in operation.variable_definitions or ()
         }
         self._fragment_sums: dict[str, _Sum] = {}
-        self._sums: list[_Sum] = []  # those that depend on variables, inner ones first, and the operation's own
+        self._inputs = {
+            definition.variable.name.value
+            for definition in operation.variable_definitions or ()
+            if _is_large(schema, definition.type)
+        }
+        # One, then the sums that depend on variables, inner ones first, and the operation's own.
+        self._sums: list[_Sum] = [_Sum(1, [])]
         self._sums.append(self._sum(operation.selection_set, schema.get_root_type(operation.operation)))
 
     @property
     def fixed(self) -> int | None:
         """The complexity if no variable changes it."""
-        return None if len(self._sums) > 1 else self._sums[0].constant
+        own = self._sums[-1]
+        return None if own.products else own.constant
 
     def __call__(self, variables: Variables) -> int:
         totals: list[int] = []
+        sizes: dict[_Input, int] = {}
         for constant, products in self._sums:
             total = constant
             for factor, index in products:
-                total += (factor if isinstance(factor, int) else factor.of(variables)) * totals[index]
+                if isinstance(factor, _Input):
+                    size = sizes[factor] if factor in sizes else sizes.setdefault(factor, factor.of(variables))
+                else:
+                    size = factor if isinstance(factor, int) else factor.of(variables)
+                total += size * totals[index]
             totals.append(total)
         return totals[-1]
 
     def _sum(self, selection_set: SelectionSetNode, parent: Any) -> _Sum:
-        constant, products = 0, []
+        constant = 0
+        products: list[tuple[int | _Size | _Input, int]] = []
         for node in selection_set.selections:
             factor: int | _Size = 1
             if isinstance(node, FieldNode):
                 definition = self._schema.get_field(parent, node.name.value)
                 constant += own_complexity(definition) if definition else 1
                 factor = self._factor(node, definition, parent) if definition else 1
+                products += [(_Input(name), 0) for name in self._taken_in(node)]
             inner = self._inner(node, parent)
             if isinstance(factor, int) and not inner.products:
                 constant += factor * inner.constant
@@ -139,6 +175,20 @@ class Cost:
             return _Sum(0, [])
         definition = self._schema.get_field(parent, node.name.value)
         return self._sum(node.selection_set, get_named_type(definition.type) if definition else None)
+
+    def _taken_in(self, node: FieldNode) -> list[str]:
+        """The variables with lists or objects that stand in a field's arguments, once for each time."""
+        names: list[str] = []
+        pending: list[Any] = [argument.value for argument in node.arguments or ()]
+        while pending:
+            value = pending.pop()
+            if isinstance(value, VariableNode):
+                names += [value.name.value] if value.name.value in self._inputs else []
+            elif isinstance(value, ListValueNode):
+                pending += value.values
+            elif isinstance(value, ObjectValueNode):
+                pending += [each.value for each in value.fields]
+        return names
 
     def _type(self, fragment: Any) -> Any:
         return self._schema.get_type(fragment.type_condition.name.value)
@@ -172,6 +222,13 @@ class Cost:
             else:
                 constant = max(constant, _objects(otherwise if value is None else _literal(value)))
         return _Size(constant, variables, default) if variables else constant or default
+
+
+def _is_large(schema: GraphQLSchema, type_node: TypeNode) -> bool:
+    """Whether a variable of this type may have many values."""
+    return not is_leaf_type(
+        type_from_ast(schema, type_node.type if isinstance(type_node, NonNullTypeNode) else type_node)
+    )
 
 
 def _is_connection(type_name: str) -> bool:

@@ -189,6 +189,18 @@ async def test_only_trusted_documents_run_when_there_is_a_manifest(
         assert "manifest" in refused["message"]
 
 
+@pytest.mark.parametrize(("words", "uses"), [(57_000, 1), (4_000, 1), (1_000, 40)])
+async def test_long_lists_in_variables_are_refused_before_they_are_read(
+    one_client: Client, words: int, uses: int
+) -> None:
+    """Each use of a variable takes in all of its values, which holds up all other requests."""
+    fields = " ".join(f"a{number}: addWords(input: $i) {{ __typename }}" for number in range(uses))
+    large = {"list": node_id("WordList", "01HZZZZZZZZZZZZZZZZZZZZZZZ"), "words": [{"definition": ""}] * words}
+    response = await one_client.post(f"mutation ($i: AddWordsInput!) {{ {fields} }}", i=large)
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
+
+
 async def test_a_query_that_asks_the_table_for_too_much_is_refused(
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

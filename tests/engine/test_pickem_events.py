@@ -11,8 +11,11 @@ import pytest
 
 from datastore.dynamo import Rejected
 from datastore.dynamo.attributes import iso
+from datastore.pickem import read_events
 from resolvers.node_ids import parse_node_key
+from resolvers.pickem import predictions
 from resolvers.viewer import Role
+from server.audit import breaches
 from tests.client import Client
 from tests.queries import (
     ADD_MATCH,
@@ -381,3 +384,23 @@ async def test_unstorable_years_and_seasons_are_refused(one_client: Client) -> N
         assert await editor.client.code(CREATE_EVENT, input=given) == "INVALID_INPUT"
     persian = {"name": "n", "season": "نیم\u200cفصل", "startsAt": iso(datetime.now(UTC))}
     assert (await editor.client.ask(CREATE_EVENT, input=persian))["event"]["season"] == persian["season"]
+
+
+async def test_a_request_that_read_an_older_card_takes_later_picks_out_of_the_counts(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A match was added since, and the member has picked it in another request meanwhile."""
+    editor, ada = EventEditor(one_client), one_client.member("ada")
+    event, (first,) = await editor.card(10)
+    key, load = parse_node_key("Event", event), predictions._load_for_submission
+    older = (await read_events(one_client.services.table, [key]))[key]
+    second = (await editor.match(event))["id"]
+    await submit(ada, event, [(first, 0), (second, 0)])
+
+    async def read_event_earlier(ctx: Any, event_id: str, *, again: bool) -> Any:
+        current, before, joined_at = await load(ctx, event_id, again=again)
+        return current if again else older, before, joined_at
+
+    monkeypatch.setattr(predictions, "_load_for_submission", read_event_earlier)
+    await submit(ada, event, [(first, 1)])
+    assert [breach async for breach in breaches(one_client.services)] == []

@@ -6,12 +6,14 @@ import asyncio
 import io
 import random
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
 
 from datastore.comments.transfer import Imported
+from resolvers.viewer import Role
 from server.audit.comments import breaches
 from server.commands.comments import import_lines
 from tests.client import Client, serving
@@ -21,7 +23,14 @@ from tests.engines import EnginePair, RunningEngine
 from tests.fault.faults import Fault
 from tests.lagging import LaggingEngine
 from tests.lagging.tables import LaggingTable, lagging_table
-from tests.queries import COMMENT_STATISTICS, COMMENTS_PAGE, DELETE_COMMENT, EDIT_COMMENT, POST_COMMENT
+from tests.queries import (
+    COMMENT_STATISTICS,
+    COMMENTS_PAGE,
+    DELETE_COMMENT,
+    EDIT_COMMENT,
+    MODERATE_COMMENT,
+    POST_COMMENT,
+)
 
 LOST = (Fault.FAILED_AFTER, Fault.RESET_AFTER, Fault.FAILED_BEFORE, Fault.RESET_BEFORE, Fault.CONFLICT)
 
@@ -48,6 +57,31 @@ async def visitor(lagged: LaggingTable) -> AsyncIterator[Client]:
 async def recounted(client: Client) -> list[str]:
     await client.caught_up("the counts of all comments are settled")
     return [breach async for breach in breaches(client.services)]
+
+
+async def test_a_deletion_without_an_answer_is_repeated_where_a_moderator_moved_the_comment(one_client: Client) -> None:
+    """The first attempt was not applied: that the comment is not where it was does not say that it was deleted."""
+    one_client.services.policy = replace(one_client.services.policy, premoderation=True)
+    ada, moderator = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
+    posted = await post(ada)
+    engine = one_client.services.table.client
+    transact, calls = engine.transact_write_items, 0
+
+    async def publish_first(**request: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls > 1:
+            return await transact(**request)
+        await moderator.ask(MODERATE_COMMENT, input={"comment": posted["id"], "status": "PUBLISHED"})
+        raise TimeoutError
+
+    engine.transact_write_items = publish_first
+    try:
+        assert (await ada.ask(DELETE_COMMENT, input={"comment": posted["id"]}))["deletedId"] == posted["id"]
+    finally:
+        engine.transact_write_items = transact
+    assert (await one_client.ask(COMMENT_STATISTICS, product="42"))["total"] == 0
+    assert await recounted(one_client) == []
 
 
 async def test_a_lost_answer_does_not_post_a_second_comment(visitor: Client, proxy: LaggingEngine) -> None:
