@@ -139,14 +139,16 @@ def test_kubernetes_probes_and_jobs_fit_the_service(at_engine: dict[str, str], m
 
 def test_ecs_tasks_run_and_are_healthy(at_engine: dict[str, str], mail: str) -> None:
     """The health check's own command finds the service, and fails once that is gone."""
-    parameters = {
+    stack = template("ecs.cloudformation.yaml")
+    defaults = {name: each["Default"] for name, each in stack["Parameters"].items() if "Default" in each}
+    parameters = defaults | {
         "PublicUrl": "https://ringside.example.org",
         "TrustedProxies": "10.0.0.0/24,10.0.1.0/24",
         "SigningSecrets": SECRET,
         "SmtpUrl": mail,
         "AWS::Region": "eu-central-1",
     }
-    tasks = template("ecs.cloudformation.yaml")["Resources"]
+    tasks = stack["Resources"]
     (service,), (daily,) = (tasks[name]["Properties"]["ContainerDefinitions"] for name in ("ServiceTask", "DailyTask"))
 
     def variables(container: Mapping[str, Any]) -> dict[str, str]:
