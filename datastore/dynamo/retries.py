@@ -43,15 +43,10 @@ _logged: dict[str, float] = {}
 """When each reason was last logged: few texts, since errors name no item."""
 
 
-def _deadline() -> float:
-    """The request's deadline, by the loop's clock."""
-    ends = current().ends
-    return asyncio.get_running_loop().time() + DEFAULT_SECONDS if ends is None else ends
-
-
 def remaining() -> float:
     """Seconds until the request's deadline."""
-    return _deadline() - asyncio.get_running_loop().time()
+    ends = current().ends
+    return DEFAULT_SECONDS if ends is None else ends - asyncio.get_running_loop().time()
 
 
 async def within_deadline(shared: Awaitable[T]) -> T:
@@ -68,9 +63,10 @@ async def within_deadline(shared: Awaitable[T]) -> T:
 
 async def retry(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters: Any) -> T:
     """The answer of a call, which is repeated until the deadline; TooCostly if the request may begin no more calls."""
-    if (allowance := current().allowance) is not None:
+    ends, _, allowance = current()
+    if allowance is not None:
         allowance.begin_call()
-    ends = _deadline()
+    ends = ends or asyncio.get_running_loop().time() + DEFAULT_SECONDS
     pause, doubtful = _FIRST_PAUSE, False
     last: Throttled | TransactionConflict | EngineUnavailable | None = None
     while True:

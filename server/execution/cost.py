@@ -83,9 +83,6 @@ class _Input(NamedTuple):
 
     variable: str
 
-    def of(self, given: Variables) -> int:
-        return _VALUE * max(0, count_values(given.get(self.variable), MOST_VALUES) - _FREE_VALUES)
-
 
 class _Sum(NamedTuple):
     """A constant, and products of a factor and an earlier sum, which stands at an index."""
@@ -131,12 +128,15 @@ class Cost:
 
     def __call__(self, variables: Variables) -> int:
         totals: list[int] = []
-        sizes: dict[_Input, int] = {}
+        inputs: dict[_Input, int] = {}
         for constant, products in self._sums:
             total = constant
             for factor, index in products:
                 if isinstance(factor, _Input):
-                    size = sizes[factor] if factor in sizes else sizes.setdefault(factor, factor.of(variables))
+                    if factor not in inputs:  # a document may use one variable hundreds of times
+                        values = count_values(variables.get(factor.variable), MOST_VALUES)
+                        inputs[factor] = _VALUE * max(0, values - _FREE_VALUES)
+                    size = inputs[factor]
                 else:
                     size = factor if isinstance(factor, int) else factor.of(variables)
                 total += size * totals[index]

@@ -34,7 +34,7 @@ from graphql.language.parser import Parser
 from server.compiler import CompiledOperation
 from server.execution.cost import Cost
 from server.execution.document_cache import DocumentCache
-from server.execution.limits import Limits, check_counts, check_depth, check_text, check_variables
+from server.execution.limits import Limits, check_counts, check_depth, check_text, count_values
 from server.failures import Failed
 
 CACHE_BYTES = 64 * 2**20
@@ -145,10 +145,8 @@ class Documents:
         operation = document.default if name is None else document.operations.get(name)
         if operation is None:
             raise _bad_input(_unknown_operation(document, name))
-        try:
-            check_variables(request.variables, self._limits)
-        except GraphQLError as error:
-            raise InvalidOperation(error) from None
+        if count_values(request.variables, self._limits.values) > self._limits.values:
+            raise _bad_input(f"The variables hold more than {self._limits.values} values. Send fewer at once.")
         cost = operation.cost(request.variables) if operation.fixed_cost is None else operation.fixed_cost
         if cost > self._limits.complexity:
             raise _bad_input(
