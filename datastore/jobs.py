@@ -18,7 +18,7 @@ A finished job keeps no `input`, which may name a member, and is removed after 3
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -172,8 +172,13 @@ async def finish_job(table: Table, job: Job, state: JobState, now: datetime, mes
     return await _write(table, job, ended, *names)
 
 
-async def end_jobs_naming(table: Table, member: str, but: str, now: datetime) -> int:
-    """End the unfinished jobs whose input names a member, but one; return how many the index shows."""
+async def end_jobs_naming(
+    table: Table, member: str, but: str, now: datetime, take_over: Callable[[Job], Awaitable[None]]
+) -> int:
+    """End the unfinished jobs whose input names a member, but one; return how many the index shows.
+
+    `take_over` gets each of them first, as it is when it ends.
+    """
     found, names = 0, {member, f"User:{member}"}
     async for listed in table.iterate(JOB.on("gsi2")):
         if listed.id == but or not names & set(listed.input.values()):
@@ -181,6 +186,7 @@ async def end_jobs_naming(table: Table, member: str, but: str, now: datetime) ->
         found += 1
         current = await read_job(table, listed.id)
         if current is not None and current.is_running:
+            await take_over(current)
             with suppress(JobLost):  # reported or ended meanwhile: found again, or not
                 await finish_job(table, current, JobState.FAILED, now, "A member whom it named was erased.")
     return found

@@ -7,7 +7,7 @@
 | leave every league                     | Query of the league; see `leagues`                         | 2 for each   |
 
 The other name has the member's shards, so every counter stays where it is. A season of up to 40 predictions moves at
-once: nobody sees, or counts, half of it.
+once: nobody sees half of it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from datastore.pickem.event_records import Event
     from datastore.receipts import Once
 
-AT_ONCE = 40
+_AT_ONCE = 40
 
 
 # ── predictions and points ──
@@ -54,7 +54,7 @@ async def move_predictions(table: Table, user: str, season: str, events: Sequenc
         predictions = [prediction async for _, prediction in predictions_in(table, user, events)]
         if not predictions:
             return moved
-        some = predictions[:AT_ONCE]
+        some = predictions[:_AT_ONCE]
         before, beside = await asyncio.gather(read_standing(table, user, season), read_standing(table, alias, season))
         writes = [write for one in some for write in _move(one, alias)]
         try:

@@ -37,7 +37,7 @@ from datastore.dynamo import ConditionFailed, key_text
 from datastore.jobs import Job, JobState, later_job
 from datastore.journal import Kind
 from datastore.people import member_shard
-from datastore.pickem.erasing import AT_ONCE, clear_standing, leave_every_league, move_predictions
+from datastore.pickem.erasing import clear_standing, leave_every_league, move_predictions
 from datastore.pickem.gates import gate_number
 from datastore.pickem.removal import predictions_in
 from datastore.pickem.standings import recount_season
@@ -51,13 +51,14 @@ from resolvers.comments.writing import revised
 from resolvers.context import Context, UserId
 from resolvers.jobs.running import JobRun, JobRunner, begin_job_once, hashes_about, new_job
 from resolvers.members.access import load_member, refuse_admin
+from resolvers.members.taking_back import events_to_count_again
 from resolvers.pickem.removing import count_again, remove_predictions
 from resolvers.viewer import FORMER_PREFIX, Role
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
 from resolvers.voting.voiding import void_votes_since
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from datastore.pickem import Event
     from datastore.tombstones import Tombstone
@@ -222,39 +223,42 @@ class _Member:
     # ── predictions ──
 
     async def erase_predictions(self) -> None:
-        announced: dict[str, int] = orjson.loads(self._run.place or "{}")
         events = await pickem_store.every_event(self._table)
         versions = {event.id: event.version for event in events}
 
         async def announce(affected: list[str]) -> None:
-            for event in affected:
-                announced.setdefault(event, versions[event])
-            self._run.place = orjson.dumps(announced).decode()
-            await self._run.report()
+            await self._announce({event: versions[event] for event in affected} | self._announced)
 
         if self.alias is None:
             removed = await remove_predictions(self._services, self.user, None, self.silent, announce)
             self._run.done += removed
         else:
             await self._move_predictions(events, announce, self.alias)
-        for event_id, version in announced.items():
-            if self.alias is None or await self._was_scored(event_id, version):
+        for event_id, version in self._announced.items():
+            if self.alias is None or version is None or await self._was_scored(event_id, version):
                 await count_again(self._services, event_id, self.silent)
         for season in {event.season for event in events}:
             await clear_standing(self._table, self.user, season)
 
+    @property
+    def _announced(self) -> dict[str, int | None]:
+        """The events to count again: with the version since which a scoring makes that necessary, or in any case."""
+        announced: dict[str, int | None] = orjson.loads(self._run.place or "{}")
+        return announced
+
+    async def _announce(self, events: Mapping[str, int | None]) -> None:
+        self._run.place = orjson.dumps(events).decode()
+        await self._run.report()
+
     async def _move_predictions(
         self, events: Sequence[Event], announce: Callable[[list[str]], Awaitable[None]], alias: str
     ) -> None:
-        found = [event async for event, _ in predictions_in(self._table, self.user, events)]
-        is_resumed = self._run.place is not None
-        await announce([event.id for event in found])
-        for season in sorted({event.season for event in events}):
-            of_season = [event for event in events if event.season == season]
-            moved = await move_predictions(self._table, self.user, season, of_season, alias)
-            self._run.done += moved
-            if moved > AT_ONCE or (is_resumed and moved):  # a count may have seen a part of it
-                await recount_season(self._table, season)
+        await announce([event.id async for event, _ in predictions_in(self._table, self.user, events)])
+        affected = [event for event in events if event.id in self._announced]
+        for season in sorted({event.season for event in affected}):
+            of_season = [event for event in affected if event.season == season]
+            self._run.done += await move_predictions(self._table, self.user, season, of_season, alias)
+            await recount_season(self._table, season)  # a count that began before may have seen the standing twice
 
     async def _was_scored(self, event_id: str, version: int) -> bool:
         """Whether somebody scored an event while its prediction was moved, and so saw it twice or not at all."""
@@ -281,6 +285,21 @@ class _Member:
             await forget_reporter(table, user, self.alias)
             + await delete_private_lists(table, user, self.silent)
             + await delete_receipts(table, user, services.tombstones.hashes(user))
-            + await jobs_store.end_jobs_naming(table, user, self._run.job.id, services.clock())
+            + await self._end_jobs()
             + await journal_store.forget_member(table, user)
         )
+
+    async def _end_jobs(self) -> int:
+        """End the jobs that name the member, and count the events from which one has removed predictions."""
+        left: set[str] = set()
+
+        async def take_over(job: Job) -> None:
+            if events := events_to_count_again(job):
+                left.update(events)
+                await self._announce({**self._announced, **dict.fromkeys(events)})
+
+        now = self._services.clock()
+        found = await jobs_store.end_jobs_naming(self._table, self.user, self._run.job.id, now, take_over)
+        for event in sorted(left):
+            await count_again(self._services, event, self.silent)
+        return found

@@ -22,6 +22,7 @@ from datastore.jobs import Job
 from datastore.journal import Kind
 from datastore.receipts import Once
 from datastore.refusals import InvalidInput
+from datastore.tombstones import MemberErased
 from datastore.vocabulary import QuizResult, Sentence
 from resolvers.comments.withdrawing import withdraw_comments
 from resolvers.context import Context, UserId
@@ -94,11 +95,18 @@ class TakingBack:
 async def take_back_job(services: Services, run: JobRun) -> str:
     wanted = TakingBack.of_input(run.input)
     once = services.once(wanted.actor)
-    events: list[str] = orjson.loads(run.place or "[]")
+    try:
+        await _take_back_parts(services, run, wanted, once)
+        await _count_events_again(services, run.job, once)
+    except MemberErased:  # the member, or who wanted it: what was removed until then counts no more all the same
+        await _count_events_again(services, run.job, services.once(None))
+        raise
+    return f"{run.done:,} contributions were taken back."
 
+
+async def _take_back_parts(services: Services, run: JobRun, wanted: TakingBack, once: Once) -> None:
     async def announce(affected: list[str]) -> None:
-        events[:] = sorted({*events, *affected})
-        run.place = orjson.dumps(events).decode()
+        run.place = orjson.dumps(sorted({*events_to_count_again(run.job), *affected})).decode()
         await run.report()
 
     if Part.VOTES in wanted.parts:
@@ -109,9 +117,17 @@ async def take_back_job(services: Services, run: JobRun) -> str:
         run.done += await _remove_results(services, wanted, once)
     if Part.PREDICTIONS in wanted.parts:
         run.done += await remove_predictions(services, wanted.user, wanted.since, once, announce)
-    for event in events:
+
+
+def events_to_count_again(job: Job) -> list[str]:
+    """The events of which a job may have removed predictions; none if it is another kind of job."""
+    events: list[str] = orjson.loads(job.place) if job.kind == TAKE_BACK and job.place else []
+    return events
+
+
+async def _count_events_again(services: Services, job: Job, once: Once) -> None:
+    for event in events_to_count_again(job):
         await count_again(services, event, once)
-    return f"{run.done:,} contributions were taken back."
 
 
 async def _remove_results(services: Services, wanted: TakingBack, once: Once) -> int:

@@ -15,37 +15,26 @@ Points are taken back in the same way (`unscoring`). A scoring that is under way
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
 from datastore import pickem as pickem_store
-from datastore.dynamo import SingleFlight, Table, remaining, shared_context
+from datastore.dynamo import SingleFlight, remaining, shared_context
 from datastore.journal import Kind
-from datastore.pickem import (
-    Credit,
-    Event,
-    EventState,
-    Histogram,
-    Prediction,
-    Share,
-    VersionConflict,
-    predictions_to_score,
-)
+from datastore.pickem import Event, EventState, Prediction, Share, VersionConflict
 from datastore.receipts import Once
 from datastore.refusals import Conflict, NotFound, Unavailable
 from resolvers.context import AddedLater, Context, NodeOf, Services
 from resolvers.pickem import rules
 from resolvers.pickem.cache import PickemCache, load_settled_event
+from resolvers.pickem.crediting import PREDICTIONS_AT_ONCE, Progress, credit_every_prediction
 from resolvers.pickem.tie_breaks import closeness, with_guesses
 from resolvers.pickem.views import Scored
 from resolvers.viewer import Role
 
 EventId = Annotated[str, NodeOf("Event")]
-PREDICTIONS_AT_ONCE = 100
-"""Enough to keep an engine busy, few enough to use little memory."""
 _NAMED = 5
 """How many matches without a result a refusal names."""
 
@@ -91,11 +80,9 @@ async def refuse_missing_results(services: Services, event: Event) -> None:
 
 
 @dataclass(slots=True)
-class ScoringProgress:
-    """How many predictions are scored. The scorer updates it while others read it."""
+class ScoringProgress(Progress):
+    """How many predictions are scored."""
 
-    done: int = 0
-    total: int = 0
     wanted_later: bool = False
     """Whether a request will ask again for the result."""
 
@@ -173,13 +160,8 @@ async def _score_generation(services: Services, event: Event, progress: ScoringP
         await pickem_store.change_event(table, event, begun, Once.unkeyed(services.clock()), begun)
         event = begun
     event = await with_guesses(services, event, PREDICTIONS_AT_ONCE)
-    progress.done, progress.total = 0, (await pickem_store.read_pick_counts(table, event.id)).predictions
     winners = rules.winners(event, await pickem_store.read_matches(table, event.id))
-    scorer = _Scorer(table, event, winners)
-    async for predictions in predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
-        await scorer.score(predictions)
-        progress.done += len(predictions)
-    histogram = Histogram.of(scorer.counts)
+    histogram = await credit_every_prediction(table, event, partial(_share, event, winners), progress)
     await pickem_store.store_event_histogram(table, event.id, event.generation, histogram)
     await pickem_store.recount_season(table, event.season)
     return await _finish(services, event, histogram.total, actor)
@@ -204,22 +186,7 @@ async def _finish(services: Services, scored: Event, predictions: int, actor: st
     raise VersionConflict
 
 
-@dataclass(slots=True)
-class _Scorer:
-    """Scores the predictions of an event for one generation of results, and counts their points."""
-
-    table: Table
-    event: Event
-    winners: Mapping[str, tuple[int, int]]
-    counts: Counter[int] = field(default_factory=Counter)
-
-    async def score(self, predictions: Sequence[Prediction]) -> None:
-        credits_ = [Credit(prediction, self._share(prediction), self.event.starts_at) for prediction in predictions]
-        await pickem_store.credit(self.table, self.event.season, credits_)
-        # If another scorer gave points of a later generation, these counts are not used.
-        self.counts.update(credit.share.points for credit in credits_)
-
-    def _share(self, prediction: Prediction) -> Share:
-        score = rules.score(prediction.picks, self.winners)
-        near = closeness(self.event, prediction)
-        return Share(self.event.generation, score.points, score.correct, closeness=near)
+def _share(event: Event, winners: Mapping[str, tuple[int, int]], prediction: Prediction) -> Share:
+    """What a prediction gets by the event's current results."""
+    score = rules.score(prediction.picks, winners)
+    return Share(event.generation, score.points, score.correct, closeness=closeness(event, prediction))

@@ -15,12 +15,12 @@ from typing import Annotated
 from datastore import pickem as pickem_store
 from datastore.dynamo import SingleFlight, remaining, shared_context
 from datastore.journal import Kind
-from datastore.pickem import Credit, Event, EventState, Share, VersionConflict, predictions_to_score
+from datastore.pickem import Event, EventState, Share, VersionConflict
 from datastore.receipts import Once
 from datastore.refusals import Conflict, NotFound, Unavailable
 from resolvers.context import Context, NodeOf, Services
 from resolvers.pickem.cache import load_settled_event
-from resolvers.pickem.scoring import PREDICTIONS_AT_ONCE
+from resolvers.pickem.crediting import Progress, credit_every_prediction
 from resolvers.viewer import Role
 
 EventId = Annotated[str, NodeOf("Event")]
@@ -87,9 +87,7 @@ async def _take_back(services: Services, event: Event, actor: str | None) -> Eve
         event = begun
     taken_back = event.unscored or 0
     nothing = Share(taken_back, 0, 0, counts=False)
-    async for predictions in predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
-        credits_ = [Credit(prediction, nothing, event.starts_at) for prediction in predictions]
-        await pickem_store.credit(table, event.season, credits_)
+    await credit_every_prediction(table, event, lambda _: nothing, Progress())
     await pickem_store.delete_older_event_histograms(table, event.id, taken_back)
     await pickem_store.recount_season(table, event.season)
     after = event.changed(begun=None, unscoring=None)

@@ -58,7 +58,9 @@ async def _event_breaches(services: Services, event: Event, sums: Sums) -> Async
         yield f"the card and its matches differ: {', '.join(sorted(missing))}"
     counted: Counter[str] = Counter()
     guesses = GuessRange()
+    points: Counter[int] = Counter()
     async for prediction in all_predictions(services.table, event.id):
+        points[prediction.points or 0] += 1
         guesses = guesses.with_guess(prediction.guess)
         counted.update(_counts(prediction, matches))
         _add_share(sums.setdefault((event.season, prediction.user), Counter()), prediction.share)
@@ -68,6 +70,10 @@ async def _event_breaches(services: Services, event: Event, sums: Sums) -> Async
         yield f"its guesses are {guesses}, which the stored {event.guesses} does not contain"
     if difference := _difference(gates, counted, matches):
         yield f"the gates and the predictions differ: {difference}"
+    if event.scored == event.generation:
+        histogram = await pickem_store.read_event_histogram(services.table, event.id, event.generation)
+        for breach in _histogram_breaches(histogram, points, "predictions"):
+            yield breach
 
 
 def _gate_breaches(event: Event, gates: Sequence[Gate]) -> Iterator[str]:
@@ -151,12 +157,16 @@ async def _season_breaches(services: Services, season: str, counts: Counter[int]
             yield f"{standing.user} is listed in shard {shard} of the ranking instead of {standing.ranking_shard}"
     if listed != counts.total():
         yield f"{counts.total()} standings, {listed} listed"
-    histogram = await _published_histogram(services, season)
+    for breach in _histogram_breaches(await _published_histogram(services, season), counts, "standings"):
+        yield breach
+
+
+def _histogram_breaches(histogram: Histogram | None, counts: Counter[int], counted: str) -> Iterator[str]:
     if histogram is None:
         yield "no histogram was published"
         return
     if histogram.total != counts.total():
-        yield f"{counts.total()} standings, {histogram.total} counted"
+        yield f"{counts.total()} {counted}, {histogram.total} counted"
     for score in counts:
         rank = 1 + sum(number for other, number in counts.items() if other > score)
         if histogram.rank(score) != rank:

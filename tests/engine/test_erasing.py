@@ -13,24 +13,31 @@ import pytest
 from pydantic import SecretStr
 
 from datastore import jobs as jobs_store
+from datastore import pickem as pickem_store
 from datastore.dynamo import Table
 from datastore.jobs import JOB, Job, JobState
 from datastore.journal import Kind
 from datastore.member_file import FATES, KINDS, Fate
+from datastore.people import member_shard
+from datastore.pickem import Prediction
+from datastore.pickem.histograms import Histogram, store_histogram
+from datastore.pickem.predictions import PREDICTION
 from datastore.tombstones import TOMBSTONE
 from resolvers.context import Services
 from resolvers.jobs.kinds import JOB_KINDS
 from resolvers.jobs.running import JobRun, JobRunner
-from resolvers.members import erasing
+from resolvers.members import erasing, taking_back
 from resolvers.members.erasing import ERASE_MEMBER, ERASE_MEMBER_AGAIN, Contributions, new_alias
+from resolvers.members.taking_back import TAKE_BACK, Part, TakingBack
 from resolvers.node_ids import node_id
+from resolvers.pickem import crediting
 from resolvers.viewer import Role
 from resolvers.vocabulary import quiz_leaderboard
 from server.audit import breaches
 from tests.client import Client, serving
 from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine
-from tests.erasing import ERASE, EXPORT, MEMBER, NODE, admin, items_naming, leave_traces
+from tests.erasing import ERASE, EXPORT, MEMBER, NODE, admin, bury, items_naming, leave_traces
 from tests.generated import entities
 from tests.jobs import ended
 from tests.killed import Killed, killed_at
@@ -49,6 +56,7 @@ from tests.season import EventEditor, submit
 from tests.two_worlds import Site
 
 OTHERS = ("ada", "bob", "cleo")
+EVENT_RANKS = "query ($id: ID!) { event(id: $id) { predictions(first: 100) { nodes { rank points } } } }"
 
 
 @pytest.fixture(autouse=True)
@@ -154,10 +162,10 @@ def _unordered(counts: Any) -> Any:
     return counts
 
 
-async def _job(services: Services, contributions: Contributions) -> Job:
+async def _job(services: Services, contributions: Contributions, member: str = MEMBER) -> Job:
     now, job = services.clock(), services.ids.next(services.clock())
-    wanted = {"user": MEMBER, "contributions": contributions.value, "alias": new_alias(MEMBER)}
-    await services.table.transact(*services.tombstones.puts(MEMBER, now.replace(year=now.year + 1), job, now))
+    wanted = {"user": member, "contributions": contributions.value, "alias": new_alias(member)}
+    await services.table.transact(*services.tombstones.puts(member, now.replace(year=now.year + 1), job, now))
     new = jobs_store.new_job(job, ERASE_MEMBER, "somebody", now, wanted)
     return await jobs_store.begin_job(services.table, new)
 
@@ -244,6 +252,137 @@ async def test_made_anonymous_while_a_corrected_event_is_scored_again(
     assert erased
     assert [row["points"] for row in (await editor.standings())["nodes"]] == [0, 0, 0, 0]
     assert [breach async for breach in breaches(services)] == []
+
+
+@pytest.mark.parametrize("is_unscored", [False, True])
+async def test_made_anonymous_while_a_scored_event_is_passed_over_again(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch, *, is_unscored: bool
+) -> None:
+    """The pass has read past where their prediction goes and not come to where it was; it notices what it missed."""
+    monkeypatch.setattr(erasing, "INDEX_SECONDS", 0.0)
+    monkeypatch.setattr(crediting, "PREDICTIONS_AT_ONCE", 4)  # one of each shard
+    editor, services = EventEditor(one_client), one_client.services
+    event, [match] = await editor.card(10)
+    names = (f"neighbour-{number}" for number in range(200))
+    neighbour = next(name for name in names if member_shard(name) == member_shard(MEMBER))
+    for user in (MEMBER, neighbour, *OTHERS):
+        await submit(one_client.member(user), event, [(match, 0)])
+    await editor.lock(event)
+    await editor.result(match, 0)
+    await editor.score(event)
+    services.get(JobRunner)._kinds = {}  # this process works on none
+    job = await _job(services, Contributions.ANONYMISE)
+    query, erased = services.table.client.query, []
+
+    async def all_predictions_of(user: str) -> list[Prediction]:
+        return [one async for one in services.table.scan(PREDICTION, consistent=True) if one.user == user]
+
+    async def erase_after(**request: object) -> object:
+        answer = await query(**request)
+        if not erased and neighbour in str(answer) and "EVENT#" in str(request):
+            erased.append(MEMBER)
+            stored, write = await all_predictions_of(MEMBER), 0
+            while stored == await all_predictions_of(MEMBER):  # killed right after the prediction has moved
+                assert not await _completed(services, job, write := write + 1)
+        return answer
+
+    monkeypatch.setattr(services.table.client, "query", erase_after)
+    await (editor.unscore(event) if is_unscored else editor.score(event))
+    assert erased
+    assert await _completed(services, job, write=10_000)
+    standings = (await editor.standings())["nodes"]
+    assert [row["points"] for row in standings] == ([] if is_unscored else [10] * 5)
+    assert [breach async for breach in breaches(services)] == []
+
+
+async def test_a_count_that_saw_them_twice_is_not_the_last(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A season that was counted while their standing moved is counted again."""
+    monkeypatch.setattr(erasing, "INDEX_SECONDS", 0.0)
+    editor, services = EventEditor(one_client), one_client.services
+    event, [match] = await editor.card(10)
+    await submit(one_client.member(MEMBER), event, [(match, 0)])
+    await editor.lock(event)
+    await editor.result(match, 0)
+    await editor.score(event)
+    season = (await pickem_store.read_seasons(services.table, ["2026"]))["2026"]
+    await store_histogram(services.table, "STANDINGS:2026", season.published, Histogram.of({10: 2}))
+    services.get(JobRunner)._kinds = {}  # this process works on none
+    assert await _completed(services, await _job(services, Contributions.ANONYMISE), write=10_000)
+    assert [breach async for breach in breaches(services)] == []
+
+
+@pytest.mark.parametrize("contributions", list(Contributions))
+@pytest.mark.parametrize("erased", [MEMBER, "mia"])
+async def test_erased_while_a_moderator_takes_back_their_predictions(
+    one_client: Client, contributions: Contributions, erased: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job ends with the member or the moderator, and the event counts its predictions again all the same."""
+    monkeypatch.setattr(erasing, "INDEX_SECONDS", 0.0)
+    editor, services = EventEditor(one_client), one_client.services
+    event = await _scored_event(editor, one_client)
+    services.get(JobRunner)._kinds = {}  # this process works on none
+    now = services.clock()
+    wanted = TakingBack(MEMBER, None, frozenset({Part.PREDICTIONS}), "User:mia").as_input()
+    interrupted = jobs_store.new_job(services.ids.next(now), TAKE_BACK, "somebody", now, wanted)
+    run = JobRun(await jobs_store.begin_job(services.table, interrupted), 0, None, None, services.table)
+    monkeypatch.setattr(taking_back, "count_again", _killed)
+    with pytest.raises(Killed):
+        await JOB_KINDS[TAKE_BACK](services, run)
+    job = await _job(services, contributions, erased)
+    assert await _completed(services, job, write=10_000)
+    assert await _ranks(one_client, event) == [(1, 10)] * 3
+    assert [breach async for breach in breaches(services)] == []
+
+
+@pytest.mark.parametrize("erased", [MEMBER, "mia"])
+async def test_taking_back_counts_again_whoever_is_erased_meanwhile(
+    one_client: Client, erased: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if it is refused before the erasure finds the job."""
+    editor, services = EventEditor(one_client), one_client.services
+    event = await _scored_event(editor, one_client)
+    second = await _scored_event(editor, one_client)
+    services.get(JobRunner)._kinds = {}  # this process works on none
+    now = services.clock()
+    wanted = TakingBack(MEMBER, None, frozenset({Part.PREDICTIONS}), "User:mia").as_input()
+    job = jobs_store.new_job(services.ids.next(now), TAKE_BACK, "somebody", now, wanted)
+    transact, removed = services.table.client.transact_write_items, []
+
+    async def bury_after(**request: object) -> object:
+        answer = await transact(**request)
+        if not removed and f"USER#{MEMBER}" in str(request):
+            removed.append(MEMBER)
+            await bury(services, erased)
+        return answer
+
+    monkeypatch.setattr(services.table.client, "transact_write_items", bury_after)
+    job = await jobs_store.begin_job(services.table, job)
+    ended_job = await services.get(JobRunner).work_on(job, JOB_KINDS)
+    assert ended_job is not None
+    assert ended_job.state is JobState.FAILED
+    assert removed
+    assert sorted([await _ranks(one_client, one) for one in (event, second)]) == [[(1, 10)] * 3, [(1, 10)] * 4]
+    assert [breach async for breach in breaches(services)] == []
+
+
+async def _scored_event(editor: EventEditor, client: Client) -> str:
+    """With 10 points for everyone."""
+    event, [match] = await editor.card(10)
+    for user in (MEMBER, *OTHERS):
+        await submit(client.member(user), event, [(match, 0)])
+    await editor.lock(event)
+    await editor.result(match, 0)
+    await editor.score(event)
+    return event
+
+
+async def _ranks(client: Client, event: str) -> list[tuple[int, int]]:
+    found = await client.ask(EVENT_RANKS, id=event)
+    return [(row["rank"], row["points"]) for row in found["predictions"]["nodes"]]
+
+
+async def _killed(*_: object) -> None:
+    raise Killed
 
 
 async def _look_again(services: Services) -> None:
