@@ -78,10 +78,23 @@ def _pointer_key(comment: Comment) -> ItemKey[Pointer]:
 async def _point_to(table: Table, comments: Sequence[Comment]) -> None:
     try:
         await table.transact(*(write for one in comments for write in _pointer_if_unchanged(one)))
-    except ConditionFailed:
-        for comment in comments:  # one of them has just changed: its own transaction wrote its pointer
-            with suppress(ConditionFailed):
-                await table.transact(*_pointer_if_unchanged(comment))
+    except ConditionFailed:  # one of them has just changed
+        for comment in comments:
+            await _point_to_one(table, comment)
+
+
+async def _point_to_one(table: Table, comment: Comment) -> None:
+    entity, current = entity_for(comment), comment
+    while True:
+        try:
+            await table.transact(*_pointer_if_unchanged(current))
+        except ConditionFailed:
+            changed = await table.get(entity.item_key(comment), consistent=True)
+            if changed is None:  # moderated or deleted: its own transaction wrote or deleted its pointer
+                return
+            current = changed  # edited, which writes no pointer
+        else:
+            return
 
 
 def _pointer_if_unchanged(comment: Comment) -> list[Write]:

@@ -163,6 +163,27 @@ async def test_an_upgrade_that_was_killed_is_completed(one_table: Table, write: 
     assert await _pointers(one_table) == set(map(pointer_to, comments))
 
 
+async def test_a_comment_that_is_edited_while_it_is_upgraded_has_its_pointer(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the upgrade's read and its write; an edit itself writes no pointer."""
+    table, [comment, *_] = one_client.services.table, comments_of_an_earlier_release()
+    await table.transact(*CommentChange(None, comment).writes()[:-1])
+    transact, edits = table.client.transact_write_items, []
+
+    async def edit_first(**request: object) -> object:
+        if not edits:
+            edits.append(comment)
+            author = one_client.member(comment.author)
+            await author.ask(EDIT_COMMENT, input={"comment": node_id("Comment", comment.node_key), "body": "Edited."})
+        return await transact(**request)
+
+    monkeypatch.setattr(table.client, "transact_write_items", edit_first)
+    await upgrade(table, lambda _items: None)
+    assert edits
+    assert await _pointers(table) == {pointer_to(comment)}
+
+
 async def test_the_upgrade_is_right_beside_writers(one_client: Client) -> None:
     """Comments that are posted, moderated and deleted meanwhile keep the pointer that their own transaction wrote."""
     services, moderator = one_client.services, one_client.member("mia", Role.MODERATOR)
