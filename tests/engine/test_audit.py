@@ -58,7 +58,7 @@ async def test_real_breaches_are_reported_beside_writers(one_client: Client) -> 
 async def _lose_index_entry(client: Client) -> None:
     """Removes the index keys of the comment on `quiet`, as a bug would."""
     table = client.services.table
-    (comment,) = [record async for record in table.scan(COMMENT) if record.product == "quiet"]
+    (comment,) = [record async for record in table.scan(COMMENT, consistent=True) if record.product == "quiet"]
     keys = ", ".join(f"gsi{number}{part}" for number in (1, 2, 3) for part in ("pk", "sk"))
     await table.client.update_item(
         TableName=table.name, Key=COMMENT.item_key(comment).attributes, UpdateExpression=f"REMOVE {keys}"

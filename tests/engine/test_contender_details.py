@@ -54,7 +54,7 @@ async def test_details_are_added_changed_and_removed(table: Table, engine: Runni
         }  # fmt: skip
         assert (await update(client, added["id"], imageUrl=None))["imageUrl"] is None
         await client.caught_up("everybody sees the contender as it is")
-        assert [details async for details in table.scan(DETAILS)] == []
+        assert [details async for details in table.scan(DETAILS, consistent=True)] == []
         [node] = (await client.ask(f"{{ contenders {{ nodes {{ {FIELDS} }} }} }}"))["nodes"]
         assert (node["name"], node["description"]) == ("Bea", None)
         await assert_consistent(client)

@@ -67,7 +67,7 @@ async def test_what_a_request_has_no_time_for_becomes_a_job(client: Client, monk
     assert answer["votesRemoved"] + job["done"] == 6
     assert (await client.ask(BOARD_COUNTS))["votes"] == 0
     assert await admin.ask(VOID_AS_JOB, input=wanted) == answer
-    receipts = [receipt async for receipt in client.services.table.scan(RECEIPT)]
+    receipts = [receipt async for receipt in client.services.table.scan(RECEIPT, consistent=True)]
     assert ["ada" in receipt.answer for receipt in receipts] == [False]  # it would outlive the erasure of the voter
     monkeypatch.undo()
     assert await admin.ask(VOID_AS_JOB, input={"voter": "ada"}) == {"votesRemoved": 0, "job": None}

@@ -70,13 +70,13 @@ async def test_a_site_that_was_used_has_no_breach(client: Client) -> None:
 
 
 async def _occurrence(table: Table) -> Occurrence:
-    occurrences: AsyncIterator[Occurrence] = table.scan(OCCURRENCE)
+    occurrences: AsyncIterator[Occurrence] = table.scan(OCCURRENCE, consistent=True)
     [posted] = [one async for one in occurrences if one.kind == "comment.posted"]
     return posted
 
 
 async def _delivery(table: Table) -> Delivery:
-    deliveries: AsyncIterator[Delivery] = table.scan(DELIVERY)
+    deliveries: AsyncIterator[Delivery] = table.scan(DELIVERY, consistent=True)
     return await anext(deliveries)
 
 

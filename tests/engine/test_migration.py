@@ -53,7 +53,7 @@ async def migrate(table: Table, legacy: LegacySource, report: Path, **options: A
 
 
 async def all_records(table: Table) -> list[Any]:
-    return [record async for record in table.scan(LIST, WORD, DAILY, SUBSCRIPTION, PROFILE)]
+    return [record async for record in table.scan(LIST, WORD, DAILY, SUBSCRIPTION, PROFILE, consistent=True)]
 
 
 async def source_rows(legacy: LegacySource) -> list[Any]:
