@@ -50,7 +50,9 @@ def parse_season(document: Any, now: datetime, image_hosts: Collection[str] = ()
     events = document.get("events") if isinstance(document, Mapping) else None
     if not isinstance(events, list):
         raise InvalidSeasonFile('A season file is an object with a list of "events".')
-    return [_parse_at(f"events.{index}", _parse_card, event, now, image_hosts) for index, event in enumerate(events)]
+    cards = [_parse_at(f"events.{index}", _parse_card, event, now, image_hosts) for index, event in enumerate(events)]
+    _validate_ids("events", [card.event for card in cards])
+    return cards
 
 
 def season_document(cards: Iterable[Card]) -> dict[str, Any]:
@@ -81,7 +83,8 @@ def _parse_card(given: Mapping[str, Any], now: datetime, image_hosts: Collection
         _parse_at(f"matches.{index}", _parse_match, match, event_id, starts_at, index)
         for index, match in enumerate(listed)
     ]
-    matches = _validate_ids([match for match, _ in parsed])
+    matches = tuple(match for match, _ in parsed)
+    _validate_ids("matches", matches)
     results = {match.id: result for match, result in parsed if result is not None}
     event = Event(
         id=event_id,
@@ -98,13 +101,12 @@ def _parse_card(given: Mapping[str, Any], now: datetime, image_hosts: Collection
     return Card(_in_state(event, None if state is None else EventState(state), now), matches)
 
 
-def _validate_ids(matches: Sequence[Match]) -> tuple[Match, ...]:
-    """Two given ids may be the same, and a given one may be what another match would get."""
+def _validate_ids(name: str, listed: Sequence[Event | Match]) -> None:
+    """Two given ids may be the same, a given one may be what another would get, and events without may be alike."""
     places: dict[str, int] = {}
-    for index, match in enumerate(matches):
-        if (first := places.setdefault(match.id, index)) != index:
-            raise InvalidSeasonFile(f"matches.{index}.id: matches.{first} has the same id; give one of them another")
-    return tuple(matches)
+    for index, one in enumerate(listed):
+        if (first := places.setdefault(one.id, index)) != index:
+            raise InvalidSeasonFile(f"{name}.{index}.id: {name}.{first} has the same id; give one of them another")
 
 
 def _in_state(event: Event, state: EventState | None, now: datetime) -> Event:

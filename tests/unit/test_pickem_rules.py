@@ -259,6 +259,14 @@ def test_two_matches_of_a_card_with_one_id_are_refused(first: dict[str, str], se
         parse_season({"events": [event]}, NOW)
 
 
+@pytest.mark.parametrize("given", [{"id": "01M6CB52G08CG4M9131G7WKTE3"}, {}])
+def test_an_event_that_is_twice_in_a_season_file_is_refused(given: dict[str, str]) -> None:
+    """By its id, or by season, name and start: the second was counted as one that existed, and its card was lost."""
+    event = {"name": "x", "season": "s", "startsAt": iso(NOW), **given}
+    with pytest.raises(InvalidSeasonFile, match=r"events\.1\.id: events\.0 has the same id"):
+        parse_season({"events": [event, {**event, "place": "Vienna"}]}, NOW)
+
+
 @pytest.mark.parametrize(
     ("tie_break", "message"),
     [
