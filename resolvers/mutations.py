@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_type_hints
 
 import orjson
 
-from datastore.dynamo import BadKey, DynamoError, Rejected, StorageFailed, key_text
+from datastore.dynamo import BadKey, DynamoError, Rejected, StorageFailed, key_text, unlimited
 from datastore.receipts import LONGEST_KEY, AlreadyAnswered, Once
 from datastore.refusals import InvalidInput, Refusal, Unavailable
 from resolvers.context import Context
@@ -35,7 +35,8 @@ async def carry_out(
         ctx.once = _claim(ctx, key, resolver.__name__, given)
         if ctx.viewer.is_member:
             await ctx.services.get(Suspensions).check(ctx)
-        return await _carry_out_once(ctx, resolver, values)
+        with unlimited():
+            return await _carry_out_once(ctx, resolver, values)
     except BadKey as error:
         raise InvalidInput(str(error), path=("input",)) from error
     except Rejected:

@@ -4,7 +4,15 @@ Entities, keys, conditions and writes are for the datastore alone, which imports
 """
 
 from datastore.dynamo.attributes import iso
-from datastore.dynamo.budgets import Allowance, RequestBudget, Spent, deadline, metered, shared_context
+from datastore.dynamo.budgets import (
+    RequestBudget,
+    Spent,
+    charged_context,
+    deadline,
+    metered,
+    shared_context,
+    unlimited,
+)
 from datastore.dynamo.entity import Slice
 from datastore.dynamo.errors import (
     ConditionFailed,
@@ -26,7 +34,6 @@ from datastore.dynamo.table import Table, open_table
 from datastore.dynamo.transport.single_flight import SingleFlight
 
 __all__ = [
-    "Allowance",
     "BadKey",
     "ConditionFailed",
     "CredentialsRefused",
@@ -47,6 +54,7 @@ __all__ = [
     "TransactionConflict",
     "Window",
     "best_first",
+    "charged_context",
     "create_foreign",
     "deadline",
     "foreign_rows",
@@ -56,6 +64,7 @@ __all__ = [
     "open_table",
     "remaining",
     "shared_context",
+    "unlimited",
     "within_deadline",
     "write_foreign",
 ]

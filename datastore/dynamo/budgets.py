@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from datastore.dynamo.errors import TooCostly
@@ -28,29 +28,31 @@ class Spent:
 
 @dataclass(slots=True)
 class Allowance:
-    """What a request may ask of the engine. Mutable, like its meter.
+    """What a request may still ask of the engine. Mutable, like its meter.
 
-    Calls are counted when they begin, since a request may begin thousands at the same moment. Work that other requests
-    wait for too is charged and never refused: it must not fail for the sake of the request that began it.
+    Calls are counted when they begin, since a request may begin thousands at the same moment.
     """
 
     calls: int
     read_units: float
-    spent: Spent = field(default_factory=Spent)
 
     def begin_call(self) -> None:
         """TooCostly if the request has asked for enough."""
         self.calls -= 1
-        if self.calls < 0 or self.spent.read_units > self.read_units:
+        if self.calls < 0 or self.read_units < 0:
             raise TooCostly
 
 
 class Budget(NamedTuple):
-    """The deadline by the loop's clock, the meter of calls, and the allowance; None if there is none."""
+    """The deadline by the loop's clock, the meter of calls, and the allowance; None if there is none.
+
+    Reads are charged to `charged`, and refused by `allowance`: the same, or None where others wait for the work too.
+    """
 
     ends: float | None
     spent: Spent | None
     allowance: Allowance | None = None
+    charged: Allowance | None = None
 
 
 _current: ContextVar[Budget] = ContextVar("ringside_budget", default=Budget(None, None))  # noqa: B039 - it is immutable
@@ -63,7 +65,7 @@ def deadline(seconds: float) -> Iterator[float]:
     ends, outer = asyncio.get_running_loop().time() + seconds, current()
     if outer.ends is not None:
         ends = min(ends, outer.ends)
-    token = _current.set(Budget(ends, outer.spent, outer.allowance))
+    token = _current.set(outer._replace(ends=ends))
     try:
         yield ends
     finally:
@@ -74,7 +76,7 @@ def deadline(seconds: float) -> Iterator[float]:
 def metered() -> Iterator[Spent]:
     """Meter the block; an outer meter counts it too."""
     outer, spent = current(), Spent()
-    token = _current.set(Budget(outer.ends, spent, outer.allowance))
+    token = _current.set(outer._replace(spent=spent))
     try:
         yield spent
     finally:
@@ -83,24 +85,34 @@ def metered() -> Iterator[Spent]:
             outer.spent.merge(spent)
 
 
+@contextmanager
+def unlimited() -> Iterator[None]:
+    """No allowance within the block: for what a mutation does, which is bounded by its input."""
+    token = _current.set(current()._replace(allowance=None, charged=None))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
 class RequestBudget:
     """`deadline`, `metered` and an allowance in one, for every request: a class costs half as much as generators."""
 
     __slots__ = ("_allowance", "_outer", "_seconds", "_token", "ends", "spent")
 
-    def __init__(self, seconds: float, allowance: Allowance | None = None) -> None:
+    def __init__(self, seconds: float, calls: int, read_units: float) -> None:
         self._seconds = seconds
-        self._allowance = allowance
+        self._allowance = Allowance(calls, read_units)
         self.ends = 0.0
         """The deadline by the loop's clock."""
-        self.spent = Spent() if allowance is None else allowance.spent
+        self.spent = Spent()
 
     def __enter__(self) -> Self:
         outer = self._outer = current()
         self.ends = asyncio.get_running_loop().time() + self._seconds
         if outer.ends is not None:
             self.ends = min(self.ends, outer.ends)
-        self._token = _current.set(Budget(self.ends, self.spent, self._allowance))
+        self._token = _current.set(Budget(self.ends, self.spent, self._allowance, self._allowance))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -110,8 +122,18 @@ class RequestBudget:
 
 
 def shared_context() -> Context:
-    """A context for work that other requests may wait for too: metered for this request, without its bounds."""
+    """A context for work that other requests may wait for too: metered for this request, without its bounds.
+
+    It is not charged either: it reads what a board or a day has, whatever this request asked for.
+    """
+    context = copy_context()
+    context.run(_current.set, Budget(None, current().spent))
+    return context
+
+
+def charged_context() -> Context:
+    """The same for reads of what this request asked for: they are charged to its allowance, and not refused by it."""
     context, budget = copy_context(), current()
     if budget.ends is not None:
-        context.run(_current.set, Budget(None, budget.spent))
+        context.run(_current.set, Budget(None, budget.spent, None, budget.charged))
     return context

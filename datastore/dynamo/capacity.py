@@ -1,4 +1,4 @@
-"""Adds each call and its consumed capacity to the request's meter."""
+"""Adds each call and its consumed capacity to the request's meter, and takes it from its allowance."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ if TYPE_CHECKING:
 
 
 def record_read(answer: Mapping[str, Any]) -> None:
-    spent = current().spent
+    _, spent, _, charged = current()
     if spent is not None:
+        units = _units(answer)
         spent.calls += 1
-        spent.read_units += _units(answer)
+        spent.read_units += units
+        if charged is not None:
+            charged.read_units -= units
 
 
 def record_write(answer: Mapping[str, Any]) -> None:

@@ -63,7 +63,7 @@ async def within_deadline(shared: Awaitable[T]) -> T:
 
 async def retry(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters: Any) -> T:
     """The answer of a call, which is repeated until the deadline; TooCostly if the request may begin no more calls."""
-    ends, _, allowance = current()
+    ends, _, allowance, _ = current()
     if allowance is not None:
         allowance.begin_call()
     ends = ends or asyncio.get_running_loop().time() + DEFAULT_SECONDS

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from datastore.dynamo.budgets import shared_context
+from datastore.dynamo.budgets import charged_context
 from datastore.dynamo.invalidation import INVALIDATION, Invalidation, first_word
 from datastore.dynamo.retries import retry
 from datastore.dynamo.transport.single_flight import SingleFlight
@@ -29,7 +29,7 @@ class SharedReads:
 
     def __init__(self, invalidation: Invalidation = INVALIDATION) -> None:
         self._invalidation = invalidation
-        self._attempts: SingleFlight[tuple[str, Hashable], Any] = SingleFlight(shared_context)
+        self._attempts: SingleFlight[tuple[str, Hashable], Any] = SingleFlight(charged_context)
 
     async def read(self, key: Hashable, partition: str, attempt: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """The answer to an attempt for this key, repeated until the deadline; equal keys mean equal reads."""

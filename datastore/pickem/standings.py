@@ -233,42 +233,43 @@ def _scores(prediction: Prediction) -> tuple[int, int | None, int | None]:
     return prediction.generation, prediction.points, prediction.correct
 
 
-async def credit(table: Table, season: str, credits_: Sequence[Credit]) -> None:
-    """Give predictions their shares and add these to the standings of their members.
+async def credit(table: Table, season: str, credits_: Sequence[Credit]) -> int:
+    """Give predictions their shares and add these to the standings of their members; how many are gone instead.
 
     Each `CREDITS_AT_ONCE` are one transaction. If one of their items has changed meanwhile, each is credited alone.
     """
     left = [one for one in credits_ if not one.is_done]
     standings = await read_standings(table, season, [one.prediction.user for one in left])
     groups = [left[start : start + CREDITS_AT_ONCE] for start in range(0, len(left), CREDITS_AT_ONCE)]
-    await asyncio.gather(*(_credit_together(table, season, group, standings) for group in groups))
+    return sum(await asyncio.gather(*(_credit_together(table, season, group, standings) for group in groups)))
 
 
 async def _credit_together(
     table: Table, season: str, group: Sequence[Credit], standings: Mapping[str, Standing]
-) -> None:
+) -> int:
     try:
         await table.transact(
             *(write for one in group for write in one.writes(season, standings.get(one.prediction.user)))
         )
     except ConditionFailed:
-        for one in group:
-            await _credit_alone(table, season, one)
+        return [await _credit_alone(table, season, one) for one in group].count(False)
+    return 0
 
 
-async def _credit_alone(table: Table, season: str, wanted: Credit) -> None:
+async def _credit_alone(table: Table, season: str, wanted: Credit) -> bool:
+    """Whether there is such a prediction still."""
     while True:
         prediction, standing = await read_counted(table, wanted.prediction.event, wanted.prediction.user, season)
         if prediction is None:
-            return
+            return False
         current = replace(wanted, prediction=prediction)
         if current.is_done:
-            return
+            return True
         try:
             await table.transact(*current.writes(season, standing))
         except ConditionFailed:
             continue
-        return
+        return True
 
 
 # ── counting ──

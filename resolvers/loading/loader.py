@@ -19,7 +19,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, overload
 
-from datastore.dynamo import SingleFlight, shared_context, within_deadline
+from datastore.dynamo import SingleFlight, charged_context, within_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -85,7 +85,7 @@ class Loader(Generic[K, V]):
         self._last_batch: dict[K, _Batch[K]] = {}
         """The latest batch of each key that is being read."""
         self._gathering: _Batch[K] | None = None
-        self._reads: SingleFlight[_Batch[K], Answers] = SingleFlight(shared_context)
+        self._reads: SingleFlight[_Batch[K], Answers] = SingleFlight(charged_context)
 
     async def load(self, key: K) -> V | None:
         """The record of a key, or None if there is none."""

@@ -10,6 +10,7 @@
 | predictions  | submitting predictions, and who may see their picks                                            |
 | results      | recording how an event ended                                                                   |
 | scoring      | from results to points                                                                         |
+| crediting    | giving every prediction of an event its share                                                  |
 | unscoring    | taking back all points of an event                                                             |
 | removing     | removing a member's predictions, and counting their events again                               |
 | standings    | seasons and ranks                                                                              |

@@ -1,9 +1,9 @@
 """Giving every prediction of a locked event its share.
 
-An erased member's prediction moves to another name in its shard, so a pass over the shard may see it twice, or not at
-all. The gates count the predictions exactly: a pass that has seen another number is made once more. Two members whose
-moves cancel out in the number are left to `resolvers.members.erasing`, which has an event counted again if its scoring
-began meanwhile.
+An erased member's prediction moves to another name in its shard, so a pass over the shard may see it twice, not at all,
+or where it no longer is when it is credited. The gates count the predictions exactly: a pass that has seen another
+number, or missed one that it had seen, is made once more. Two members whose moves cancel out in the number are left to
+`resolvers.members.erasing`, which has an event counted again if its scoring began meanwhile.
 """
 
 from __future__ import annotations
@@ -33,21 +33,22 @@ async def credit_every_prediction(
 ) -> Histogram:
     """Credit all predictions; how many of them have how many points."""
     progress.total = (await pickem_store.read_pick_counts(table, event.id)).predictions
-    counts = await _credit_once(table, event, share_of, progress)
-    if counts.total() != progress.total:
-        counts = await _credit_once(table, event, share_of, progress)
+    counts, gone = await _credit_once(table, event, share_of, progress)
+    if gone or counts.total() != progress.total:
+        counts, _ = await _credit_once(table, event, share_of, progress)
     return Histogram.of(counts)
 
 
 async def _credit_once(
     table: Table, event: Event, share_of: Callable[[Prediction], Share], progress: Progress
-) -> Counter[int]:
+) -> tuple[Counter[int], int]:
+    """The points of all predictions that were seen, and how many of those were gone when they were credited."""
     counts: Counter[int] = Counter()
-    progress.done = 0
+    progress.done = gone = 0
     async for predictions in pickem_store.predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
         credits_ = [Credit(prediction, share_of(prediction), event.starts_at) for prediction in predictions]
-        await pickem_store.credit(table, event.season, credits_)
+        gone += await pickem_store.credit(table, event.season, credits_)
         # If another scorer gave points of a later generation, these counts are not used.
         counts.update(credit.share.points for credit in credits_)
         progress.done += len(predictions)
-    return counts
+    return counts, gone

@@ -24,7 +24,7 @@ from graphql import (
 )
 from graphql.execution import Executor
 
-from datastore.dynamo import BadKey, DynamoError, Rejected, StorageFailed, TooCostly, deadline
+from datastore.dynamo import BadKey, DynamoError, Rejected, RequestBudget, StorageFailed, TooCostly
 from datastore.refusals import Refusal
 from resolvers.context import Context
 from server.compiler import Fallback, PreparedOperation
@@ -122,13 +122,13 @@ async def subscribe(
     operation: Operation,
     variables: Mapping[str, Any],
     ctx: Context,
-    seconds: float,
+    new_budget: Callable[[], RequestBudget],
     turns: Turns,
     *,
     suggestions: bool,
     fell_back: Callable[[str], None] = lambda _: None,
 ) -> Answer | AsyncGenerator[Answer, None]:
-    """The events of a subscription, each made within so many seconds, or the answer that says why there are none."""
+    """The events of a subscription, each made within a budget, or the answer that says why there are none."""
     prepared = operation.compiled.prepare(variables, suggestions=suggestions, may_compile=False)
     if prepared is None:
         prepared = await _compile(operation, variables, turns, suggestions=suggestions)
@@ -151,16 +151,16 @@ async def subscribe(
     if isinstance(prepared, Fallback):
         fell_back(prepared.reason)
     execute_event = prepared.execute_event if isinstance(prepared, PreparedOperation) else execute_subscription_event
-    return _answers(map_source_to_response_event(executor, source, _within(seconds, execute_event)), ctx)
+    return _answers(map_source_to_response_event(executor, source, _within(new_budget, execute_event)), ctx)
 
 
-def _within(seconds: float, execute_event: _ExecuteEvent) -> _ExecuteEvent:
-    """Executes an event within a deadline, like a request. The next event has a new one."""
+def _within(new_budget: Callable[[], RequestBudget], execute_event: _ExecuteEvent) -> _ExecuteEvent:
+    """Executes an event within a budget, like a request. The next event has a new one."""
 
     async def execute_in_time(executor: Executor[Any]) -> ExecutionResult:
-        with deadline(seconds) as ends:
+        with new_budget() as budget:
             try:
-                async with asyncio.timeout_at(ends + 0.5):
+                async with asyncio.timeout_at(budget.ends + 0.5):
                     result = execute_event(executor)
                     return await result if isawaitable(result) else result
             except TimeoutError:

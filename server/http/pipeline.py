@@ -15,9 +15,9 @@ from functools import partial
 from typing import Any
 
 import structlog
-from graphql import GraphQLError, OperationType
+from graphql import GraphQLError
 
-from datastore.dynamo import Allowance, RequestBudget
+from datastore.dynamo import RequestBudget
 from datastore.refusals import Overloaded
 from resolvers.context import Context, Services
 from resolvers.viewer import Kind, Role, Viewer
@@ -90,8 +90,8 @@ class Pipeline:
         """The answer of a query or mutation, within its deadline, traced, counted and logged."""
         began = time.perf_counter()
         span = self.traces and self.traces.operation(operation.kind, operation.name, operation.hash, headers)
-        allowance = Allowance(MAX_CALLS, MAX_READ_UNITS) if operation.kind is OperationType.QUERY else None
-        with span or nullcontext() as set_outcome, RequestBudget(self.settings.request_timeout, allowance) as budget:
+        budget = RequestBudget(self.settings.request_timeout, MAX_CALLS, MAX_READ_UNITS)
+        with span or nullcontext() as set_outcome, budget:
             try:
                 # A little later than the deadline of engine calls, whose own error says more.
                 async with asyncio.timeout_at(budget.ends + 0.5):
@@ -125,9 +125,9 @@ class Pipeline:
     ) -> Answer | AsyncIterator[Answer]:
         """The events of a subscription, counted while it is open, or the answer that says why there are none."""
         fell_back = self.metrics.fell_back
-        seconds = self.settings.request_timeout
+        new_budget = partial(RequestBudget, self.settings.request_timeout, MAX_CALLS, MAX_READ_UNITS)
         answers = await subscribe(
-            operation, variables, ctx, seconds, self.turns, suggestions=suggestions, fell_back=fell_back
+            operation, variables, ctx, new_budget, self.turns, suggestions=suggestions, fell_back=fell_back
         )
         return answers if isinstance(answers, Answer) else self._counted(answers, ctx.address)
 

@@ -26,6 +26,7 @@ from datastore.vocabulary import LONGEST_LIST, DailyWord, ListGrown, Subscriptio
 from resolvers.context import Services
 from resolvers.vocabulary.address_subscriptions import record_id
 from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word
+from server.commands.files import owner_only
 from server.failures import Failed
 from server.legacy.mappings import Content, MappedList, open_mappings
 from server.legacy.source import LegacySource, OldDay, OldSubscription, OldWord, Rejection, SourceRow
@@ -350,7 +351,7 @@ class Migration:
 
 def _open_report(path: Path) -> TextIO:
     try:
-        return path.open("w", encoding="utf-8", newline="")
+        return open(path, "w", encoding="utf-8", newline="", opener=owner_only)
     except OSError as error:
         raise Failed(f"{path} cannot be written: {error.strerror}. Choose another file with --report.") from None
 

@@ -274,16 +274,11 @@ async def test_made_anonymous_while_a_scored_event_is_passed_over_again(
     job = await _job(services, Contributions.ANONYMISE)
     query, erased = services.table.client.query, []
 
-    async def all_predictions_of(user: str) -> list[Prediction]:
-        return [one async for one in services.table.scan(PREDICTION, consistent=True) if one.user == user]
-
     async def erase_after(**request: object) -> object:
         answer = await query(**request)
         if not erased and neighbour in str(answer) and "EVENT#" in str(request):
             erased.append(MEMBER)
-            stored, write = await all_predictions_of(MEMBER), 0
-            while stored == await all_predictions_of(MEMBER):  # killed right after the prediction has moved
-                assert not await _completed(services, job, write := write + 1)
+            await _move_and_be_killed(services, job)
         return answer
 
     monkeypatch.setattr(services.table.client, "query", erase_after)
@@ -293,6 +288,42 @@ async def test_made_anonymous_while_a_scored_event_is_passed_over_again(
     standings = (await editor.standings())["nodes"]
     assert [row["points"] for row in standings] == ([] if is_unscored else [10] * 5)
     assert [breach async for breach in breaches(services)] == []
+
+
+async def test_made_anonymous_while_their_points_are_taken_back(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pass has read their prediction and does not find it where it was: it looks where it is now."""
+    monkeypatch.setattr(erasing, "INDEX_SECONDS", 0.0)
+    editor, services = EventEditor(one_client), one_client.services
+    event = await _scored_event(editor, one_client)
+    services.get(JobRunner)._kinds = {}  # this process works on none
+    job = await _job(services, Contributions.ANONYMISE)
+    transact, moved = services.table.client.transact_write_items, []
+
+    async def move_first(**request: object) -> object:
+        if not moved and f"USER#{MEMBER}" in str(request):
+            moved.append(MEMBER)
+            await _move_and_be_killed(services, job)
+        return await transact(**request)
+
+    monkeypatch.setattr(services.table.client, "transact_write_items", move_first)
+    await editor.unscore(event)
+    assert moved
+    assert await _completed(services, job, write=10_000)
+    assert (await editor.standings())["nodes"] == []
+    assert [breach async for breach in breaches(services)] == []
+
+
+async def _move_and_be_killed(services: Services, job: Job) -> None:
+    """Works on the erasure until the member's predictions have moved, and no further."""
+
+    async def predictions() -> list[Prediction]:
+        return [one async for one in services.table.scan(PREDICTION, consistent=True) if one.user == MEMBER]
+
+    stored, write = await predictions(), 0
+    while stored == await predictions():
+        assert not await _completed(services, job, write := write + 1)
 
 
 async def test_a_count_that_saw_them_twice_is_not_the_last(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

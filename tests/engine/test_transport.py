@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as some
 
-from datastore.dynamo import Allowance, RequestBudget, Table, TooCostly, metered, open_table
+from datastore.dynamo import RequestBudget, Table, TooCostly, metered, open_table
 from datastore.dynamo.declaration import create
 from datastore.dynamo.errors import dynamo_error
 from datastore.dynamo.transport.direct_client import DirectClient
@@ -130,19 +130,19 @@ async def test_identical_concurrent_reads_are_made_once(table: Table, engine: Ru
 async def test_a_request_may_read_so_much_and_no_more(one_table: Table) -> None:
     """The call that goes beyond it is answered, and the next one is not begun."""
     place = PROFILE.at(user="ada")
-    with RequestBudget(10.0, Allowance(calls=100, read_units=2.5)) as budget:
+    with RequestBudget(10.0, calls=100, read_units=2.5) as budget:
         for _ in range(3):
             await one_table.get(place, consistent=True)
         with pytest.raises(TooCostly):
             await one_table.get(place, consistent=True)
     assert budget.spent.calls == 3
-    with RequestBudget(10.0, Allowance(calls=100, read_units=2.5)) as budget:
+    with RequestBudget(10.0, calls=100, read_units=2.5) as budget:
         for _ in range(6):
             await one_table.get(place)  # half a unit; other requests may wait for it too
         with pytest.raises(TooCostly):
             await one_table.get(place)
     assert budget.spent.calls == 6
-    with RequestBudget(10.0, Allowance(calls=5, read_units=100.0)) as budget:
+    with RequestBudget(10.0, calls=5, read_units=100.0) as budget:
         reads = (one_table.get(place, consistent=True) for _ in range(20))
         outcomes = await asyncio.gather(*reads, return_exceptions=True)
     assert (budget.spent.calls, sum(isinstance(outcome, TooCostly) for outcome in outcomes)) == (5, 15)
