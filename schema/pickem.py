@@ -94,7 +94,8 @@ class Prediction(Node):
     )
     guess: float | None = field(
         prediction_resolvers.prediction_guess,
-        "The guess of the event's tie-break. Other members' are null until the event is locked.",
+        "The guess of the event's tie-break; null if it was for an earlier question. Other members' are null until "
+        "the event is locked.",
     )
     points: int | None = described("The points it earned; null until the event is scored.")
     correct: int | None = described("The number of correct picks; null until the event is scored.")
@@ -297,7 +298,8 @@ class PickemMutation:
         description="A new description; null for none.",
         place="A new place; null for none.",
         image_url="The address of a new picture; null for none.",
-        tie_break="Another number to guess, or null for none, until the event is locked.",
+        tie_break="Another number to guess, or null for none, until the event is locked. Guesses for an earlier "
+        "question or unit then count as missing; the same question again keeps them.",
     )
     add_match = mutation(
         event_resolvers.add_match,

@@ -120,6 +120,8 @@ class Event:
     place: str | None = None
     image_url: str | None = None
     tie_break: TieBreak | None = None
+    question_number: int = 0
+    """Of the tie-break's question. Each question that replaces another, or none, gets the next one."""
     guesses: GuessRange | None = None
     """Read by the first scoring that knows the answer."""
 

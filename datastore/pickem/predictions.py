@@ -70,7 +70,9 @@ class Prediction:
     share: Share | None = None
     """Its part of the member's standing; both are written in one transaction."""
     guess: int | None = None
-    """The guess of the event's tie-break, in thousandths."""
+    """In thousandths. Only `tie_breaks.guess_of` says whether it is for the question that the event asks now."""
+    question_number: int = 0
+    """Of the question that the event asked when the picks were submitted."""
 
     @property
     def node_key(self) -> str:

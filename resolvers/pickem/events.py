@@ -17,7 +17,7 @@ from resolvers.context import UNSET, AddedLater, BothWaysWindow, Context, NodeOf
 from resolvers.pickem import rules
 from resolvers.pickem.cache import load_event, load_settled_event, pickem_cache
 from resolvers.pickem.rules import TeamInput
-from resolvers.pickem.tie_breaks import TieBreakInput, parse_tie_break, with_answer
+from resolvers.pickem.tie_breaks import TieBreakInput, parse_tie_break, with_question
 from resolvers.pickem.views import MatchAndEvent, MatchView, match_view
 from resolvers.viewer import Role
 from resolvers.web_addresses import parse_image_address
@@ -150,8 +150,7 @@ async def update_event(  # noqa: PLR0913 - the arguments of the mutation
     """The start can change until the lock, an event can be cancelled until scoring begins; the rest at any time."""
     ctx.with_role(Role.EDITOR)
     details = _details(ctx, description, place, image_url)
-    if not isinstance(tie_break, Unset):
-        details["tie_break"] = None if tie_break is None else parse_tie_break(tie_break)
+    asked = parse_tie_break(tie_break) if isinstance(tie_break, TieBreakInput) else tie_break
 
     async def change(before: Event) -> Event:
         after = before.changed(
@@ -162,7 +161,8 @@ async def update_event(  # noqa: PLR0913 - the arguments of the mutation
             state=before.state if cancelled is None else _state_after_update(before, cancelled=cancelled),
             **details,
         )
-        after = replace(after, tie_break=with_answer(after.tie_break, before.tie_break))
+        if not isinstance(asked, Unset):
+            after = with_question(after, asked)
         if after.tie_break != before.tie_break:
             _validate_upcoming(before)
         if after.is_due(now := ctx.now()):

@@ -23,7 +23,7 @@ from resolvers.node_ids import node_id, parse_node_key
 from resolvers.people import authors, new_profile
 from resolvers.pickem import rules
 from resolvers.pickem.cache import load_event, load_settled_event, pickem_cache
-from resolvers.pickem.tie_breaks import parse_guess
+from resolvers.pickem.tie_breaks import guess_of, parse_guess
 from resolvers.pickem.views import Pick, PredictionView
 
 EventId = Annotated[str, NodeOf("Event")]
@@ -118,7 +118,7 @@ def picks(ctx: Context, view: PredictionView, /) -> list[Pick] | None:
 def prediction_guess(ctx: Context, view: PredictionView, /) -> float | None:
     """As visible as the picks."""
     shown = view.event.revealed or (ctx.viewer.is_member and ctx.viewer.id == view.prediction.user)
-    guess = view.prediction.guess
+    guess = guess_of(view.event, view.prediction)
     return guess / THOUSAND if shown and guess is not None else None
 
 
@@ -170,6 +170,7 @@ async def submit_prediction(
             token=token,
             version=before.version + 1 if before else 1,
             guess=parse_guess(current, guess),
+            question_number=current.question_number,
         )
         if before is not None and not before.picks.keys() <= card.keys():
             # A later request of this member's may have picked a match that was added since the event was read.

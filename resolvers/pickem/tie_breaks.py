@@ -5,6 +5,9 @@ picks, who joined first. Within a season: points, correct picks, sum of distance
 counts as the worst distance given in that event, so not guessing never pays; an event without an answer counts for
 nobody. What is stored is the closeness: the worst distance less one's own, which orders in the same way and is 0 for a
 missing guess.
+
+The question can be replaced until the lock; guesses for an earlier one then count as missing. Event and prediction have
+the number of the question, so no prediction has to be changed, and a submission under way needs no gate.
 """
 
 from __future__ import annotations
@@ -36,10 +39,14 @@ def parse_tie_break(given: TieBreakInput) -> TieBreak:
     return TieBreak(question, None if given.unit is None else _parse_text(given.unit, LONGEST_UNIT, "unit"))
 
 
-def with_answer(asked: TieBreak | None, before: TieBreak | None) -> TieBreak | None:
-    """A tie-break in place of an earlier one. The same question has the same answer."""
-    is_same = asked is not None and before is not None and asked == replace(before, thousandths=None)
-    return before if is_same else asked
+def with_question(event: Event, asked: TieBreak | None) -> Event:
+    """An event with a tie-break in place of its own. The same question keeps its answer and its number."""
+    earlier = event.tie_break
+    if asked is None:
+        return replace(event, tie_break=None)
+    if earlier is not None and (asked.question, asked.unit) == (earlier.question, earlier.unit):
+        return event
+    return replace(event, tie_break=asked, question_number=event.question_number + 1)
 
 
 def _parse_text(text: str, longest: int, name: str) -> str:
@@ -67,14 +74,20 @@ def parse_guess(event: Event, guess: float | None) -> int | None:
     return parse_number(guess, "guess")
 
 
+def guess_of(event: Event, prediction: Prediction) -> int | None:
+    """The guess for the question that the event asks, in thousandths; a guess for an earlier question is none."""
+    is_asked = event.tie_break is not None and event.question_number == prediction.question_number
+    return prediction.guess if is_asked else None
+
+
 def closeness(event: Event, prediction: Prediction) -> int:
     """How much nearer the guess is than the worst one."""
     answer = event.tie_break.thousandths if event.tie_break else None
-    guesses = event.guesses
-    if answer is None or prediction.guess is None or guesses is None or guesses.low is None or guesses.high is None:
+    guess, guesses = guess_of(event, prediction), event.guesses
+    if answer is None or guess is None or guesses is None or guesses.low is None or guesses.high is None:
         return 0
     worst = max(abs(guesses.low - answer), abs(guesses.high - answer))
-    return worst - abs(prediction.guess - answer)
+    return worst - abs(guess - answer)
 
 
 async def with_guesses(services: Services, event: Event, at_once: int) -> Event:
@@ -84,7 +97,7 @@ async def with_guesses(services: Services, event: Event, at_once: int) -> Event:
     guesses = GuessRange()
     async for predictions in predictions_to_score(services.table, event.id, at_once):
         for prediction in predictions:
-            guesses = guesses.with_guess(prediction.guess)
+            guesses = guesses.with_guess(guess_of(event, prediction))
     after = event.changed(guesses=guesses)
     await pickem_store.change_event(services.table, event, after, Once.unkeyed(services.clock()), after)
     return after

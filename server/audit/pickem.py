@@ -30,7 +30,7 @@ from datastore.pickem import (
 from datastore.pickem.auditing import all_predictions, all_standings, listed_standings
 from resolvers.context import Services
 from resolvers.pickem import rules
-from resolvers.pickem.tie_breaks import closeness
+from resolvers.pickem.tie_breaks import closeness, guess_of
 
 Sums: TypeAlias = dict[tuple[str, str], Counter[str]]
 """By season and member: points, correct picks and events."""
@@ -61,7 +61,7 @@ async def _event_breaches(services: Services, event: Event, sums: Sums) -> Async
     points: Counter[int] = Counter()
     async for prediction in all_predictions(services.table, event.id):
         points[prediction.points or 0] += 1
-        guesses = guesses.with_guess(prediction.guess)
+        guesses = guesses.with_guess(guess_of(event, prediction))
         counted.update(_counts(prediction, matches))
         _add_share(sums.setdefault((event.season, prediction.user), Counter()), prediction.share)
         for breach in _prediction_breaches(event, prediction, matches):

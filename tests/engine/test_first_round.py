@@ -31,7 +31,7 @@ from tests.service import ROOT
 COUNTED = {"Tally", "PairTally"}
 """Counters that begin with an addition: their items lack the numbers that nothing was added to."""
 
-EXTENDED = {"Board", "DirtyMark", "Event", "Gate", "Match", "OldStanding", "Vote", "WordList"}
+EXTENDED = {"Board", "DirtyMark", "Event", "Gate", "Match", "OldStanding", "Prediction", "Vote", "WordList"}
 """Records that have fields with a default since."""
 
 NEVER_STORED = {
@@ -47,12 +47,14 @@ NEVER_STORED = {
     ("Event", "place"),
     ("Event", "image_url"),
     ("Event", "tie_break"),
+    ("Event", "question_number"),
     ("Event", "guesses"),
     ("Event", "unscored"),
     ("Event", "unscoring"),
     ("Match", "number"),
     ("Prediction", "share"),
     ("Prediction", "guess"),
+    ("Prediction", "question_number"),
     ("Board", "claims"),
     ("Board", "completed"),
     ("Board", "claimed_at"),

@@ -5,11 +5,15 @@ from __future__ import annotations
 from asyncio import gather
 from dataclasses import replace
 from random import Random
+from typing import Any
+
+import pytest
 
 from datastore import pickem as pickem_store
 from datastore.people import member_shard
 from datastore.pickem import EVENT, PREDICTION, STANDING, GuessRange
 from resolvers.node_ids import parse_node_key
+from resolvers.pickem import predictions
 from server.audit import pickem as audit
 from tests.client import Client
 from tests.leagues import STANDINGS as LEAGUE_STANDINGS
@@ -18,6 +22,7 @@ from tests.queries import RECORD_TIE_BREAK, SUBMIT_PREDICTION, mutation
 from tests.season import EventEditor, in_hours, prediction_input, submit
 
 MINUTES = {"question": "Minutes of the main event", "unit": "minutes"}
+ATTENDANCE = {"question": "Attendance", "unit": "thousands"}
 TIE_BREAK = "tieBreak { question unit answer }"
 CREATE = mutation("createEvent", "EventCreated", f"event {{ id {TIE_BREAK} }}")
 UPDATE = mutation("updateEvent", "EventUpdated", f"event {{ id {TIE_BREAK} }}")
@@ -177,6 +182,80 @@ async def test_an_unchanged_question_keeps_its_answer(one_client: Client) -> Non
     assert updated["tieBreak"] == {**MINUTES, "answer": 21.5}
     for other in ({**MINUTES, "unit": None}, {**MINUTES, "question": "Falls?"}, None):
         assert await editor.client.code(UPDATE, input={"event": event, "tieBreak": other}) == "LOCKED"
+
+
+async def ask(editor: EventEditor, event: str, question: dict[str, str] | None) -> None:
+    updated = await editor.client.ask(UPDATE, input={"event": event, "tieBreak": question})
+    assert (updated["event"]["tieBreak"] or {}).get("question") == (question or {}).get("question")
+
+
+async def guess_of(member: Client, event: str) -> float | None:
+    return (await member.ask(GUESSES, id=event))["viewerPrediction"]["guess"]  # type: ignore[no-any-return]
+
+
+async def test_a_guess_for_an_earlier_question_counts_as_missing(client: Client) -> None:
+    """It is not shown, ranks nobody, and does not widen the range of the guesses."""
+    editor = EventEditor(client)
+    event, [match] = await with_tie_break(editor, 10)
+    for user, number in {"far": 90.0, "exact": 21.0, "near": 20.0, "wide": 5.0}.items():
+        await guess(client.member(user), event, [(match, 0)], number)
+    await ask(editor, event, ATTENDANCE)
+    assert await guess_of(client.member("exact"), event) is None
+    for user, number in {"wide": 30.0, "near": 25.0, "worst": 40.0}.items():
+        await guess(client.member(user), event, [(match, 0)], number)
+    await editor.lock(event)
+    await editor.result(match, 0)
+    await answer(editor, event, 21.0)
+    await editor.score(event)
+    order = ["Near", "Wide", "Far", "Exact", "Worst"]
+    assert await names(client, event) == order
+    rows = (await client.ask(GUESSES, id=event))["predictions"]["nodes"]
+    assert [row["guess"] for row in rows] == [25.0, 30.0, None, None, 40.0]
+    await client.caught_up("the standings list every member")
+    listed = [row["user"]["name"] for row in (await editor.standings())["nodes"]]
+    assert listed == order
+    key = parse_node_key("Event", event)
+    stored = (await pickem_store.read_events(client.services.table, [key]))[key]
+    assert stored.guesses == GuessRange(25_000, 40_000)
+    assert [breach async for breach in audit.breaches(client.services)] == []
+
+
+async def test_a_guess_is_for_one_question_only(one_client: Client) -> None:
+    """The same question again keeps it; none, another one, another unit, or a question that comes back do not."""
+    editor, ada = EventEditor(one_client), one_client.member("ada")
+    event, [match] = await with_tie_break(editor, 10)
+    for questions in ([ATTENDANCE], [{**MINUTES, "unit": "hours"}], [None], [None, MINUTES], [ATTENDANCE, MINUTES]):
+        await ask(editor, event, MINUTES)
+        await guess(ada, event, [(match, 0)], 20.0)
+        await editor.client.ask(UPDATE, input={"event": event, "name": "Finals"})
+        await ask(editor, event, MINUTES)
+        assert await guess_of(ada, event) == 20.0
+        for question in questions:
+            await ask(editor, event, question)
+            assert await guess_of(ada, event) is None, questions
+
+
+async def test_a_guess_that_is_stored_after_its_question_was_replaced_counts_as_missing(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its request read the event before the change, whether that asks another question, or none and then another."""
+    editor, ada = EventEditor(one_client), one_client.member("ada")
+    load = predictions._load_for_submission
+    for questions in ([ATTENDANCE], [None], [None, MINUTES]):
+        event, [match] = await with_tie_break(editor, 10)
+        key = parse_node_key("Event", event)
+        older = (await pickem_store.read_events(one_client.services.table, [key]))[key]
+
+        async def read_event_earlier(ctx: Any, event_id: str, *, again: bool, older: pickem_store.Event = older) -> Any:
+            current, before, joined_at = await load(ctx, event_id, again=again)
+            return current if again else older, before, joined_at
+
+        for question in questions:
+            await ask(editor, event, question)
+        with monkeypatch.context() as patched:
+            patched.setattr(predictions, "_load_for_submission", read_event_earlier)
+            await guess(ada, event, [(match, 0)], 20.0)
+        assert await guess_of(ada, event) is None, questions
 
 
 async def test_the_audit_finds_distances_that_do_not_add_up(one_client: Client) -> None:
