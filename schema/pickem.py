@@ -161,7 +161,9 @@ class PickemOfUser:
         season="The season.",
     )
     predictions: PredictionConnection = field(
-        prediction_resolvers.user_predictions, "The member's predictions, newest event first."
+        prediction_resolvers.user_predictions,
+        "The member's predictions, newest event first: by the start that an event had when the picks were submitted, "
+        "or when they were scored.",
     )
 
 

@@ -217,7 +217,7 @@ async def read_event_predictions(table: Table, event: Event, window: Window) -> 
 
 
 async def read_member_predictions(table: Table, user: str, request: PageRequest) -> Page[Prediction]:
-    """Newest event first."""
+    """Newest event first, by the start it had when the prediction was submitted or scored."""
     return await table.page([PREDICTION.on("gsi1", user=user).newest_first()], request)
 
 

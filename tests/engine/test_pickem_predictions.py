@@ -199,3 +199,33 @@ async def test_ranked_predictions_are_paged(one_client: Client, page: int) -> No
         (8, 0)
     ] * 2
     assert len({row["user"]["name"] for row in seen}) == 9
+
+
+async def test_a_member_s_predictions_are_in_the_order_of_the_starts_that_they_were_submitted_for(
+    client: Client,
+) -> None:
+    """An event that is moved takes its new place when the picks are submitted again, or scored."""
+    editor, ada = EventEditor(client), client.member("ada")
+    cards = {name: await editor.card(10, name=name, starts=in_hours(hours)) for name, hours in (("A", 24), ("B", 48))}
+    for event, [match] in cards.values():
+        await submit(ada, event, [(match, 0)])
+
+    async def move(name: str, hours: float) -> list[str]:
+        await editor.client.ask(UPDATE_EVENT, input={"event": cards[name][0], "startsAt": in_hours(hours)})
+        return await listed()
+
+    async def listed() -> list[str]:
+        await client.caught_up("predictions are on their members' pages")
+        rows = (await ada.ask("{ viewer { predictions { nodes { event { name } } } } }"))["predictions"]["nodes"]
+        return [row["event"]["name"] for row in rows]
+
+    assert await move("A", 72) == ["B", "A"]
+    event, [match] = cards["A"]
+    await submit(ada, event, [(match, 1)])
+    assert await listed() == ["A", "B"]
+    assert await move("B", 96) == ["A", "B"]
+    event, [match] = cards["B"]
+    await editor.lock(event)
+    await editor.result(match, 0)
+    await editor.score(event)
+    assert await listed() == ["B", "A"]
