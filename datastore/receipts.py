@@ -113,6 +113,11 @@ class Once:
         """The checks that a member is not erased, for `apply` and `transact`."""
         return () if self.tombstones is None else tuple(self.tombstones.checks(member, self.now))
 
+    async def refuse_erased(self, table: Table) -> None:
+        """MemberErased if the actor is erased: before work that has no first write of its own to say so."""
+        if checks := () if self._member is None else self.not_erased(self._member):
+            await self.apply(table, *checks)
+
     async def apply(self, table: Table, *writes: Write) -> None:
         """Carry out the writes without a receipt. MemberErased if the actor, or a member they are about, is erased.
 

@@ -148,7 +148,7 @@ async def change_event(
     """Write an event and what changes with it; VersionConflict if it has changed. `clock`: only before its start."""
     if _allows_less(before, after):
         narrowing = Narrowing(after.state, after.starts_at, once.now, actor=once.actor)
-        await _narrow(table, before, narrowing, gates_of(after), clock)
+        await _narrow(table, before, narrowing, gates_of(after), once, clock)
         await _end_narrowing(table, after, once, answer, *writes, before=before, clock=clock)
         return
     when = where(version=before.version) & absent("narrowing") & _before_start(clock)
@@ -174,11 +174,12 @@ def _before_start(clock: Clock | None) -> Condition:
 
 
 async def _narrow(
-    table: Table, before: Event, narrowing: Narrowing, gates: GateChange, clock: Clock | None = None
+    table: Table, before: Event, narrowing: Narrowing, gates: GateChange, once: Once, clock: Clock | None
 ) -> None:
     """The first two steps of a change that allows less: it is announced, then carried out at the gates."""
     announced, when = replace(before, narrowing=narrowing), where(version=before.version) & absent("narrowing")
-    await _replace(table, announced, Once.unkeyed(narrowing.begun_at), announced, when=when & _before_start(clock))
+    # Without the receipt, which the last step leaves. An erased actor must not announce what others would finish.
+    await _replace(table, announced, replace(once, key=None), announced, when=when & _before_start(clock))
     await change_gates(table, gates)
 
 
@@ -263,7 +264,7 @@ async def _reduce_card(
     gates = replace(gates_of(after), card=after.version, when=unpicked)
     writes = (*writes, *change.once.occurred(change.kind, name_of(match)))
     try:
-        await _narrow(table, before, narrowing, gates, change.clock)
+        await _narrow(table, before, narrowing, gates, change.once, change.clock)
         await _end_narrowing(table, after, change.once, change.answer, *writes, before=before, clock=change.clock)
     except (ConditionFailed, AlreadyAnswered) as error:
         await _give_up_narrowing(table, replace(before, narrowing=narrowing), now)

@@ -24,7 +24,6 @@ from datastore import pickem as pickem_store
 from datastore.dynamo import SingleFlight, remaining, shared_context
 from datastore.journal import Kind
 from datastore.pickem import Event, EventState, Prediction, Share, VersionConflict
-from datastore.receipts import Once
 from datastore.refusals import Conflict, NotFound, Unavailable
 from resolvers.context import AddedLater, Context, NodeOf, Services
 from resolvers.pickem import rules
@@ -154,12 +153,14 @@ async def score(services: Services, event_id: str, progress: ScoringProgress, ac
 
 
 async def _score_generation(services: Services, event: Event, progress: ScoringProgress, actor: str | None) -> Scored:
-    table = services.table
+    table, once = services.table, services.once(actor)
     if event.begun is None or event.unscoring is not None:
         begun = event.changed(begun=event.generation, unscoring=None)
-        await pickem_store.change_event(table, event, begun, Once.unkeyed(services.clock()), begun)
+        await pickem_store.change_event(table, event, begun, once, begun)
         event = begun
-    event = await with_guesses(services, event, PREDICTIONS_AT_ONCE)
+    else:
+        await once.refuse_erased(table)
+    event = await with_guesses(services, event, PREDICTIONS_AT_ONCE, once)
     winners = rules.winners(event, await pickem_store.read_matches(table, event.id))
     histogram = await credit_every_prediction(table, event, partial(_share, event, winners), progress)
     await pickem_store.store_event_histogram(table, event.id, event.generation, histogram)

@@ -90,7 +90,7 @@ def closeness(event: Event, prediction: Prediction) -> int:
     return worst - abs(guess - answer)
 
 
-async def with_guesses(services: Services, event: Event, at_once: int) -> Event:
+async def with_guesses(services: Services, event: Event, at_once: int, once: Once) -> Event:
     """The event with the range of its guesses, which is final after the lock; VersionConflict if it has changed."""
     if event.tie_break is None or event.tie_break.thousandths is None or event.guesses is not None:
         return event
@@ -99,5 +99,5 @@ async def with_guesses(services: Services, event: Event, at_once: int) -> Event:
         for prediction in predictions:
             guesses = guesses.with_guess(guess_of(event, prediction))
     after = event.changed(guesses=guesses)
-    await pickem_store.change_event(services.table, event, after, Once.unkeyed(services.clock()), after)
+    await pickem_store.change_event(services.table, event, after, once, after)
     return after

@@ -16,7 +16,6 @@ from datastore import pickem as pickem_store
 from datastore.dynamo import SingleFlight, remaining, shared_context
 from datastore.journal import Kind
 from datastore.pickem import Event, EventState, Share, VersionConflict
-from datastore.receipts import Once
 from datastore.refusals import Conflict, NotFound, Unavailable
 from resolvers.context import Context, NodeOf, Services
 from resolvers.pickem.cache import load_settled_event
@@ -80,11 +79,13 @@ def _validate_unscored(event: Event) -> Event:
 
 
 async def _take_back(services: Services, event: Event, actor: str | None) -> Event:
-    table = services.table
+    table, once = services.table, services.once(actor)
     if event.unscoring is None:
         begun = event.begin_unscoring()
-        await pickem_store.change_event(table, event, begun, Once.unkeyed(services.clock()), begun)
+        await pickem_store.change_event(table, event, begun, once, begun)
         event = begun
+    else:
+        await once.refuse_erased(table)
     taken_back = event.unscored or 0
     nothing = Share(taken_back, 0, 0, counts=False)
     await credit_every_prediction(table, event, lambda _: nothing, Progress())

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from datastore import people as people_store
+from datastore import pickem as pickem_store
 from datastore import suspensions as suspension_store
 from datastore import voting as voting_store
 from datastore.people import Profile
@@ -18,19 +19,26 @@ from datastore.seal import Seal
 from datastore.tombstones import MemberErased, Tombstones
 from datastore.vocabulary import MAIL_CLAIMS, Mail
 from resolvers.context import Services, utc_now
-from resolvers.node_ids import node_id
+from resolvers.node_ids import node_id, parse_node_key
 from resolvers.viewer import Role
 from tests.client import Client
 from tests.erasing import bury
 from tests.queries import (
     CAST_VOTE,
     DRAW_MATCHUP,
+    LOCK_EVENT,
     POST_COMMENT,
     RECORD_QUIZ,
+    REMOVE_MATCH,
+    SCORE_EVENT,
     SUBMIT_PREDICTION,
+    UNSCORE_EVENT,
+    UPDATE_EVENT,
+    UPDATE_MATCH,
     UPDATE_PROFILE,
     WRITE_SENTENCE,
 )
+from tests.season import EventEditor, in_hours, submit, teams
 from tests.two_worlds import Site
 
 SUSPEND = """mutation ($input: SuspendMemberInput!) { suspendMember(input: $input) {
@@ -65,9 +73,12 @@ async def test_nothing_is_written_for_an_erased_member(client: Client) -> None:
 
 async def _items(services: Services) -> list[str]:
     """Every item that names eve."""
+    return [item for item in await _every_item(services) if "eve" in item]
+
+
+async def _every_item(services: Services) -> list[str]:
     every = [item async for item in services.table.scan_items(consistent=True)]
-    items = (orjson.dumps(item, option=orjson.OPT_SORT_KEYS, default=repr).decode() for item in every)
-    return sorted(item for item in items if "eve" in item)
+    return sorted(orjson.dumps(item, option=orjson.OPT_SORT_KEYS, default=repr).decode() for item in every)
 
 
 async def test_nothing_is_written_about_an_erased_member(one_client: Client) -> None:
@@ -78,6 +89,58 @@ async def test_nothing_is_written_about_an_erased_member(one_client: Client) -> 
     answer = await moderator.ask(SUSPEND, input={"user": EVE, "reason": "Spam", "idempotencyKey": "1"})
     assert answer == {"code": "NOT_ALLOWED", "message": MESSAGE}
     assert await suspension_store.read_every_suspension(one_client.services.table) == {}
+
+
+async def test_an_erased_editor_changes_no_event(client: Client) -> None:
+    """Not even the first of several steps is done, after which anyone would finish the change."""
+    editor = EventEditor(client)
+    event, [match] = await editor.card(10)
+    three = (await editor.match(event, "A", "B", "C"))["id"]
+    await bury(client.services, "editor")
+    before = await _every_item(client.services)
+    refused = [
+        await editor.client.ask(LOCK_EVENT, input={"event": event}),
+        await editor.client.ask(UPDATE_EVENT, input={"event": event, "cancelled": True}),
+        await editor.client.ask(UPDATE_EVENT, input={"event": event, "startsAt": in_hours(1)}),
+        await editor.client.ask(REMOVE_MATCH, input={"match": match}),
+        await editor.client.ask(UPDATE_MATCH, input={"match": three, "teams": teams("A", "B")}),
+    ]
+    assert [(answer.get("code"), answer.get("message")) for answer in refused] == [("NOT_ALLOWED", MESSAGE)] * 5
+    assert await _every_item(client.services) == before
+    await submit(client.member("ada"), event, [(match, 0), (three, 2)])
+
+
+@pytest.mark.parametrize("is_begun", [False, True])
+async def test_an_erased_editor_neither_gives_points_nor_takes_them_back(client: Client, *, is_begun: bool) -> None:
+    """Nor do they go on with what another editor has begun; other editors do."""
+    editor, services = EventEditor(client), client.services
+    events = [await _decided_event(editor) for _ in range(2)]
+    await editor.score(events[1])
+    if is_begun:
+        stored = await pickem_store.read_events(services.table, [parse_node_key("Event", event) for event in events])
+        scored = next(event for event in stored.values() if event.begun)
+        locked = next(event for event in stored.values() if not event.begun)
+        for old, begun in ((locked, locked.changed(begun=locked.generation)), (scored, scored.begin_unscoring())):
+            await pickem_store.change_event(services.table, old, begun, services.once(), begun)
+    await bury(services, "editor")
+    before = await _every_item(services)
+    refused = [
+        await editor.client.ask(SCORE_EVENT, input={"event": events[0]}),
+        await editor.client.ask(UNSCORE_EVENT, input={"event": events[1]}),
+    ]
+    assert [answer.get("code") for answer in refused] == ["NOT_ALLOWED"] * 2
+    assert await _every_item(services) == before
+    other = client.member("other", Role.EDITOR)
+    assert (await other.ask(SCORE_EVENT, input={"event": events[0]}))["predictionsScored"] == 1
+    assert (await other.ask(UNSCORE_EVENT, input={"event": events[1]}))["event"]["state"] == "LOCKED"
+
+
+async def _decided_event(editor: EventEditor) -> str:
+    event, [match] = await editor.card(10)
+    await submit(editor.visitor.member("ada"), event, [(match, 0)])
+    await editor.lock(event)
+    await editor.result(match, 0)
+    return event
 
 
 Write = Callable[[Services, Once], Awaitable[Any]]
