@@ -31,6 +31,7 @@ from datastore.pickem.event_records import EVENT, MATCH, Event, EventState, Matc
 from datastore.pickem.gates import GateChange, GateState, change_gates, new_gates, none_picked
 from datastore.receipts import AlreadyAnswered, Once
 from datastore.refusals import Conflict, Refusal
+from datastore.tombstones import MemberErased
 
 Clock = Callable[[], datetime]
 
@@ -194,6 +195,7 @@ async def _end_narrowing(
 async def finish_narrowing(table: Table, event: Event, once: Once) -> Event:
     """The event after a change that somebody else began: it is carried out, or given up if that takes too long.
 
+    `once` has no actor: the change is recorded as that of who began it, unless they are erased.
     VersionConflict if somebody else finished it, or is still at it.
     """
     if (narrowing := event.narrowing) is None:
@@ -206,10 +208,16 @@ async def finish_narrowing(table: Table, event: Event, once: Once) -> Event:
     locked_at = now if narrowing.state is EventState.LOCKED else event.locked_at
     after = event.changed(narrowing=None, state=narrowing.state, starts_at=narrowing.starts_at, locked_at=locked_at)
     await change_gates(table, gates_of(after))
-    kind = Kind.EVENT_LOCKED if after.state is EventState.LOCKED else Kind.EVENT_CHANGED
-    occurrence = replace(once, actor=narrowing.actor).occurred(kind, name_of(after))
-    await _end_narrowing(table, after, once, after, *occurrence, before=event)
+    try:
+        await _end_recorded(table, event, after, replace(once, actor=narrowing.actor))
+    except MemberErased:
+        await _end_recorded(table, event, after, once)
     return after
+
+
+async def _end_recorded(table: Table, event: Event, after: Event, once: Once) -> None:
+    kind = Kind.EVENT_LOCKED if after.state is EventState.LOCKED else Kind.EVENT_CHANGED
+    await _end_narrowing(table, after, once, after, *once.occurred(kind, name_of(after)), before=event)
 
 
 async def _give_up_narrowing(table: Table, event: Event, now: datetime) -> Event:

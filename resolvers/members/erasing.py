@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -224,6 +225,7 @@ class _Member:
 
     async def erase_predictions(self) -> None:
         events = await pickem_store.every_event(self._table)
+        await self._finish_changes(events)
         versions = {event.id: event.version for event in events}
 
         async def announce(affected: list[str]) -> None:
@@ -239,6 +241,13 @@ class _Member:
                 await count_again(self._services, event_id, self.silent)
         for season in {event.season for event in events}:
             await clear_standing(self._table, self.user, season)
+
+    async def _finish_changes(self, events: Sequence[Event]) -> None:
+        """An event says who began a change of it, until the change is finished."""
+        for event in events:
+            if event.narrowing is not None and event.narrowing.actor == f"User:{self.user}":
+                with suppress(pickem_store.VersionConflict):  # somebody else has finished it
+                    await pickem_store.finish_narrowing(self._table, event, self._services.once())
 
     @property
     def _announced(self) -> dict[str, int | None]:

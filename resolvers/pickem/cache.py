@@ -23,7 +23,6 @@ from datastore.dynamo import DynamoError, Page, SingleFlight, shared_context, wi
 from datastore.ids import is_ulid
 from datastore.journal import Kind
 from datastore.pickem import Event, EventState, Histogram, Match, MemberPage, PickCounts, Season, VersionConflict
-from datastore.receipts import Once
 from datastore.refusals import Refusal, Unavailable
 from resolvers.context import Context, Services
 from resolvers.loading.loader import Loader, read_each
@@ -110,7 +109,7 @@ class PickemCache:
         current: Event | None = event
         while current is not None:
             now = self._services.clock()
-            once = Once.unkeyed(now, self._services.journal)
+            once = self._services.once()
             try:
                 if current.narrowing is not None:
                     current = await pickem_store.finish_narrowing(table, current, once)

@@ -13,6 +13,7 @@ from datastore import people as people_store
 from datastore import pickem as pickem_store
 from datastore import suspensions as suspension_store
 from datastore import voting as voting_store
+from datastore.journal import OCCURRENCE, Kind
 from datastore.people import Profile
 from datastore.receipts import AlreadyAnswered, Once
 from datastore.seal import Seal
@@ -23,6 +24,7 @@ from resolvers.node_ids import node_id, parse_node_key
 from resolvers.viewer import Role
 from tests.client import Client
 from tests.erasing import bury
+from tests.killed import Killed, killed_at
 from tests.queries import (
     CAST_VOTE,
     DRAW_MATCHUP,
@@ -38,7 +40,7 @@ from tests.queries import (
     UPDATE_PROFILE,
     WRITE_SENTENCE,
 )
-from tests.season import EventEditor, in_hours, submit, teams
+from tests.season import EventEditor, in_hours, prediction_input, submit, teams
 from tests.two_worlds import Site
 
 SUSPEND = """mutation ($input: SuspendMemberInput!) { suspendMember(input: $input) {
@@ -133,6 +135,19 @@ async def test_an_erased_editor_neither_gives_points_nor_takes_them_back(client:
     other = client.member("other", Role.EDITOR)
     assert (await other.ask(SCORE_EVENT, input={"event": events[0]}))["predictionsScored"] == 1
     assert (await other.ask(UNSCORE_EVENT, input={"event": events[1]}))["event"]["state"] == "LOCKED"
+
+
+async def test_what_an_erased_editor_began_is_finished_without_their_name(one_client: Client) -> None:
+    """Their lock was interrupted before they were erased; whoever comes next finishes it, and nobody is recorded."""
+    editor = EventEditor(one_client)
+    event, [match] = await editor.card(10)
+    with killed_at(one_client.services.table, 0), pytest.raises(Killed):
+        await editor.lock(event)
+    await bury(one_client.services, "editor")
+    given = prediction_input(event, [(match, 0)])
+    assert await one_client.member("ada").code(SUBMIT_PREDICTION, input=given) == "LOCKED"
+    journal = one_client.services.table.scan(OCCURRENCE, consistent=True)
+    assert [one.actor async for one in journal if one.kind == Kind.EVENT_LOCKED] == [None]
 
 
 async def _decided_event(editor: EventEditor) -> str:
