@@ -4,6 +4,7 @@
 |----------------------------------------|--------------------------------------------------|----------|
 | the stored answer to an idempotency key | GetItem IDEMPOTENCY#<owner>#<key>, consistent   | 1        |
 | a change and its receipt, or neither   | the change's transaction, one item more          | 0 more   |
+| a change of steps, not begun again     | a check of the receipt in the first transaction  | 0 more   |
 | the receipts that name a member        | gsi1 RECEIPTS#<id>, gsi2 RECEIPTSABOUT#<hash>    | 2        |
 | nothing for or about an erased member  | a check of a tombstone in the same transaction   | 0 more   |
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from datastore.dynamo import Table
+    from datastore.dynamo.conditions import Condition
     from datastore.dynamo.writes import Write
     from datastore.journal.kinds import Ground, Kind
     from datastore.journal.recording import Journal
@@ -159,6 +161,17 @@ class Once:
         if self.key is not None:
             await self.transact(table, answer, *(() if about is None else self.not_erased(about)))
 
+    def unanswered(self) -> tuple[Write, ...]:
+        """The check that there is no receipt, for the first step of a change whose last one leaves it."""
+        if self.key is None:
+            return ()
+        return (RECEIPT.check(RECEIPT.at(owner=self.owner, key=self.key), self._is_free),)
+
+    @property
+    def _is_free(self) -> Condition:
+        # The engine removes expired items late; until then an expired receipt counts as absent.
+        return absent() | less("expires", self.now)
+
     @property
     def _member(self) -> str | None:
         is_member = self.actor is not None and self.actor.startswith(_MEMBER)
@@ -171,8 +184,7 @@ class Once:
         own = () if member is None else self.not_erased(member)
         others = checked_members(checks) - checked_members(own)
         receipt = Receipt(self.owner, key, self.input_hash, stored, expires, member, min(others, default=None))
-        # The engine removes expired items late; until then an expired receipt counts as absent.
-        return RECEIPT.put(receipt, when=absent() | less("expires", self.now))
+        return RECEIPT.put(receipt, when=self._is_free)
 
     async def answer(self, table: Table, kind: Any) -> Any:
         """The stored answer of an earlier request; IdempotencyMismatch if that request had another input."""

@@ -5,7 +5,8 @@ Every change of an event raises its `version` and requires the version that the 
 A prediction's transaction checks one of the event's gates. What the gates allow is never more than what the event says:
 
 - A change that allows less (a lock, a cancellation, an earlier start, a smaller card) is announced in the event as its
-  `narrowing`, then carried out at the gates one by one, then in the event. Anyone may finish it after a kill.
+  `narrowing`, then carried out at the gates one by one, then in the event. Anyone may finish it after a kill. If a
+  later step is refused, it is given up.
 - A change that allows more is written to the event first. A gate that is behind refuses until it has been changed too;
   a submission that meets it does that.
 
@@ -16,6 +17,7 @@ was shown.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -149,8 +151,9 @@ async def change_event(
     """Write an event and what changes with it; VersionConflict if it has changed. `clock`: only before its start."""
     if _allows_less(before, after):
         narrowing = Narrowing(after.state, after.starts_at, once.now, actor=once.actor)
-        await _narrow(table, before, narrowing, gates_of(after), once, clock)
-        await _end_narrowing(table, after, once, answer, *writes, before=before, clock=clock)
+        async with _announced(table, before, narrowing, once, clock):
+            await change_gates(table, gates_of(after))
+            await _end_narrowing(table, after, once, answer, *writes, before=before, clock=clock)
         return
     when = where(version=before.version) & absent("narrowing") & _before_start(clock)
     await _replace(table, after, once, answer, *writes, when=when)
@@ -174,14 +177,26 @@ def _before_start(clock: Clock | None) -> Condition:
     return ALWAYS if clock is None else in_future("starts_at", clock)
 
 
-async def _narrow(
-    table: Table, before: Event, narrowing: Narrowing, gates: GateChange, once: Once, clock: Clock | None
-) -> None:
-    """The first two steps of a change that allows less: it is announced, then carried out at the gates."""
+@asynccontextmanager
+async def _announced(
+    table: Table, before: Event, narrowing: Narrowing, once: Once, clock: Clock | None
+) -> AsyncIterator[None]:
+    """The first step of a change that allows less. The change is given up if a later step is refused.
+
+    Others finish what is announced: so this step is refused to an erased actor too, and if there is a receipt already.
+    """
     announced, when = replace(before, narrowing=narrowing), where(version=before.version) & absent("narrowing")
-    # Without the receipt, which the last step leaves. An erased actor must not announce what others would finish.
-    await _replace(table, announced, replace(once, key=None), announced, when=when & _before_start(clock))
-    await change_gates(table, gates)
+    first = replace(once, key=None)
+    try:
+        await _replace(table, announced, first, announced, *once.unanswered(), when=when & _before_start(clock))
+    except ConditionFailed:
+        raise AlreadyAnswered from None
+    try:
+        yield
+    except (ConditionFailed, AlreadyAnswered, MemberErased):
+        with suppress(VersionConflict):  # somebody else has finished it
+            await _give_up_narrowing(table, announced, once.now)
+        raise
 
 
 async def _end_narrowing(
@@ -267,17 +282,15 @@ async def _reduce_card(
     table: Table, change: CardChange, match: Match, *writes: Write, unpicked: Condition = ALWAYS
 ) -> None:
     """Until the last step no prediction is accepted, since each gate asks for the version that comes then."""
-    before, after, now = change.before, change.after, change.clock()
-    narrowing = Narrowing(before.state, before.starts_at, now, smaller_card=True)
+    before, after = change.before, change.after
+    narrowing = Narrowing(before.state, before.starts_at, change.clock(), smaller_card=True)
     gates = replace(gates_of(after), card=after.version, when=unpicked)
     writes = (*writes, *change.once.occurred(change.kind, name_of(match)))
     try:
-        await _narrow(table, before, narrowing, gates, change.once, change.clock)
-        await _end_narrowing(table, after, change.once, change.answer, *writes, before=before, clock=change.clock)
-    except (ConditionFailed, AlreadyAnswered) as error:
-        await _give_up_narrowing(table, replace(before, narrowing=narrowing), now)
-        if isinstance(error, AlreadyAnswered):
-            raise
+        async with _announced(table, before, narrowing, change.once, change.clock):
+            await change_gates(table, gates)
+            await _end_narrowing(table, after, change.once, change.answer, *writes, before=before, clock=change.clock)
+    except ConditionFailed:
         raise Conflict(
             "Somebody has picked a team that would be gone. Keep its place, or remove the match.",
             path=("input", "teams"),

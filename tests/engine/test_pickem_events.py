@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from datastore.dynamo import Rejected
+from datastore.dynamo import Rejected, Table
 from datastore.dynamo.attributes import iso
 from datastore.pickem import read_events
 from resolvers.node_ids import parse_node_key
 from resolvers.pickem import predictions
 from resolvers.viewer import Role
 from server.audit import breaches
-from tests.client import Client
+from tests.client import Client, serving
+from tests.conftest import settings_for
+from tests.engines import RunningEngine
 from tests.queries import (
     ADD_MATCH,
     CREATE_EVENT,
@@ -358,6 +360,38 @@ async def test_an_idempotency_key_makes_one_event(one_client: Client) -> None:
     assert (await editor.client.ask(LOCK_EVENT, input=again))["event"]["state"] == "LOCKED"
     for key in (locked, again):
         assert await editor.client.code(LOCK_EVENT, input={**key, "event": other}) == "IDEMPOTENCY_MISMATCH"
+
+
+@pytest.mark.parametrize("method", ["transact_write_items", "update_item"])
+async def test_a_cancellation_that_was_answered_before_is_not_carried_out_again(
+    one_table: Table, default_engine: RunningEngine, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """Neither if the receipt comes before the repeat is announced, nor if it comes before the gates are changed."""
+    settings = settings_for(default_engine, one_table.name)
+    async with serving(settings) as one, serving(settings) as two:
+        event, [match] = await EventEditor(one).card(10)
+        keyed = {"event": event, "cancelled": True, "idempotencyKey": "k"}
+        table, ed, answered = two.services.table, two.member("ed", Role.EDITOR), []
+        await ed.ask(UPDATE_EVENT, input={"event": event, "name": "Renamed"})
+        original = getattr(table.client, method)
+
+        async def answered_meanwhile(**request: Any) -> Any:
+            if not answered:
+                answered.append(event)
+                other = one.member("ed", Role.EDITOR)
+                assert (await other.ask(UPDATE_EVENT, input=keyed))["event"]["state"] == "CANCELLED"
+                restored = await other.ask(UPDATE_EVENT, input={"event": event, "cancelled": False})
+                assert restored["event"]["state"] == "UPCOMING"
+            return await original(**request)
+
+        monkeypatch.setattr(table.client, method, answered_meanwhile)
+        assert (await ed.ask(UPDATE_EVENT, input=keyed))["event"]["state"] == "CANCELLED"
+        assert answered
+        key = parse_node_key("Event", event)
+        stored = (await read_events(table, [key]))[key]
+        assert (stored.state, stored.narrowing) == ("UPCOMING", None)
+        await submit(two.member("ada"), event, [(match, 0)])
+        assert [breach async for breach in breaches(one.services)] == []
 
 
 async def test_pickem_nodes_can_be_loaded_by_id(one_client: Client) -> None:

@@ -137,6 +137,30 @@ async def test_an_erased_editor_neither_gives_points_nor_takes_them_back(client:
     assert (await other.ask(UNSCORE_EVENT, input={"event": events[1]}))["event"]["state"] == "LOCKED"
 
 
+@pytest.mark.parametrize("query", [LOCK_EVENT, REMOVE_MATCH])
+async def test_a_change_whose_editor_is_erased_meanwhile_is_given_up(
+    one_client: Client, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was announced and is refused at its last step; the event takes predictions again at once."""
+    editor, services = EventEditor(one_client), one_client.services
+    event, [match] = await editor.card(10)
+    update, buried = services.table.client.update_item, []
+
+    async def bury_first(**request: Any) -> Any:
+        if not buried:
+            buried.append("editor")
+            await bury(services, "editor")
+        return await update(**request)
+
+    monkeypatch.setattr(services.table.client, "update_item", bury_first)
+    given = {"event": event} if query == LOCK_EVENT else {"match": match}
+    assert await editor.client.code(query, input=given) == "NOT_ALLOWED"
+    assert buried
+    key = parse_node_key("Event", event)
+    assert (await pickem_store.read_events(services.table, [key]))[key].narrowing is None
+    await submit(one_client.member("ada"), event, [(match, 0)])
+
+
 async def test_what_an_erased_editor_began_is_finished_without_their_name(one_client: Client) -> None:
     """Their lock was interrupted before they were erased; whoever comes next finishes it, and nobody is recorded."""
     editor = EventEditor(one_client)
