@@ -18,7 +18,7 @@ from random import sample
 from typing import Any, TypeVar
 
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window
-from datastore.dynamo.conditions import absent, less, where
+from datastore.dynamo.conditions import Condition, absent, less, where
 from datastore.dynamo.entity import Entity, ItemKey
 from datastore.dynamo.keys import Key, best_first
 from datastore.dynamo.merge import shard_limit
@@ -164,6 +164,11 @@ def pick_counters(prediction: Prediction, card: Mapping[str, Match]) -> list[str
     return [pick_counter(match.number, team) for match, team in picked if match is not None]
 
 
+def as_read(prediction: Prediction) -> Condition:
+    """It has not changed. The token tells it from one that was submitted anew after a removal, with version 1 again."""
+    return where(version=prediction.version, token=prediction.token)
+
+
 async def submit_prediction(table: Table, submission: Submission, clock: Clock, once: Once, answer: Any) -> bool:
     """Store a prediction. False if the gate is closed or behind, or if the earlier prediction has changed.
 
@@ -174,7 +179,7 @@ async def submit_prediction(table: Table, submission: Submission, clock: Clock, 
     card_unchanged = absent("card") | less("card", event.version + 1)
     is_open = where(state=GateState.OPEN) & in_future("lock_at", clock) & card_unchanged
     gate = GATE.change(key, add=changes, when=is_open) if changes else GATE.check(key, is_open)
-    unchanged = absent() if before is None else where(version=before.version)
+    unchanged = absent() if before is None else as_read(before)
     try:
         occurrence = once.occurred(Kind.PREDICTION_SUBMITTED, f"Prediction:{new.node_key}", about=new.user)
         await once.transact(table, answer, PREDICTION.put(new, when=unchanged), gate, *occurrence)

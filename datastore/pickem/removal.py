@@ -24,7 +24,7 @@ from datastore.journal import Kind
 from datastore.people import member_shard
 from datastore.pickem.events import gates_of, read_matches
 from datastore.pickem.gates import GATE, change_gates, gate_number
-from datastore.pickem.predictions import PREDICTION, Prediction, Share, pick_counters
+from datastore.pickem.predictions import PREDICTION, Prediction, Share, as_read, pick_counters
 from datastore.pickem.standings import STANDING, Standing, read_counted
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _removal(prediction: Prediction, standing: Standing | None, card: Mapping[st
     uncounted = {"predictions": -1, **{name: -counters.count(name) for name in counters}}
     gate = GATE.at(event=prediction.event, number=gate_number(prediction.user))
     writes: list[Write] = [
-        PREDICTION.delete(PREDICTION.item_key(prediction), when=where(version=prediction.version)),
+        PREDICTION.delete(PREDICTION.item_key(prediction), when=as_read(prediction)),
         GATE.change(gate, add=uncounted, when=present()),
     ]
     if prediction.share is None or not prediction.share.counts or standing is None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from asyncio import gather
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from datastore.pickem import read_gates
+from datastore.pickem import read_events, read_gates, read_pick_counts
+from datastore.pickem.removal import remove_prediction
 from resolvers.node_ids import parse_node_key
+from server.audit import breaches
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.queries import EVENT_BY_ID, SUBMIT_PREDICTION, UPDATE_EVENT, UPDATE_MATCH
@@ -229,3 +232,33 @@ async def test_a_member_s_predictions_are_in_the_order_of_the_starts_that_they_w
     await editor.result(match, 0)
     await editor.score(event)
     assert await listed() == ["B", "A"]
+
+
+@pytest.mark.parametrize("is_submitted", [True, False])
+async def test_a_prediction_that_was_removed_and_submitted_anew_is_not_taken_for_the_old_one(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch, *, is_submitted: bool
+) -> None:
+    """Its versions begin at 1 again; who read the old one, to replace it or to remove it, takes its own picks back."""
+    services, member = one_client.services, one_client.member("ada")
+    key, [match] = await EventEditor(one_client).card(10)
+    await submit(member, key, [(match, 0)])
+    event_id = parse_node_key("Event", key)
+    event = (await read_events(services.table, [event_id]))[event_id]
+    transact, renewed = services.table.client.transact_write_items, []
+
+    async def renew_first(**request: Any) -> Any:
+        if not renewed:
+            renewed.append(key)
+            await remove_prediction(services.table, event, "ada", services.once())
+            await submit(member, key, [(match, 1)])
+        return await transact(**request)
+
+    monkeypatch.setattr(services.table.client, "transact_write_items", renew_first)
+    if is_submitted:
+        await submit(member, key, [(match, 1)])
+    else:
+        await remove_prediction(services.table, event, "ada", services.once())
+    assert renewed
+    counts = await read_pick_counts(services.table, event_id)
+    assert (counts.predictions, +Counter(counts.picked)) == ((1, {"m1_1": 1}) if is_submitted else (0, {}))
+    assert [breach async for breach in breaches(services)] == []
