@@ -31,7 +31,7 @@ async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None =
         return [Arrival(position, comment) for position, comment in comments], reached
 
     source = Source(read_arrivals, ctx.services.clock, longest)
-    topic = ctx.services.live.arrivals(("comments", product), source, told, resumed=known is not None)
+    topic = ctx.services.live.arrivals(("comments", product), source, told, ctx.address, resumed=known is not None)
     async with aclosing(topic) as arrivals:
         async for arrival in arrivals:
             ctx.event_id = arrival.resume_after

@@ -6,13 +6,14 @@ misses those in between. The poll ends when the last listener leaves.
 
 `changes` is for values that replace each other; `rows` is for lists, of which each listener may want another number of
 rows: one read, of as many as any of them wants, serves all. `arrivals` is for records that follow each other, none of
-which may be missed; `feed` describes what it guarantees.
+which may be missed; `feed` describes what it guarantees. Each of these kinds is bounded by itself, per process and per
+network address: a listener beyond a bound is refused with Overloaded.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar, cast
@@ -21,12 +22,17 @@ from datastore.refusals import Overloaded
 from resolvers.live.feed import Arrival, Feed, Source
 from resolvers.live.poller import Poller
 from resolvers.live.told import Told
+from resolvers.rate_limits import network
 
 V = TypeVar("V")
 
 SECONDS = 2.0
-MAX_FEEDS = MAX_TOPICS = 500
-"""Feeds, and other topics, per process: each reads the table every second or two, and clients choose among them."""
+MAX_TOPICS = 500
+"""Topics of each kind per process: each reads the table every second or two, and clients choose among them."""
+TOPICS_PER_ADDRESS = 100
+"""How many of them the listeners of one network address may listen to, so that none can take them all. Every topic
+counts, whoever opened it: what counted only for those who open it could be kept open by joining it.
+"""
 
 
 class _Polled(Protocol):
@@ -40,57 +46,88 @@ class Live:
     """The topics that have listeners in this process."""
 
     def __init__(self) -> None:
-        self._topics: dict[Hashable, _Topic[Any]] = {}
-        self._lists: dict[Hashable, _List[Any]] = {}
-        self._feeds: dict[Hashable, Feed[Any]] = {}
+        self._topics: _Open[_Topic[Any]] = _Open()
+        self._lists: _Open[_List[Any]] = _Open()
+        self._feeds: _Open[Feed[Any]] = _Open()
 
     async def changes(
-        self, name: Hashable, look: Callable[[], Awaitable[V]], *, seconds: float = SECONDS
-    ) -> AsyncIterator[V]:
+        self, name: Hashable, look: Callable[[], Awaitable[V]], address: str, *, seconds: float = SECONDS
+    ) -> AsyncGenerator[V]:
         """The topic's current value, then every changed one. The first listener's `look` is used for all of them."""
-        with _joined(self._topics, name, lambda: _Topic(look, seconds), MAX_TOPICS) as topic:
+        with self._topics.joined(name, lambda: _Topic(look, seconds), address) as topic:
             async with aclosing(topic.listen()) as values:
                 async for value in values:
                     yield cast("V", value)
 
     async def rows(
-        self, name: Hashable, look: Callable[[int], Awaitable[Sequence[V]]], size: int, *, seconds: float = SECONDS
-    ) -> AsyncIterator[Sequence[V]]:
+        self,
+        name: Hashable,
+        look: Callable[[int], Awaitable[Sequence[V]]],
+        size: int,
+        address: str,
+        *,
+        seconds: float = SECONDS,
+    ) -> AsyncGenerator[Sequence[V]]:
         """The topic's first `size` rows, then again whenever they have changed."""
-        with _joined(self._lists, name, lambda: _List(look, seconds), MAX_TOPICS) as topic:
+        with self._lists.joined(name, lambda: _List(look, seconds), address) as topic:
             async with aclosing(topic.listen(size)) as lists:
                 async for rows in lists:
                     yield cast("Sequence[V]", rows)
 
     async def arrivals(
-        self, name: Hashable, source: Source, told: Told, *, resumed: bool
+        self, name: Hashable, source: Source, told: Told, address: str, *, resumed: bool
     ) -> AsyncGenerator[Arrival[Any]]:
         """Every record that becomes visible and was not told. The first listener's source is used for all of them."""
-        with _joined(self._feeds, name, lambda: Feed(source), MAX_FEEDS) as feed:
+        with self._feeds.joined(name, lambda: Feed(source), address) as feed:
             async with aclosing(feed.listen(told, resumed=resumed)) as arrivals:
                 async for arrival in arrivals:
                     yield arrival
 
     async def close(self) -> None:
         """Ends all topics, and with them their listeners' streams."""
-        topics: list[_Polled] = [*self._topics.values(), *self._lists.values(), *self._feeds.values()]
-        for topic in topics:
+        topics: list[_Polled] = [*self._topics.by_name.values(), *self._lists.by_name.values()]
+        for topic in [*topics, *self._feeds.by_name.values()]:
             await topic.poller.close()
 
 
-@contextmanager
-def _joined(topics: dict[Hashable, T], name: Hashable, make: Callable[[], T], most: int) -> Iterator[T]:
-    """The topic of this name, which is dropped when its last listener leaves; Overloaded beyond `most` topics."""
-    topic = topics.get(name)
-    if topic is None:
-        if len(topics) >= most:
+class _Open(Generic[T]):
+    """The topics of one kind that have listeners."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[Hashable, T] = {}
+        self._of_address: dict[str, Counter[Hashable]] = {}
+        """What each network address listens to, and with how many listeners."""
+
+    @contextmanager
+    def joined(self, name: Hashable, make: Callable[[], T], address: str) -> Iterator[T]:
+        """The topic of this name, which is dropped when its last listener leaves; Overloaded if there are enough."""
+        with self._counted(name, network(address)):
+            topic = self.by_name.get(name)
+            if topic is None:
+                if len(self.by_name) >= MAX_TOPICS:
+                    raise Overloaded(retry_after=1.0)
+                topic = self.by_name[name] = make()
+            try:
+                yield topic
+            finally:
+                if topic.poller.idle and self.by_name.get(name) is topic:
+                    del self.by_name[name]
+
+    @contextmanager
+    def _counted(self, name: Hashable, client: str) -> Iterator[None]:
+        """Counts a listener for its address during the block."""
+        names = self._of_address.setdefault(client, Counter())
+        if name not in names and len(names) >= TOPICS_PER_ADDRESS:
             raise Overloaded(retry_after=1.0)
-        topic = topics[name] = make()
-    try:
-        yield topic
-    finally:
-        if topic.poller.idle and topics.get(name) is topic:
-            del topics[name]
+        names[name] += 1
+        try:
+            yield
+        finally:
+            names[name] -= 1
+            if not names[name]:
+                del names[name]
+            if not names:
+                del self._of_address[client]
 
 
 class _Topic(Generic[V]):

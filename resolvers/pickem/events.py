@@ -83,7 +83,7 @@ async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncIterator[Eve
         return current
 
     await load_current()  # an unknown event is refused before the stream begins
-    async for changed in ctx.services.live.changes(("event", event), load_current):
+    async for changed in ctx.services.live.changes(("event", event), load_current, ctx.address):
         yield changed
 
 

@@ -149,7 +149,7 @@ async def league_standings_changed(
         current = await cache.views.load((league, None))
         return (await pages.table(current)).rows[:number] if current else ()
 
-    async for rows in services.live.rows(("league standings", league), read_rows, size):
+    async for rows in services.live.rows(("league standings", league), read_rows, size, ctx.address):
         view = await load_league(ctx, league)
         if view is None or not view.is_visible:
             raise NotFound("You are not a member of this league any more.", path=("league",))

@@ -77,7 +77,7 @@ async def standings_changed(
         _, histogram = await cache.season_ranks(name)
         return [standing_view(standing, histogram) for standing in page.nodes]
 
-    async for rows in services.live.rows(("standings", name), read_rows, size):
+    async for rows in services.live.rows(("standings", name), read_rows, size, ctx.address):
         yield list(rows)
 
 

@@ -210,7 +210,7 @@ async def leaderboard_changed(
         current = await cache.board(board)
         return rank_from_top((await cache.leaders(current, None, number)).records) if current else []
 
-    async for rows in ctx.services.live.rows(("leaderboard", board), look, size):
+    async for rows in ctx.services.live.rows(("leaderboard", board), look, size, ctx.address):
         yield list(rows)
 
 

@@ -19,6 +19,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from datastore.dynamo import Table
 from resolvers.context import Services
+from resolvers.live import topics as topics_module
 from resolvers.viewer import Role
 from server.auth import credentials as credentials_module
 from server.auth.credentials import CHANGED, Credentials
@@ -60,9 +61,9 @@ async def served(strict: Settings) -> AsyncIterator[Served]:
 
 
 @asynccontextmanager
-async def socket_of(url: str, token: str | None = None) -> AsyncIterator[ClientConnection]:
+async def socket_of(url: str, token: str | None = None, **how: Any) -> AsyncIterator[ClientConnection]:
     """An acknowledged socket."""
-    async with connect(url.replace("http", "ws") + "/graphql", subprotocols=[PROTOCOL]) as connection:  # type: ignore[list-item]
+    async with connect(url.replace("http", "ws") + "/graphql", subprotocols=[PROTOCOL], **how) as connection:  # type: ignore[list-item]
         await send(connection, {"type": "connection_init", "payload": {"Authorization": token} if token else {}})
         assert (await receive(connection))["type"] == "connection_ack"
         yield connection
@@ -167,6 +168,22 @@ async def test_open_subscriptions_of_an_address_are_bounded(served: Served) -> N
         assert (refused["type"], refused["payload"][0]["extensions"]["code"]) == ("error", "OVERLOADED")
         await send(connection, {"id": "0", "type": "complete"}, ask(5, WATCH), ask(6, "{ __typename }"))
         assert [(await receive(connection))["type"] for _ in range(2)] == ["next", "complete"]
+
+
+async def test_one_address_cannot_take_all_live_topics(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of products that nobody has heard of, without signing in; a reader elsewhere still gets the comments."""
+    monkeypatch.setattr(topics_module, "MAX_TOPICS", 3)
+    monkeypatch.setattr(topics_module, "TOPICS_PER_ADDRESS", 2)
+    async with socket_of(served.url) as greedy, socket_of(served.url, local_addr=("127.0.0.2", 0)) as reader:
+        await send(greedy, *(ask(number, WATCH.replace('"p"', f'"invented-{number}"')) for number in range(3)))
+        refused = await receive(greedy)
+        extensions = refused["payload"][0]["extensions"]
+        assert (refused["type"], refused["id"], extensions["code"]) == ("error", "2", "OVERLOADED")
+        assert extensions["retryAfterSeconds"]
+        await send(reader, ask(0, WATCH), ask(1, "{ __typename }"))
+        assert [(await receive(reader))["type"] for _ in range(2)] == ["next", "complete"]
+        await send(greedy, {"id": "0", "type": "complete"}, ask(3, WATCH), ask(4, "{ __typename }"))
+        assert [(await receive(greedy))["type"] for _ in range(2)] == ["next", "complete"]
 
 
 async def test_operations_of_a_socket_are_bounded(served: Served) -> None:

@@ -371,7 +371,7 @@ async def test_the_last_listener_ends_the_poll(shelf: Shelf, monkeypatch: pytest
     live = Live()
 
     def listening() -> AsyncGenerator[Arrival[Any], None]:
-        return live.arrivals("shelf", shelf.source, Told(shelf.id()), resumed=False)
+        return live.arrivals("shelf", shelf.source, Told(shelf.id()), "192.0.2.1", resumed=False)
 
     streams = [listening(), listening()]
     waiting = [asyncio.create_task(anext(stream)) for stream in streams]
@@ -379,12 +379,12 @@ async def test_the_last_listener_ends_the_poll(shelf: Shelf, monkeypatch: pytest
     shelf.commit()
     shelf.pass_by(1)
     await asyncio.gather(*waiting)
-    assert len(live._feeds) == 1
+    assert len(live._feeds.by_name) == 1
     for stream in streams:
         await stream.aclose()
-    assert not live._feeds
+    assert not live._feeds.by_name
     with monkeypatch.context() as full:
-        full.setattr(live_module, "MAX_FEEDS", 0)
+        full.setattr(live_module, "MAX_TOPICS", 0)
         with pytest.raises(Overloaded):
             await anext(listening())
     looks = shelf.looks

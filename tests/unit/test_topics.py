@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 
 from datastore.dynamo import EngineUnavailable
 from datastore.refusals import Overloaded
-from resolvers.live.topics import MAX_TOPICS, Live
+from resolvers.live.topics import MAX_TOPICS, TOPICS_PER_ADDRESS, Live
+
+HERE = "192.0.2.1"
 
 
 class Board:
@@ -30,7 +34,7 @@ async def test_all_listeners_share_one_poll_and_get_each_change_once() -> None:
 
     async def listen() -> list[int]:
         heard: list[int] = []
-        async with aclosing(live.changes("board", board.look, seconds=0.01)) as changes:
+        async with aclosing(live.changes("board", board.look, HERE, seconds=0.01)) as changes:
             async for value in changes:
                 heard.append(value)
                 if value == 2:
@@ -53,7 +57,7 @@ async def test_all_listeners_share_one_poll_and_get_each_change_once() -> None:
 async def test_a_failed_poll_is_repeated() -> None:
     """An engine that is away for a moment does not end a subscription."""
     board, live = Board(), Live()
-    async with aclosing(live.changes("board", board.look, seconds=0.01)) as changes:
+    async with aclosing(live.changes("board", board.look, HERE, seconds=0.01)) as changes:
         assert await anext(changes) == 0
         board.broken = True
         await asyncio.sleep(0.03)
@@ -63,9 +67,9 @@ async def test_a_failed_poll_is_repeated() -> None:
 
 async def test_a_new_listener_gets_the_current_value_at_once() -> None:
     board, live = Board(), Live()
-    async with aclosing(live.changes("board", board.look, seconds=60)) as first:
+    async with aclosing(live.changes("board", board.look, HERE, seconds=60)) as first:
         assert await anext(first) == 0
-        async with aclosing(live.changes("board", board.look, seconds=60)) as second:
+        async with aclosing(live.changes("board", board.look, HERE, seconds=60)) as second:
             assert await anext(second) == 0
     assert board.looks == 1
 
@@ -85,11 +89,11 @@ class Ranking:
 async def test_one_poll_serves_listeners_of_different_numbers_of_rows() -> None:
     """It reads as many rows as the largest wants, and each hears of changes among its own rows only."""
     ranking, live = Ranking(), Live()
-    async with aclosing(live.rows("ranking", ranking.look, 3, seconds=0.01)) as few:
+    async with aclosing(live.rows("ranking", ranking.look, 3, HERE, seconds=0.01)) as few:
         assert await anext(few) == [0, 1, 2]
-        async with aclosing(live.rows("ranking", ranking.look, 20, seconds=0.01)) as many:
+        async with aclosing(live.rows("ranking", ranking.look, 20, HERE, seconds=0.01)) as many:
             assert len(await anext(many)) == 20
-            assert len(live._lists) == 1
+            assert len(live._lists.by_name) == 1
             next_few = asyncio.create_task(anext(few))
             ranking.rows[10] = -1
             assert (await anext(many))[10] == -1
@@ -99,31 +103,67 @@ async def test_one_poll_serves_listeners_of_different_numbers_of_rows() -> None:
         ranking.asked.clear()
         await asyncio.sleep(0.05)
         assert set(ranking.asked) == {3}
-    assert not live._lists
+    assert not live._lists.by_name
 
 
 async def test_a_listener_of_more_rows_does_not_wait_for_the_next_poll() -> None:
     """Its rows are read at once, also if they turn out to be no more than before."""
     ranking, live = Ranking(), Live()
     ranking.rows = [1, 2]
-    async with aclosing(live.rows("ranking", ranking.look, 3, seconds=60)) as few:
+    async with aclosing(live.rows("ranking", ranking.look, 3, HERE, seconds=60)) as few:
         assert await anext(few) == [1, 2]
-        async with aclosing(live.rows("ranking", ranking.look, 30, seconds=60)) as many:
+        async with aclosing(live.rows("ranking", ranking.look, 30, HERE, seconds=60)) as many:
             assert await anext(many) == [1, 2]
     assert ranking.asked == [3, 30]
 
 
+def opened_from(live: Live, numbers: range, address: str) -> list[AsyncGenerator[Any]]:
+    """A listener of each of these topics, of both kinds."""
+    listeners = [live.rows(number, Ranking().look, 1, address, seconds=60) for number in numbers]
+    return [*listeners, *(live.changes(number, Board().look, address, seconds=60) for number in numbers)]
+
+
+async def hear_all(listeners: Iterable[AsyncGenerator[Any]]) -> None:
+    await asyncio.gather(*(anext(listener) for listener in listeners))
+
+
+async def leave_all(listeners: Iterable[AsyncGenerator[Any]]) -> None:
+    for listener in listeners:
+        await listener.aclose()
+
+
 async def test_the_number_of_topics_is_bounded() -> None:
     """Each costs reads for as long as somebody listens."""
-    ranking, live = Ranking(), Live()
-    listeners = [live.rows(number, ranking.look, 1, seconds=60) for number in range(MAX_TOPICS)]
-    listeners += [live.changes(number, Board().look, seconds=60) for number in range(MAX_TOPICS)]  # type: ignore[misc]
-    await asyncio.gather(*(anext(listener) for listener in listeners))
-    with pytest.raises(Overloaded):
-        await anext(live.rows("more", ranking.look, 1))
-    with pytest.raises(Overloaded):
-        await anext(live.changes("more", Board().look))
-    async with aclosing(live.rows(0, ranking.look, 1, seconds=60)) as known:
-        assert len(await anext(known)) == 1
-    for listener in listeners:
-        await listener.aclose()  # type: ignore[attr-defined]
+    live, listeners = Live(), list[AsyncGenerator[Any]]()
+    for first in range(0, MAX_TOPICS, TOPICS_PER_ADDRESS):
+        listeners += opened_from(live, range(first, first + TOPICS_PER_ADDRESS), f"192.0.2.{first}")
+    await hear_all(listeners)
+    for more in opened_from(live, range(MAX_TOPICS, MAX_TOPICS + 1), HERE):
+        with pytest.raises(Overloaded):
+            await anext(more)
+    known = opened_from(live, range(1), HERE)
+    await hear_all(known)
+    await leave_all([*listeners, *known])
+
+
+async def test_one_address_listens_to_a_share_of_the_topics() -> None:
+    """So it cannot take them all: not by leaving what it opened to a second listener of its own, nor by joining what
+    others open, nor from the other addresses of its IPv6 network. Others are served meanwhile.
+    """
+    live, enough = Live(), range(TOPICS_PER_ADDRESS)
+    opened = opened_from(live, enough, "2001:db8::1")
+    await hear_all(opened)
+    again = opened_from(live, enough, "2001:db8::2")
+    await hear_all(again)
+    await leave_all(opened)
+    elsewhere = opened_from(live, range(MAX_TOPICS - 1, MAX_TOPICS), HERE)
+    await hear_all(elsewhere)
+    for more in (TOPICS_PER_ADDRESS, MAX_TOPICS - 1):
+        for refused in opened_from(live, range(more, more + 1), "2001:db8::3"):
+            with pytest.raises(Overloaded) as overloaded:
+                await anext(refused)
+            assert overloaded.value.retry_after
+    await leave_all(again[:1] + again[TOPICS_PER_ADDRESS : TOPICS_PER_ADDRESS + 1])
+    instead = opened_from(live, range(TOPICS_PER_ADDRESS, TOPICS_PER_ADDRESS + 1), "2001:db8::3")
+    await hear_all(instead)
+    await leave_all([*again, *elsewhere, *instead])
