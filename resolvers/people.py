@@ -232,7 +232,7 @@ def validate_email_address(text: str) -> str:
 def validate_time_zone(text: str) -> str:
     try:
         ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+    except (ZoneInfoNotFoundError, ValueError, OSError, TypeError):  # TypeError: "Europe/__init__/Vienna"
         raise InvalidInput("A time zone is an IANA name such as Europe/Vienna.", path=("input", "timeZone")) from None
     return text
 

@@ -66,6 +66,18 @@ async def test_an_avatar_that_would_disturb_other_texts_is_refused(one_client: C
     assert (await ada.ask(UPDATE_PROFILE, input={"avatarUrl": kept}))["user"]["avatarUrl"] == kept
 
 
+@pytest.mark.parametrize(
+    "zone", ["Nowhere", "Europe/__init__/Vienna", "__init__/x", "../UTC", "zone.tab", "é/é", "a" * 300]
+)
+async def test_a_time_zone_that_does_not_exist_is_refused(one_client: Client, zone: str) -> None:
+    """Also one that names a part of the package with the zones; all that exist are kept, old names too."""
+    ada = one_client.member("ada")
+    refused = await ada.ask(UPDATE_PROFILE, input={"timeZone": zone})
+    assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "timeZone"])
+    for kept in ("US/Eastern", "Etc/GMT+5", "UTC"):
+        assert (await ada.ask(UPDATE_PROFILE, input={"timeZone": kept}))["user"]["timeZone"] == kept
+
+
 async def test_an_email_is_shown_to_its_owner_only(client: Client) -> None:
     """Others see the name and no address."""
     ada = client.member("ada", email="ada@example.org")

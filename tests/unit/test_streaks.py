@@ -61,6 +61,12 @@ def test_the_day_of_a_moment(zone: str | None, begins_at: int, expected: str) ->
     assert str(local_day(moment, time_zone(zone), begins_at)) == expected
 
 
+@pytest.mark.parametrize("name", [None, "Nowhere", "Europe/__init__/Vienna", "../UTC"])
+def test_days_are_those_of_utc_without_a_time_zone_that_exists(name: str | None) -> None:
+    """A table that was filled from a file may name anything."""
+    assert time_zone(name) is UTC
+
+
 @given(days=DAYS)
 def test_stored_days_are_the_given_days(days: list[date]) -> None:
     """In whatever order they come, the bits hold each of them and no other."""
