@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
@@ -42,7 +43,7 @@ _NOT_ON_THE_ROOT = frozenset(["transform", "filter", "overflow", "style", "displ
 _SVG = "http://www.w3.org/2000/svg"
 _XLINK = "http://www.w3.org/1999/xlink"
 _LENGTH = re.compile(r"\s*\d{1,5}(\.\d*)?(px|pt|mm|cm|in|em|%)?\s*")
-_REFERENCE = re.compile(r"url\(\s*['\"]?#([\w.-]+)")
+_REFERENCE = re.compile(r"url\(\s*['\"]?#([\w.-]+)", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
 _ROOT = re.compile(r"<svg(?=[\s/>])")
 _DECLARATION = re.compile(r"\A\s*<\?xml\s[^>]*\?>")
@@ -90,18 +91,17 @@ def parse_picture(text: str) -> str:
     """The sanitised SVG, or InvalidInput, also if none of it can be seen."""
     picture = sanitize(text)
     root = ET.fromstring(picture)  # noqa: S314 - without a document type
-    by_id = {element.get("id"): element for element in root.iter() if element.get("id")}
-    if not _draws(root, by_id):
+    if not _draws(root, _by_id(root)):
         raise InvalidInput(f"This picture would be invisible: {_reason(text)}", path=_PATH)
     return picture
 
 
-def _draws(element: ET.Element, by_id: Mapping[str | None, ET.Element], *, used: bool = False) -> bool:
+def _draws(element: ET.Element, by_id: Mapping[str, ET.Element], *, used: bool = False) -> bool:
     """Whether an element draws a shape, itself or by what it uses. Nothing contains itself: `sanitize` refuses that."""
     local = element.tag.rpartition("}")[2]
     if local == "use":
-        target = by_id.get(next((value[1:] for name, value in element.items() if name.endswith("href")), None))
-        return target is not None and _draws(target, by_id, used=True)
+        ids = {id_ for name, value in element.items() if name.endswith("href") for id_ in _ids(value)}
+        return any(_draws(by_id[id_], by_id, used=True) for id_ in ids if id_ in by_id)
     if local == "text":
         return bool("".join(element.itertext()).strip())
     if local in _SHAPES:
@@ -187,7 +187,7 @@ def _restrict_root(root: ET.Element) -> None:
 
 def _count_drawn(root: ET.Element) -> None:
     """Refuses pictures that are drawn many times larger than they are, or contain themselves."""
-    by_id = {element.get("id"): element for element in root.iter() if element.get("id")}
+    by_id = _by_id(root)
     counts: dict[ET.Element, int] = {}
     unfinished: set[ET.Element] = set()
 
@@ -211,14 +211,24 @@ def _count_drawn(root: ET.Element) -> None:
         raise _TooComplex from None
 
 
+def _by_id(root: ET.Element) -> dict[str, ET.Element]:
+    """The elements that references find: of equal ids, browsers take the first."""
+    return {id_: element for element in reversed(list(root.iter())) if (id_ := element.get("id"))}
+
+
+def _ids(href: str) -> set[str]:
+    """The ids that a `href` may mean: as it is written, or with its escapes decoded."""
+    return {href[1:], unquote(href[1:])}
+
+
 def _references(element: ET.Element) -> list[tuple[str, int]]:
     """The ids that an element refers to, and how often it draws each: markers once for every point of a line."""
     points = len(_NUMBER.findall(f"{element.get('d', '')} {element.get('points', '')}")) or 1
     references = []
     for name, value in element.attrib.items():
         if name.rpartition("}")[2] == "href":
-            references.append((value[1:], 1))
-        elif "url" in value:
+            references += [(id_, 1) for id_ in _ids(value)]
+        elif "url" in value.lower():
             times = points if "marker" in name or "marker" in value else 1
             references += [(reference, times) for reference in _REFERENCE.findall(value)]
     return references

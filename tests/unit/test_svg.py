@@ -81,24 +81,34 @@ def test_text_that_is_not_an_svg_is_refused(text: str) -> None:
     assert refused.value.path == ("input", "svg")
 
 
+def _bomb_of_uses() -> str:
+    groups = (f'<g id="g{n}"><use href="#g{n + 1}"/><use href="#g{n + 1}"/></g>' for n in range(20))
+    return "".join(groups) + '<path id="g20"/><use href="#g0"/>'
+
+
+def _bomb_of_patterns() -> str:
+    fill = '<rect fill="url(#p%d)"/>'
+    patterns = (f'<pattern id="p{n}">{fill % (n + 1) * 2}</pattern>' for n in range(20))
+    return "".join(patterns) + fill % 0
+
+
 @pytest.mark.parametrize(
     "bomb",
     [
-        "".join(
-            f'<g id="g{n}"><use href="#g{n + 1}"/><use href="#g{n + 1}"/></g>' for n in range(20)
-        ) + '<path id="g20"/><use href="#g0"/>',
+        _bomb_of_uses(),
         '<g id="g">' + "<path/>" * 1_000 + "</g>" + '<use href="#g"/>' * 1_000,
-        "".join(
-            f'<pattern id="p{n}"><rect fill="url(#p{n + 1})"/><rect fill="url(#p{n + 1})"/></pattern>'
-            for n in range(20)
-        ) + '<rect fill="url(#p0)"/>',
+        _bomb_of_patterns(),
         '<marker id="m">' + "<path/>" * 500 + '</marker><path d="M0 0' + "L1 1" * 1_000 + '" marker-mid="url(#m)"/>',
         '<marker id="m">' + "<path/>" * 500 + '</marker><path d="M0 0' + "L1 1" * 1_000 + '" style="marker:url(#m)"/>',
         '<style>path{marker:url(#m)}</style><marker id="m">' + "<g/>" * 500 + '</marker><path d="' + "1 " * 200 + '"/>',
+        _bomb_of_uses() + "".join(f'<g id="g{n}"/>' for n in range(21)),
+        _bomb_of_uses().replace('href="#g', 'href="#%67'),
+        _bomb_of_patterns().replace("url", "URL"),
         '<g id="g"><use href="#g"/></g>',
         '<mask id="m"><rect mask="url(#m)"/></mask>',
     ],
-    ids=["use", "many uses", "pattern", "marker", "marker by style", "marker by rule", "itself", "its own mask"],
+    ids=["use", "many uses", "pattern", "marker", "marker by style", "marker by rule", "ids that come again",
+         "percent-encoded ids", "capital letters", "itself", "its own mask"],
 )  # fmt: skip
 def test_a_picture_that_draws_millions_of_elements_is_refused(bomb: str) -> None:
     """However few bytes it has, and by whatever refers to something else."""
@@ -174,6 +184,14 @@ def test_a_document_type_without_entities_is_accepted() -> None:
 def test_a_drawing_is_visible(drawing: str) -> None:
     """Shapes and text, also those that are drawn by a reference."""
     assert parse_picture(drawing) == sanitize(drawing)
+
+
+@pytest.mark.parametrize(
+    ("defined", "reference"), [("<path id='a'/><g id='a'/>", "#a"), ("<path id='a b'/>", "#a%20b")]
+)
+def test_a_reference_draws_what_browsers_find(defined: str, reference: str) -> None:
+    """The first of equal ids, and one that the reference writes with escapes."""
+    assert "<use" in parse_picture(SVG % f"<defs>{defined}</defs><use href='{reference}'/>")
 
 
 @pytest.mark.parametrize(
