@@ -19,9 +19,13 @@ from xml.parsers import expat
 from py_svg_hush import filter_svg
 
 from datastore.refusals import InvalidInput
-from resolvers.voting.svg_styles import inline_styles, refers_outside
+from resolvers.voting.svg_styles import TooLarge, inline_styles, refers_outside
 
 LARGEST = 48 * 1024
+LARGEST_RESULT = 8 * LARGEST
+"""Bytes of a sanitised picture, in which rules are repeated at every element and all is indented: an item of the table
+has 400 KB at most.
+"""
 DEEPEST = 64
 MOST_DRAWN = 50_000
 """Elements, each counted as often as others refer to it. A picture of 48 KB has 4,000 of its own at most."""
@@ -67,24 +71,37 @@ def sanitize(text: str) -> str:
         )
     complete = _with_namespaces(_DECLARATION.sub("", text.removeprefix("\ufeff"), count=1))
     try:
-        _check_complexity(complete)
-        filtered = filter_svg(complete.encode(), keep_data_url_mime_types={})
-        # The filter's output has no document type, so it cannot expand entities.
-        root = ET.fromstring(filtered)  # noqa: S314
-        if root.tag != f"{{{_SVG}}}svg":
-            raise InvalidInput("An SVG begins with <svg>.", path=_PATH)
-        sheets: list[str] = []
-        _rebuild(root, sheets)
-        inline_styles(root, sheets)
-        _restrict_root(root)
-        _count_drawn(root)
+        return _sanitized(complete)
+    except TooLarge:
+        raise InvalidInput(
+            f"This picture would have more than {LARGEST_RESULT // 1024} KB once its style sheet is applied to each "
+            "element and all is indented. Use fewer or shorter rules, or nest less.",
+            path=_PATH,
+        ) from None
     except (_TooComplex, ValueError, expat.ExpatError, ET.ParseError):
         raise InvalidInput(
             "This SVG cannot be accepted: it must be well-formed, begin with <svg>, declare no entities, "
             f"nest at most {DEEPEST} levels deep, and draw at most {MOST_DRAWN} elements, repeated ones included.",
             path=_PATH,
         ) from None
-    return ET.tostring(root, encoding="unicode")
+
+
+def _sanitized(complete: str) -> str:
+    _check_complexity(complete)
+    filtered = filter_svg(complete.encode(), keep_data_url_mime_types={})
+    # The filter's output has no document type, so it cannot expand entities.
+    root = ET.fromstring(filtered)  # noqa: S314
+    if root.tag != f"{{{_SVG}}}svg":
+        raise InvalidInput("An SVG begins with <svg>.", path=_PATH)
+    sheets: list[str] = []
+    _rebuild(root, sheets)
+    inline_styles(root, sheets, LARGEST_RESULT)
+    _restrict_root(root)
+    _count_drawn(root)
+    picture = ET.tostring(root, encoding="unicode")
+    if len(picture.encode()) > LARGEST_RESULT:
+        raise TooLarge
+    return picture
 
 
 def parse_picture(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 _PROPERTY_NAMES = """
@@ -38,6 +39,10 @@ _SELECTOR = re.compile(r"([.#]?)([A-Za-z_][\w-]*)")
 _SPECIFICITY = ("", ".", "#")
 
 
+class TooLarge(Exception):
+    """The picture becomes much larger than it was."""
+
+
 def refers_outside(value: str) -> bool:
     """Whether an attribute's value names something outside the picture, or a function that might."""
     return bool(_OUTSIDE.search(value)) or any(name.lower() not in _FUNCTIONS for name in _FUNCTION.findall(value))
@@ -54,30 +59,55 @@ def safe_declarations(text: str) -> dict[str, str]:
     return safe
 
 
-def inline_styles(root: ET.Element, texts: list[str]) -> None:
-    """Set each element's `style` to what the style sheets and its own attribute say, and remove its classes."""
-    rules = sorted(_rules(" ".join(texts)), key=lambda rule: _SPECIFICITY.index(rule[0]))
+def inline_styles(root: ET.Element, texts: list[str], largest: int) -> None:
+    """Set each element's `style` to what the style sheets and its own attribute say, and remove its classes.
+
+    Rules may take `largest` characters where they are applied: a short one can select thousands of elements.
+    """
+    rules, taken = _rules_by_selector(" ".join(texts)), 0
     for element in root.iter():
-        names = {
-            "": {element.tag.rpartition("}")[2]},
-            ".": set(element.attrib.pop("class", "").split()),
-            "#": {element.get("id", "")},
-        }
+        matching = sorted(rule for selector in _selectors(element) for rule in rules.get(selector, ()))
+        taken += sum(rule.size for rule in matching)
+        if taken > largest:
+            raise TooLarge
         declarations: dict[str, str] = {}
-        for kind, name, declared in rules:
-            if name in names[kind]:
-                declarations |= declared
+        for rule in matching:
+            declarations |= rule.declared
         declarations |= safe_declarations(element.attrib.pop("style", ""))
         if declarations:
             element.set("style", ";".join(f"{name}:{value}" for name, value in declarations.items()))
 
 
-def _rules(text: str) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Kind and name of each simple selector, and the declarations of its rule."""
+def _selectors(element: ET.Element) -> set[tuple[str, str]]:
+    """Kind and name of each simple selector that selects an element, whose classes are removed."""
+    classes = element.attrib.pop("class", "").split()
+    return {("", element.tag.rpartition("}")[2]), ("#", element.get("id", "")), *((".", name) for name in classes)}
+
+
+class _Rule(NamedTuple):
+    """The declarations of a rule for one of its selectors."""
+
+    order: int
+    """Its place among all rules, unlike any other's: later ones override."""
+    size: int
+    declared: dict[str, str]
+
+
+def _rules_by_selector(text: str) -> dict[tuple[str, str], list[_Rule]]:
+    rules: dict[tuple[str, str], list[_Rule]] = {}
+    ordered = sorted(_rules(text), key=lambda rule: _SPECIFICITY.index(rule[0]))
+    for order, (kind, name, size, declared) in enumerate(ordered):
+        rules.setdefault((kind, name), []).append(_Rule(order, size, declared))
+    return rules
+
+
+def _rules(text: str) -> Iterator[tuple[str, str, int, dict[str, str]]]:
+    """Kind and name of each simple selector, and the declarations of its rule with their size."""
     sheet = _AT_RULE.sub(" ", _COMMENT.sub(" ", text))
     for selectors, body in _RULE.findall(sheet) if "@" not in sheet else ():
         declared = safe_declarations(body)
+        size = sum(len(name) + len(value) + 2 for name, value in declared.items())
         for selector in selectors.split(",") if declared else ():
             simple = _SELECTOR.fullmatch(selector.strip())
             if simple:
-                yield simple[1], simple[2], declared
+                yield simple[1], simple[2], size, declared

@@ -8,6 +8,7 @@ import pytest
 
 from datastore.dynamo import Table
 from datastore.voting.contenders import DETAILS
+from resolvers.voting.svg import LARGEST_RESULT
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
@@ -142,3 +143,14 @@ async def test_an_older_client_s_receipt_still_holds(one_client: Client) -> None
     first = await add(one_client, idempotencyKey="k")
     assert await add(one_client, idempotencyKey="k", description=None) == first
     assert (await add(one_client, idempotencyKey="k", description="x"))["code"] == "IDEMPOTENCY_MISMATCH"
+
+
+async def test_the_largest_picture_fits_into_an_item(client: Client) -> None:
+    """Rules make a picture larger than it was sent. One that would not fit is refused."""
+    elements = 100
+    sheet = "g{font-family:%s}" % ("a" * (LARGEST_RESULT // elements - 40))
+    large = f'<svg xmlns="http://www.w3.org/2000/svg"><style>{sheet}</style><path d="M0 0h9v9z"/>%s</svg>'
+    added = await add(client, svg=large % ("<g/>" * elements))
+    assert LARGEST_RESULT - 4_000 < len(added["svg"]) <= LARGEST_RESULT
+    refused = await update(client, added["id"], svg=large % ("<g/>" * elements * 20))
+    assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "svg"])

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from time import process_time
+from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from datastore.refusals import InvalidInput
-from resolvers.voting.svg import LARGEST, MOST_DRAWN, parse_picture, sanitize
+from resolvers.voting.svg import LARGEST, LARGEST_RESULT, MOST_DRAWN, parse_picture, sanitize
+from resolvers.voting.svg_styles import inline_styles
 from tests.pictures import MARK, ORDINARY, SVG, TRICKS
 
 WORDS = (
@@ -133,6 +138,50 @@ def test_rules_of_a_style_sheet_move_to_the_elements(sheet: str, element: str, s
     left = sanitize(SVG % f"<style>{sheet}</style>{element}")
     assert f'style="{style}"' in left
     assert "<style" not in left
+
+
+_NAMES = st.sampled_from(["g", "rect", ".a", ".b", ".c", "#x", "#y", "g g", "path"])
+_DECLARATIONS = st.sampled_from(["fill:red", "fill:blue", "stroke:#000", "font:1px a", "font-size:2px", "z-index:9"])
+_RULES = st.tuples(st.lists(_NAMES, min_size=1, max_size=3), st.lists(_DECLARATIONS, min_size=1, max_size=3))
+_ELEMENTS = st.tuples(
+    st.sampled_from(["g", "rect"]),
+    st.lists(st.sampled_from("abc"), max_size=3),
+    st.sampled_from(["", "x", "y"]),
+    st.lists(_DECLARATIONS, max_size=2),
+)
+
+
+@given(rules=st.lists(_RULES, max_size=8), elements=st.lists(_ELEMENTS, min_size=1, max_size=5))
+def test_an_element_gets_what_a_walk_through_all_rules_finds(rules: list[Any], elements: list[Any]) -> None:
+    """Names of elements first, then classes, then ids; each in the order of the sheet, and its own style last."""
+    root = ET.Element("svg")
+    expected = [""]
+    for tag, classes, id_, own in elements:
+        ET.SubElement(root, tag, {"class": " ".join(classes), "id": id_, "style": ";".join(own)})
+        selectors = [{tag}, {f".{name}" for name in classes}, {f"#{id_}"}]
+        said = [body for kind in selectors for names, body in rules for name in names if name in kind]
+        found = dict(declaration.split(":") for body in [*said, own] for declaration in body if declaration[0] != "z")
+        expected.append(";".join(f"{name}:{value}" for name, value in found.items()))
+    inline_styles(root, [f"{','.join(names)}{{{';'.join(body)}}}" for names, body in rules], LARGEST_RESULT)
+    assert [element.get("style", "") for element in root.iter()] == expected
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<style>g{font-family:" + "a" * 20_000 + "}</style>" + "<g/>" * 1_000,
+        "<style>" + "g," * 10_000 + "g{fill:red}</style>" + "<g/>" * 6_000,
+        "<style>" + "g{fill:red}" * 2_000 + "</style>" + "<g/>" * 6_000,
+        "<style>g{font-family:" + "日" * 3_000 + "}</style>" + "<g/>" * 100,
+        ("<g>" * 55 + "</g>" * 55) * 120,
+    ],
+    ids=["a long value", "many selectors", "many rules", "letters of many bytes", "indentation"],
+)
+def test_a_picture_that_becomes_too_large_is_refused(content: str) -> None:
+    """It would not fit into an item of the table; rules are not applied beyond what fits."""
+    with pytest.raises(InvalidInput, match=f"more than {LARGEST_RESULT // 1024} KB") as refused:
+        parse_picture(SVG % (MARK + content))
+    assert refused.value.path == ("input", "svg")
 
 
 @pytest.mark.parametrize(
