@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -89,7 +90,7 @@ async def add_contender(
     change = ContenderChange(
         ctx.new_id(),
         parse_name(name),
-        None if svg is None else parse_picture(svg),
+        None if svg is None else await asyncio.to_thread(parse_picture, svg),
         details=parse_details(ctx.services.policy.image_hosts, description, link, image_url),
     )
     added = await voting_store.add_contender(ctx.table, board, change, ctx.now(), ctx.once)
@@ -113,7 +114,7 @@ async def update_contender(
     change = ContenderChange(
         ctx.new_id(),
         None if name is None else parse_name(name),
-        parse_picture(svg) if isinstance(svg, str) else None,
+        await asyncio.to_thread(parse_picture, svg) if isinstance(svg, str) else None,
         replaces_picture=svg is not UNSET,
         details=parse_details(ctx.services.policy.image_hosts, description, link, image_url),
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from threading import get_ident
 from typing import Any
 
 import pytest
 
 from datastore.dynamo import Table
 from datastore.voting.contenders import DETAILS
-from resolvers.voting.svg import LARGEST_RESULT
+from resolvers.voting import editing
+from resolvers.voting.svg import LARGEST_RESULT, parse_picture
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
@@ -154,3 +156,20 @@ async def test_the_largest_picture_fits_into_an_item(client: Client) -> None:
     assert LARGEST_RESULT - 4_000 < len(added["svg"]) <= LARGEST_RESULT
     refused = await update(client, added["id"], svg=large % ("<g/>" * elements * 20))
     assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "svg"])
+
+
+async def test_pictures_are_sanitised_beside_the_event_loop(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of 48 KB takes tens of milliseconds, in which nobody else would be answered."""
+    threads = list[int]()
+
+    def parse(text: str) -> str:
+        threads.append(get_ident())
+        return parse_picture(text)
+
+    monkeypatch.setattr(editing, "parse_picture", parse)
+    ada = await add(one_client, svg=SQUARE)
+    assert (await update(one_client, ada["id"], svg=SQUARE))["svg"] == ada["svg"]
+    assert len(threads) == 2
+    assert get_ident() not in threads
