@@ -183,6 +183,8 @@ async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str) -> None:
     recipient = email.recipient
     utf8 = not (sender + recipient).isascii()
     try:
+        if utf8 and connection.is_ehlo_or_helo_needed:  # what it said before TLS began no longer counts
+            await connection.ehlo()
         if utf8 and not connection.supports_extension("smtputf8"):
             raise EmailRejected("the mail server accepts only ASCII addresses")
         await connection.mail(sender, options=["SMTPUTF8"] if utf8 else [], encoding="utf-8" if utf8 else "ascii")

@@ -154,6 +154,23 @@ async def test_tls_and_login(
     assert (done.sent, mailbox.recipients, mailbox.encrypted) == (1, ["ada@example.org"], [True])
 
 
+@pytest.mark.parametrize(
+    ("starttls", "tls", "login"),
+    [(True, False, False), (False, True, False), (True, False, True), (False, False, False)],
+)
+async def test_an_address_beyond_ascii_is_accepted_with_and_without_tls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, starttls: bool, tls: bool, login: bool
+) -> None:
+    """What the server offers is asked after TLS began, also where no login asks for it."""
+    mailbox = Mailbox()
+    async with mail_server(mailbox, tmp_path, starttls=starttls, tls=tls, login=login) as url:
+        with trusted(monkeypatch, mailbox):
+            transport = SmtpTransport(url, "words@example.org", pause=0.01)
+            await transport.send(Email("jörg@bücher.example", "", "", b"Subject: x\r\n\r\n"))
+            await transport.close()
+    assert mailbox.recipients == ["jörg@bücher.example"]
+
+
 async def test_a_login_without_tls_is_for_this_machine_only(one_table: Table, tmp_path: Path) -> None:
     """A local relay may lack TLS; in a private network no password is sent without it, beyond that nothing is."""
     services, mailbox = services_for(one_table), Mailbox()
