@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from datastore.receipts import Once
 
 CLAIM_LIFETIME = timedelta(minutes=10)
+"""An email is given up after half of it (server/mail/smtp.py)."""
 
 
 class Claim(Protocol):

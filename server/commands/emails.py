@@ -39,7 +39,10 @@ def send(
     ] = None,
     at_once: Annotated[int, typer.Option(min=1, max=64, help="Emails to send at the same time.")] = AT_ONCE,
     held_for: Annotated[
-        float, typer.Option(min=1, help="Seconds after which another run's unfinished email is sent by this one.")
+        float,
+        typer.Option(
+            min=1, help="Seconds after which this run sends what another one has begun; that one gives up after 300."
+        ),
     ] = CLAIM_LIFETIME.total_seconds(),
 ) -> None:
     """Sends the emails that are due: daily words and reminders. Safe to run again.

@@ -5,6 +5,9 @@ How sending fails decides whether it may be repeated, so there are three excepti
 EmailRejected      the server rejected this email, or it cannot be sent at all: certainly not sent
 ServerUnreachable  no connection or no login: certainly not sent, and other emails will fail too
 DeliveryUnknown    the connection was lost after the email was handed over: it may have been sent
+
+An email is given up after half of the time for which its claim is respected, however slow the server is: so no other
+run takes the claim over while this one is still sending.
 """
 
 from __future__ import annotations
@@ -20,12 +23,16 @@ from urllib.parse import unquote, urlsplit
 import aiosmtplib
 import structlog
 
+from datastore.mail_claims import CLAIM_LIFETIME
 from server.mail.message import Email
 from server.settings import Settings, is_near
 
 AT_ONCE = 8
 """Connections to the mail server, and emails that are being sent at the same time."""
 TIMEOUT = 60.0
+"""For each step of an email."""
+LONGEST_SEND = CLAIM_LIFETIME.total_seconds() / 2
+"""For all steps and attempts of an email together, and its wait for a connection."""
 _TIMEOUT_OF_REQUEST = 10.0
 """For each step of an email that somebody waits for."""
 _ATTEMPTS = 3
@@ -89,22 +96,24 @@ class SmtpTransport:
         self._context = ssl.create_default_context()
 
     async def send(self, email: Email) -> None:
+        now = asyncio.get_running_loop().time
+        deadline = now() + LONGEST_SEND
         async with self._connections:
             for attempt in range(1, self._attempts + 1):
                 try:
-                    async with self._connection() as connection:
-                        await _send(connection, email, self.sender)
+                    async with self._connection(deadline) as connection:
+                        await _send(connection, email, self.sender, deadline)
                 except _TemporaryFailure as failure:
-                    if attempt == self._attempts:
+                    if attempt == self._attempts or now() + self._timeout > deadline:
                         raise EmailRejected(str(failure)) from None
                     await asyncio.sleep(self._pause * attempt)
                 else:
                     return
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[aiosmtplib.SMTP]:
+    async def _connection(self, deadline: float) -> AsyncIterator[aiosmtplib.SMTP]:
         """A connection for one email. It is used again only if that was sent, or cleanly refused and reset."""
-        connection = self._idle_connection() or await self._connect()
+        connection = self._idle_connection() or await self._connect(deadline)
         try:
             yield connection
         except (_TemporaryFailure, EmailRejected):
@@ -127,7 +136,7 @@ class SmtpTransport:
             connection.close()
         return None
 
-    async def _connect(self) -> aiosmtplib.SMTP:
+    async def _connect(self, deadline: float) -> aiosmtplib.SMTP:
         """Opens a connection, encrypted and logged in as the settings ask."""
         encrypt = True if must_encrypt(self.host, login=self._user is not None) else None
         for attempt in range(1, self._attempts + 1):
@@ -142,7 +151,8 @@ class SmtpTransport:
                 timeout=self._timeout,
             )
             try:
-                await connection.connect()
+                async with asyncio.timeout_at(deadline):
+                    await connection.connect()
             except (aiosmtplib.SMTPException, OSError, ValueError) as error:
                 connection.close()
                 if _is_permanent(error) or attempt == self._attempts:
@@ -178,17 +188,18 @@ class _TemporaryFailure(Exception):
     """Certainly not sent, but it may be tried again: the server is busy, or an idle connection was closed."""
 
 
-async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str) -> None:
+async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline: float) -> None:
     """Sends step by step: only the last step can leave its outcome unknown."""
     recipient = email.recipient
     utf8 = not (sender + recipient).isascii()
     try:
-        if utf8 and connection.is_ehlo_or_helo_needed:  # what it said before TLS began no longer counts
-            await connection.ehlo()
-        if utf8 and not connection.supports_extension("smtputf8"):
-            raise EmailRejected("the mail server accepts only ASCII addresses")
-        await connection.mail(sender, options=["SMTPUTF8"] if utf8 else [], encoding="utf-8" if utf8 else "ascii")
-        await connection.rcpt(recipient, encoding="utf-8" if utf8 else "ascii")
+        async with asyncio.timeout_at(deadline):
+            if utf8 and connection.is_ehlo_or_helo_needed:  # what it said before TLS began no longer counts
+                await connection.ehlo()
+            if utf8 and not connection.supports_extension("smtputf8"):
+                raise EmailRejected("the mail server accepts only ASCII addresses")
+            await connection.mail(sender, options=["SMTPUTF8"] if utf8 else [], encoding="utf-8" if utf8 else "ascii")
+            await connection.rcpt(recipient, encoding="utf-8" if utf8 else "ascii")
     except aiosmtplib.SMTPResponseException as error:
         await _reset(connection)
         raise (_TemporaryFailure if error.code in _TEMPORARY else EmailRejected)(_describe(error)) from None
@@ -196,7 +207,8 @@ async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str) -> None:
         connection.close()
         raise _TemporaryFailure(_describe(error)) from None
     try:
-        await connection.data(email.content)
+        async with asyncio.timeout_at(deadline):
+            await connection.data(email.content)
     except aiosmtplib.SMTPResponseException as error:
         await _reset(connection)
         raise (_TemporaryFailure if error.code in _TEMPORARY else EmailRejected)(_describe(error)) from None
@@ -223,7 +235,7 @@ async def _quit(connection: aiosmtplib.SMTP) -> None:
 def _describe(error: BaseException) -> str:
     """The server's answer on one line, for a report."""
     code = f"{error.code} " if isinstance(error, aiosmtplib.SMTPResponseException) else ""
-    return " ".join(f"{code}{getattr(error, 'message', '') or error or type(error).__name__}".split())[:300]
+    return " ".join(f"{code}{getattr(error, 'message', '') or str(error) or type(error).__name__}".split())[:300]
 
 
 @asynccontextmanager

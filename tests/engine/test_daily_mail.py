@@ -32,6 +32,7 @@ from datastore.vocabulary import (
 )
 from datastore.vocabulary.mail import DAILY_MAILING, DailyMailing
 from resolvers.context import Services
+from server.mail import smtp
 from server.mail.daily_run import DailyRun, MailingExpired, RunLimits, RunSummary
 from server.mail.message import Email, EmailTemplate, Unsubscription, message_id
 from server.mail.smtp import (
@@ -437,6 +438,69 @@ async def test_connections_that_the_server_closed_meanwhile_cost_no_email(tmp_pa
         await transport.send(email)
         await transport.close()
     assert len(mailbox.emails) == 5
+
+
+class Hesitates(Mailbox):
+    """A server that waits before its first answer to a command; what it has answered goes on as usual."""
+
+    def __init__(self, command: str) -> None:
+        super().__init__()
+        self.command, self.goes_on, self.asked = command, asyncio.Event(), 0
+
+    async def _hesitate(self, command: str) -> None:
+        self.asked += command == self.command
+        if command == self.command and self.asked == 1:
+            await self.goes_on.wait()
+
+    async def handle_EHLO(  # noqa: N802
+        self, _server: Any, session: Any, _envelope: Any, host: str, answers: list[str]
+    ) -> list[str]:
+        await self._hesitate("EHLO")
+        session.host_name = host
+        return answers
+
+    async def handle_RCPT(self, *arguments: Any) -> str:  # noqa: N802
+        await self._hesitate("RCPT")
+        return await super().handle_RCPT(*arguments)
+
+    async def handle_DATA(self, *arguments: Any) -> str:  # noqa: N802
+        await self._hesitate("DATA")
+        return await super().handle_DATA(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("command", "raised"), [("EHLO", ServerUnreachable), ("RCPT", EmailRejected), ("DATA", DeliveryUnknown)]
+)
+async def test_an_email_is_given_up_when_all_of_its_steps_take_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, raised: type[Exception]
+) -> None:
+    """Though no step has reached its own timeout. Only once it was handed over may it have been sent."""
+    monkeypatch.setattr(smtp, "LONGEST_SEND", 2)
+    mailbox = Hesitates(command)
+    async with mail_server(mailbox, tmp_path) as url:
+        transport = SmtpTransport(url, "words@example.org", pause=0.01)
+        with pytest.raises(raised):
+            await transport.send(Email("ada@example.org", "", "", b"Subject: x\r\n\r\n"))
+        await transport.close()
+    assert (mailbox.asked, mailbox.emails) == (1, [])
+
+
+async def test_a_run_gives_an_email_up_before_another_run_takes_it_over(
+    one_table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server goes on with the first run's email once it has the second run's: it must not get both."""
+    monkeypatch.setattr(smtp, "LONGEST_SEND", 2)
+    services, mailbox = services_for(one_table), Hesitates("RCPT")
+    await subscriber(services, "ada", await create_list(services, "First"))
+    async with mail_server(mailbox, tmp_path) as url:
+        first = asyncio.create_task(run(services, url, claim_seconds=4))
+        while not mailbox.asked:
+            await asyncio.sleep(0.01)
+        second = await run(services, url, claim_seconds=4)
+        mailbox.goes_on.set()
+        slow = await first
+    assert mailbox.recipients == ["ada@example.org"]
+    assert (slow.failed, second.sent) == (1, 1)
 
 
 # ── the link in the email ──
