@@ -120,13 +120,17 @@ def daily_words_of_date(table: Table, on: date, owner: str | None) -> AsyncItera
 
 
 async def read_past_daily_words(
-    table: Table, list_id: str, since: date | None, until: date | None, window: Window
+    table: Table, list_id: str, since: date | None, until: date | None, window: Window, newest: date
 ) -> Page[DailyWord]:
-    """A list's past daily words, newest first; both dates included."""
+    """A list's past daily words, newest first; both dates included, and none after `newest`.
+
+    That bound moves on with the days, so a cursor does not contain it.
+    """
     partition: Partition[DailyWord] = DAILY.on(None, list=list_id)
     bounds = [f"DAILY#{day}" if day else None for day in (since, until)]
     scope = f"review {list_id} {since or ''} {until or ''}"
-    return await table.page([partition.between(*bounds).newest_first()], window.open(scope), consistent=True)
+    words = partition.between(*bounds).between(None, f"DAILY#{newest}")
+    return await table.page([words.newest_first()], window.open(scope), consistent=True)
 
 
 # ── after a change of the list ──

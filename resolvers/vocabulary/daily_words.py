@@ -52,7 +52,8 @@ async def daily_word(ctx: Context, word_list: WordList, /, *, on: date | None = 
 async def review(
     ctx: Context, word_list: WordList, /, *, from_: date | None = None, to: date | None = None, window: Window
 ) -> Page[DailyWord]:
-    return await vocabulary_store.read_past_daily_words(ctx.table, word_list.list, from_, to, window)
+    newest = await _newest_day(ctx)
+    return await vocabulary_store.read_past_daily_words(ctx.table, word_list.list, from_, to, window, newest)
 
 
 @batched
@@ -82,12 +83,17 @@ async def _validated_day(ctx: Context, on: date | None) -> date:
     today = _utc_today(ctx)
     if on is None or on <= today:
         return on or today
-    viewer = await people.viewer(ctx)
-    if viewer is None or on > local_day(ctx.now(), time_zone(viewer.time_zone)):
+    if on > await _newest_day(ctx):
         raise InvalidInput(
             f"The word of {on} is not drawn before that day begins. Ask for {today} or earlier.", path=("on",)
         )
     return on
+
+
+async def _newest_day(ctx: Context) -> date:
+    """The newest day that has begun, in UTC or in the viewer's time zone."""
+    today, viewer = _utc_today(ctx), await people.viewer(ctx)
+    return today if viewer is None else max(today, local_day(ctx.now(), time_zone(viewer.time_zone)))
 
 
 async def _load_daily_words(ctx: Context, owner: str | None, day: date) -> Sequence[DailyWord]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asyncio import gather
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from datastore.dynamo import Table
@@ -347,6 +347,36 @@ async def test_a_future_day_has_no_word(one_client: Client) -> None:
     past = str(today() - timedelta(days=1))
     assert await one_client.ask(daily, id=list_id, on=past) == {"dailyWord": None}
     assert await one_client.ask("query ($on: Date) { dailyWords(on: $on) { date } }", on=past) == []
+
+
+async def test_past_daily_words_end_with_the_viewer_s_day(one_client: Client) -> None:
+    """The next date's word is shown to those for whom it has begun, and to all once it has begun in UTC."""
+    tomorrow = today() + timedelta(days=1)
+    now = [datetime.combine(today(), time(12), UTC)]
+    one_client.services.clock = lambda: now[0]
+    list_id = await public_list(one_client)
+    ada, east = one_client.member("ada"), one_client.member("east")
+    await east.ask(ZONE, zone="Pacific/Kiritimati")
+    daily = "query ($id: ID!, $on: Date) { wordList(id: $id) { dailyWord(on: $on) { date } } }"
+    review = """query ($id: ID!, $from: Date, $to: Date, $after: String) {
+      wordList(id: $id) { review(first: 1, from: $from, to: $to, after: $after) { edges { cursor node { date } } } }
+    }"""
+
+    async def newest(viewer: Client, **bounds: object) -> list[str]:
+        found = await viewer.ask(review, id=list_id, **bounds)
+        return [edge["node"]["date"] for edge in found["review"]["edges"]]
+
+    for day in (today(), tomorrow):
+        assert await east.ask(daily, id=list_id, on=str(day)) == {"dailyWord": {"date": str(day)}}
+    assert await newest(east) == [str(tomorrow)]
+    for viewer in (one_client, ada):
+        assert await newest(viewer) == [str(today())]
+        assert await newest(viewer, to=str(tomorrow)) == [str(today())]
+        assert await newest(viewer, **{"from": str(tomorrow)}) == []
+    cursor = (await ada.ask(review, id=list_id))["review"]["edges"][0]["cursor"]
+    now[0] += timedelta(days=1)
+    assert await newest(ada) == [str(tomorrow)]
+    assert await newest(ada, after=cursor) == []
 
 
 async def test_an_empty_list_gets_a_daily_word_with_its_first_words(one_client: Client) -> None:
