@@ -28,6 +28,8 @@
 | the cards that are due                  | USER#<id>, CARD#<due>, consistent                       | 1 a page        |
 | a reviewed word                         | GetItem, transaction: card, its old and new place       | 2               |
 | a quiz that is asked                    | BatchGetItem (list, words), Put USER#<id> ASKED#<quiz>  | 2               |
+| the same, if few random words fit       | also LIST#<id>, WORD#, consistent: 300 words, then by   | 1 to 10 more,   |
+|                                         | the 1,000, 9,300 in all; BatchGetItem (cards)           | up to 3 more    |
 | a quiz that is answered                 | BatchGetItem, transaction: quiz, result, days, cards;   | 2               |
 |                                         | with more than 27 cards then their places in the queue  | and 2 a 30, 1   |
 | what decides about a member's mail      | USER#<id>, PROFILE to SUBSCRIPTION#                     | 1               |
@@ -170,6 +172,7 @@ from datastore.vocabulary.words import (
     MOST_WORDS,
     WORD,
     AddedWords,
+    FoundWords,
     ListGrown,
     TooManyWords,
     Word,
@@ -178,8 +181,8 @@ from datastore.vocabulary.words import (
     add_words,
     all_words,
     change_word,
+    find_words,
     read_added_words,
-    read_some_words,
     read_words,
     read_words_page,
     remove_word,
@@ -220,6 +223,7 @@ __all__ = [
     "DailyWord",
     "DateRange",
     "DrawnWord",
+    "FoundWords",
     "ListBroken",
     "ListGrown",
     "Mail",
@@ -264,6 +268,7 @@ __all__ = [
     "draw_daily_word",
     "drop_address",
     "drop_cards",
+    "find_words",
     "import_daily_word",
     "import_subscription",
     "imported_daily_word",
@@ -298,7 +303,6 @@ __all__ = [
     "read_sent_notes",
     "read_sentence",
     "read_sentence_page",
-    "read_some_words",
     "read_subscriber_count",
     "read_subscriptions",
     "read_words",

@@ -42,6 +42,8 @@ _AT_ONCE = 80
 """Words per transaction, which may have at most 100 writes: the list, the receipt and the journal's are others."""
 _CLAIM_LIFETIME = timedelta(seconds=15)
 _ATTEMPTS = 40
+_READS = (300, *[1000] * 9)
+"""How many words each read looks at, of those that look for words that fit. Most lists need the first one only."""
 _PAUSE = 0.05
 
 
@@ -135,13 +137,30 @@ async def read_words_page(table: Table, word_list: WordList, window: Window) -> 
     return await table.page([_words(word_list)], window.open(f"words {word_list.list}"), consistent=True)
 
 
-async def read_some_words(table: Table, word_list: WordList, start: int, most: int = 300) -> list[Word]:
-    """Up to `most` words from an ordinal on; if those are fewer, also words from the list's beginning."""
-    words = _words(word_list)
-    after = await table.query(words.between(f"WORD#{start:06d}", None), limit=most, consistent=True)
-    before = await table.query(words.between(None, f"WORD#{start:06d}"), limit=most, consistent=True)
-    ordinals = {word.ordinal: word for word in (*before.records, *after.records)}
-    return list(ordinals.values())[-most:]
+@dataclass(frozen=True, slots=True)
+class FoundWords:
+    """Words that were looked for; `complete` if the whole list was looked at."""
+
+    words: Sequence[Word]
+    complete: bool
+
+
+async def find_words(
+    table: Table, word_list: WordList, start: int, fits: Callable[[Word], bool], enough: Callable[[list[Word]], bool]
+) -> FoundWords:
+    """Those that fit from an ordinal on, then from the list's beginning, until there are enough: ten reads at most."""
+    words, found = _words(word_list), dict[int, Word]()
+    rest = [words.between(f"WORD#{start:06d}", None), words.between(None, f"WORD#{start:06d}")]
+    for size in _READS:
+        page = await table.query(rest[0], limit=size, consistent=True)
+        found |= {word.ordinal: word for word in page.records if fits(word)}
+        if page.last is None:
+            del rest[0]
+        else:
+            rest[0] = rest[0].past(page.last)
+        if not rest or enough([*found.values()]):
+            break
+    return FoundWords([*found.values()], complete=not rest)
 
 
 def removed_words(table: Table, list_id: str) -> AsyncIterator[Word]:

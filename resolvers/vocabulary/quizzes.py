@@ -2,7 +2,7 @@
 
 Starting and answering take two dependent calls each: one reads all that decides, the other writes. To read a list with
 random words in one call, the process remembers how many words each list had; at first it asks about the list's first
-ones.
+ones. If too few of the random words can be asked about, it looks through the list, or a part of a very long one.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ LIFETIME = timedelta(hours=1)
 _KEPT: Final = timedelta(days=1)
 """How long a quiz is kept after that, so that late answers are told that they are late."""
 _SPARE_WORDS = 12
+_MOST_WORDS = 300
+"""Among which a quiz looks for wrong answers, each with each."""
 _LONGEST_ANSWER = 1000
 _MAX_SIZES = 10_000
 _PURPOSE = "quiz"
@@ -98,6 +100,16 @@ class ListSizes:
         self._sizes[word_list.list] = word_list.next_ordinal
 
 
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """What a quiz may ask about, and the member's cards of it; `complete` if the list has no other such words."""
+
+    words: Sequence[Word]
+    cards: Sequence[Card]
+    list_has_words: bool
+    complete: bool = True
+
+
 # ── asking ──
 
 
@@ -113,10 +125,10 @@ async def start_quiz(
     if not SHORTEST <= size <= LONGEST:
         raise InvalidInput(f"A quiz has {SHORTEST} to {LONGEST} questions.", path=("input", "size"))
     ctx.services.rates.hit(WRITE_RATE, "quizzes", member.id)
-    words, cards = await _load_words(ctx, list, size, kind)
-    asked = ask(words, size, kind, _random)
+    found = await _load_words(ctx, list, size, kind)
+    asked = ask(found.words, size, kind, _random)
     if len(asked) < size:
-        _refuse(len(asked), kind, has_words=bool(words))
+        _refuse(len(asked), kind, found)
     if (fitting := count_fitting(question for _, question in asked)) < size:
         raise InvalidInput(
             f"The texts of {size} questions about this list are too long for one quiz. Ask for {fitting} or fewer.",
@@ -133,7 +145,7 @@ async def start_quiz(
         expires=expires,
         remove_at=expires + _KEPT,
         words=tuple(AskedWord(word.ordinal, _answer(word, kind)) for word, _ in asked),
-        cards=tuple(card for card in cards if card.ordinal in ordinals),
+        cards=tuple(card for card in found.cards if card.ordinal in ordinals),
     )
     token = ctx.services.seal.sign_text(_PURPOSE, orjson.dumps([member.id, list, quiz_id]))
     view = QuizView(token, list, tuple(question for _, question in asked), expires)
@@ -141,7 +153,7 @@ async def start_quiz(
     return view
 
 
-async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind) -> tuple[Sequence[Word], Sequence[Card]]:
+async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind) -> _Loaded:
     """Random words of a list, enough for a quiz if it has as many, and the member's cards of them."""
     sizes, user = ctx.services.get(ListSizes), ctx.viewer.id
     known, wanted = sizes.get(list_id), size + _SPARE_WORDS
@@ -158,16 +170,30 @@ async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind) -> 
     sizes.put(word_list)
     ctx.services.get(VocabularyCache).lists.put(list_id, word_list)
     if len(ask(words, size, kind, _random)) == size or word_list.next_ordinal <= len(ordinals):
-        return words, cards
+        return _Loaded(words, cards, list_has_words=bool(words))
     # Many words were removed or cannot be asked about: look at more of them, from a random one on.
-    words = await vocabulary_store.read_some_words(ctx.table, word_list, _random.randrange(word_list.next_ordinal))
-    found = await vocabulary_store.read_cards(ctx.table, user, list_id, [word.ordinal for word in words])
-    return words, found
+    found = await vocabulary_store.find_words(
+        ctx.table,
+        word_list,
+        _random.randrange(word_list.next_ordinal),
+        lambda word: prompt_and_answer(word, kind) is not None,
+        lambda some: len(some) >= _MOST_WORDS or len(ask(some, size, kind, _random)) == size,
+    )
+    words = [*found.words][:_MOST_WORDS]
+    complete = found.complete and len(found.words) <= _MOST_WORDS
+    cards = await vocabulary_store.read_cards(ctx.table, user, list_id, [word.ordinal for word in words])
+    return _Loaded(words, cards, list_has_words=word_list.word_count > 0, complete=complete)
 
 
-def _refuse(possible: int, kind: QuizKind, *, has_words: bool) -> None:
+def _refuse(possible: int, kind: QuizKind, found: _Loaded) -> None:
+    if not found.complete:
+        raise InvalidInput(
+            f"The part of this list that was looked at has words for {possible} questions of this kind. Ask for fewer, "
+            "or choose another kind.",
+            path=("input", "size"),
+        )
     lacking = {QuizKind.READING: "readings", QuizKind.CHARACTERS: "Chinese characters"}.get(kind)
-    if possible < SHORTEST and lacking and has_words:
+    if possible < SHORTEST and lacking and found.list_has_words:
         raise InvalidInput(f"This list has too few words with {lacking}. Choose another kind.", path=("input", "kind"))
     if possible < SHORTEST:
         raise InvalidInput(f"This list has too few different words for a quiz of {SHORTEST}.", path=("input", "list"))

@@ -189,6 +189,31 @@ async def test_a_quiz_is_found_among_many_removed_words(one_client: Client) -> N
         assert len(quiz["questions"]) == 10
 
 
+@pytest.mark.parametrize("first", [0, 650, 1290])
+async def test_a_quiz_finds_the_few_words_that_it_may_ask_about(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    """Wherever they are in a long list, and wherever it begins to look; it is refused only if there are too few."""
+    editor, ada = one_client.member("eve", Role.EDITOR), one_client.member("ada")
+    list_id = (await editor.ask(CREATE_LIST, input={"name": "Mixed", "public": True}))["list"]["id"]
+    words: list[dict[str, str]] = [{"term": f"w{number}", "definition": f"d{number}"} for number in range(1300)]
+    for word in words[first : first + 10]:
+        word["reading"] = f"[{word['term']}]"
+    for start in range(0, 1300, 500):
+        await editor.ask(ADD_WORDS, input={"list": list_id, "words": words[start : start + 500]})
+    wanted = {"list": list_id, "size": 10, "kind": "READING"}
+    for _ in range(6):
+        quiz = await ada.ask(START_QUIZ, input=wanted)
+        assert len(quiz["questions"]) == 10
+    refused = await ada.ask(START_QUIZ, input={**wanted, "size": 11})
+    assert refused["message"] == "This list has words for 10 questions of this kind. Ask for no more."
+    refused = await ada.ask(START_QUIZ, input={**wanted, "kind": "CHARACTERS"})
+    assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "kind"])
+    monkeypatch.setattr("datastore.vocabulary.words._READS", (300, 300))
+    refused = await ada.ask(START_QUIZ, input={**wanted, "kind": "CHARACTERS"})
+    assert "The part of this list that was looked at has words for 0 questions" in refused["message"]
+
+
 async def test_proven_results_have_a_leaderboard_of_their_own(one_client: Client, now: list[datetime]) -> None:
     """Beside those that members report themselves."""
     with_clock(one_client, now)
