@@ -86,6 +86,7 @@ class BoardSettler:
     async def _settle_until_quiet(self) -> None:
         await asyncio.sleep(BURST_SECONDS)
         try:
+            await self.mark.clean(self._is_quiet)  # a settling that somebody waited for may have included everything
             while not self._is_quiet():
                 await self._settlings.run(self._slug, self._settle_if_due)
                 if self._is_quiet():

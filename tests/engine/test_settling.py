@@ -21,8 +21,8 @@ from resolvers.voting.board_settler import BoardSettler
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
-from tests.queries import LEADERBOARD
-from tests.voting import add_contenders, assert_consistent, vote
+from tests.queries import LEADERBOARD, VOID_VOTER
+from tests.voting import add_contenders, assert_consistent, editor, vote
 
 
 async def board_now(table: Table) -> BoardWithMarks:
@@ -114,6 +114,16 @@ async def test_a_dead_mark_is_cleaned_once_its_votes_are_settled(
                 await other.ask(LEADERBOARD)
                 await asyncio.sleep(0.1)
         assert sum(row["wins"] for row in (await other.ask(LEADERBOARD))["nodes"]) == 1
+
+
+async def test_a_board_is_clean_after_a_voiding(default_engine: RunningEngine, one_table: Table) -> None:
+    """The voiding settles the board itself; its mark must not keep readers settling a board on which nobody votes."""
+    async with processes(default_engine, one_table, 1) as (client,):
+        await add_contenders(client, "a", "b")
+        ballot = (await vote(client.visitor()))["ballot"]
+        await quiet(one_table)
+        await editor(client).ask(VOID_VOTER, input={"voter": ballot["voter"]})
+        assert (await quiet(one_table)).board.votes == 0
 
 
 # ── clocks ──
