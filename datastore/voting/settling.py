@@ -5,8 +5,20 @@ So one process settles for all of them, without comparing clocks. A settling wit
 a vote was acknowledged includes that vote. `Board.completed` is the number of the latest settling that succeeded.
 
 A claim is no lock: if its process is slow or killed, another one claims the next settling. Any number may run at the
-same time. Results are read before the sums, and a result is written only if its version has not changed since, so its
-counts never go back in time.
+same time. Results are read before the sums, and a result is written only if its version has not changed since.
+
+Law: who wrote a result while another settling was claimed, failed to write one, or does not know, settles again, reads
+the results anew, and does not clean its mark before. For a sum may return to what it was, when a vote is voided, and a
+settling that finds nothing to write raises no version. S below has summed the vote; V is claimed after it was voided.
+
+    S  claim  results  sums                                            write  complete
+    V                        (voided)  claim  results  sums  complete                     nothing to write
+    V                        (voided)  claim  results  sums                     complete  nothing to write
+
+In both, S brings the vote back, and finds at its `complete` that `claims` has moved. If V reads the results after the
+write, it writes them itself; if both write one, the version stops the later of them. A settling that is claimed after V
+has the right sums. If S is killed after its write, its mark stays, and whoever cleans it reads the results anew. Only a
+settling by a reader, who has no mark, may be killed there and leave the vote until the board is settled next.
 
 A process that counts votes marks the board as dirty, and cleans its mark once its votes are settled. The mark of a
 killed process stays. Processes that read the board then settle it.
@@ -46,7 +58,7 @@ class BoardResults:
     board: Board
     results: Mapping[int, Contender]
     complete: bool = True
-    """Whether all results could be written when the board was settled."""
+    """Whether all results could be written when the board was settled, and no other settling may have missed one."""
     scores: Sequence[int] = field(init=False)
     """The scores of the active contenders, ascending."""
 
@@ -74,8 +86,8 @@ async def claim_settling(table: Table, board: Board, now: datetime) -> Board | N
 async def settle(table: Table, board: Board, cached: BoardResults | None = None) -> BoardResults:
     """Carry out the settling that was claimed with this state of the board, and return the results.
 
-    `cached` results are used if nobody has settled or changed the board since. If another process wrote a result
-    meanwhile, the results are not `complete`: claim another settling.
+    `cached` results are used if nobody has settled or changed the board since. If the results are not `complete`, claim
+    another settling.
     """
     results, contenders = await _read_results(table, board, cached)
     sums = await read_contender_sums(table, board)
@@ -85,7 +97,10 @@ async def settle(table: Table, board: Board, cached: BoardResults | None = None)
     if not all(written):
         return BoardResults(replace(board, completed=_NO_STATE), results, complete=False)
     votes = sum(wins for wins, _, _ in sums.values()) + sum(ties for _, _, ties in sums.values()) // 2
-    return BoardResults(await _complete(table, replace(board, votes=votes)), results)
+    completed = await _complete(table, replace(board, votes=votes))
+    if changed and completed.completed != completed.claims:
+        return BoardResults(replace(completed, completed=_NO_STATE), results, complete=False)
+    return BoardResults(completed, results)
 
 
 async def _read_results(

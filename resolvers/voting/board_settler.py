@@ -8,7 +8,7 @@ Nobody settles while nobody votes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from resolvers.voting.process_mark import ProcessMark
 from resolvers.voting.settling_pace import SettlingPace
 
 if TYPE_CHECKING:
-    from datastore.voting import BoardWithMarks
+    from datastore.voting import Board, BoardWithMarks, DirtyMark
     from resolvers.context import Services
 
 BURST_SECONDS = 0.2
@@ -31,7 +31,7 @@ LOOK_SECONDS = 0.25
 """How often a process with unsettled votes looks whether another one settles the board."""
 
 DOUBTFUL_SECONDS = 5.0
-"""How long the engine may still apply a vote that failed or was cancelled."""
+"""How long the engine may still apply a vote, or a result, whose writing failed or was cancelled."""
 
 SHUTDOWN_SECONDS = 5.0
 """How long a stopping process waits for its votes to be settled. Their next reader settles the rest."""
@@ -58,6 +58,7 @@ class BoardSettler:
         self._needed: int | None = None
         """The number of the first settling that includes all votes counted before that look; None once it completed."""
         self._was_incomplete = False
+        """Whether the latest settling was not complete, or is not yet."""
         self._results: BoardResults | None = None
         self._loop: SingleFlight[str, None] = SingleFlight(shared_context)
         self._settlings: SingleFlight[str, bool] = SingleFlight(shared_context)
@@ -98,10 +99,15 @@ class BoardSettler:
             self._results = None  # most boards are quiet most of the time
 
     def _is_quiet(self) -> bool:
-        return not (self._changed or self._is_busy() or self._needed is not None)
+        return not (self._changed or self._is_busy() or self._is_owed)
+
+    @property
+    def _is_owed(self) -> bool:
+        """Whether a settling is still to come: for votes counted before the last look, or after an incomplete one."""
+        return self._needed is not None or self._was_incomplete
 
     def _is_busy(self) -> bool:
-        """Whether the engine may be applying a vote right now."""
+        """Whether the engine may be applying a vote, or a result of a settling that failed, right now."""
         return self._in_flight > 0 or asyncio.get_running_loop().time() < self._doubtful_until
 
     async def _show_life(self) -> None:
@@ -144,7 +150,7 @@ class BoardSettler:
             current = await self._look()
             if current is None:
                 return True
-            if only_if_due and self._needed is None and not current.is_dirty:
+            if only_if_due and not self._is_owed and not current.is_dirty:
                 return True
             if only_if_due and not self._is_due(current):
                 return False
@@ -169,7 +175,7 @@ class BoardSettler:
             self._changed = self._changed or changed
             raise
         if current is None:
-            self._needed = None
+            self._needed, self._was_incomplete = None, False
             return None
         self.pace.observe(current, began)
         if changed or busy:
@@ -187,21 +193,33 @@ class BoardSettler:
         if claimed is None:
             return False
         self.pace.observe_claim(claimed.claims, began)
-        results = await voting_store.settle(self._services.table, claimed, self._results)
+        dead_marks = list(self.pace.dead_marks(current))
+        # A killed process may have written results that the cached ones lack.
+        results = await self._carry_out(claimed, None if dead_marks else self._results)
         self._publish(results, self._results)
         self._results = results
-        self._was_incomplete = not results.complete
-        if self._was_incomplete:
+        if not results.complete:
+            self._loop.begin(self._slug, self._settle_until_quiet)  # it may have been for a reader
             return False
+        self._was_incomplete = False
         self.pace.observe_completion(claimed.claims, began)
         self._note_completed(claimed.claims)
-        await self._clear_marks(current)
+        await self._clear_marks(current, dead_marks)
         return True
 
-    async def _clear_marks(self, current: BoardWithMarks) -> None:
+    async def _carry_out(self, claimed: Board, cached: BoardResults | None) -> BoardResults:
+        self._was_incomplete = True
+        try:
+            return await voting_store.settle(self._services.table, claimed, cached)
+        except BaseException:
+            self._doubtful_until = asyncio.get_running_loop().time() + DOUBTFUL_SECONDS
+            self.begin()
+            raise
+
+    async def _clear_marks(self, current: BoardWithMarks, dead_marks: Iterable[DirtyMark]) -> None:
         """Cleans the marks of processes that have gone, now that their votes are settled, and deletes old ones."""
         table, now = self._services.table, self._services.clock()
-        for mark in self.pace.dead_marks(current):
+        for mark in dead_marks:
             await voting_store.clean_mark(table, mark, mark.until)
         await voting_store.delete_marks(table, self.pace.spent_marks(current, now))
 
@@ -215,4 +233,5 @@ class BoardSettler:
             except TimeoutError:
                 _log.warning("a board was left unsettled; its next reader settles it", board=self._slug)
         await self._settlings.close()
+        await self._loop.close()  # which a settling that was cut off has begun again
         await self.mark.close()

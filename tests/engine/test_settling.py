@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,8 @@ from datastore import voting
 from datastore.dynamo import Table
 from datastore.dynamo.declaration import TTL
 from datastore.dynamo.errors import EngineUnavailable
-from datastore.voting import BoardWithMarks
+from datastore.voting import Board, BoardWithMarks, settling
+from datastore.voting.tallies import read_contender_sums
 from resolvers.context import utc_now
 from resolvers.voting import settling_pace
 from resolvers.voting.board_cache import BoardCache
@@ -41,6 +43,13 @@ async def quiet(table: Table) -> BoardWithMarks:
         while (current := await board_now(table)).is_dirty:
             await asyncio.sleep(0.1)
     return current
+
+
+async def results_equal_tallies(table: Table) -> bool:
+    board = (await board_now(table)).board
+    sums = await read_contender_sums(table, board)
+    results = (await voting.read_board_results(table, board)).results
+    return all(result.counts == sums.get(ordinal, (0, 0, 0)) for ordinal, result in results.items())
 
 
 @asynccontextmanager
@@ -203,3 +212,57 @@ async def test_a_settling_that_ends_late_takes_nothing_back(default_engine: Runn
         await voting.settle(one_table, early)
         assert ((await board_now(one_table)).board.votes, (await board_now(one_table)).board.completed) == (2, 2)
         await assert_consistent(client)
+
+
+class SlowSettling:
+    """One process's settling, which writes only after another's `voided`, and ends as the `order` says."""
+
+    def __init__(self, slow: Client, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._slow, self._order = slow.services.table, order
+        self.summed, self.voided, self.ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._write_results, self._complete = settling._write_results, settling._complete
+        monkeypatch.setattr(settling, "_write_results", self._write_late)
+        monkeypatch.setattr(settling, "_complete", self._complete_in_order)
+
+    async def _write_late(self, table: Table, results: Any) -> list[bool]:
+        if table is self._slow and not self.summed.is_set():
+            self.summed.set()
+            await self.voided.wait()
+        return await self._write_results(table, results)
+
+    async def _complete_in_order(self, table: Table, board: Board) -> Board:
+        if table is not self._slow:
+            if self._order == "it ends first":
+                self.voided.set()
+                await self.ended.wait()
+            return await self._complete(table, board)
+        if self._order == "it fails" and not self.ended.is_set():
+            self.ended.set()
+            raise EngineUnavailable("the engine gave no answer")
+        completed = await self._complete(table, board)
+        self.ended.set()
+        return completed
+
+
+@pytest.mark.parametrize("order", ["it ends last", "it ends first", "it fails"])
+@pytest.mark.parametrize("is_readers", [False, True])
+async def test_a_settling_beside_a_voiding_brings_no_vote_back(
+    default_engine: RunningEngine, one_table: Table, monkeypatch: pytest.MonkeyPatch, order: str, *, is_readers: bool
+) -> None:
+    """A process sums a vote. Another voids it and settles, and finds nothing to write. Then the first one writes."""
+    async with processes(default_engine, one_table, 3) as (counting, reading, other):
+        settling_late = SlowSettling(reading if is_readers else counting, order, monkeypatch)
+        await add_contenders(counting, "a", "b")
+        voter = (await vote(counting.visitor()))["ballot"]["voter"]
+        if is_readers:
+            await settler_of(counting)._loop.close()  # killed
+            waiting = asyncio.create_task(settler_of(reading).settle_overdue(0))
+        await settling_late.summed.wait()
+        await editor(other).ask(VOID_VOTER, input={"voter": voter})
+        settling_late.voided.set()
+        await settling_late.ended.wait()
+        async with asyncio.timeout(20):
+            while not await results_equal_tallies(one_table):  # nobody asks for the board meanwhile
+                await asyncio.sleep(0.1)
+        if is_readers:
+            await waiting
