@@ -247,7 +247,9 @@ async def _set_retired(table: Table, key: ContenderKey, once: Once, *, retired: 
         if contender is None or current is None:
             raise NotFound(path=("input", "contender"))
         if contender.retired == retired:
-            return replace(result or contender, retired=retired)
+            answer = replace(result or contender, retired=retired)
+            await once.store_receipt(table, answer)
+            return answer
         changed = replace(contender, retired=retired, version=contender.version + 1)
         changed_result = replace(result, retired=retired, version=result.version + 1) if result else None
         writes = (

@@ -22,6 +22,7 @@ from tests.queries import (
     CREATE_BOARD,
     DRAW_MATCHUP,
     LEADERBOARD,
+    RESTORE_CONTENDER,
     RETIRE_CONTENDER,
     UPDATE_CONTENDER,
     VOID_VOTER,
@@ -310,3 +311,18 @@ async def test_one_request_adds_one_contender(client: Client) -> None:
     listed = await client.ask("{ contenders { totalCount nodes { id name } } }")
     assert listed["totalCount"] == len(listed["nodes"]) == 7
     assert sorted(int(parse_node_id(node["id"])[1].split("/")[1]) for node in listed["nodes"]) == list(range(7))
+
+
+async def test_a_repeated_retirement_changes_nothing_later(client: Client) -> None:
+    """Its key is taken also when there was nothing to do: a repeat answers the same, another input is refused."""
+    first, second = await add_contenders(client, "a", "b")
+    one = editor(client)
+    for key, do, undo in (("1", RETIRE_CONTENDER, RESTORE_CONTENDER), ("2", RESTORE_CONTENDER, RETIRE_CONTENDER)):
+        await one.ask(do, input={"contender": first})
+        answers = [await one.ask(do, input={"contender": first, "idempotencyKey": key})]
+        undone = (await one.ask(undo, input={"contender": first}))["contender"]["retired"]
+        answers.append(await one.ask(do, input={"contender": first, "idempotencyKey": key}))
+        assert [answer["contender"]["retired"] for answer in answers] == [not undone, not undone]
+        await client.caught_up("the contender is as it was left")
+        assert await client.ask("query ($id: ID!) { contender(id: $id) { retired } }", id=first) == {"retired": undone}
+        assert await one.code(do, input={"contender": second, "idempotencyKey": key}) == "IDEMPOTENCY_MISMATCH"
