@@ -12,6 +12,7 @@
 | change a board                     | Query the board; update it if unchanged                     | 2        |
 | add, change, retire, restore a contender | a transaction: board, contender, result, name, details, picture | 2 |
 | one voter's latest vote            | VOTER#<voter>#<slug>, newest, consistent                    | 1        |
+| a vote by its number               | Get VOTER#<voter>#<slug> VOTE#<number>, consistent          | 1        |
 | a voter's pairs in this cycle      | the same key, newest first, until the cycle before          | 1 a MB   |
 | cast a vote                        | a transaction: the vote if absent, both contenders, the pair | 1       |
 | a head-to-head record              | BatchGet TALLY#<slug>#<shard> PAIR#<low>#<high>             | 1        |

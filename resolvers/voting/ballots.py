@@ -177,7 +177,7 @@ async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteC
     if ballot.voter != ctx.viewer.id:
         raise TokenUnknown(path=("input", "token"))
     if ballot.expires_at <= ctx.now():
-        raise TokenExpired(path=("input", "token"))
+        return await _cast_before(ctx, ballot, verdict)
     refreshing = board_cache(ctx).refresh(ballot.board)
     if verdict is Verdict.SKIP:
         board = await _board_to_vote_on(ctx, ballot)
@@ -191,9 +191,23 @@ async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteC
         async with board_cache(ctx).settler(board.slug).voting():
             counted = await _count(ctx, vote, board)
     board = await refreshing or board
+    _require_same(counted, vote)
+    return VoteCast(ballot, verdict, await _progress(ctx, counted, board.eligible))
+
+
+async def _cast_before(ctx: Context, ballot: Ballot, verdict: Verdict) -> VoteCast:
+    """The answer to the repeat of a vote that was counted before its ballot expired."""
+    counted = await voting_store.read_vote(ctx.table, ballot.voter, ballot.board, ballot.number)
+    if counted is None:
+        raise TokenExpired(path=("input", "token"))
+    board = await _load_board_now(ctx, ballot.board)
+    _require_same(counted, voting_store.vote_on(ballot, board, verdict, ctx.now()))
+    return VoteCast(ballot, verdict, await _progress(ctx, counted, board.eligible))
+
+
+def _require_same(counted: Vote, vote: Vote) -> None:
     if (counted.low, counted.high, counted.verdict) != (vote.low, vote.high, vote.verdict):
         raise TokenSpent(path=("input", "token"))
-    return VoteCast(ballot, verdict, await _progress(ctx, counted, board.eligible))
 
 
 async def _count(ctx: Context, vote: Vote, board: Board) -> Vote:

@@ -203,6 +203,25 @@ async def test_a_ballot_is_valid_for_its_voter_only(one_client: Client) -> None:
     assert (await visitor.ask(CAST_VOTE, token=token, verdict="TIE"))["winner"] is None
 
 
+async def test_a_counted_vote_is_answered_again_after_its_ballot_expired(client: Client) -> None:
+    """The same verdict gets the same answer, another one is refused as spent, and an unused ballot as expired."""
+    await add_contenders(client, "a", "b", "c")
+    visitor = client.visitor()
+    token = (await visitor.ask(DRAW_MATCHUP))["token"]
+    counted = await visitor.ask(CAST_VOTE, token=token, verdict="LEFT")
+    unused = (await visitor.ask(DRAW_MATCHUP))["token"]
+    clock = client.services.clock
+    client.services.clock = lambda: clock() + timedelta(hours=24, seconds=1)
+    assert await visitor.ask(CAST_VOTE, token=token, verdict="LEFT") == counted
+    for verdict in ("RIGHT", "TIE", "SKIP"):
+        assert await visitor.code(CAST_VOTE, token=token, verdict=verdict) == "TOKEN_SPENT"
+    assert await visitor.code(CAST_VOTE, token=unused, verdict="LEFT") == "TOKEN_EXPIRED"
+    client.services.clock = clock
+    await settle_votes(client)
+    assert (await client.ask(BOARD_COUNTS))["votes"] == 1
+    await assert_consistent(client)
+
+
 async def test_ranks_are_shared_across_pages(client: Client) -> None:
     """1, 1, 3; ties by name without regard to case; pages put together are the whole."""
     ids = await add_contenders(client, "delta", "Bravo", "alpha", "charlie", "echo")
