@@ -96,6 +96,18 @@ async def boards(ctx: Context, /, *, window: Window) -> Page[Board]:
     return await voting_store.read_boards_page(ctx.table, window)
 
 
+async def votes(ctx: Context, board: Board, /) -> int:
+    return (await _settled(ctx, board)).votes
+
+
+async def _settled(ctx: Context, board: Board) -> Board:
+    """A board whose results are at most two seconds old. One from a list is read again: the index settles nothing."""
+    cache = board_cache(ctx)
+    if cache.known(board.slug) is board:
+        return board
+    return await cache.board(board.slug) or board
+
+
 def closed(ctx: Context, board: Board, /) -> bool:
     return not is_open(board, ctx.now())
 
@@ -169,7 +181,8 @@ async def leaderboard(ctx: Context, /, *, board: str = MAIN, window: Window) -> 
 
 
 async def board_leaderboard(ctx: Context, board: Board, /, *, window: Window) -> Page[LeaderboardRow]:
-    return await _leaderboard(ctx, board, voting_store.leaderboard_request(board.slug, window))
+    request = voting_store.leaderboard_request(board.slug, window)
+    return await _leaderboard(ctx, await _settled(ctx, board), request)
 
 
 async def _leaderboard(ctx: Context, board: Board, request: PageRequest) -> Page[LeaderboardRow]:

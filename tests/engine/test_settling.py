@@ -135,6 +135,22 @@ async def test_a_board_is_clean_after_a_voiding(default_engine: RunningEngine, o
         assert (await quiet(one_table)).board.votes == 0
 
 
+async def test_a_list_of_boards_shows_what_a_killed_process_counted(
+    default_engine: RunningEngine, one_table: Table
+) -> None:
+    """Whoever asks for the boards' votes or leaderboards, and for nothing else, gets them settled."""
+    wanted = "{ boards { nodes { slug votes leaderboard { nodes { wins losses } } } } }"
+    async with processes(default_engine, one_table, 2) as (killed, other):
+        await add_contenders(killed, "a", "b")
+        await vote(killed.visitor())
+        await settler_of(killed)._loop.close()  # as kill -9 does
+        async with asyncio.timeout(20):
+            while (await other.ask(wanted))["nodes"][0]["votes"] != 1:
+                await asyncio.sleep(0.1)
+        (board,) = (await other.ask(wanted))["nodes"]
+        assert sum(row["wins"] for row in board["leaderboard"]["nodes"]) == 1
+
+
 # ── clocks ──
 
 
