@@ -23,6 +23,11 @@ SHORT_PAGES = (
     "A page of one contender's records may have fewer than `first`, or none, while `hasNextPage` is true: go on with "
     f"`endCursor`. Counts as {MATCHUPS_COMPLEXITY} fields in the complexity."
 )
+LEADERBOARD_ORDER = (
+    "Active contenders by score, then by name, character by character and ignoring case. A name comes after those that "
+    "go on from it with a space, `!` or a double quote: Ana Maria before Ana before Anabel. While votes are counted, a "
+    "contender that moves may appear on two pages or on none."
+)
 
 enum(
     voting_store.Verdict,
@@ -126,8 +131,7 @@ class Board(Node):
     )
     leaderboard: LeaderboardConnection = field(
         board_resolvers.board_leaderboard,
-        "Active contenders by score, then by name (ignoring case), then by joining order. While votes are counted, a "
-        "contender that moves may appear on two pages or on none.",
+        LEADERBOARD_ORDER,
     )
     progress: BoardProgress = field(ballots.progress, "The viewer's progress through this board's pairs.")
 
@@ -184,8 +188,7 @@ class VotingQuery:
     )
     leaderboard: LeaderboardConnection = field(
         board_resolvers.leaderboard,
-        "Active contenders by score, then by name (ignoring case), then by joining order. While votes are counted, a "
-        "contender that moves may appear on two pages or on none.",
+        LEADERBOARD_ORDER,
         board=BOARD_SLUG,
     )
     matchup: Matchup | None = field(

@@ -251,6 +251,16 @@ async def test_ranks_are_shared_across_pages(client: Client) -> None:
     assert await client.code(LEADERBOARD, after=after[:-2] + "AA") == "INVALID_CURSOR"
 
 
+async def test_a_name_is_listed_after_those_that_go_on_from_it_with_a_space(client: Client) -> None:
+    """As the schema describes it: equal scores by name, character by character, whoever joined first."""
+    names = ["Ana Maria", 'ana "Bee"', "Ana!", "Ana", "ana-Lena", "Anabel"]
+    expected = sorted(names, key=lambda name: f"{name.casefold()}#")
+    await add_contenders(client, *reversed(names))
+    await client.caught_up("the leaderboard has every contender")
+    listed = [row["contender"]["name"] for row in (await client.ask(LEADERBOARD))["nodes"]]
+    assert listed == expected == ['ana "Bee"', "Ana Maria", "Ana!", "Ana", "ana-Lena", "Anabel"]
+
+
 async def test_a_matchup_is_the_same_in_either_order(client: Client) -> None:
     """One pair's record, one contender's, the board's: the same numbers from every side."""
     ids = await add_contenders(client, "a", "b", "c")
