@@ -34,6 +34,7 @@ from graphql.language.parser import Parser
 from server.compiler import CompiledOperation
 from server.execution.cost import Cost
 from server.execution.document_cache import DocumentCache
+from server.execution.document_source import LINE_END_BYTES, DocumentSource, count_line_ends
 from server.execution.limits import Limits, check_counts, check_depth, check_text, count_values
 from server.failures import Failed
 
@@ -203,14 +204,13 @@ class Documents:
                     self._schema, document, key, name, definition.operation, cost, cost.fixed, compiled
                 )
         default = next(iter(operations.values())) if len(operations) == 1 else None
-        return CheckedDocument(
-            operations, default, len(text) + DOCUMENT_BYTES + TOKEN_BYTES * (document.token_count or 0)
-        )
+        size = DOCUMENT_BYTES + len(text) + LINE_END_BYTES * count_line_ends(text)
+        return CheckedDocument(operations, default, size + TOKEN_BYTES * (document.token_count or 0))
 
     def _parse(self, text: str) -> DocumentNode:
         try:
             check_text(text, self._limits)
-            return _Parser(text, max_tokens=self._limits.tokens).parse_document()
+            return _Parser(DocumentSource(text), max_tokens=self._limits.tokens).parse_document()
         except GraphQLError as error:
             raise InvalidOperation(_with_code(error, "GRAPHQL_PARSE_FAILED")) from None
 

@@ -1,8 +1,9 @@
 """Limits of an operation, checked before it runs: on its text and its syntax tree; `cost` counts what it asks for.
 
-The order matters. Brackets are counted before parsing, because the parser recurses. Names are counted before
-validation, which compares fields of the same name pair by pair. Depth and complexity need fragments without cycles, so
-they follow validation. The values of the variables are counted before they are coerced.
+The order matters. Line ends are counted first, which is cheapest. Brackets are counted before parsing, because the
+parser recurses. Names are counted before validation, which compares fields of the same name pair by pair. Depth and
+complexity need fragments without cycles, so they follow validation. The values of the variables are counted before they
+are coerced.
 """
 
 from __future__ import annotations
@@ -24,8 +25,12 @@ from graphql import (
     SelectionSetNode,
 )
 
+from server.execution.document_source import count_line_ends
+
 MAX_DIGITS = 20
 """Int has 10 digits at most, and an ID that is written as a number rarely more. Python refuses to read above 4,300."""
+MAX_LINE_ENDS = 20_000
+"""Ten for each token. Finding the lines of errors takes 3 ms for so many."""
 MOST_VALUES = 6_000
 """In the variables, their own object included. The largest input is 500 words of eight fields, some 4,500 values."""
 _STRINGS_AND_COMMENTS = re.compile(r'"""(?:[^"\\]|\\"""|\\|"(?!""))*+(?:""")?|"(?:[^"\\\n]|\\.)*+"?|#[^\n\r]*')
@@ -66,6 +71,8 @@ class LimitExceeded(GraphQLError):
 
 def check_text(text: str, limits: Limits) -> None:
     """Before parsing: the parser recurses with every bracket, and validation reads every number."""
+    if (line_ends := count_line_ends(text)) > MAX_LINE_ENDS:
+        raise LimitExceeded("line ends", line_ends, MAX_LINE_ENDS)
     bare = _STRINGS_AND_COMMENTS.sub("", text)
     # The parser counts tokens too, but takes 15 ms for the first 2,000; this takes 0.5 ms.
     if (tokens := len(_TOKENS.findall(bare))) > limits.tokens:

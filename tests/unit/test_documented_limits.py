@@ -17,12 +17,13 @@ from resolvers.pickem import rules as card_rules
 from resolvers.vocabulary import subscriptions
 from resolvers.voting import texts
 from server.auth import tokens
-from server.execution.limits import MAX_DIGITS, Limits
+from server.execution.limits import MAX_DIGITS, MAX_LINE_ENDS, Limits
 from tests.generated import ROOT
 
 LIMITS = Limits()
 FIGURES = {
     "tokens in a document": [LIMITS.tokens],
+    "line ends in a document": [MAX_LINE_ENDS],
     "nesting of brackets": [LIMITS.nesting],
     "depth of fields": [LIMITS.depth, LIMITS.introspection_depth],
     "fields, aliases, directives, operations, fragments": [

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import gc
+import re
 import subprocess
 import sys
 import weakref
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import pytest
+from graphql import GraphQLField, GraphQLObjectType, GraphQLSchema, GraphQLString, execute_sync
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schema import schema
 from server.compiler import PreparedOperation
+from server.execution.answers import format_error
 from server.execution.document_cache import HALVE_AFTER, REMEMBERED, DocumentCache
 from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
+from server.execution.limits import MAX_LINE_ENDS
 from tests.generated import ROOT
 from tests.query_bombs import LARGEST_DOCUMENTS
 
@@ -106,6 +112,64 @@ def test_the_largest_documents_are_legal(name: str) -> None:
     """`bench.foundation` measures that checking and compiling them blocks nobody."""
     request = GraphQLRequest(LARGEST_DOCUMENTS[name], "Q0" if name == "operations" else None)
     Documents(schema._schema).operation(request, introspection=True)
+
+
+def _searches_for_line_ends(call: Callable[[], Any]) -> int:
+    """How often the call begins to look for the line ends of a text."""
+    count = 0
+
+    def profile(_: FrameType, event: str, called: Any) -> None:
+        nonlocal count
+        searched = getattr(called, "__self__", None)
+        if event == "c_call" and isinstance(searched, re.Pattern):
+            count += bool(searched.fullmatch("\r\n") and not searched.search("a"))
+
+    sys.setprofile(profile)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def _fail(*_: Any) -> str:
+    raise ValueError
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_however_many_fields_fail_their_lines_are_found_once(times: int) -> None:
+    """Also if each is asked for twice, so that an error has two locations."""
+    schema = GraphQLSchema(GraphQLObjectType("Query", {"fails": GraphQLField(GraphQLString, resolve=_fail)}))
+    text = "\n" * 9_000 + "{" + "\n".join(f"a{n}: fails" for _ in range(times) for n in range(20)) + "}"
+    operation = Documents(schema).operation(GraphQLRequest(text), introspection=True)
+    results: list[Any] = []
+    assert _searches_for_line_ends(lambda: results.append(execute_sync(schema, operation.document))) == 1
+    errors = [format_error(error) for error in results[0].errors]
+    assert [[place["line"] for place in error["locations"]] for error in errors] == [
+        [9_001 + n, 9_021 + n][:times] for n in range(20)
+    ]
+
+
+@pytest.mark.parametrize("text", ["{" + " ".join(f"a{n}" for n in range(40)) + "}", "{ a"])
+def test_a_refused_document_s_lines_are_found_once(text: str) -> None:
+    """However many errors validation finds, and if it does not parse."""
+
+    def check() -> None:
+        with pytest.raises(InvalidOperation) as refused:
+            Documents(schema._schema).operation(GraphQLRequest("\n" * 9_000 + text), introspection=True)
+        assert refused.value.errors[0].locations is not None
+
+    assert _searches_for_line_ends(check) == 1
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r", "\r\n"])
+def test_a_document_has_so_many_lines_at_most(line_end: str) -> None:
+    """To find the lines of an error takes time and memory for each."""
+    documents = Documents(schema._schema)
+    fits = line_end * MAX_LINE_ENDS + "{ __typename }"
+    assert documents.operation(GraphQLRequest(fits), introspection=True)
+    with pytest.raises(InvalidOperation, match=f"line ends: {MAX_LINE_ENDS + 1}. At most {MAX_LINE_ENDS} are accepted"):
+        documents.operation(GraphQLRequest(line_end + fits), introspection=True)
 
 
 def test_a_document_is_kept_from_its_second_use_on() -> None:
