@@ -6,13 +6,25 @@ import gc
 import re
 import subprocess
 import sys
+import tracemalloc
 import weakref
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 import pytest
-from graphql import GraphQLField, GraphQLObjectType, GraphQLSchema, GraphQLString, execute_sync
+from graphql import (
+    GraphQLField,
+    GraphQLObjectType,
+    GraphQLSchema,
+    GraphQLString,
+    GraphQLSyntaxError,
+    Lexer,
+    Source,
+    TokenKind,
+    execute_sync,
+)
+from graphql.language.parser import Parser
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +33,7 @@ from server.compiler import PreparedOperation
 from server.execution.answers import format_error
 from server.execution.document_cache import HALVE_AFTER, REMEMBERED, DocumentCache
 from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
-from server.execution.limits import MAX_LINE_ENDS
+from server.execution.limits import MAX_LINE_ENDS, LimitExceeded, Limits, check_text
 from tests.generated import ROOT
 from tests.query_bombs import LARGEST_DOCUMENTS
 
@@ -170,6 +182,69 @@ def test_a_document_has_so_many_lines_at_most(line_end: str) -> None:
     assert documents.operation(GraphQLRequest(fits), introspection=True)
     with pytest.raises(InvalidOperation, match=f"line ends: {MAX_LINE_ENDS + 1}. At most {MAX_LINE_ENDS} are accepted"):
         documents.operation(GraphQLRequest(line_end + fits), introspection=True)
+
+
+@pytest.mark.parametrize("piece", ["!", "{}", '""', "é ", "\u00a0", "1 ", "a,", "...", '"""x""" ', "#\n!"])
+def test_the_tokens_of_a_document_are_read_up_to_the_limit(piece: str) -> None:
+    """Of a megabyte of them, the memory holds a small part at any time."""
+    text = (piece * min(2**20 // len(piece), MAX_LINE_ENDS if "\n" in piece else 2**20)).ljust(2**20, "!")
+    tracemalloc.start()
+    try:
+        with pytest.raises(LimitExceeded, match=r"tokens: more than 2000\. At most 2000 are accepted"):
+            check_text(text, Limits())
+        assert tracemalloc.get_traced_memory()[1] < 2**18
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " " * 2**20 + "{ __typename }",
+        "," * 2**20 + "{ __typename }",
+        "#" * 2**20 + "\n{ __typename }",
+        '{ node(id: """' + '"" \\""" {' * 100_000 + '""") { id } }',
+        '{ node(id: "' + r"\" {" * 100_000 + '") { id } }',
+        "{ node(id: 1." + "0" * 100 + ") { id } }",
+    ],
+)
+def test_what_is_no_token_or_inside_of_one_is_not_counted(text: str) -> None:
+    """White space, commas, comments, and what strings hold."""
+    check_text(text, Limits())
+    Parser(text, max_tokens=Limits().tokens).parse_document()
+
+
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [
+        ('"" {' * 61, "brackets within brackets: more than 60 levels"),
+        (r'"\\" {' * 61, "brackets within brackets: more than 60 levels"),
+        (r'"""\\"""""" {' * 61, "brackets within brackets: more than 60 levels"),
+        ('"""""" [' * 61, "brackets within brackets: more than 60 levels"),
+        ("#{\n(" * 61, "brackets within brackets: more than 60 levels"),
+        ("{a(b: " + "9" * 21, "digits in a number: more than 20"),
+    ],
+)
+def test_what_follows_a_string_or_a_comment_is_counted(text: str, counted: str) -> None:
+    """Wherever graphql-core ends the string: the brackets within it do not count."""
+    with pytest.raises(LimitExceeded, match=counted):
+        check_text(text, Limits())
+
+
+@given(st.lists(st.sampled_from(['"', '""', '"""', "\\", "x", "{ x }", " ", "#", "\n", "é", "1", "..."]), max_size=14))
+def test_tokens_are_those_of_graphql_core(pieces: list[str]) -> None:
+    """Of each text that it can read, wherever its strings and comments end."""
+    text = "".join(pieces)
+    lexer, tokens = Lexer(Source(text)), 0
+    try:
+        while lexer.advance().kind is not TokenKind.EOF:
+            tokens += 1
+    except GraphQLSyntaxError:
+        return
+    check_text(text, Limits(tokens=tokens))
+    if tokens:
+        with pytest.raises(LimitExceeded):
+            check_text(text, Limits(tokens=tokens - 1))
 
 
 def test_a_document_is_kept_from_its_second_use_on() -> None:
