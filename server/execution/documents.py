@@ -35,7 +35,7 @@ from server.compiler import CompiledOperation
 from server.execution.cost import Cost
 from server.execution.document_cache import DocumentCache
 from server.execution.document_source import LINE_END_BYTES, DocumentSource, count_line_ends
-from server.execution.limits import Limits, check_counts, check_depth, check_text, count_values
+from server.execution.limits import MAX_NAME, Limits, check_counts, check_depth, check_text, count_values
 from server.failures import Failed
 
 CACHE_BYTES = 64 * 2**20
@@ -254,6 +254,7 @@ def _find_trusted(trusted: Mapping[str, CheckedDocument], request: GraphQLReques
 
 def _unknown_operation(document: CheckedDocument, name: str | None) -> str:
     if name is not None:
+        name = name if len(name) <= MAX_NAME else name[:MAX_NAME] + "…"
         return f"There is no operation called {name!r} in the document."
     if document.operations:
         return "The document has several operations: say which with `operationName`."

@@ -29,6 +29,8 @@ from server.execution.document_source import count_line_ends
 
 MAX_DIGITS = 20
 """Int has 10 digits at most, and an ID that is written as a number rarely more. Python refuses to read above 4,300."""
+MAX_NAME = 200
+"""Also of a number with its decimals. An operation's name is written to the log, to traces and to metrics."""
 MAX_LINE_ENDS = 20_000
 """Ten for each token. Finding the lines of errors takes 3 ms for so many."""
 MOST_VALUES = 6_000
@@ -39,6 +41,7 @@ _TOKENS = re.compile(
     | (?P<opened> [{{(\[] )
     | (?P<closed> [}})\]] )
     | (?P<long_number> (?<!\.) \d{{{MAX_DIGITS + 1}}} )
+    | (?P<long_name> \w{{{MAX_NAME + 1}}} )
     | """ [^"]*+ (?: ""?+ [^"]++ | (?<=\\)""" [^"]*+ )*+ (?:""")?
     | " [^"\\\n]*+ (?: \\. [^"\\\n]*+ )*+ "?
     | \.\.\. | \w+ | [\s\S]
@@ -96,6 +99,8 @@ def check_text(text: str, limits: Limits) -> None:
             raise LimitExceeded("tokens", f"more than {limits.tokens}", limits.tokens)
         if level > limits.nesting:
             raise LimitExceeded("brackets within brackets", f"more than {limits.nesting} levels", limits.nesting)
+        if kind == "long_name":
+            raise LimitExceeded("characters in a name", f"more than {MAX_NAME}", MAX_NAME)
         if kind == "long_number":
             raise LimitExceeded("digits in a number", f"more than {MAX_DIGITS}", MAX_DIGITS)
 

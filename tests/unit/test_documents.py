@@ -33,7 +33,7 @@ from server.compiler import PreparedOperation
 from server.execution.answers import format_error
 from server.execution.document_cache import HALVE_AFTER, REMEMBERED, DocumentCache
 from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
-from server.execution.limits import MAX_LINE_ENDS, LimitExceeded, Limits, check_text
+from server.execution.limits import MAX_LINE_ENDS, MAX_NAME, LimitExceeded, Limits, check_text
 from tests.generated import ROOT
 from tests.query_bombs import LARGEST_DOCUMENTS
 
@@ -245,6 +245,33 @@ def test_tokens_are_those_of_graphql_core(pieces: list[str]) -> None:
     if tokens:
         with pytest.raises(LimitExceeded):
             check_text(text, Limits(tokens=tokens - 1))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "query NAME { __typename }",
+        "{ NAME: __typename }",
+        "{ NAME }",
+        "query ($NAME: Int) { __typename }",
+        "{ ...NAME } fragment NAME on Query { __typename }",
+        "{ __typename @NAME }",
+        "{ node(id: 1.NAME) { id } }",
+    ],
+)
+def test_a_name_has_so_many_characters_at_most(text: str) -> None:
+    """An operation's is written to the log, to traces and to metrics."""
+    check_text(text.replace("NAME", "a" * MAX_NAME), Limits())
+    with pytest.raises(InvalidOperation, match=r"characters in a name: more than 200\. At most 200 are accepted"):
+        Documents(schema._schema).operation(GraphQLRequest(text.replace("NAME", "a" * 201)), introspection=True)
+
+
+@pytest.mark.parametrize(("name", "told"), [("b", "'b'"), ("b" * 10_000, "'" + "b" * 200 + "…'")])
+def test_an_operation_that_is_not_there_is_named_briefly(name: str, told: str) -> None:
+    """Its name may have as many characters as a body."""
+    with pytest.raises(InvalidOperation) as refused:
+        Documents(schema._schema).operation(GraphQLRequest("query a { __typename }", name), introspection=True)
+    assert str(refused.value) == f"There is no operation called {told} in the document."
 
 
 def test_a_document_is_kept_from_its_second_use_on() -> None:
