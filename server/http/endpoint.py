@@ -49,7 +49,7 @@ class GraphQLEndpoint:
 
 async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Response:
     """The response to a GraphQL request, errors included."""
-    began, response_format = time.perf_counter(), DEFAULT_FORMAT
+    began, response_format, set_cookie = time.perf_counter(), DEFAULT_FORMAT, None
     if pipeline.metrics.in_flight >= pipeline.settings.max_in_flight:  # before anything is read
         pipeline.metrics.finished(None, Outcome.OVERLOADED, 0.0)
         return _OVERLOADED
@@ -62,6 +62,7 @@ async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Respon
         identified = await pipeline.identification.identify(
             scope["headers"], secure=scope["scheme"] == "https", address=address
         )
+        set_cookie = identified.set_cookie
         # Again after reading: a request that arrives slowly takes up no capacity meanwhile.
         if pipeline.metrics.in_flight >= pipeline.settings.max_in_flight:
             raise overloaded()
@@ -77,7 +78,7 @@ async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Respon
         outcome, response = Outcome.OVERLOADED, error_response(overloaded(), response_format.media_type)
     except InvalidOperation as invalid:
         answer = Answer.not_executed(*invalid.errors)
-        outcome, response = Outcome.INVALID, answer_response(answer, response_format, identified.set_cookie)
+        outcome, response = Outcome.INVALID, answer_response(answer, response_format, set_cookie)
     pipeline.metrics.finished(None, outcome, time.perf_counter() - began)
     return response
 

@@ -22,7 +22,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Receive, Scope
 
-from server.execution.documents import GraphQLRequest
+from server.execution.documents import GraphQLRequest, InvalidOperation
+from server.execution.limits import LimitExceeded, check_json
 
 Headers: TypeAlias = Mapping[bytes, bytes]
 """Headers by lower-case name."""
@@ -126,7 +127,10 @@ def _wrong_type(values: tuple[Any, ...]) -> HTTPException:
 
 
 async def read_request(scope: Scope, headers: Headers, receive: Receive, max_bytes: int) -> GraphQLRequest:
-    """The request of a GET or POST; HTTPException with the status if it cannot be read."""
+    """The request of a GET or POST.
+
+    HTTPException with the status if it cannot be read, InvalidOperation if it has too many values.
+    """
     if scope["method"] == "GET":
         return parse_request(_query_parameters(scope))
     if scope["method"] != "POST":
@@ -146,7 +150,10 @@ async def read_request(scope: Scope, headers: Headers, receive: Receive, max_byt
         if len(body) > max_bytes:
             raise _too_large(max_bytes)
     try:
+        check_json(body)
         parameters = orjson.loads(body)
+    except LimitExceeded as error:
+        raise InvalidOperation(error) from None
     except orjson.JSONDecodeError as error:
         raise _bad_json("The body", error) from None
     return parse_request(parameters)

@@ -28,6 +28,7 @@ from server.auth.errors import Unauthenticated, Unverifiable
 from server.compiler import encode_json
 from server.execution.answers import Answer
 from server.execution.documents import InvalidOperation, Operation, UnknownDocument
+from server.execution.limits import LimitExceeded, check_json
 from server.http.pipeline import Pipeline
 from server.http.request import parse_request
 from server.http.response import error_response, overloaded
@@ -153,7 +154,10 @@ class _Connection:
         if len(text) > self._pipeline.settings.max_body_bytes:
             raise _ProtocolError(4400, "The message is too large")
         try:
+            check_json(text.encode())
             parsed = orjson.loads(text)
+        except LimitExceeded:
+            raise _ProtocolError(4400, "The message has too many values") from None
         except orjson.JSONDecodeError:
             raise _ProtocolError(4400, "The message is not JSON") from None
         if not isinstance(parsed, dict):

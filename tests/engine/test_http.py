@@ -20,6 +20,7 @@ from resolvers.context import utc_now
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from server.execution.documents import hash_of
+from server.execution.limits import MOST_VALUES, count_values
 from server.http import pipeline
 from server.settings import Settings
 from tests.client import Client, serving
@@ -201,6 +202,26 @@ async def test_long_lists_in_variables_are_refused_before_they_are_read(
     response = await one_client.post(f"mutation ($i: AddWordsInput!) {{ {fields} }}", i=large)
     assert response.status_code == 400
     assert response.json()["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
+
+
+@pytest.mark.parametrize("piece", ['{"":[]},', "[],", '"",', "1,", '""', "{"])
+async def test_a_body_of_very_many_values_is_refused_before_it_is_parsed(one_client: Client, piece: str) -> None:
+    """To make their objects would hold up all other requests. What follows is not even JSON."""
+    body = '{"query": "{ __typename }", "variables": {"a": [' + piece * 50_000 + "no JSON"
+    response = await one_client.http.post("/graphql", content=body, headers={"content-type": "application/json"})
+    assert response.status_code == 400
+    error = response.json()["errors"][0]
+    assert error["message"].startswith("This operation has strings, brackets and commas in its JSON: more than 20000.")
+    assert error["extensions"]["code"] == "BAD_USER_INPUT"
+
+
+@pytest.mark.parametrize("value", [{"k": "x"}, {"k": {}}, [["x"]], r'{"[,\",\\' * 10])
+async def test_the_most_values_that_variables_may_have_are_parsed(one_client: Client, value: Any) -> None:
+    """Whatever they are: texts may hold brackets, commas and quotes."""
+    query = "# " + "{,[," * 10_000 + "\n{ __typename }"
+    variables = {"a": [value] * ((MOST_VALUES - 2) // count_values(value, MOST_VALUES))}
+    response = await one_client.http.post("/graphql", json={"query": query, "variables": variables, "extensions": {}})
+    assert response.json() == {"data": {"__typename": "Query"}}
 
 
 async def test_a_query_that_asks_the_table_for_too_much_is_refused(

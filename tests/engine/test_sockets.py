@@ -48,6 +48,7 @@ async def test_a_faulty_operation_is_an_error_and_the_socket_stays(service: Serv
         ([{"type": "connection_init"}, {"type": "unheard-of"}], 4400),
         (["[]"], 4400),
         (["no json"], 4400),
+        ([{"type": "connection_init", "payload": {"a": [{}] * 20_000}}], 4400),
         ([{"type": "connection_init", "payload": {"Authorization": "Bearer forged"}}], 4403),
         ([{"type": "connection_init"}, {"id": "", "type": "subscribe", "payload": {}}], 4400),
     ],

@@ -17,7 +17,7 @@ from resolvers.pickem import rules as card_rules
 from resolvers.vocabulary import subscriptions
 from resolvers.voting import texts
 from server.auth import tokens
-from server.execution.limits import MAX_DIGITS, MAX_LINE_ENDS, MAX_NAME, Limits
+from server.execution.limits import MAX_DIGITS, MAX_JSON_PARTS, MAX_LINE_ENDS, MAX_NAME, Limits
 from tests.generated import ROOT
 
 LIMITS = Limits()
@@ -35,6 +35,7 @@ FIGURES = {
     ],
     "fields of the same name": [LIMITS.same_name],
     "complexity: each field counted once per object it is read from": [LIMITS.complexity],
+    "strings, brackets and commas in a request's JSON": [MAX_JSON_PARTS],
     "characters in a name of a document": [MAX_NAME],
     "digits in a number of a document": [MAX_DIGITS],
     "league codes tried, per member; per address": [league_codes.PER_MEMBER.limit, league_codes.PER_ADDRESS.limit],
