@@ -2,7 +2,8 @@
 
 | wanted                             | read or write                                                    | requests |
 |------------------------------------|------------------------------------------------------------------|----------|
-| the table's layout                 | GetItem LAYOUT LAYOUT; without it Scan of 1 item; if empty a Put | 1 to 3   |
+| the table's layout                 | GetItem LAYOUT LAYOUT, consistent                                | 1        |
+| the same, if no item names it      | also Scan of 1 item, if empty PutItem, and the GetItem again     | 3 or 4   |
 | begin or complete an upgrade       | PutItem LAYOUT LAYOUT                                            | 1 each   |
 | upgrade                            | the reads and writes of each part's `upgrade`                    |          |
 
@@ -59,11 +60,11 @@ async def ensure_layout(table: Table) -> Layout:
     """The table's layout. An empty table gets the current one."""
     if (layout := await table.get(LAYOUT.at(), consistent=True)) is not None:
         return layout
-    if not await _is_empty(table):
-        return Layout(1)
-    with suppress(ConditionFailed):  # another process was faster
-        await table.write(LAYOUT.put(Layout(CURRENT_LAYOUT), when=absent()))
-    return await ensure_layout(table)
+    if await _is_empty(table):
+        with suppress(ConditionFailed):  # another process was faster
+            await table.write(LAYOUT.put(Layout(CURRENT_LAYOUT), when=absent()))
+    # What made the table not empty may be the layout that another process has named since.
+    return await table.get(LAYOUT.at(), consistent=True) or Layout(1)
 
 
 async def _is_empty(table: Table) -> bool:

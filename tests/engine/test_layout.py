@@ -63,6 +63,24 @@ async def test_a_new_table_has_the_current_layout(engine: RunningEngine, table: 
         assert len(await items_of(table)) == 1
 
 
+async def test_a_new_table_is_not_taken_for_an_old_one_beside_another_start(
+    one_table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other process names the layout before this one looks for items, and this one finds that item only."""
+    await one_table.write(LAYOUT.delete(LAYOUT.at()))
+    scan, starts = one_table.client.scan, []
+
+    async def after_another_start(**request: Any) -> Any:
+        if not starts:
+            starts.append(request)
+            await layout.ensure_layout(one_table)
+        return await scan(**request)
+
+    monkeypatch.setattr(one_table.client, "scan", after_another_start)
+    assert await layout.ensure_layout(one_table) == Layout(CURRENT_LAYOUT)
+    assert starts
+
+
 async def test_table_create_names_the_layout(default_engine: RunningEngine, one_table: Table) -> None:
     """Before anything serves the table."""
     await one_table.client.delete_table(TableName=one_table.name)
