@@ -7,7 +7,8 @@
 | the same, embedded              | TransactWriteItems                                       | 1 per 100 rows      |
 | rows that the table lacks       | BatchGetItem, consistent, as many at a time              | 1 per 100 rows      |
 | how many rows there are         | Scan of counts, consistent; BatchGetItem                 | 1 per 1 MB, and 1   |
-| begin, record, end an import    | GetItem, Scan of a few items, PutItem LAYOUT LAYOUT      | 3, 1, 1             |
+| begin, record, end an import    | GetItem, Scan of a few items, PutItem LAYOUT LAYOUT      | 4, 1, 1             |
+| whether this run's import is on | GetItem LAYOUT LAYOUT, consistent                        | 1                   |
 
 A Scan is no snapshot: each of its pages shows a later moment. Rows leave out the items that are about the table
 itself: its layout, and the one with which an engine is tried.
@@ -25,7 +26,7 @@ import orjson
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.attributes import Item
 from datastore.dynamo.bulk import count_items, get_items, put_as_transaction, put_items, scan_segment
-from datastore.dynamo.conditions import absent, where
+from datastore.dynamo.conditions import Condition, where
 from datastore.dynamo.declaration import PROBE, TTL
 from datastore.dynamo.lines import BadLine, item_line, parse_line, read_line
 from datastore.dynamo.table import BATCH_READ, BATCH_WRITE
@@ -166,14 +167,13 @@ async def begin_import(table: Table, checksum: str) -> int | None:
     From here to `complete_import` the table cannot be served. ImportRefused if it holds anything else.
     """
     layout = await table.get(LAYOUT.at(), consistent=True)
-    if layout is not None and layout.imported == checksum:
+    before = layout.imported if layout is not None else None
+    if layout is not None and before == checksum:
         return layout.imported_items
     await require_empty(table)
     begun = Layout(CURRENT_LAYOUT, imported=checksum, imported_items=0)
-    try:
-        await table.write(LAYOUT.put(begun, when=absent("imported_items") | where(imported=checksum)))
-    except ConditionFailed:
-        raise ImportRefused(f"Another import into the table {table.name} has just begun.") from None
+    if not await _write_import(table, begun, where(imported=before, imported_items=None)):
+        raise ImportRefused(f"Another import into the table {table.name} has just begun.")
     return 0
 
 
@@ -206,18 +206,40 @@ async def _has_no_rows(table: Table) -> bool:
     return True
 
 
-async def record_import(table: Table, checksum: str, items: int) -> None:
-    """From here an interrupted import continues."""
-    await _write_import(table, Layout(CURRENT_LAYOUT, imported=checksum, imported_items=items))
+async def record_import(table: Table, checksum: str, before: int, after: int) -> None:
+    """From here an interrupted import continues. ImportRefused unless its position is still `before`."""
+    layout = Layout(CURRENT_LAYOUT, imported=checksum, imported_items=after)
+    if not await _write_import(table, layout, where(imported=checksum, imported_items=before)):
+        raise _outrun(table)
 
 
-async def complete_import(table: Table, checksum: str) -> None:
-    """From here the table can be served."""
-    await _write_import(table, Layout(CURRENT_LAYOUT, imported=checksum))
+async def complete_import(table: Table, checksum: str, items: int) -> None:
+    """From here the table can be served. ImportRefused unless all items are recorded, and the import goes on."""
+    layout = Layout(CURRENT_LAYOUT, imported=checksum)
+    if not await _write_import(table, layout, where(imported=checksum, imported_items=items)):
+        raise _outrun(table)
 
 
-async def _write_import(table: Table, layout: Layout) -> None:
+async def require_position(table: Table, checksum: str, items: int) -> None:
+    """ImportRefused unless the import goes on, and so many items are recorded."""
+    layout = await table.get(LAYOUT.at(), consistent=True)
+    if layout is None or (layout.imported, layout.imported_items) != (checksum, items):
+        raise _outrun(table)
+
+
+async def _write_import(table: Table, layout: Layout, when: Condition) -> bool:
+    """Whether the layout is written, maybe by an attempt whose answer was lost."""
     try:
-        await table.write(LAYOUT.put(layout, when=where(imported=layout.imported)))
-    except ConditionFailed:
-        raise ImportRefused(f"The table {table.name} was changed by somebody else during the import.") from None
+        await table.write(LAYOUT.put(layout, when=when))
+    except ConditionFailed as failed:
+        stored_item = failed.failures.get(0)
+        return failed.doubtful and stored_item is not None and LAYOUT.read(stored_item) == layout
+    return True
+
+
+def _outrun(table: Table) -> ImportRefused:
+    return ImportRefused(
+        f"Another run of this import has gone on with the table {table.name} meanwhile, or completed it, so this one "
+        "stops. If members have written since it was completed, this run may have replaced some of that: see "
+        "docs/moving-data.md."
+    )

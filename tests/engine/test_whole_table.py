@@ -22,7 +22,7 @@ from datastore.dynamo.declaration import create
 from datastore.layout import CURRENT_LAYOUT, LAYOUT, Layout, ensure_layout
 from datastore.whole_table import ImportRefused
 from server import audit, demo
-from server.commands.transfer import exports
+from server.commands.transfer import exports, imports
 from server.commands.transfer.exports import export_table
 from server.commands.transfer.file import BadExport, End, ExportReader
 from server.commands.transfer.imports import import_table, open_export
@@ -329,6 +329,38 @@ async def test_a_table_filled_in_part_is_not_served_and_takes_no_other_import(
         assert "is being filled by" in message
         message = await asyncio.to_thread(_failure, filling, "import", "all", str(file))
         assert "filled in part from another export" in message
+
+
+@pytest.mark.parametrize("stalled_after", ["scan", "transact_write_items", "batch_get_item"])
+async def test_an_import_that_stalled_changes_nothing_after_another_run_of_it_completed(
+    one_table: Table, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stalled_after: str
+) -> None:
+    """At its beginning, in a chunk, or while it compares: it stops and says so. What was written since stays."""
+    monkeypatch.setattr(imports, "is_embedded", lambda _: True)  # so that all engines get the same calls
+    await _put_odd(one_table)
+    file = tmp_path / "export"
+    await _export(settings, file)
+    monkeypatch.setattr(imports, "_CHUNK", 2)
+    last = {"pk": {"S": "ODD#2"}, "sk": {"S": "5 \u00e9"}}
+    async with _another(settings.dynamodb_url) as other:
+        call, stalls = getattr(other.client, stalled_after), []
+
+        async def stall(**request: Any) -> Any:
+            answer = await call(**request)
+            if not stalls:
+                stalls.append(request)
+                await _import(other, file)
+                await other.client.put_item(TableName=other.name, Item={**last, "new": {"BOOL": True}})
+            return answer
+
+        monkeypatch.setattr(other.client, stalled_after, stall)
+        with pytest.raises(ImportRefused, match="Another"):
+            await _import(other, file)
+        stored = await other.client.get_item(TableName=other.name, Key=last, ConsistentRead=True)
+        assert stored["Item"] == {**last, "new": {"BOOL": True}}
+        layout = await other.get(LAYOUT.at(), consistent=True)
+        assert layout is not None
+        assert layout.imported_items is None
 
 
 async def test_a_damaged_file_is_refused_before_anything_is_written(

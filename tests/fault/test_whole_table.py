@@ -19,6 +19,7 @@ from datastore import whole_table
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.layout import CURRENT_LAYOUT, LAYOUT, Layout, ensure_layout
+from server.commands.transfer import imports
 from server.commands.transfer.exports import export_table
 from server.commands.transfer.file import End
 from server.commands.transfer.imports import import_table, open_export
@@ -266,3 +267,26 @@ async def test_a_move_gets_through_an_engine_that_throttles_and_fails(
     whole = (tmp_path / "whole").read_bytes()
     assert (tmp_path / "file").read_bytes() == whole
     assert (tmp_path / "again").read_bytes() == whole
+
+
+async def test_an_import_whose_answers_are_lost_is_not_taken_for_another_run(
+    default_engine: RunningEngine, one_table: Table, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its beginning, its later positions and its end are written, and written again since no answer came."""
+    await _fill(one_table)
+    await _export(settings, tmp_path / "whole")
+    monkeypatch.setattr(imports, "_CHUNK", ITEMS // 4)
+    async with (
+        Proxy(default_engine.url) as proxy,
+        create_table(f"ringside-{uuid4().hex[:16]}", default_engine.url) as plain,
+        open_table(plain.name, url=proxy.url) as other,
+    ):
+
+        def lose_the_next(_: str, __: int) -> None:
+            proxy.clear_injected()
+            proxy.inject(Fault.RESET_AFTER, "PutItem")
+
+        with open_export(tmp_path / "whole", lose_the_next) as (source, end):
+            await import_table(other, source, end, lose_the_next)
+        assert proxy.faults[Fault.RESET_AFTER] == 5
+        assert await other.get(LAYOUT.at(), consistent=True) == Layout(CURRENT_LAYOUT, imported=end.sha256)

@@ -3,6 +3,9 @@
 The whole file is checked before anything is written. While a table is being filled, its layout item says so, and no
 service serves it. The item also counts the rows that are written; an import that was interrupted goes on there. At the
 end every row is read again and compared with the file, and the table must hold nothing else.
+
+If the same import runs twice, the one that records a position first goes on, and the other one stops. Rows are written
+without a condition, so one that stalled may still write the rest of its chunk.
 """
 
 from __future__ import annotations
@@ -61,24 +64,29 @@ async def import_table(table: Table, source: BinaryIO, end: End, advance: Advanc
     as_transactions = is_embedded(table.client.meta.endpoint_url)
     for rows in _chunks(source, done):
         await whole_table.write_rows(table, rows, as_transactions=as_transactions)
+        await whole_table.record_import(table, end.sha256, done, done + len(rows))
         done += len(rows)
-        await whole_table.record_import(table, end.sha256, done)
         advance("writing", done)
-    await _compare(table, source, end, advance)
-    await whole_table.complete_import(table, end.sha256)
+    if difference := await _difference(table, source, end, advance):
+        # Another run of this import may have ended, and members have written since.
+        await whole_table.require_position(table, end.sha256, done)
+        raise _not_equal(table, difference)
+    await whole_table.complete_import(table, end.sha256, done)
 
 
-async def _compare(table: Table, source: BinaryIO, end: End, advance: Advance) -> None:
+async def _difference(table: Table, source: BinaryIO, end: End, advance: Advance) -> str | None:
+    """What the table has that the export has not, or the other way round; None if they are equal."""
     now, compared, removed = time.time(), 0, 0
     for rows in _chunks(source, 0):
         for row in await whole_table.lacking_rows(table, rows):
             if not whole_table.is_expired(row, now):
-                raise _not_equal(table, f"the item {row.pk.decode()}, {row.sk.decode()} is missing or another one")
+                return f"the item {row.pk.decode()}, {row.sk.decode()} is missing or another one"
             removed += 1
         compared += len(rows)
         advance("comparing", compared)
     if (stored := await whole_table.count_rows(table)) not in range(end.items - removed, end.items + 1):
-        raise _not_equal(table, f"it has {stored:,} items, and the export has {end.items:,}")
+        return f"it has {stored:,} items, and the export has {end.items:,}"
+    return None
 
 
 def _not_equal(table: Table, reason: str) -> Failed:
