@@ -7,6 +7,9 @@ Consistent reads are never shared, since another process may have written in bet
 One attempt is shared, not its retries: each request repeats a failed attempt until its own deadline, so no request
 fails because another one ran out of time. The transport's timeouts bound an attempt, and its units are metered for the
 request that began it. A shared answer must not be changed.
+
+An attempt ends when nobody waits for it any more. Else those of requests that gave up would queue without bound while
+an engine hangs, and it would answer them first when it is back.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ class SharedReads:
 
     def __init__(self, invalidation: Invalidation = INVALIDATION) -> None:
         self._invalidation = invalidation
-        self._attempts: SingleFlight[tuple[str, Hashable], Any] = SingleFlight(charged_context)
+        self._attempts: SingleFlight[tuple[str, Hashable], Any] = SingleFlight(charged_context, abandons=True)
 
     async def read(self, key: Hashable, partition: str, attempt: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """The answer to an attempt for this key, repeated until the deadline; equal keys mean equal reads."""

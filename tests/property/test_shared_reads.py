@@ -173,6 +173,28 @@ async def test_each_request_waits_until_its_own_deadline() -> None:
     assert engine.most == {KEYS[0]: 1}
 
 
+async def test_a_read_that_nobody_waits_for_any_more_ends() -> None:
+    """Else an engine that hangs would be asked, once it is back, for what all gave up before it serves anybody new."""
+    reads, under_way = SharedReads(), Counter[str]()
+
+    async def hang(key: str) -> None:
+        under_way[key] += 1
+        try:
+            await asyncio.Event().wait()
+        finally:
+            under_way[key] -= 1
+
+    async def ask(number: int) -> None:
+        key = KEYS[number % 3]
+        with deadline(0.05):
+            await reads.read(key, key, lambda: hang(key))
+
+    outcomes = await asyncio.gather(*map(ask, range(9)), return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {DeadlineExceeded}
+    await turns(3)
+    assert (list(reads._attempts), +under_way) == ([], Counter())
+
+
 async def test_a_refused_read_is_refused_to_all_who_share_it() -> None:
     """And not repeated: the engine would refuse it again."""
     attempts = []

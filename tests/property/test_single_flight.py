@@ -6,7 +6,7 @@ import asyncio
 import gc
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 
@@ -58,10 +58,11 @@ class Failed(Exception):
 class Works:
     """Numbers its pieces of work, which rise, and counts those of a key that are under way."""
 
-    def __init__(self) -> None:
-        self.flights: SingleFlight[str, int] = SingleFlight(shared_context)
+    def __init__(self, *, abandons: bool = False) -> None:
+        self.flights: SingleFlight[str, int] = SingleFlight(shared_context, abandons=abandons)
         self.begun = 0
         self.ended = set[int]()
+        self.abandoned = set[int]()
         self.forgotten = Counter[str]()
         self.under_way = Counter[tuple[str, int]]()
         self.deadlines = set[float | None]()
@@ -75,8 +76,13 @@ class Works:
         self.under_way[place] += 1
         assert self.under_way[place] == 1, "two pieces of work for one key, and nothing was forgotten"
         self.deadlines.add(current().ends)
-        await turns(step.takes)
-        self.under_way[place] -= 1
+        try:
+            await turns(step.takes)
+        except asyncio.CancelledError:
+            self.abandoned.add(number)
+            raise
+        finally:
+            self.under_way[place] -= 1
         self.ended.add(number)
         if step.fails:
             raise Failed(number)
@@ -88,8 +94,8 @@ async def turns(number: int) -> None:
         await asyncio.sleep(0)
 
 
-async def played(steps: Sequence[Step]) -> Works:
-    works = Works()
+async def played(steps: Sequence[Step], *, abandons: bool = False) -> Works:
+    works = Works(abandons=abandons)
     last_forgotten = Counter[str]()
 
     async def act(step: Step) -> None:
@@ -121,8 +127,10 @@ async def played(steps: Sequence[Step]) -> Works:
         cancelled = step.leaves_after is not None and isinstance(outcome, asyncio.CancelledError)
         assert outcome is None or cancelled, outcome
     await turns(10)
-    assert works.begun == len(works.ended), "work ended with a caller"
+    assert works.begun == len(works.ended | works.abandoned)
+    assert abandons or not works.abandoned, "work ended with a caller"
     assert not list(works.flights)
+    assert not works.flights._all
     assert works.deadlines <= {None}
     return works
 
@@ -132,6 +140,44 @@ async def played(steps: Sequence[Step]) -> Works:
 def test_each_caller_gets_work_that_ends_after_its_call_and_began_after_what_was_forgotten(steps: list[Step]) -> None:
     """One piece of work at a time for a key, in a context without a deadline; it outlives callers who are cancelled."""
     asyncio.run(played(steps))
+
+
+@given(STEPS)
+@settings(max_examples=300)
+def test_work_that_ends_with_the_last_who_waits_fails_nobody(steps: list[Step]) -> None:
+    """Who comes at the moment when it is abandoned begins anew; nobody else is cancelled."""
+    waiting = [replace(step, act=Act.RUN) if step.act is Act.BEGIN else step for step in steps]
+    asyncio.run(played(waiting, abandons=True))
+
+
+async def test_work_is_abandoned_when_the_last_who_waits_gives_up() -> None:
+    """Also if it was forgotten, or has not run a step yet; not as long as one of them waits."""
+    flights: SingleFlight[str, None] = SingleFlight(shared_context, abandons=True)
+    begun, ended = list[str](), list[str]()
+
+    async def work(name: str) -> None:
+        begun.append(name)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(name)
+
+    first, second = (flights.run("a", partial(work, "shared")) for _ in range(2))
+    await turns(2)
+    first.cancel()
+    await turns(2)
+    assert ended == []
+    flights.forget("a")
+    other = flights.run("a", partial(work, "anew"))
+    await turns(2)
+    second.cancel()
+    assert "a" in flights
+    other.cancel()
+    assert "a" not in flights
+    flights.run("a", partial(work, "never begun")).cancel()
+    await turns(3)
+    assert (begun, ended) == (["shared", "anew"], ["shared", "anew"])
+    assert not flights._all
 
 
 async def test_work_is_charged_to_the_request_that_began_it() -> None:
@@ -163,9 +209,10 @@ async def test_an_error_that_nobody_waited_for_is_reported() -> None:
     assert [type(error) for error in reported] == [Failed]
 
 
-async def test_closing_ends_all_work_and_those_who_wait_for_it() -> None:
+@pytest.mark.parametrize("abandons", [False, True])
+async def test_closing_ends_all_work_and_those_who_wait_for_it(*, abandons: bool) -> None:
     """Also work that was forgotten, or that has not run a step yet."""
-    flights: SingleFlight[str, None] = SingleFlight(shared_context)
+    flights: SingleFlight[str, None] = SingleFlight(shared_context, abandons=abandons)
     forever = asyncio.Event()
 
     async def work() -> None:

@@ -3,12 +3,15 @@
 `run(key, factory)` waits for the work under way for a key, or begins it. The work runs in a task and a context of its
 own, so it belongs to none of those who wait: each of them may be cancelled, and the others still get its result or its
 error. Nothing is remembered: the next caller after the end begins anew.
+
+With `abandons`, work that is of no use to anybody else is cancelled when the last caller who waits for it gives up.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -21,17 +24,33 @@ T = TypeVar("T")
 
 @dataclass(eq=False, slots=True)
 class _Work:
-    """Work under way, and the futures of those who wait for it. To shield a task instead would cost twice as much."""
+    """Work under way, and the futures of those who wait for it. To shield a task instead would cost twice as much.
+
+    Those who got the result are let go: they may refer to the work, and such a cycle would wait for the collector.
+    """
 
     task: asyncio.Task[None] | None = None
     waiting: list[asyncio.Future[Any]] = field(default_factory=list)
 
 
+class _Waiter(asyncio.Future[Any]):
+    """A future that tells at once when its caller gives up: a callback would run a turn later, and for each result."""
+
+    given_up: Callable[[_Waiter], None]
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        cancelled = super().cancel(msg)
+        if cancelled:
+            self.given_up(self)
+        return cancelled
+
+
 class SingleFlight(Generic[K, T]):
     """The work under way, by key. `context` makes the context in which a piece of work runs."""
 
-    def __init__(self, context: Callable[[], Context]) -> None:
+    def __init__(self, context: Callable[[], Context], *, abandons: bool = False) -> None:
         self._context = context
+        self._abandons = abandons
         self._under_way: dict[K, _Work] = {}
         self._all: set[_Work] = set()
         """Also what was forgotten: the event loop alone holds tasks only weakly."""
@@ -41,8 +60,14 @@ class SingleFlight(Generic[K, T]):
 
         The future is this caller's own: to cancel it cancels nothing else.
         """
-        waiter: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self.begin(key, factory).waiting.append(waiter)
+        work = self.begin(key, factory)
+        waiter: asyncio.Future[T]
+        if self._abandons:
+            waiter = _Waiter()
+            waiter.given_up = partial(self._leave, key, work)
+        else:
+            waiter = asyncio.get_running_loop().create_future()
+        work.waiting.append(waiter)
         return waiter
 
     def begin(self, key: K, factory: Callable[[], Awaitable[T]]) -> _Work:
@@ -64,16 +89,29 @@ class SingleFlight(Generic[K, T]):
             for waiter in work.waiting:
                 if not waiter.done():
                     waiter.set_exception(error)
+            work.waiting.clear()
         else:
             for waiter in work.waiting:
                 if not waiter.done():
                     waiter.set_result(result)
+            work.waiting.clear()
         finally:
             if self._under_way.get(key) is work:
                 del self._under_way[key]
             self._all.discard(work)
             for waiter in work.waiting:  # those that are left when the work was cancelled
                 waiter.cancel()
+
+    def _leave(self, key: K, work: _Work, waiter: asyncio.Future[T]) -> None:
+        if work not in self._all:  # it has ended, and cancels those who are left
+            return
+        work.waiting.remove(waiter)
+        if work.waiting or work.task is None:
+            return
+        if self._under_way.get(key) is work:  # whoever comes now begins anew
+            del self._under_way[key]
+        work.task.add_done_callback(lambda _: self._all.discard(work))  # if it has not begun, nothing else does this
+        work.task.cancel()
 
     def forget(self, key: K) -> None:
         """The next caller begins anew; those who wait already still get what they wait for."""
