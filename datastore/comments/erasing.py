@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from datastore.comments.records import REPORTS, Reports
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.conditions import where
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
@@ -34,9 +33,9 @@ async def _forget(table: Table, listed: Reports, user: str, alias: str | None) -
     while (current := await table.get(key, consistent=True)) is not None and user in current.reasons:
         reasons = {(alias if name == user else name): reason for name, reason in current.reasons.items()}
         left = {name: reason for name, reason in reasons.items() if name is not None}
-        unchanged = where(revision=current.revision)
         after = replace(current, reasons=left, revision=current.revision + 1)
+        when = current.unchanged
         try:
-            await table.write(REPORTS.put(after, when=unchanged) if left else REPORTS.delete(key, when=unchanged))
+            await table.write(REPORTS.put(after, when=when) if left else REPORTS.delete(key, when=when))
         except ConditionFailed:
             continue  # reported again, or decided, meanwhile

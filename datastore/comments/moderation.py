@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from datastore.comments.records import COMMENT, HELD, REPORTS, Comment, Reports, Status, VersionConflict
 from datastore.dynamo import ConditionFailed, Page
-from datastore.dynamo.conditions import absent, present, where
+from datastore.dynamo.conditions import absent, present
 from datastore.dynamo.paging import SparsePage
 from datastore.journal.kinds import Kind
 
@@ -71,7 +71,7 @@ async def report_comment(table: Table, once: Once, comment: Comment, reporter: s
         write = REPORTS.put(Reports(comment.product, comment.ulid, {reporter: reason}), when=absent())
     else:
         changed = replace(current, reasons={**current.reasons, reporter: reason}, revision=current.revision + 1)
-        write = REPORTS.put(changed, when=where(revision=current.revision))
+        write = REPORTS.put(changed, when=current.unchanged)
     still_published = COMMENT.check(COMMENT.item_key(comment), present())
     try:
         occurrence = once.occurred(Kind.COMMENT_REPORTED, f"Comment:{comment.node_key}")

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from datastore.dynamo.attributes import item_size
+from datastore.dynamo.conditions import Condition, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.ids import creation_time
@@ -80,6 +81,11 @@ class Reports:
     ulid: str
     reasons: dict[str, str]
     revision: int = 1
+
+    @property
+    def unchanged(self) -> Condition:
+        """Also the reasons: reports that are begun anew after a decision have revision 1 again."""
+        return where(revision=self.revision, reasons=self.reasons)
 
 
 REPORTS = Entity(Reports, Key("PRODUCT#{product}", "REPORTS#{ulid}"), gsi1=Key("MODERATION#PUBLISHED", "{ulid}"))

@@ -12,6 +12,7 @@ import pytest
 
 from datastore.comments import COMMENT, leaders, moderation, read_comment
 from datastore.comments.counts import TALLY, read_tallies
+from datastore.comments.erasing import forget_reporter
 from datastore.dynamo import Rejected, Table
 from resolvers.comments.arrivals import comment_posted
 from resolvers.comments.counts import CountsCache
@@ -457,7 +458,63 @@ async def test_a_held_comment_is_seen_by_its_author(one_client: Client) -> None:
     )
 
 
-# ── the moderators' queue ──
+# ── reports, and the moderators' queue ──
+
+
+async def _report(client: Client, comment: str, *members: str) -> None:
+    for member in members:
+        given = {"comment": comment, "reason": f"By {member}."}
+        assert "comment" in await client.member(member).ask(REPORT_COMMENT, input=given)
+
+
+def _decide_and_report_before(
+    client: Client, monkeypatch: pytest.MonkeyPatch, method: str, comment: str, *members: str
+) -> list[str]:
+    """Before the next write of a comment's reports a moderator decides about them, and members begin new ones."""
+    engine, moderator = client.services.table.client, client.member("mod", Role.MODERATOR)
+    call, done = getattr(engine, method), list[str]()
+
+    async def late(**request: Any) -> Any:
+        if not done and "REPORTS#" in str(request):
+            done.extend(members)
+            await moderator.ask(MODERATE_COMMENT, input={"comment": comment, "status": "PUBLISHED"})
+            await _report(client, comment, *members)
+        return await call(**request)
+
+    monkeypatch.setattr(engine, method, late)
+    return done
+
+
+async def _reasons(client: Client, comment: str) -> list[str]:
+    read = await client.member("mod", Role.MODERATOR).ask(COMMENT_BY_ID, id=comment)
+    return sorted(read["reportReasons"])
+
+
+async def test_a_report_that_is_late_joins_the_reports_that_were_begun_since(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that it saw were decided, and the new ones have their revision: it neither replaces nor revives any."""
+    id_ = (await post(one_client.member("ada")))["id"]
+    await _report(one_client, id_, "bob")
+    done = _decide_and_report_before(one_client, monkeypatch, "transact_write_items", id_, "cyd")
+    await _report(one_client, id_, "dan")
+    assert done
+    assert await _reasons(one_client, id_) == ["By cyd.", "By dan."]
+
+
+@pytest.mark.parametrize(
+    ("method", "others", "new"), [("delete_item", [], ["cyd"]), ("put_item", ["eve"], ["cyd", "dan"])]
+)
+async def test_forgetting_who_reported_leaves_the_reports_that_were_begun_since(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch, method: str, others: list[str], new: list[str]
+) -> None:
+    """Whether the member's report is deleted, or taken out of others that were decided meanwhile."""
+    id_ = (await post(one_client.member("ada")))["id"]
+    await _report(one_client, id_, "bob", *others)
+    done = _decide_and_report_before(one_client, monkeypatch, method, id_, *new)
+    await forget_reporter(one_client.services.table, "bob", None)
+    assert done
+    assert await _reasons(one_client, id_) == [f"By {member}." for member in new]
 
 
 async def test_reports_of_comments_that_are_held_hide_no_others(
