@@ -70,7 +70,7 @@ async def _unsubscribe(services: Services, unsubscription: Unsubscription) -> HT
     user = unsubscription.user
     if unsubscription.reminders:
         return await _end_reminders(services, user)
-    claims = await _standing_claims(services, user)
+    claims = await _standing_claims(services, unsubscription)
     ended = await _end(services, user, unsubscription)
     if len(claims) == 1:
         ended += await _end(services, claims[0].user, unsubscription)
@@ -92,12 +92,17 @@ async def _end(services: Services, user: str, unsubscription: Unsubscription) ->
     return ended
 
 
-async def _standing_claims(services: Services, user: str) -> list[AddressClaim]:
-    """The claims of a record's subscriptions; none if the address has subscribed again, maybe for somebody else."""
-    claims = await vocabulary_store.read_claims(services.table, user)
-    newest = max((claim.claimed_at for claim in claims), default=None)
-    own = await vocabulary_store.read_subscriptions(services.table, user) if newest else ()
-    return [] if newest and any(each.since > newest for each in own) else claims
+async def _standing_claims(services: Services, unsubscription: Unsubscription) -> list[AddressClaim]:
+    """The claims of a record's subscriptions; none if the address has subscribed again, maybe for somebody else.
+
+    A subscription that the link does not include says nothing about who has those that it does.
+    """
+    claims = await vocabulary_store.read_claims(services.table, unsubscription.user)
+    if not claims:
+        return []
+    newest = max(claim.claimed_at for claim in claims)
+    own = await vocabulary_store.read_subscriptions(services.table, unsubscription.user)
+    return [] if any(each.since > newest and unsubscription.includes(each) for each in own) else claims
 
 
 async def _is_in_use(services: Services, user: str) -> bool:

@@ -575,6 +575,22 @@ async def test_a_link_of_an_address_that_subscribed_again_ends_that_subscription
         assert [each.user for each in await active_subscriptions(one_mail.client)] == ["ada", "ada"]
 
 
+async def test_a_link_for_a_claimed_list_means_the_member_whatever_else_the_address_subscribed_to(
+    one_mail: MailingService,
+) -> None:
+    """A later subscription says nothing about a list that it is not for; of all lists, the link means its own."""
+    words, other = await known_list(one_mail.client), await known_list(one_mail.client, "Others")
+    record = await migrated(one_mail, ADA, key(words))
+    await claimed(one_mail, "ada")
+    one_mail.clock.now += timedelta(days=1)
+    await one_mail.ask(ADA, other)
+    await one_mail.press(one_mail.links(ADA)[-1])
+    for what, left in (([key(words)], {(record, key(other))}), ([], set())):
+        answer = await one_mail.press(unsubscribing(one_mail, *what))
+        assert (answer.status_code, "<h1>Done</h1>" in answer.text) == (200, True)
+        assert {(each.user, each.list) for each in await active_subscriptions(one_mail.client)} == left
+
+
 @pytest.mark.parametrize("writes", range(6))
 async def test_no_link_says_done_while_the_emails_go_on(one_mail: MailingService, writes: int) -> None:
     """After a claim that was killed anywhere: the subscription is the record's or the member's by then."""
