@@ -336,7 +336,6 @@ async def test_an_import_that_stalled_changes_nothing_after_another_run_of_it_co
     one_table: Table, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stalled_after: str
 ) -> None:
     """At its beginning, in a chunk, or while it compares: it stops and says so. What was written since stays."""
-    monkeypatch.setattr(imports, "is_embedded", lambda _: True)  # so that all engines get the same calls
     await _put_odd(one_table)
     file = tmp_path / "export"
     await _export(settings, file)
