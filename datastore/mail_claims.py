@@ -4,8 +4,9 @@
       │        └── certainly not sent: the claim is released, and the next run tries again
       └── claimed by another run: skipped until that claim is ten minutes old
 
-A run that is killed after the mail server accepted an email, but before it is marked as sent, leaves its claim; the
-member then gets that email a second time, with the same Message-ID. Nothing else can send one twice.
+A run that is killed after the mail server accepted an email, but before it is marked as sent, leaves its claim, and so
+does one that never heard whether the server has it; the member may then get that email a second time, with the same
+Message-ID. Nothing else can send one twice.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ ERROR_CODES: Final = {
     "BAD_REQUEST": "The request is not a GraphQL request that this address answers; the status says more.",
     "UNAUTHENTICATED": "The credentials are invalid or have expired. Status 401.",
     "OVERLOADED": "The process is at a limit. Try again after `retryAfterSeconds` or the header `Retry-After`.",
-    "GRAPHQL_PARSE_FAILED": "The document is not GraphQL, or has too many tokens.",
+    "GRAPHQL_PARSE_FAILED": "The document is not GraphQL.",
     "GRAPHQL_VALIDATION_FAILED": "The document does not fit the schema.",
     "PERSISTED_QUERY_NOT_FOUND": "The manifest of trusted documents has no document with this hash.",
     "PERSISTED_QUERY_NOT_SUPPORTED": "There is no manifest, so a hash alone names no document: send the text.",

@@ -6,6 +6,7 @@ answered with either, so it lends no wrong answer; nor does one with the same an
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -50,12 +51,17 @@ def prompt_and_answer(word: Word, kind: QuizKind) -> tuple[str, str] | None:
 def ask(words: Sequence[Word], size: int, kind: QuizKind, random: Random) -> list[tuple[Word, QuizQuestion]]:
     """Up to `size` questions about different words, each with two choices at least."""
     usable = [(word, pair) for word in words if (pair := prompt_and_answer(word, kind)) is not None]
+    answers = {answer.casefold(): answer for _, (_, answer) in usable}
+    right: defaultdict[str, set[str]] = defaultdict(set)
+    for _, (prompt, answer) in usable:  # folded once: texts may be long, and most words lend wrong answers to others
+        right[prompt.casefold()].add(answer.casefold())
     asked: list[tuple[Word, QuizQuestion]] = []
     for word, (prompt, answer) in random.sample(usable, len(usable)):
         if len(asked) == size:
             break
-        wrong = _wrong_answers([pair for _, pair in usable], prompt, answer)
-        if wrong:
+        of_prompt = right[prompt.casefold()]
+        if len(of_prompt) < len(answers):
+            wrong = [text for folded, text in answers.items() if folded not in of_prompt]
             choices = [answer, *random.sample(wrong, min(len(wrong), CHOICES - 1))]
             random.shuffle(choices)
             asked.append((word, QuizQuestion(len(asked) + 1, prompt, tuple(choices))))
@@ -66,9 +72,3 @@ def count_fitting(questions: Iterable[QuizQuestion]) -> int:
     """How many of these questions, from the first one on, a quiz may have."""
     sizes = accumulate(len(orjson.dumps([question.prompt, *question.choices])) for question in questions)
     return sum(size <= MOST_BYTES for size in sizes)
-
-
-def _wrong_answers(pairs: Sequence[tuple[str, str]], prompt: str, answer: str) -> list[str]:
-    right = {other.casefold() for asked, other in pairs if asked.casefold() == prompt.casefold()}
-    wrong = {other.casefold(): other for _, other in pairs if other.casefold() not in right | {answer.casefold()}}
-    return list(wrong.values())

@@ -115,17 +115,23 @@ def parse_picture(text: str) -> str:
     return picture
 
 
-def _draws(element: ET.Element, by_id: Mapping[str, ET.Element], *, used: bool = False) -> bool:
-    """Whether an element draws a shape, itself or by what it uses. Nothing contains itself: `sanitize` refuses that."""
-    local = element.tag.rpartition("}")[2]
-    if local == "use":
-        ids = {id_ for name, value in element.items() if name.endswith("href") for id_ in _ids(value)}
-        return any(_draws(by_id[id_], by_id, used=True) for id_ in ids if id_ in by_id)
-    if local == "text":
-        return bool("".join(element.itertext()).strip())
-    if local in _SHAPES:
-        return True
-    return local in _CONTAINERS and (local != "symbol" or used) and any(_draws(child, by_id) for child in element)
+def _draws(root: ET.Element, by_id: Mapping[str, ET.Element]) -> bool:
+    """Whether an element draws a shape, itself or by what it uses."""
+    pending, seen = [root], {root}  # no recursion: elements may use each other in a long chain
+    while pending:
+        element = pending.pop()
+        local = element.tag.rpartition("}")[2]
+        if "".join(element.itertext()).strip() if local == "text" else local in _SHAPES:
+            return True
+        inner: list[ET.Element] = []
+        if local == "use":
+            ids = {id_ for name, value in element.items() if name.endswith("href") for id_ in _ids(value)}
+            inner = [by_id[id_] for id_ in ids if id_ in by_id]
+        elif local in _CONTAINERS:
+            inner = [child for child in element if not child.tag.endswith("}symbol")]
+        pending += [each for each in inner if each not in seen]
+        seen.update(inner)
+    return False
 
 
 def _reason(text: str) -> str:

@@ -30,7 +30,7 @@ from server.settings import Settings, is_near
 AT_ONCE = 8
 """Connections to the mail server, and emails that are being sent at the same time."""
 TIMEOUT = 60.0
-"""For each step of an email."""
+"""For each step of an email but the last."""
 LONGEST_SEND = CLAIM_LIFETIME.total_seconds() / 2
 """For all steps and attempts of an email together, and its wait for a connection."""
 _TIMEOUT_OF_REQUEST = 10.0
@@ -92,6 +92,7 @@ class SmtpTransport:
         self._idle: list[aiosmtplib.SMTP] = []
         self._pause = pause
         self._attempts, self._timeout = (1, _TIMEOUT_OF_REQUEST) if for_requests else (_ATTEMPTS, TIMEOUT)
+        self._last_step = _TIMEOUT_OF_REQUEST if for_requests else LONGEST_SEND
         self._keeps_connections = not for_requests
         self._context = ssl.create_default_context()
 
@@ -102,7 +103,7 @@ class SmtpTransport:
             for attempt in range(1, self._attempts + 1):
                 try:
                     async with self._connection(deadline) as connection:
-                        await _send(connection, email, self.sender, deadline)
+                        await _send(connection, email, self.sender, deadline, self._last_step)
                 except _TemporaryFailure as failure:
                     if attempt == self._attempts or now() + self._timeout > deadline:
                         raise EmailRejected(str(failure)) from None
@@ -188,8 +189,11 @@ class _TemporaryFailure(Exception):
     """Certainly not sent, but it may be tried again: the server is busy, or an idle connection was closed."""
 
 
-async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline: float) -> None:
-    """Sends step by step: only the last step can leave its outcome unknown."""
+async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline: float, last_step: float) -> None:
+    """Sends step by step: only the last step can leave its outcome unknown.
+
+    That one may take longer than others: many servers examine an email before they say that they have it.
+    """
     recipient = email.recipient
     utf8 = not (sender + recipient).isascii()
     try:
@@ -208,7 +212,7 @@ async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline
         raise _TemporaryFailure(_describe(error)) from None
     try:
         async with asyncio.timeout_at(deadline):
-            await connection.data(email.content)
+            await connection.data(email.content, timeout=last_step)
     except aiosmtplib.SMTPResponseException as error:
         await _reset(connection)
         raise (_TemporaryFailure if error.code in _TEMPORARY else EmailRejected)(_describe(error)) from None

@@ -485,6 +485,28 @@ async def test_an_email_is_given_up_when_all_of_its_steps_take_too_long(
     assert (mailbox.asked, mailbox.emails) == (1, [])
 
 
+class Examines(Mailbox):
+    """Has an email, and says so late."""
+
+    async def handle_DATA(self, *arguments: Any) -> str:  # noqa: N802
+        answer = await super().handle_DATA(*arguments)
+        await asyncio.sleep(1.5)
+        return answer
+
+
+async def test_a_server_may_take_longer_over_an_email_than_over_other_steps(
+    one_table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise each run would send it again, since none would learn that it was accepted."""
+    monkeypatch.setattr(smtp, "TIMEOUT", 1.0)
+    services, mailbox = services_for(one_table), Examines()
+    await subscriber(services, "ada", await create_list(services, "First"))
+    async with mail_server(mailbox, tmp_path) as url:
+        done = [await run(services, url, claim_seconds=1) for _ in range(2)]
+    assert mailbox.recipients == ["ada@example.org"]
+    assert [each.sent for each in done] == [1, 0]
+
+
 async def test_a_run_gives_an_email_up_before_another_run_takes_it_over(
     one_table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

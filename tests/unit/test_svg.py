@@ -243,6 +243,14 @@ def test_a_reference_draws_what_browsers_find(defined: str, reference: str) -> N
     assert "<use" in parse_picture(SVG % f"<defs>{defined}</defs><use href='{reference}'/>")
 
 
+@pytest.mark.parametrize("length", [10, 100, 150])
+def test_a_long_chain_of_references_is_followed(length: int) -> None:
+    """Where each stands before what uses it, so that none of them is deep."""
+    links = "".join(f"<g id='u{n}'><g><g><use href='#u{n + 1}'/></g></g></g>" for n in reversed(range(length)))
+    picture = SVG % f"<defs><path id='u{length}'/>{links}</defs><use href='#u0'/>"
+    assert parse_picture(picture) == sanitize(picture)
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

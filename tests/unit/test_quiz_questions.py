@@ -1,0 +1,47 @@
+"""A quiz's questions, as rules."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as some
+
+from datastore.vocabulary import Word
+from resolvers.vocabulary.quiz_questions import CHOICES, QuizKind, ask
+
+
+class CountedText(str):
+    """A text that counts how often such texts are folded."""
+
+    __slots__ = ()
+    folded = 0
+
+    def casefold(self) -> str:
+        CountedText.folded += 1
+        return super().casefold()
+
+
+PAIRS = some.lists(some.tuples(some.sampled_from(["a", "A", "b", "c"]), some.sampled_from(["x", "X", "y", "z", "w"])))
+
+
+@given(PAIRS, some.randoms(use_true_random=False))
+def test_a_question_has_one_right_choice(pairs: list[tuple[str, str]], random: Random) -> None:
+    """No other choice is an answer to the same prompt; a word is asked about if there is a wrong answer to it."""
+    words = [Word("list", number, term, meaning) for number, (term, meaning) in enumerate(pairs)]
+    answers = {meaning.casefold() for _, meaning in pairs}
+    right = {term.casefold(): {m.casefold() for t, m in pairs if t.casefold() == term.casefold()} for term, _ in pairs}
+    asked = ask(words, len(words), QuizKind.MEANING, random)
+    assert len(asked) == sum(right[term.casefold()] != answers for term, _ in pairs)
+    for word, question in asked:
+        folded = [choice.casefold() for choice in question.choices]
+        assert word.definition in question.choices
+        assert sum(choice in right[word.term.casefold()] for choice in folded) == 1
+        assert 2 <= len(set(folded)) == len(folded) <= CHOICES
+
+
+def test_words_that_are_alike_are_not_compared_one_by_one() -> None:
+    """300 of them lend each other no wrong answer, and may be long."""
+    words = [Word("list", number, CountedText("行"), CountedText(f"meaning {number}")) for number in range(300)]
+    assert ask(words, 10, QuizKind.CHARACTERS, Random(1)) == []
+    assert CountedText.folded <= 3 * 2 * len(words)
