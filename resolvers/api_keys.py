@@ -149,9 +149,12 @@ class ApiKeys:
         return Viewer(id=key.id, kind=Kind.KEY, name=key.name, roles=roles), key.expires_at
 
     def forget(self, key_id: str) -> None:
-        """Refuses a key that this process has just revoked from now on."""
+        """Refuses a key that this process has just revoked from now on.
+
+        It stays among the used ones until it was looked for: looking for one of those needs no place in a limit, which
+        its holder could keep exhausted to keep a socket.
+        """
         self._keys.forget(key_id)
-        self._used_at.pop(key_id, None)
 
     async def close(self) -> None:
         await self._writes.close()

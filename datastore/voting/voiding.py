@@ -18,6 +18,7 @@ from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.journal.kinds import Kind
+from datastore.tombstones import MemberErased
 from datastore.voting.addresses import ADDRESS_SHARDS, ADDRESS_VOTER, LOOKBACK, ORIGIN, AddressVoter, Origin
 from datastore.voting.votes import VOTE, Vote, counter_updates, vote_occurrence
 
@@ -146,11 +147,15 @@ async def _voters(
 
 
 async def _void_from(table: Table, found: AddressVoter, once: Once, out_of_time: Callable[[], bool]) -> Voided:
-    """Void a voter's votes of the last week from one address."""
+    """Void a voter's votes of the last week from one address. Those of a member who is being erased are left to it."""
     origins = await _origins(table, found.voter, found.board, once.now)
     of_address = {origin.tag for origin in origins if origin.address == found.address}
     since = once.now - LOOKBACK
-    return await void_votes(table, found.voter, found.board, once, out_of_time, origins=of_address, since=since)
+    try:
+        return await void_votes(table, found.voter, found.board, once, out_of_time, origins=of_address, since=since)
+    except MemberErased:
+        await once.refuse_erased(table)
+        return Voided(0, finished=True)
 
 
 async def _origins(table: Table, voter: str, board: str, now: datetime) -> list[Origin]:

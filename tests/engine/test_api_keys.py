@@ -366,6 +366,19 @@ async def test_a_revoked_key_ends_its_sockets_and_streams(hasty: Settings) -> No
         assert json.loads(event.removeprefix("data: "))["errors"][0]["extensions"]["code"] == "NOT_SIGNED_IN"
 
 
+async def test_a_revoked_key_is_refused_though_its_address_asks_for_unknown_ones(one_client: Client) -> None:
+    """In the process that revoked it: what keeps unknown keys out must not keep the look for this one out."""
+    secret = await created(one_client, Role.EDITOR)
+    robot = Client(one_client.served, one_client.settings, secret["secret"])
+    assert (await robot.post(READ)).status_code == 200
+    statuses = []
+    while 503 not in statuses:
+        unknown = Client(one_client.served, one_client.settings, new_secret())
+        statuses.append((await unknown.post(READ)).status_code)
+    await one_client.member("root", Role.ADMIN).ask(REVOKE, input={"key": secret["apiKey"]["id"]})
+    assert (await robot.post(READ)).status_code == 401
+
+
 async def test_a_wrong_key_opens_no_socket(hasty: Settings) -> None:
     """4403 with the reason."""
     async with (

@@ -18,6 +18,7 @@ from datastore.voting.voiding import VOIDING_PLACE
 from resolvers.context import utc_now
 from server.commands.voting import _lines
 from tests.client import Client
+from tests.erasing import bury
 from tests.queries import BOARD_COUNTS, DRAW_MATCHUP, VOID_VOTER
 from tests.voting import add_contenders, assert_consistent, editor, settle_votes, vote
 
@@ -129,6 +130,18 @@ async def test_voiding_is_continued_where_it_stopped(one_table: Table) -> None:
     assert voided == sum(1 + number % 6 for number in range(25))
     assert await one_table.get(VOIDING_PLACE.at(voter="v0", board="main"), consistent=True) is None
     assert len([record async for record in one_table.scan(ORIGIN)]) == 30
+
+
+async def test_a_voter_who_is_being_erased_does_not_end_the_voiding(one_client: Client) -> None:
+    """Their votes are left to the erasure."""
+    await add_contenders(one_client, "a", "b")
+    voter = (await vote(at(one_client.visitor(), HOME)))["ballot"]["voter"]
+    for number in range(5):
+        await vote(at(one_client.member(f"m{number}"), HOME))
+    await bury(one_client.services, "m2")
+    answer = await editor(one_client).ask(VOID_VOTER, input={"voter": voter, "sameAddress": True})
+    assert answer["votesRemoved"] == 5
+    assert (await one_client.ask(BOARD_COUNTS))["votes"] == 1
 
 
 async def test_simultaneous_voiding_voids_once(one_client: Client) -> None:
