@@ -122,9 +122,7 @@ class Board(Node):
     closed: bool = field(board_resolvers.closed, "Whether it takes no votes now: it has not opened, or has closed.")
     contender_count: int = described("The number of active contenders.")
     pair_count: int = described("The number of pairs of active contenders.")
-    votes: int = field(
-        board_resolvers.votes, "The number of votes, including ties but not skips; at most two seconds old."
-    )
+    votes: int = described("The number of votes, including ties but not skips; at most two seconds old.")
     contenders: ContenderConnection = field(
         board_resolvers.board_contenders,
         "All contenders in the order they joined, including retired ones.",

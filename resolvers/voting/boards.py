@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -93,19 +94,12 @@ async def _load_board(ctx: Context, slug: str) -> Board | None:
 
 
 async def boards(ctx: Context, /, *, window: Window) -> Page[Board]:
-    return await voting_store.read_boards_page(ctx.table, window)
-
-
-async def votes(ctx: Context, board: Board, /) -> int:
-    return (await _settled(ctx, board)).votes
-
-
-async def _settled(ctx: Context, board: Board) -> Board:
-    """A board whose results are at most two seconds old. One from a list is read again: the index settles nothing."""
-    cache = board_cache(ctx)
-    if cache.known(board.slug) is board:
-        return board
-    return await cache.board(board.slug) or board
+    """Each board is read again, since the index settles nothing; as the index shows it if that fails."""
+    page, cache = await voting_store.read_boards_page(ctx.table, window), board_cache(ctx)
+    found = await asyncio.gather(*(cache.board(listed.slug) for listed in page.nodes), return_exceptions=True)
+    return page.map(
+        settled if isinstance(settled, Board) else listed for listed, settled in zip(page.nodes, found, strict=True)
+    )
 
 
 def closed(ctx: Context, board: Board, /) -> bool:
@@ -181,8 +175,7 @@ async def leaderboard(ctx: Context, /, *, board: str = MAIN, window: Window) -> 
 
 
 async def board_leaderboard(ctx: Context, board: Board, /, *, window: Window) -> Page[LeaderboardRow]:
-    request = voting_store.leaderboard_request(board.slug, window)
-    return await _leaderboard(ctx, await _settled(ctx, board), request)
+    return await _leaderboard(ctx, board, voting_store.leaderboard_request(board.slug, window))
 
 
 async def _leaderboard(ctx: Context, board: Board, request: PageRequest) -> Page[LeaderboardRow]:

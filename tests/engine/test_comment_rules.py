@@ -291,10 +291,10 @@ async def test_comments_arrive_once_and_in_order(one_client: Client) -> None:
         await post(ada, body=body)
     for arrived in await asyncio.gather(*waiting):
         assert [body for _, body in arrived] == ["a", "b", "c"]
-    assert len(one_client.services.live._feeds) == 1
+    assert len(one_client.services.live._feeds.by_name) == 1
     await first.aclose()
     await second.aclose()
-    assert not one_client.services.live._feeds
+    assert not one_client.services.live._feeds.by_name
 
 
 async def test_a_resumed_stream_misses_nothing(one_client: Client) -> None:
