@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from datastore.dynamo import Table
     from datastore.dynamo.conditions import Condition
+    from datastore.dynamo.writes import Write
     from datastore.receipts import Once
 
 SHARDS = 16
@@ -110,12 +111,15 @@ async def seed_profiles(table: Table, profiles: Iterable[Profile]) -> None:
 
 
 async def update_profile(table: Table, changed: Profile, names: Iterable[str], once: Once) -> None:
-    """Change the named attributes of an existing profile; NotFound if there is none."""
-    values: dict[str, Any] = {name: getattr(changed, name) for name in names}
+    """Change the named attributes of an existing profile; NotFound if there is none. Without names nothing occurred."""
+    key, values = PROFILE.item_key(changed), {name: getattr(changed, name) for name in names}
+    write: Write = PROFILE.check(key, present())  # the engine refuses an update of nothing
+    others = once.not_erased(changed.user)
+    if values:
+        write = PROFILE.change(key, values=values, when=present())
+        others = once.occurred(Kind.PROFILE_CHANGED, f"User:{changed.user}", about=changed.user)
     try:
-        change = PROFILE.change(PROFILE.item_key(changed), values=values, when=present())
-        occurrence = once.occurred(Kind.PROFILE_CHANGED, f"User:{changed.user}", about=changed.user)
-        await once.transact(table, changed, change, *occurrence)
+        await once.transact(table, changed, write, *others)
     except ConditionFailed:
         raise NotFound from None
 

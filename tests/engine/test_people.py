@@ -12,7 +12,7 @@ from datastore import people as people_store
 from datastore.people import Profile
 from resolvers import people
 from resolvers.context import Context
-from resolvers.viewer import Kind, Viewer
+from resolvers.viewer import Kind, Role, Viewer
 from server.auth.tokens import mint
 from tests.client import Client
 from tests.queries import UPDATE_PROFILE
@@ -31,6 +31,21 @@ async def test_a_member_changes_the_profile(client: Client) -> None:
     assert (changed["user"]["name"], changed["user"]["email"]) == ("Ada L.", "ada@example.org")
     again = await ada.ask(UPDATE_PROFILE, input={"email": None})
     assert again["user"] == {**changed["user"], "email": None}
+
+
+@pytest.mark.parametrize("nothing", [{}, {"name": None}])
+async def test_an_update_that_changes_nothing_answers_with_the_profile(
+    client: Client, nothing: dict[str, None]
+) -> None:
+    """It leaves no occurrence in the journal, and with a key the receipt that refuses another input."""
+    ada, moderator = client.member("ada", name="Ada"), client.member("mo", Role.MODERATOR)
+    for keyed in ({}, {"idempotencyKey": "nothing"}, {"idempotencyKey": "nothing"}):
+        answered = (await ada.ask(UPDATE_PROFILE, input={**nothing, **keyed}))["user"]
+        assert answered["name"] == "Ada"
+    assert await ada.code(UPDATE_PROFILE, input={"name": "A", "idempotencyKey": "nothing"}) == "IDEMPOTENCY_MISMATCH"
+    journal = "query ($user: ID!) { journal(object: $user) { nodes { kind } } }"
+    await client.caught_up("the journal shows a change")
+    assert await moderator.ask(journal, user=answered["id"]) == {"nodes": []}
 
 
 async def test_a_malformed_email_address_is_refused(one_client: Client) -> None:
