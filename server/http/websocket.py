@@ -37,9 +37,13 @@ from server.telemetry import Outcome
 
 PROTOCOL = "graphql-transport-ws"
 INIT_SECONDS = 10.0
+MOST_BEFORE_INIT = 100
+"""Messages before a socket is initialised, its initialisation included. All others are pings and pongs."""
 MAX_ID_LENGTH = 256
 MAX_REASON = 123
 """Bytes of a reason for closing, by the protocol."""
+
+_TYPES = ("connection_init", "subscribe", "complete", "ping", "pong")
 
 _log = structlog.get_logger("ringside.sockets")
 
@@ -125,24 +129,30 @@ class _Connection:
     async def _read_messages(self) -> None:
         try:
             async with asyncio.timeout(INIT_SECONDS):
-                await self._initialise(await self._receive())
+                for _ in range(MOST_BEFORE_INIT):
+                    message = await self._receive()
+                    if not await self._is_heartbeat(message):
+                        break
+                await self._initialise(message)
         except TimeoutError:
             raise _ProtocolError(4408, "Connection initialisation timeout") from None
         while True:
             message = await self._receive()
-            match message.get("type"):
+            if await self._is_heartbeat(message):
+                continue
+            match message["type"]:
                 case "subscribe":
                     await self._subscribe(message)
                 case "complete":
                     await self._stop(str(message.get("id")))
-                case "ping":
-                    await self._send({"type": "pong"})
-                case "pong":
-                    pass
                 case "connection_init":
                     raise _ProtocolError(4429, "Too many initialisation requests")
-                case _:
-                    raise _ProtocolError(4400, "Unknown message type")
+
+    async def _is_heartbeat(self, message: Mapping[str, Any]) -> bool:
+        """Whether it is a ping, which is answered, or a pong. Both may come before the initialisation too."""
+        if message["type"] == "ping":
+            await self._send({"type": "pong"})
+        return message["type"] in ("ping", "pong")
 
     async def _receive(self) -> dict[str, Any]:
         message = await self._socket.receive()
@@ -162,6 +172,8 @@ class _Connection:
             raise _ProtocolError(4400, "The message is not JSON") from None
         if not isinstance(parsed, dict):
             raise _ProtocolError(4400, "A message is an object")
+        if parsed.get("type") not in _TYPES:
+            raise _ProtocolError(4400, "Unknown message type")
         return parsed
 
     async def _send(self, message: Mapping[str, Any]) -> None:
@@ -171,7 +183,7 @@ class _Connection:
             raise WebSocketDisconnect(1006) from None
 
     async def _initialise(self, message: Mapping[str, Any]) -> None:
-        if message.get("type") != "connection_init":
+        if message["type"] != "connection_init":
             raise _ProtocolError(4401, "Unauthorized: send connection_init first")
         payload = message.get("payload")
         if payload is not None and not isinstance(payload, dict):

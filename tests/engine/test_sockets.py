@@ -9,6 +9,7 @@ import httpx
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from server.http.websocket import MOST_BEFORE_INIT
 from tests.service import Service, ringside, running_service
 from tests.websockets import open_socket, receive, send, wait_until_closed
 
@@ -28,6 +29,13 @@ async def test_a_query_is_answered_over_a_websocket(service: Service) -> None:
         ]
 
 
+async def test_a_ping_is_answered_before_the_connection_is_initialised(service: Service) -> None:
+    """Pings and pongs may come at any time, by the protocol."""
+    async with open_socket(service) as connection:
+        await send(connection, {"type": "ping"}, {"type": "pong"}, {"type": "connection_init"})
+        assert [(await receive(connection))["type"] for _ in range(2)] == ["pong", "connection_ack"]
+
+
 async def test_a_faulty_operation_is_an_error_and_the_socket_stays(service: Service) -> None:
     """The error names the operation; the next one is answered."""
     async with open_socket(service) as connection:
@@ -44,6 +52,10 @@ async def test_a_faulty_operation_is_an_error_and_the_socket_stays(service: Serv
     ("messages", "code"),
     [
         ([{"id": "1", "type": "subscribe", "payload": {"query": "{ __typename }"}}], 4401),
+        ([{"type": "complete", "id": "1"}], 4401),
+        ([{"type": "ping"}] * MOST_BEFORE_INIT, 4401),
+        ([{"type": "unheard-of"}], 4400),
+        ([{"type": []}], 4400),
         ([{"type": "connection_init"}, {"type": "connection_init"}], 4429),
         ([{"type": "connection_init"}, {"type": "unheard-of"}], 4400),
         (["[]"], 4400),
