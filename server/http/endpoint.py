@@ -110,21 +110,19 @@ async def _execute(
         explain=request.wants_plan and pipeline.may_see_plans(viewer),
         last_event=last_event.decode("latin-1") if last_event is not None else None,
     )
+    answer: Answer | AsyncIterator[Answer]
     if operation.kind is OperationType.SUBSCRIPTION:
-        events = await pipeline.subscribe(operation, request.variables, ctx, suggestions=introspection)
-        answers = _single(events) if isinstance(events, Answer) else events
-        credentials = Credentials(
-            pipeline.identification,
-            identified,
-            scope["headers"],
-            secure=secure,
-            address=address,
+        answer = await pipeline.subscribe(operation, request.variables, ctx, suggestions=introspection)
+        if not isinstance(answer, Answer):
+            credentials = Credentials(
+                pipeline.identification, identified, scope["headers"], secure=secure, address=address
+            )
+            return EventStream(answer, pipeline.closing, set_cookie, credentials, pipeline.streams.held(address))
+    else:
+        answer = await pipeline.execute(
+            operation, request.variables, ctx, suggestions=introspection, headers=scope["headers"]
         )
-        return EventStream(answers, pipeline.closing, set_cookie, credentials, pipeline.streams.held(ctx.address))
-    answer = await pipeline.execute(
-        operation, request.variables, ctx, suggestions=introspection, headers=scope["headers"]
-    )
-    if response_format.media_type == STREAM:
+    if answer.executed and (response_format.media_type == STREAM or operation.kind is OperationType.SUBSCRIPTION):
         # It ends at once and takes no place: without one, what was carried out would be answered with 503.
         return EventStream(_single(answer), pipeline.closing, set_cookie)
     return answer_response(answer, response_format, set_cookie)

@@ -53,6 +53,21 @@ async def test_a_document_error_is_400_unless_the_client_asks_for_plain_json(one
     assert statuses == {"*/*": 400, MODERN: 400, "application/json": 200}
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "query ($n: Int!) { boards(first: $n) { nodes { id } } }",
+        "subscription ($n: Int!) { leaderboardChanged(first: $n) { rank } }",
+    ],
+)
+async def test_variables_that_do_not_fit_are_400_where_a_stream_is_accepted(one_client: Client, query: str) -> None:
+    """As a document that does not fit: a stream would begin with 200."""
+    headers = {"accept": "text/event-stream"}
+    response = await one_client.http.post("/graphql", json={"query": query}, headers=headers)
+    assert (response.status_code, response.headers["content-type"]) == (400, "application/json; charset=utf-8")
+    assert "data" not in response.json()
+
+
 @pytest.mark.parametrize("accept", [MODERN, "application/json"])
 async def test_a_refusal_has_the_media_type_that_was_asked_for(one_client: Client, accept: str) -> None:
     """Also when nothing was parsed (400) and nobody identified (401)."""
