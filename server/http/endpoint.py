@@ -55,7 +55,7 @@ async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Respon
         return _OVERLOADED
     try:
         headers = dict(reversed(scope["headers"]))  # of several with one name, the first
-        response_format = negotiate(headers.get(b"accept", b""))
+        response_format = negotiate(b",".join(value for name, value in scope["headers"] if name == b"accept"))
         request = await read_request(scope, headers, receive, pipeline.settings.max_body_bytes)
         client = scope.get("client")
         address = client[0] if client else ""
@@ -132,7 +132,7 @@ def _check_kind(operation: Operation, method: str, response_format: ResponseForm
     """HTTPException if this kind of operation cannot be asked for in this way."""
     if method == "GET":
         raise HTTPException(405, "GET runs queries only; send this with POST.", {"allow": "POST"})
-    if operation.kind is OperationType.SUBSCRIPTION and response_format.media_type != STREAM:
+    if operation.kind is OperationType.SUBSCRIPTION and not response_format.accepts_stream:
         raise HTTPException(406, f"Subscriptions come over a WebSocket (graphql-transport-ws) or as {STREAM}.")
 
 

@@ -89,7 +89,8 @@ def wants_page(request: Request) -> bool:
     """
     if request.method not in {"GET", "HEAD"} or not QUERY_PARAMETERS.isdisjoint(request.query_params):
         return False
-    accepted = {part.partition(";")[0].strip().lower() for part in request.headers.get("accept", "").split(",")}
+    accept = ",".join(request.headers.getlist("accept"))
+    accepted = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
     return "text/html" in accepted and accepted.isdisjoint(ANSWER_TYPES)
 
 

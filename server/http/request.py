@@ -1,7 +1,9 @@
 """Reads a GraphQL request from HTTP: content negotiation, limits of the body, types of the parameters.
 
 The rules of GraphQL over HTTP, and the choices that they leave open:
-- The response is `application/graphql-response+json` for clients that accept it, else `application/json`.
+- The response is `application/graphql-response+json` for clients that name it and prefer nothing else, else
+  `application/json`.
+- A subscription's events are streamed to every client that accepts a stream, whatever it prefers.
 - A document that does not parse or validate, or variables that do not fit, get status 400: a client that looks at the
   status alone must not mistake a refusal for an answer. Only a client that asks for `application/json` by name gets
   the 200 that the specification keeps for older clients.
@@ -12,7 +14,7 @@ The rules of GraphQL over HTTP, and the choices that they leave open:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import NoneType
 from typing import Any, TypeAlias
@@ -40,6 +42,8 @@ class ResponseFormat:
 
     media_type: str
     not_executed: int
+    accepts_stream: bool = True
+    """Whether a subscription's events may be streamed, even if the client prefers another type."""
 
 
 _FORMATS = {
@@ -47,26 +51,31 @@ _FORMATS = {
     LEGACY: ResponseFormat(LEGACY, 200),
     STREAM: ResponseFormat(STREAM, 400),
     "application/*": ResponseFormat(LEGACY, 400),
+    "text/*": ResponseFormat(STREAM, 400),
     "*/*": ResponseFormat(LEGACY, 400),
 }
-DEFAULT_FORMAT = ResponseFormat(LEGACY, 400)
+_STREAM_RANGES = (STREAM, "text/*", "*/*")
+"""The most specific one in a header decides whether a stream is accepted."""
+DEFAULT_FORMAT = _FORMATS["*/*"]
 
 
 @lru_cache(maxsize=256)  # bounded, since clients choose the header
 def negotiate(accept: bytes) -> ResponseFormat:
-    """The format that a client prefers; of equal preferences, the first. HTTPException 406 if there is none."""
-    if not accept:
+    """The format that a client prefers. Of equal preferences MODERN, else the first. HTTPException 406 if none."""
+    if not accept.strip(b", "):
         return DEFAULT_FORMAT
-    ranked: list[tuple[float, int, str]] = []
-    for index, part in enumerate(accept.decode("latin-1").split(",")):
-        media_type, _, parameters = part.strip().lower().partition(";")
-        media_type = media_type.strip()
-        quality = _quality(parameters)
-        if quality > 0 and media_type in _FORMATS:
-            ranked.append((-quality, index, media_type))
-    if not ranked:
+    qualities: dict[str, float] = {}
+    for part in accept.decode("latin-1").lower().split(","):
+        media_type, _, parameters = part.partition(";")
+        if (media_type := media_type.strip()) in _FORMATS:
+            qualities[media_type] = max(_quality(parameters), qualities.get(media_type, 0.0))
+    best = max(qualities.values(), default=0.0)
+    if best <= 0:
         raise HTTPException(406, f"Answers come as {MODERN}, {LEGACY} or, for subscriptions, {STREAM}.")
-    return _FORMATS[min(ranked)[2]]
+    preferred = [media_type for media_type, quality in qualities.items() if quality == best]
+    chosen = _FORMATS[MODERN if MODERN in preferred else preferred[0]]
+    stream_quality = next((qualities[name] for name in _STREAM_RANGES if name in qualities), 0.0)
+    return replace(chosen, accepts_stream=stream_quality > 0)
 
 
 def _quality(parameters: str) -> float:
@@ -74,7 +83,7 @@ def _quality(parameters: str) -> float:
         name, _, value = parameter.strip().partition("=")
         if name == "q":
             try:
-                return float(value)
+                return max(0.0, float(value))  # in this order NaN is 0, too
             except ValueError:
                 return 0.0
     return 1.0

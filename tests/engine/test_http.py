@@ -53,6 +53,63 @@ async def test_a_document_error_is_400_unless_the_client_asks_for_plain_json(one
     assert statuses == {"*/*": 400, MODERN: 400, "application/json": 200}
 
 
+async def test_several_accept_lines_are_one_list(one_client: Client) -> None:
+    """As HTTP has it for every header that is a list."""
+    del one_client.http.headers["accept"]
+    lines = [("accept", "text/html"), ("accept", "application/json")]
+    response = await one_client.http.post("/graphql", json={"query": "{ __typename }"}, headers=lines)
+    assert (response.status_code, response.headers["content-type"]) == (200, "application/json; charset=utf-8")
+
+
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [
+        (f"application/json, {MODERN}", MODERN),
+        (f"*/*, {MODERN}", MODERN),
+        (f"application/json, {MODERN};q=0.9", "application/json"),
+        (f"application/json, {MODERN};q=nan", "application/json"),
+        (f"application/json;q=0.1, {MODERN};q=0.5, application/json", "application/json"),
+    ],
+)
+async def test_the_newer_type_wins_if_it_is_preferred_as_much(one_client: Client, accept: str, media_type: str) -> None:
+    """A client that names both can read either, and so gets the status that tells a refusal."""
+    response = await one_client.http.post("/graphql", json={"query": "{ nothing }"}, headers={"accept": accept})
+    assert response.headers["content-type"] == f"{media_type}; charset=utf-8"
+    assert response.status_code == (400 if media_type == MODERN else 200)
+
+
+ENDS_AT_ONCE = "subscription { leaderboardChanged(first: 0) { rank } }"
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "text/event-stream",
+        "application/json, text/event-stream",
+        f"{MODERN}, application/json;q=0.9, text/event-stream;q=0.1",
+        "text/*",
+        "application/json, */*;q=0.1",
+        "*/*",
+        "",
+    ],
+)
+async def test_a_subscription_streams_to_whoever_accepts_a_stream(one_client: Client, accept: str) -> None:
+    """However little it is preferred: there is no other way to answer."""
+    headers = {"accept": accept}
+    response = await one_client.http.post("/graphql", json={"query": ENDS_AT_ONCE}, headers=headers)
+    assert (response.status_code, response.headers["content-type"]) == (200, "text/event-stream")
+
+
+@pytest.mark.parametrize(
+    "accept", ["application/json", MODERN, "text/event-stream;q=0, */*", "application/*, text/*;q=0"]
+)
+async def test_a_subscription_is_refused_where_a_stream_is_not_accepted(one_client: Client, accept: str) -> None:
+    headers = {"accept": accept}
+    response = await one_client.http.post("/graphql", json={"query": ENDS_AT_ONCE}, headers=headers)
+    assert response.status_code == 406
+    assert "WebSocket" in response.json()["errors"][0]["message"]
+
+
 @pytest.mark.parametrize(
     "query",
     [
