@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from graphql import GraphQLError
+from graphql import GraphQLError, StringValueNode, ValueNode
 from strawberry.types.scalar import scalar
 
 from datastore.dynamo import iso
+
+T = TypeVar("T")
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -38,12 +41,25 @@ def _parse_day(value: Any) -> date:
     raise GraphQLError("A Date is a day of the calendar, written as yyyy-mm-dd.")
 
 
+def _literals(parse: Callable[[Any], T]) -> Callable[[ValueNode, Mapping[str, Any] | None], T]:
+    """The parser of a scalar's literals. Its errors name their place in the document."""
+
+    def parse_literal(node: ValueNode, _: Mapping[str, Any] | None = None) -> T:
+        try:
+            return parse(node.value if isinstance(node, StringValueNode) else None)
+        except GraphQLError as error:
+            raise GraphQLError(error.message, node) from None
+
+    return parse_literal
+
+
 SCALARS: dict[object, Any] = {
     datetime: scalar(
         name="DateTime",
         description="A time in RFC 3339 format, in UTC, to the millisecond: 2026-11-20T20:00:00.000Z.",
         serialize=iso,
         parse_value=_parse_moment,
+        parse_literal=_literals(_parse_moment),
         specified_by_url="https://www.rfc-editor.org/rfc/rfc3339",
     ),
     date: scalar(
@@ -51,5 +67,6 @@ SCALARS: dict[object, Any] = {
         description="A calendar day: yyyy-mm-dd.",
         serialize=date.isoformat,
         parse_value=_parse_day,
+        parse_literal=_literals(_parse_day),
     ),
 }

@@ -55,7 +55,7 @@ async def test_a_cast_that_outgrows_its_item_is_refused(client: Client) -> None:
     ],
 )
 async def test_an_invalid_time_is_the_caller_s_mistake(one_client: Client, moment: object) -> None:
-    """Malformed, of no calendar, or beyond it in UTC; as a variable and as a literal."""
+    """Malformed, of no calendar, or beyond it in UTC; as a variable and as a literal, whose place the error names."""
     editor = one_client.member("editor", Role.EDITOR)
     given = {"name": "Show", "season": "2026", "startsAt": moment}
     literal = f'"{moment}"' if isinstance(moment, str) else f"{moment}"
@@ -68,6 +68,7 @@ async def test_an_invalid_time_is_the_caller_s_mistake(one_client: Client, momen
     assert invalid["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
     assert "RFC 3339" in mistaken["message"]
     assert "RFC 3339" in invalid["message"]
+    assert invalid["locations"] == [{"line": 1, "column": written.index(f"{literal}}}") + 1}]
 
 
 @pytest.mark.parametrize("day", ["tomorrow", "2026-02-30", "0000-01-01", "２026-01-01", 5])
@@ -77,6 +78,12 @@ async def test_an_invalid_date_is_the_caller_s_mistake(one_client: Client, day: 
     [error] = (await one_client.answer(asked, day=day))["errors"]
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
     assert "yyyy-mm-dd" in error["message"]
+    literal = f'"{day}"' if isinstance(day, str) else f"{day}"
+    written = f"{{ quizLeaderboard(on: {literal}) {{ nodes {{ rank }} }} }}"
+    [invalid] = (await one_client.answer(written))["errors"]
+    assert invalid["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
+    assert "yyyy-mm-dd" in invalid["message"]
+    assert invalid["locations"] == [{"line": 1, "column": written.index(literal) + 1}]
 
 
 @pytest.fixture
