@@ -3,7 +3,8 @@
 In a shard, the deliveries about one object are sent one after the other; those about different objects do not wait for
 each other. A failed one is tried again after a pause that doubles, with full jitter, for a day from its occurrence, and
 then given up; until then the later ones about its object wait. So a receiver gets everything at least once, and what
-concerns one object in order.
+concerns one object in order. A receiver that hangs delays its own messages only: each webhook has its share of the
+requests under way (`server.webhooks.slots`).
 
 A shard that finds nothing new looks again after a second, and after ever longer while nothing comes; what this process
 writes itself ends that at once. A process stops sending well before others may take its claim (see
@@ -31,6 +32,7 @@ from datastore.journal import DELIVERY_SHARDS, Delivery, Registry, ShardClaim, W
 from server.webhooks.messages import message
 from server.webhooks.sending import SEND_SECONDS, Outcome, Sender
 from server.webhooks.signatures import sign
+from server.webhooks.slots import AT_ONCE, Slots
 
 if TYPE_CHECKING:
     from resolvers.context import Services
@@ -54,8 +56,6 @@ MARGIN = timedelta(seconds=1)
 """By how much the servers' clocks may differ."""
 WINDOW = 1000
 """Deliveries of a shard in memory. If so many are tried again, the ones after them wait."""
-AT_ONCE = 64
-"""Requests under way in one process."""
 POLL_SECONDS = 1.0
 MOST_POLLS = 8
 """The longest pause of a shard to which nothing comes, in pauses of one that is busy."""
@@ -92,7 +92,7 @@ class Deliverer:
         self._alive: set[tuple[str, int]] = set()
         """The shards whose claim was renewed by another process while this one looked."""
         self._removed: dict[str, float] = {}
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._slots = Slots()
         self._looking: asyncio.Task[None] | None = None
         self._clearing: asyncio.Task[None] | None = None
         self._hurried = asyncio.Event()
@@ -130,6 +130,7 @@ class Deliverer:
         registry = await journal_store.read_registry(self._services.table)
         self._services.journal.know(registry.webhooks, asked_at)
         active = {webhook.id: webhook for webhook in registry.webhooks if webhook.active}
+        self._slots.divide(active)
         for key, shard in list(self._workers.items()):
             if not await self._keep(shard, active.get(key[0])):
                 del self._workers[key]
@@ -313,7 +314,7 @@ class ShardWorker:
         """Send the deliveries about one object, up to the first that fails and is tried again later."""
         try:
             for delivery in deliveries:
-                async with self._deliverer._slots:  # noqa: SLF001 - the two belong together
+                async with self._deliverer._slots.take(self.webhook.id):  # noqa: SLF001 - the two belong together
                     if not self._may_send:
                         return
                     outcome = await self._send(delivery)

@@ -38,6 +38,7 @@ from server.settings import Settings
 from server.webhooks import delivering, sending
 from server.webhooks.sending import open_sender
 from server.webhooks.signatures import sign
+from server.webhooks.slots import AT_ONCE
 from tests.client import Client, pages, serving
 from tests.comments import post
 from tests.conftest import settings_for
@@ -368,6 +369,47 @@ async def test_what_this_process_writes_ends_the_pause_of_an_idle_shard(
         await receiver.until(lambda: [one.data["object"] for one in receiver.accepted] == [node_id("Webhook", "h2")])
         await deliverer.close()
     await services.close()
+
+
+async def test_a_receiver_that_hangs_leaves_the_other_webhooks_their_share(
+    one_table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its requests under way are at most its share, however many of its messages wait."""
+    monkeypatch.setattr(sending, "SEND_SECONDS", 3600.0)
+    services = Services(one_table, Seal([SECRET]), Policy(webhook_networks=LOCAL["webhook_networks"]))
+    async with hanging() as (url, begun), receiving() as receiver, open_sender(LOCAL["webhook_networks"]) as sender:
+        for webhook, address in (("h1", url), ("h2", receiver.url)):
+            added = Webhook(webhook, address, (Kind.COMMENT_POSTED,), utc_now(), "whsec_AAAA")
+            await add_webhook(one_table, added, services.once())
+        posted = [
+            Occurrence(services.ids.next(utc_now()), Kind.COMMENT_POSTED, None, f"Comment:{n}#a") for n in range(200)
+        ]
+        for batch in (posted[:100], posted[100:]):
+            await one_table.write_many(DELIVERY.put(new_delivery("h1", one)) for one in batch)
+        deliverer = delivering.Deliverer(services, sender)
+        deliverer.start()
+        async with asyncio.timeout(30):
+            while len(begun) < AT_ONCE // 2:
+                await asyncio.sleep(0.05)
+        await one_table.write_many(DELIVERY.put(new_delivery("h2", one)) for one in posted[:3])
+        await receiver.until(lambda: {one.id for one in receiver.accepted} == {one.ulid for one in posted[:3]}, 30)
+        assert len(begun) == AT_ONCE // 2
+        await deliverer.close()
+    await services.close()
+
+
+@asynccontextmanager
+async def hanging() -> AsyncIterator[tuple[str, list[asyncio.StreamWriter]]]:
+    """The address of a receiver that never answers, and the connections that were made to it."""
+    begun: list[asyncio.StreamWriter] = []
+
+    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        begun.append(writer)
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(hold, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", begun
 
 
 async def _die(shard: delivering.ShardWorker) -> None:
