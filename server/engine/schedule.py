@@ -1,7 +1,8 @@
 """Scheduled backups of the embedded engine's table, into `backups/` in the data folder.
 
 The process that runs the engine makes them, in a thread. The newest `KEPT` are kept. Their names tell when each was
-made, so a restart of the service neither repeats nor skips one. A failure is logged and counted in a file beside them,
+made, so a restart of the service neither repeats nor skips one. Those with a moment yet to come, from a clock that was
+ahead, count as the oldest; files with other names stay. A failure is logged and counted in a file beside them,
 from which any process that serves the metrics reads it; the next attempt comes after `RETRY_SECONDS`.
 """
 
@@ -59,13 +60,10 @@ class BackupSchedule:
                 self._record_failure(error)
                 wait = min(RETRY_SECONDS, self._seconds)
             else:
-                wait = self._seconds_until_due()
+                wait = self._seconds  # whatever has become of the file: it may have been moved away
 
     def _seconds_until_due(self) -> float:
-        """None are due in more than `seconds`, even if the clock was set back."""
-        if not (made := _moments(self._folder)):
-            return 0.0
-        age = (datetime.now(UTC) - made[-1]).total_seconds()
+        age = datetime.now(UTC).timestamp() - _newest(self._folder)
         return min(max(self._seconds - age, 0.0), self._seconds)
 
     def _back_up(self) -> None:
@@ -74,7 +72,8 @@ class BackupSchedule:
             leftover.unlink(missing_ok=True)
         file = self._folder / datetime.now(UTC).strftime(_NAME)
         size = back_up(self._data, file, self._advance)
-        for older in sorted(self._folder.glob(_PATTERN))[:-KEPT]:
+        others = [other for _, _, other in _oldest_first(self._folder) if other != file]
+        for older in others[: 1 - KEPT]:
             older.unlink(missing_ok=True)
         (self._folder / _FAILURES).unlink(missing_ok=True)
         log.info("backup made", file=str(file), bytes=size, kept=KEPT)
@@ -93,8 +92,7 @@ class BackupSchedule:
 def backup_figures(data: Path) -> Mapping[str, float]:
     """For the metrics: when the newest backup was made, 0 if there is none, and the failed attempts since."""
     folder = data / "backups"
-    made = _moments(folder)
-    return {"newest": made[-1].timestamp() if made else 0.0, "failures": float(_failures(folder))}
+    return {"newest": _newest(folder), "failures": float(_failures(folder))}
 
 
 def _failures(folder: Path) -> int:
@@ -104,10 +102,16 @@ def _failures(folder: Path) -> int:
         return 0
 
 
-def _moments(folder: Path) -> Sequence[datetime]:
-    """When each of the kept backups was made, oldest first."""
-    moments = []
-    for file in sorted(folder.glob(_PATTERN)):
+def _newest(folder: Path) -> float:
+    """When the newest backup was made, as far as its moment has come; 0 if there is none."""
+    return max((moment.timestamp() for come, moment, _ in _oldest_first(folder) if come), default=0.0)
+
+
+def _oldest_first(folder: Path) -> Sequence[tuple[bool, datetime, Path]]:
+    """The kept backups: whether the moment in its name has come, that moment, and the file."""
+    now, found = datetime.now(UTC), []
+    for file in folder.glob(_PATTERN):
         with suppress(ValueError):  # a file that somebody named in a similar way
-            moments.append(datetime.strptime(file.name, _NAME).replace(tzinfo=UTC))
-    return moments
+            moment = datetime.strptime(file.name, _NAME).replace(tzinfo=UTC)
+            found.append((moment <= now, moment, file))
+    return sorted(found)

@@ -360,6 +360,53 @@ async def test_one_of_several_processes_makes_the_backups_and_all_tell_of_them(d
         assert service.stop() == 0
 
 
+async def test_backups_from_a_clock_that_was_ahead_make_room_for_new_ones(data: Path) -> None:
+    """They count as the oldest, for the metrics too; what somebody else named in a similar way is left alone."""
+    await _write_profiles(data, "ada")
+    folder = data / "backups"
+    folder.mkdir()
+    ahead = [datetime.now(UTC) + timedelta(days=30 + number) for number in range(schedule.KEPT)]
+    for moment in ahead:
+        (folder / moment.strftime(schedule._NAME)).touch()
+    copies = [f"ringside-{number}-keepZ.db" for number in range(schedule.KEPT)]
+    for name in copies:
+        (folder / name).touch()
+    backups = BackupSchedule(data, 3600)
+    assert backups._seconds_until_due() == 0
+    assert schedule.backup_figures(data)["newest"] == 0
+    backups._back_up()
+    kept = [name for name in _names(data) if name not in copies]
+    assert kept[1:] == [moment.strftime(schedule._NAME) for moment in ahead[1:]]
+    assert set(copies) < set(_names(data))
+    backup.check_backup(folder / kept[0])
+    assert 0 < schedule.backup_figures(data)["newest"] < ahead[0].timestamp()
+    assert backups._seconds_until_due() > 0
+
+
+async def test_a_backup_that_is_moved_away_at_once_is_not_made_again_at_once(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one is due after the whole time."""
+    await _write_profiles(data, "ada")
+    pauses: list[float | None] = []
+
+    class Pauses(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            pauses.append(timeout)
+            return len(pauses) > 2
+
+    def move_away(folder: Path, file: Path, advance: backup.Advance) -> int:
+        size = back_up(folder, file, advance)
+        file.unlink()
+        return size
+
+    monkeypatch.setattr(schedule, "back_up", move_away)
+    backups = BackupSchedule(data, 3600)
+    backups._stopping = Pauses()
+    backups._run()
+    assert pauses == [0, 3600, 3600]
+
+
 async def test_a_failed_scheduled_backup_is_logged_counted_and_tried_again(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
