@@ -147,7 +147,10 @@ class Engine:
         await process.wait()
 
     def _last_output(self) -> str:
-        lines = self._log.read_text(errors="replace").strip().splitlines()
+        try:
+            lines = self._log.read_text(errors="replace").strip().splitlines()
+        except OSError:  # it was removed
+            return "its log cannot be read"
         return " / ".join(lines[-5:]) or "it printed nothing"
 
 

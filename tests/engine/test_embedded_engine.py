@@ -332,6 +332,16 @@ async def test_an_engine_that_does_not_restart_is_started_again(data: Path) -> N
     assert "Too many open files" in second_reason
 
 
+async def test_a_killed_engine_whose_log_was_removed_is_started_again(data: Path) -> None:
+    """Whoever clears up files must not end what watches over the engine; the warning says why it has no output."""
+    with capture_logs() as logs:
+        async with run_engine_async(data) as engine:
+            (data / "engine.log").unlink()
+            _kill(engine.pid)
+            await _wait_until(lambda: "engine restarted" in _engine_events(logs))
+    assert next(line["output"] for line in logs if line["event"] == "engine died") == "its log cannot be read"
+
+
 # ── Stop ──
 
 
