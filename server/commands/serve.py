@@ -81,7 +81,7 @@ async def _serve(settings: Settings, served: Settings, listening: socket.socket,
         if served.demo:
             await _add_demo_data(table, settings)
         server = _server(served, table) if alone else None
-        listening.listen()  # from now on connections wait until the service accepts them
+        _let_connections_wait(listening)
         out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)", markup=True)
         if server is not None:
             with _scheduled_backups(settings):
@@ -150,8 +150,21 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listening.bind((host, port))
     except OSError as error:
-        raise Failed(
-            f"Port {port} on {host} cannot be used: {error.strerror}. Stop its listener, or choose another --port."
-        ) from None
+        raise _unusable(host, port, error) from None
     listening.set_inheritable(True)
     return listening
+
+
+def _let_connections_wait(listening: socket.socket) -> None:
+    """From now on connections wait until the service accepts them."""
+    try:
+        listening.listen()
+    except OSError as error:  # another process was bound to the port too, and began to listen first
+        host, port, *_ = listening.getsockname()
+        raise _unusable(host, port, error) from None
+
+
+def _unusable(host: str, port: int, error: OSError) -> Failed:
+    return Failed(
+        f"Port {port} on {host} cannot be used: {error.strerror}. Stop its listener, or choose another --port."
+    )

@@ -14,7 +14,9 @@ import boto3
 import httpx
 import pytest
 
+from server.commands import serve
 from server.execution.documents import hash_of, read_manifest
+from server.failures import Failed
 from server.settings import Settings, variable
 from tests.engines import RunningEngine
 from tests.service import ROOT, environment, ringside, running_service
@@ -85,6 +87,16 @@ def test_a_taken_port_is_a_readable_refusal(tmp_path: Path) -> None:
     assert refused.returncode == 1
     assert f"Port {port}" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+def test_a_port_that_is_taken_meanwhile_is_the_same_refusal() -> None:
+    """Two services may both be bound to a port while they prepare their tables; one of them listens."""
+    with serve._listen("127.0.0.1", 0) as first:
+        port = first.getsockname()[1]
+        with serve._listen("127.0.0.1", port) as second:
+            serve._let_connections_wait(first)
+            with pytest.raises(Failed, match=rf"Port {port} on 127\.0\.0\.1 cannot be used: Address already in use"):
+                serve._let_connections_wait(second)
 
 
 def test_a_data_folder_in_use_is_a_readable_refusal(tmp_path: Path) -> None:
