@@ -6,12 +6,14 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+from datastore.seal import MOST_SECRETS
+
 MIN_SECRET_LENGTH = 32
 """Characters: the length of the SHA-256 key that it becomes."""
 
 
 class UnreadableSecret(Exception):
-    """The file with the secret can be neither read nor created."""
+    """The file with the secret can be neither read nor created, or its content cannot be used."""
 
 
 def load_or_create_secrets(folder: Path) -> list[str]:
@@ -32,6 +34,11 @@ def load_or_create_secrets(folder: Path) -> list[str]:
         raise UnreadableSecret(
             f"and {path} holds a secret of fewer than {MIN_SECRET_LENGTH} characters. Delete the file, and a new one "
             "is made; cookies and tokens signed before are then refused."
+        )
+    if len(stored) > MOST_SECRETS:
+        raise UnreadableSecret(
+            f"and {path} holds more than {MOST_SECRETS} secrets. Leave the newest {MOST_SECRETS}, which come first; "
+            "what the others signed is then refused."
         )
     return stored
 

@@ -33,7 +33,6 @@ from server.settings.values import (
     validate_program,
     validate_rate,
     validate_rate_or_off,
-    validate_secrets,
     validate_smtp_address,
 )
 
@@ -378,7 +377,7 @@ class Settings(SignInSettings, StorageSettings):
         if not self.embedded:
             correct = extra(type(self).model_fields["secrets"], "write")
             raise UnreadableSecret(f"and the engine is not the embedded one. Write {correct}.")
-        secrets = validate_secrets(tuple(map(SecretStr, load_or_create_secrets(self.data))))
+        secrets = tuple(map(SecretStr, load_or_create_secrets(self.data)))
         return self.model_copy(update={"secrets": secrets})
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr, ValidationError
 
+from datastore.seal import MOST_SECRETS
 from resolvers.viewer import Role
 from server.auth.secret import load_or_create_secrets
 from server.settings import (
@@ -396,13 +397,20 @@ def test_a_secret_in_the_environment_wins_over_the_file(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("content", "wrong"), [(b"short", "fewer than 32 characters"), (b"", "fewer than 32"), (b"\xff" * 40, "not text")]
+    ("content", "wrong"),
+    [
+        (b"short", "fewer than 32 characters"),
+        (b"", "fewer than 32"),
+        (b"\xff" * 40, "not text"),
+        (b",".join([b"shortened" * 5] * (MOST_SECRETS + 1)), f"holds more than {MOST_SECRETS} secrets"),
+    ],
 )
 def test_a_damaged_secret_file_is_refused(tmp_path: Path, content: bytes, wrong: str) -> None:
     """Rather than signing with whatever is left of it."""
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "secret").write_bytes(content)
     text = refusal()
+    assert f"{tmp_path / 'data' / 'secret'} " in text
     assert wrong in text
     assert "short" not in text
 
