@@ -22,6 +22,7 @@ from server.settings.values import (
     Introspection,
     Log,
     parse_log,
+    parse_public_address,
     parse_sender,
     parse_web_address,
     validate_email_templates,
@@ -84,7 +85,7 @@ class Settings(SignInSettings, StorageSettings):
         "A folder with templates of emails, each of which replaces the built-in one of the same name.",
         write="the path of a folder with templates such as daily-word.html",
     )
-    public_url: Annotated[str, AfterValidator(parse_web_address)] = setting(
+    public_url: Annotated[str, AfterValidator(parse_public_address)] = setting(
         "The service's public address. The links in emails start with it.",
         write="an address such as https://api.example.com",
         default="http://127.0.0.1:8000",

@@ -123,6 +123,13 @@ def parse_web_address(value: str) -> str:
     return _parse_without_password(value).geturl()
 
 
+def parse_public_address(value: str) -> str:
+    """Links are made of it by adding a path to its end."""
+    if re.search(r"[\s?#]", value):
+        raise ValueError("it has white space, a query or a fragment, which would make links that lead nowhere")
+    return parse_web_address(value)
+
+
 def parse_jwks_address(value: str) -> str:
     """Keys authenticate members, so plain HTTP is allowed only from this machine or its own network."""
     address = _parse_without_password(value)
