@@ -23,9 +23,9 @@ erased.
 
 from datastore.journal.deliveries import (
     clear_deliveries,
+    deliveries_since,
     mark_delivered,
     mark_failed,
-    occurrences_since,
     order_again,
     read_deliveries_page,
     read_delivery,
@@ -94,10 +94,10 @@ __all__ = [
     "claim_shard",
     "clear_deliveries",
     "delete_webhook",
+    "deliveries_since",
     "forget_member",
     "mark_delivered",
     "mark_failed",
-    "occurrences_since",
     "order_again",
     "read_deliveries_page",
     "read_delivery",

@@ -132,27 +132,41 @@ async def clear_deliveries(table: Table, webhook: str) -> int:
 # ── ordering again ──
 
 
-def occurrences_since(table: Table, webhook: str, since: datetime) -> list[AsyncIterator[Occurrence]]:
-    """What the journal has since a time, and what was given up since: in partitions, each oldest first."""
+def deliveries_since(table: Table, webhook: str, since: datetime) -> list[AsyncIterator[Delivery]]:
+    """What was given up since a time, and what the journal has since, as it would be delivered.
+
+    In partitions, each oldest first. Of the same occurrence the one that was given up comes first.
+    """
     low = first_id(since)
     dead = [_partition(webhook, DeliveryState.DEAD, shard).between(low, None) for shard in range(DELIVERY_SHARDS)]
     journal = [OCCURRENCE.on(None, shard=shard).between(low, None) for shard in range(SHARDS)]
     return [
-        *(_contents(table.iterate(partition, consistent=True)) for partition in dead),
-        *(table.iterate(partition, consistent=True) for partition in journal),
+        *(_with_content(table.iterate(partition, consistent=True)) for partition in dead),
+        *(_as_deliveries(webhook, table.iterate(partition, consistent=True)) for partition in journal),
     ]
 
 
-async def _contents(deliveries: AsyncIterator[Delivery]) -> AsyncIterator[Occurrence]:
+async def _with_content(deliveries: AsyncIterator[Delivery]) -> AsyncIterator[Delivery]:
     async for delivery in deliveries:
         if delivery.content is not None:
-            yield delivery.content
+            yield delivery
 
 
-async def order_again(table: Table, webhook: str, occurrence: Occurrence, now: datetime) -> bool:
-    """Let an occurrence wait for a webhook anew, whatever became of it before; False if it waits already."""
-    content = replace(occurrence, expires=None)
-    delivery = new_delivery(webhook, content, since=now)
+async def _as_deliveries(webhook: str, occurrences: AsyncIterator[Occurrence]) -> AsyncIterator[Delivery]:
+    async for occurrence in occurrences:
+        yield new_delivery(webhook, occurrence)
+
+
+async def order_again(table: Table, wanted: Delivery, now: datetime) -> bool:
+    """Let an occurrence wait for a webhook anew, whatever became of it before; False if it waits already.
+
+    It waits in the shard that the delivery has: one that was given up keeps its own, also when its object's name, which
+    chose the shard, was forgotten since.
+    """
+    content = None if wanted.content is None else replace(wanted.content, expires=None)
+    delivery = Delivery(
+        wanted.webhook, DeliveryState.WAITING, wanted.shard, wanted.ulid, wanted.kind, content=content, since=now
+    )
     others = [replace(delivery, state=state) for state in (DeliveryState.DELIVERED, DeliveryState.DEAD)]
     deletes = [DELIVERY.delete(DELIVERY.item_key(other)) for other in others]
     try:

@@ -172,13 +172,15 @@ class Delivery:
     def node_key(self) -> str:
         return f"{self.webhook}:{self.shard}:{self.ulid}"
 
+    @property
+    def at(self) -> datetime:
+        return creation_time(self.ulid)
+
 
 DELIVERY = Entity(Delivery, Key("DELIVERIES#{webhook}#{state}#{shard:02d}", "{ulid}"), ttl="expires")
 
 
-def new_delivery(webhook: str, occurrence: Occurrence, *, since: datetime | None = None) -> Delivery:
-    """What is written for a webhook in the transaction of the occurrence itself, or when it is ordered again."""
+def new_delivery(webhook: str, occurrence: Occurrence) -> Delivery:
+    """What is written for a webhook in the transaction of the occurrence itself."""
     shard = spread(occurrence.object or occurrence.ulid, DELIVERY_SHARDS)
-    return Delivery(
-        webhook, DeliveryState.WAITING, shard, occurrence.ulid, occurrence.kind, content=occurrence, since=since
-    )
+    return Delivery(webhook, DeliveryState.WAITING, shard, occurrence.ulid, occurrence.kind, content=occurrence)

@@ -153,31 +153,31 @@ async def redeliver_job(services: Services, run: JobRun) -> str:
     if webhook is None or not webhook.active:
         return "The webhook was removed."
     since, last = datetime.fromisoformat(run.input["since"]), ""
-    async for occurrence in _in_order(journal_store.occurrences_since(services.table, webhook.id, since)):
-        if occurrence.at >= run.job.started_at:
+    async for delivery in _in_order(journal_store.deliveries_since(services.table, webhook.id, since)):
+        if delivery.at >= run.job.started_at:
             break
-        if occurrence.ulid != last and journal_store.wants(webhook, occurrence.kind):
-            run.done += await journal_store.order_again(services.table, webhook.id, occurrence, services.clock())
-        last = occurrence.ulid
+        if delivery.ulid != last and journal_store.wants(webhook, delivery.kind):
+            run.done += await journal_store.order_again(services.table, delivery, services.clock())
+        last = delivery.ulid
     return f"{run.done} occurrences are delivered again."
 
 
 @dataclass(slots=True)
 class _Head:
-    """The next occurrence of one partition."""
+    """The next delivery of one partition."""
 
-    occurrence: Occurrence
-    rest: AsyncIterator[Occurrence]
+    delivery: Delivery
+    rest: AsyncIterator[Delivery]
 
 
-async def _in_order(partitions: Sequence[AsyncIterator[Occurrence]]) -> AsyncIterator[Occurrence]:
-    """The occurrences of several partitions by id, oldest first."""
+async def _in_order(partitions: Sequence[AsyncIterator[Delivery]]) -> AsyncIterator[Delivery]:
+    """The deliveries of several partitions by id, oldest first; of the same id, that of the earlier partition first."""
     heads = [_Head(first, rest) for rest in partitions if (first := await anext(rest, None)) is not None]
     while heads:
-        head = min(heads, key=lambda one: one.occurrence.ulid)
-        yield head.occurrence
+        head = min(heads, key=lambda one: one.delivery.ulid)
+        yield head.delivery
         following = await anext(head.rest, None)
         if following is None:
             heads.remove(head)
         else:
-            head.occurrence = following
+            head.delivery = following

@@ -326,8 +326,8 @@ class World:
         webhook, occurred = parse_node_id(self.ids["webhook"])[1], services.ids.next(services.clock())
         occurrence = Occurrence(occurred, "member.erased", "User:admin")
         now = services.clock()
-        delivery = new_delivery(webhook, occurrence, since=now)
-        dead = replace(delivery, state=DeliveryState.DEAD, attempts=1, expires=now + DEAD_FOR)
+        delivery = new_delivery(webhook, occurrence)
+        dead = replace(delivery, state=DeliveryState.DEAD, attempts=1, since=now, expires=now + DEAD_FOR)
         await services.table.write(DELIVERY.put(dead))
         self.ids["delivery"] = node_id("Delivery", delivery.node_key)
 

@@ -20,10 +20,13 @@ from datastore.jobs import JOB
 from datastore.journal import (
     DELIVERY,
     DELIVERY_SHARDS,
+    OCCURRENCE,
+    DeliveryState,
     Kind,
     Occurrence,
     Webhook,
     add_webhook,
+    forget_member,
     mark_failed,
     order_again,
 )
@@ -207,10 +210,27 @@ async def test_a_redelivery_that_is_killed_leaves_no_dead_letter(one_table: Tabl
     await one_table.write(DELIVERY.put(waiting))
     await mark_failed(one_table, waiting, 500, "it answered 500", next_at=None, now=now)
     with killed_at(one_table, 0), suppress(Killed):
-        await order_again(one_table, "h1", occurrence, now)
-    assert not await order_again(one_table, "h1", occurrence, now)
+        await order_again(one_table, waiting, now)
+    assert not await order_again(one_table, waiting, now)
     found = [delivery async for delivery in one_table.scan(DELIVERY, consistent=True)]
     assert found == [replace(waiting, since=found[0].since)]
+
+
+async def test_a_dead_letter_about_an_erased_member_is_ordered_again(one_client: Client) -> None:
+    """It lost the name of its object, which had chosen its shard: it waits in that shard, and is dead no longer."""
+    given = {"url": "https://8.8.8.8/", "kinds": ["profile.changed"]}
+    webhook = await admin(one_client).ask(ADD_WEBHOOK, input=given)
+    [stored] = [one async for one in one_client.services.table.iterate(WEBHOOKS, consistent=True)]
+    table, began, ids = one_client.services.table, utc_now(), Ids()
+    for ulid in (ids.next(began) for _ in range(5)):  # of one id alone, the shard might be the same
+        changed = Occurrence(ulid, Kind.PROFILE_CHANGED, "User:ada", "User:ada", "ada")
+        dead = replace(new_delivery(stored.id, changed), state=DeliveryState.DEAD, expires=began + timedelta(days=30))
+        await table.write_many([OCCURRENCE.put(changed), DELIVERY.put(dead)])
+    assert await forget_member(table, "ada") == 10
+    answer = await admin(one_client).ask(REDELIVER, input={"webhook": webhook["webhook"]["id"], "since": iso(began)})
+    assert (await ended(admin(one_client), answer["job"]["id"]))["state"] == "DONE"
+    found = [(one.state, one.shard) async for one in table.scan(DELIVERY, consistent=True)]
+    assert found == [(DeliveryState.WAITING, dead.shard)] * 5
 
 
 async def test_both_secrets_sign_for_a_day(one_hooked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
