@@ -89,6 +89,8 @@ async def total_count(ctx: Context, page: CommentPage | MemberComments, /) -> in
 
 
 async def comment_statistics(ctx: Context, /, *, product: AnyId, language: str | None = None) -> Statistics:
+    if language is not None:
+        language = parse_language(language, ("language",))
     comment_filter = parse_filter(product, None if language is None else [language], None)
     exact = await ctx.services.get(CountsCache).exact(comment_filter.product)
     return Statistics(comment_filter.product, comment_filter.languages[0] if comment_filter.languages else None, exact)

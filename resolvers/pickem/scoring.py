@@ -73,7 +73,7 @@ async def refuse_missing_results(services: Services, event: Event) -> None:
     named = ", ".join(f"{order}. {name}" for order, name in missing[:_NAMED])
     raise Conflict(
         f"{len(missing)} of {len(event.card)} matches have no result: {named}{', …' if len(missing) > _NAMED else ''}. "
-        "Record their results, or set confirmMissing to score without them.",
+        "Record their results, or confirm that they are missing to score without them.",
         path=("input", "confirmMissing"),
     )
 

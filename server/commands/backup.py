@@ -72,7 +72,9 @@ async def _restore(settings: Settings, file: Path) -> None:
         async with locked_folder(settings.data):
             await asyncio.to_thread(_replace, settings, file)
     except EngineInUse as in_use:
-        raise Failed(f"A restore replaces the table, which is being served. {in_use}") from None
+        raise Failed(
+            f"A restore replaces the table, which process {in_use.pid} serves. Stop that process first."
+        ) from None
 
 
 def _replace(settings: Settings, file: Path) -> None:

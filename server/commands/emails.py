@@ -158,7 +158,7 @@ def _parse_addresses(text: str) -> tuple[set[str], list[int]]:
 async def _remove_addresses(services: Services, addresses: set[str]) -> dict[str, int]:
     """How many members had each of these addresses."""
     found: dict[str, int] = {}
-    once = services.once("ringside emails bounced")
+    once = services.once()
     async for _, profile in people_store.listed_profiles(services.table):
         address = (profile.email or "").lower()
         if address in addresses and await people_store.remove_bounced_address(services.table, profile, once):

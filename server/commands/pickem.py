@@ -84,7 +84,7 @@ async def _import_cards(services: Services, document: Any, file: Path) -> tuple[
     try:
         cards = parse_season(document, services.clock(), services.policy.image_hosts)
     except InvalidSeasonFile as error:
-        raise Failed(f"{file}: {error}. Nothing was imported.") from None
+        raise Failed(f"{file}: {str(error).removesuffix('.')}. Nothing was imported.") from None
     created = 0
     with _progress_bar() as bar:
         for card in bar.track(cards, description="events"):

@@ -27,9 +27,13 @@ OWN_FILES: Final = (
 class EngineInUse(EngineRefused):
     """Another process runs the engine of this data folder, at `url`."""
 
-    def __init__(self, message: str, url: str) -> None:
-        super().__init__(message)
+    def __init__(self, data: Path, pid: int, url: str) -> None:
+        super().__init__(
+            f"The data folder {data} is in use by process {pid}. Stop that process, set RINGSIDE_DATA to another "
+            f"folder, or set RINGSIDE_DYNAMODB_URL={url} to share its engine."
+        )
         self.url = url
+        self.pid = pid
 
 
 @asynccontextmanager
@@ -71,11 +75,7 @@ async def _acquire(lock: int, data: Path) -> None:
         except BlockingIOError:
             pid, url = _holder(lock)
             if is_alive(pid):
-                raise EngineInUse(
-                    f"The data folder {data} is in use by process {pid}. Stop that process, set RINGSIDE_DATA to "
-                    f"another folder, or set RINGSIDE_DYNAMODB_URL={url} to share its engine.",
-                    url,
-                ) from None
+                raise EngineInUse(data, pid, url) from None
             if time.monotonic() > deadline:
                 raise EngineRefused(
                     f"The data folder {data} is locked by a process that does not respond; `fuser {data}/lock` shows "

@@ -168,7 +168,7 @@ class Documents:
         if self._trusted is not None:
             return _find_trusted(self._trusted, request)
         text = request.query
-        if not text and request.persisted_hash:
+        if not text and (request.persisted_hash or request.document_id):
             raise _refused("PersistedQueryNotSupported", "PERSISTED_QUERY_NOT_SUPPORTED")
         if text is None:
             raise _bad_input("There is no `query` in the request.")
@@ -247,7 +247,7 @@ def _find_trusted(trusted: Mapping[str, CheckedDocument], request: GraphQLReques
     for key in keys:
         if document := trusted.get(key):
             return document
-    if request.persisted_hash and not request.query and not request.document_id:
+    if keys and not request.query:
         raise _refused("PersistedQueryNotFound", "PERSISTED_QUERY_NOT_FOUND")
     raise _bad_input("Only the documents of this deployment's manifest are run, and this is none of them.")
 
@@ -257,7 +257,7 @@ def _unknown_operation(document: CheckedDocument, name: str | None) -> str:
         name = name if len(name) <= MAX_NAME else name[:MAX_NAME] + "…"
         return f"There is no operation called {name!r} in the document."
     if document.operations:
-        return "The document has several operations: say which with `operationName`."
+        return "The document has several operations: say by its name which one."
     return "The document has no operation."
 
 

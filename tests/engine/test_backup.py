@@ -129,7 +129,7 @@ async def test_the_command_backs_up_while_the_service_runs_and_restores_when_it_
         assert made.returncode == 0, made.stderr
         assert file.stat().st_mode & 0o777 == 0o600
         message = await asyncio.to_thread(_refused, data, "restore", str(file))
-        assert "is being served" in message
+        assert "Stop that process first" in message
         assert f"process {service.process.pid}" in message
         await asyncio.to_thread(_run, data, "demo")
         service.stop()

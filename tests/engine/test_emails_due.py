@@ -18,6 +18,7 @@ from datastore.pickem import REMINDER_CLAIMS, Reminder
 from datastore.vocabulary import draw_daily_word
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
+from server.audit import breaches
 from server.mail.daily_run import RunLimits
 from server.mail.emails_due import Emails, EmailSchedule
 from server.mail.message import Email, EmailTemplate, Unsubscription
@@ -278,6 +279,7 @@ async def test_nothing_is_sent_to_an_address_that_bounced(
     assert done.returncode == 1
     assert "Members without an address now: 1. Addresses that belong to nobody: 1." in done.stdout
     assert "line 3 is not an email address" in done.stderr
+    assert [breach async for breach in breaches(one_client.services)] == []
     again = await asyncio.to_thread(ringside, "emails", "bounced", str(file), **variables)
     assert "Members without an address now: 0. Addresses that belong to nobody: 2." in again.stdout
     profile = await read_profile(one_client.services.table, "ada", consistent=True)

@@ -259,6 +259,8 @@ async def test_only_trusted_documents_run_when_there_is_a_manifest(
         unknown = "{ viewer { name } }"
         not_found = {"message": "PersistedQueryNotFound", "extensions": {"code": "PERSISTED_QUERY_NOT_FOUND"}}
         assert await persisted(visitor, hash_of(unknown)) == {"errors": [not_found]}
+        by_id = await visitor.http.post("/graphql", json={"documentId": f"sha256:{hash_of(unknown)}"})
+        assert by_id.json() == {"errors": [not_found]}
         [refused] = (await persisted(visitor, hash_of(unknown), unknown))["errors"]
         assert refused["extensions"] == {"code": "BAD_USER_INPUT"}
         assert "manifest" in refused["message"]
@@ -419,6 +421,8 @@ async def test_persisted_queries_are_refused_by_name_when_there_is_no_manifest(o
     text = "{ __typename }"
     refused = {"message": "PersistedQueryNotSupported", "extensions": {"code": "PERSISTED_QUERY_NOT_SUPPORTED"}}
     assert await persisted(one_client, hash_of(text)) == {"errors": [refused]}
+    by_id = await one_client.http.post("/graphql", json={"documentId": f"sha256:{hash_of(text)}"})
+    assert by_id.json() == {"errors": [refused]}
     assert await persisted(one_client, hash_of(text), text) == {"data": {"__typename": "Query"}}
     for wrong in (1, {}, {"version": 2, "sha256Hash": "a"}, {"version": 1, "sha256Hash": None}):
         response = await one_client.http.post("/graphql", json={"query": text, "extensions": {"persistedQuery": wrong}})

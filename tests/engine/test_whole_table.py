@@ -462,7 +462,7 @@ async def test_a_copy_is_refused_where_it_would_do_harm(
                 await asyncio.to_thread(copy, source, target)
     with ExitStack() as stack:
         await start_service({"RINGSIDE_DATA": str(data)}, stack)
-        with pytest.raises(Failed, match="while it is served"):
+        with pytest.raises(Failed, match="Stop that process first"):
             await asyncio.to_thread(copy, url, f"embedded:{data}")
 
 

@@ -134,4 +134,6 @@ async def table_to_fill(settings: Settings) -> AsyncIterator[Table]:
             await read_layout(table)
             yield table
     except EngineInUse as in_use:
-        raise Failed(f"The table cannot be filled while it is served. {in_use}") from None
+        raise Failed(
+            f"The table cannot be filled while process {in_use.pid} serves it. Stop that process first."
+        ) from None
