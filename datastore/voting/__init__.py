@@ -5,7 +5,7 @@
 | a board and its dirty marks        | Query BOARD#<slug>, BOARD…, 64 items                        | 1        |
 | all boards                         | gsi1 BOARDS, ascending                                      | 1 a page |
 | a page of them, settled            | the same; then each board and its dirty marks, at once      | 1 a board more |
-| every slug, missing none           | gsi1 BOARDS, and Query CREATED#BOARD, consistent               | 1 more   |
+| every slug, missing none           | gsi1 BOARDS, and Query CREATED#BOARD, consistent            | 1 more   |
 | contenders                         | Get or BatchGet RESULTS#<slug>#<block> CONTENDER#<ordinal>  | 1        |
 | all contenders in joining order    | Query RESULTS#<slug>#<block>, CONTENDER#…                   | 1 a page |
 | a board's best contenders          | gsi1 LEADERBOARD#<slug>#<block>, merged; 256 a block        | blocks   |

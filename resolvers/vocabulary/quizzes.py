@@ -48,7 +48,7 @@ _KEPT: Final = timedelta(days=1)
 """How long a quiz is kept after that, so that late answers are told that they are late."""
 _SPARE_WORDS = 12
 _MOST_WORDS = 300
-"""Among which a quiz looks for wrong answers, each with each."""
+"""Among which a quiz looks for wrong answers."""
 _LONGEST_ANSWER = 1000
 _MAX_SIZES = 10_000
 _PURPOSE = "quiz"
