@@ -180,7 +180,7 @@ async def _run_clients(
     """Starts the processes, kills them in turn while the clients work, and kills all of them at the end."""
     with ExitStack() as stack:
         variables = faulty.variables(faulty.proxy.url)
-        services = await asyncio.gather(*(start_service(variables, stack) for _ in range(PROCESSES)))
+        services = await asyncio.gather(*(_start(variables, stack) for _ in range(PROCESSES)))
         urls += [service.url for service in services]
         await editor.prepare()
         faulty.proxy.fault_rate = FAULT_RATE
@@ -198,7 +198,7 @@ async def _run_clients(
                 editor.shared.leaving = number >= length.kills // 2
                 index = number % PROCESSES
                 await _kill(services[index])
-                services[index] = await _start_again(variables, stack)
+                services[index] = await _start(variables, stack)
                 urls[index] = services[index].url
             await length.wait(editor.ledger, length.kills)
             editor.shared.stopped = True
@@ -207,8 +207,8 @@ async def _run_clients(
             await _kill(service)
 
 
-async def _start_again(variables: Mapping[str, str], stack: ExitStack) -> Service:
-    """As an orchestrator does: a process ends if faults keep the engine from answering for ten seconds at its start."""
+async def _start(variables: Mapping[str, str], stack: ExitStack) -> Service:
+    """As an orchestrator does: a process ends if the engine does not answer for ten seconds at its start."""
     while True:
         try:
             return await start_service(variables, stack)
