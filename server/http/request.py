@@ -42,7 +42,7 @@ class ResponseFormat:
 
     media_type: str
     not_executed: int
-    accepts_stream: bool = True
+    accepts_stream: bool = False
     """Whether a subscription's events may be streamed, even if the client prefers another type."""
 
 
@@ -54,8 +54,8 @@ _FORMATS = {
     "text/*": ResponseFormat(STREAM, 400),
     "*/*": ResponseFormat(LEGACY, 400),
 }
-_STREAM_RANGES = (STREAM, "text/*", "*/*")
-"""The most specific one in a header decides whether a stream is accepted."""
+_STREAM_RANGES = (STREAM, "text/*")
+"""The most specific one in a header decides whether a stream is accepted. Who accepts anything expects an end."""
 DEFAULT_FORMAT = _FORMATS["*/*"]
 
 
