@@ -146,7 +146,8 @@ class Documents:
         operation = document.default if name is None else document.operations.get(name)
         if operation is None:
             raise _bad_input(_unknown_operation(document, name))
-        if count_values(request.variables, self._limits.values) > self._limits.values:
+        most = self._limits.values + 1  # with the object that holds them
+        if count_values(request.variables, most) > most:
             raise _bad_input(f"The variables hold more than {self._limits.values} values. Send fewer at once.")
         cost = operation.cost(request.variables) if operation.fixed_cost is None else operation.fixed_cost
         if cost > self._limits.complexity:

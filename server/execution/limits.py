@@ -35,7 +35,7 @@ MAX_NAME = 200
 MAX_LINE_ENDS = 20_000
 """Ten for each token. Finding the lines of errors takes 3 ms for so many."""
 MOST_VALUES = 6_000
-"""In the variables, their own object included. The largest input is 500 words of eight fields, some 4,500 values."""
+"""In the variables. The largest input is 500 words of eight fields, some 4,500 values."""
 MAX_JSON_PARTS = 20_000
 """Strings, brackets and commas of a request's JSON. Each value in the variables has three at most: one for its key, one
 for itself, a comma. The rest is for `extensions`."""
@@ -45,8 +45,9 @@ _TOKENS = re.compile(
       (?P<ignored> [ \t\r\n,]++ | \#[^\r\n]*+ )
     | (?P<opened> [{{(\[] )
     | (?P<closed> [}})\]] )
-    | (?P<long_number> (?<!\.) \d{{{MAX_DIGITS + 1}}} )
-    | (?P<long_name> \w{{{MAX_NAME + 1}}} )
+    | (?P<long_number> -?\d{{{MAX_DIGITS + 1}}} )
+    | (?P<long_name> (?: -?\d++(?:\.\d++)?[eE][+-] | -?\d++\. )? \w{{{MAX_NAME + 1}}} )
+    | -?\d++(?:\.\d++)?(?:[eE][+-]?\d++)?
     | """ [^"]*+ (?: ""?+ [^"]++ | (?<=\\)""" [^"]*+ )*+ (?:""")?
     | " [^"\\\n]*+ (?: \\. [^"\\\n]*+ )*+ "?
     | \.\.\. | \w+ | [\s\S]

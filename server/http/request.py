@@ -69,10 +69,13 @@ def negotiate(accept: bytes) -> ResponseFormat:
         media_type, _, parameters = part.partition(";")
         if (media_type := media_type.strip()) in _FORMATS:
             qualities[media_type] = max(_quality(parameters), qualities.get(media_type, 0.0))
-    best = max(qualities.values(), default=0.0)
-    if best <= 0:
+    accepted = {media_type: quality for media_type, quality in qualities.items() if quality > 0}
+    if not accepted:
         raise HTTPException(406, f"Answers come as {MODERN}, {LEGACY} or, for subscriptions, {STREAM}.")
-    preferred = [media_type for media_type, quality in qualities.items() if quality == best]
+    if len(accepted) > 1:
+        accepted.pop("text/*", None)  # a client that accepts JSON, too, has other texts in mind
+    best = max(accepted.values())
+    preferred = [media_type for media_type, quality in accepted.items() if quality == best]
     chosen = _FORMATS[MODERN if MODERN in preferred else preferred[0]]
     stream_quality = next((qualities[name] for name in _STREAM_RANGES if name in qualities), 0.0)
     return replace(chosen, accepts_stream=stream_quality > 0)

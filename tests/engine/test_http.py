@@ -78,6 +78,22 @@ async def test_the_newer_type_wins_if_it_is_preferred_as_much(one_client: Client
     assert response.status_code == (400 if media_type == MODERN else 200)
 
 
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [
+        ("text/html, text/*;q=0.9, */*;q=0.8", "application/json; charset=utf-8"),
+        ("text/*, application/json;q=0.9", "application/json; charset=utf-8"),
+        (f"text/*, {MODERN};q=0", "text/event-stream"),
+    ],
+)
+async def test_a_client_that_accepts_other_texts_too_is_answered_in_json(
+    one_client: Client, accept: str, media_type: str
+) -> None:
+    """If it accepts that: it hardly means an event stream of one event."""
+    response = await one_client.http.post("/graphql", json={"query": "{ __typename }"}, headers={"accept": accept})
+    assert (response.status_code, response.headers["content-type"]) == (200, media_type)
+
+
 ENDS_AT_ONCE = "subscription { leaderboardChanged(first: 0) { rank } }"
 
 
@@ -291,9 +307,15 @@ async def test_a_body_of_very_many_values_is_refused_before_it_is_parsed(one_cli
 async def test_the_most_values_that_variables_may_have_are_parsed(one_client: Client, value: Any) -> None:
     """Whatever they are: texts may hold brackets, commas and quotes."""
     query = "# " + "{,[," * 10_000 + "\n{ __typename }"
-    variables = {"a": [value] * ((MOST_VALUES - 2) // count_values(value, MOST_VALUES))}
-    response = await one_client.http.post("/graphql", json={"query": query, "variables": variables, "extensions": {}})
+    variables = {"a": [value] * ((MOST_VALUES - 1) // count_values(value, MOST_VALUES))}
+    missing = MOST_VALUES - (count_values(variables, 2 * MOST_VALUES) - 1)
+    variables["a"] += ["x"] * missing
+    body = {"query": query, "variables": variables, "extensions": {}}
+    response = await one_client.http.post("/graphql", json=body)
     assert response.json() == {"data": {"__typename": "Query"}}
+    variables["a"].append("x")
+    error = (await one_client.http.post("/graphql", json=body)).json()["errors"][0]
+    assert error["message"] == f"The variables hold more than {MOST_VALUES} values. Send fewer at once."
 
 
 async def test_a_query_that_asks_the_table_for_too_much_is_refused(

@@ -36,6 +36,7 @@ FIGURES = {
     "fields of the same name": [LIMITS.same_name],
     "complexity: each field counted once per object it is read from": [LIMITS.complexity],
     "strings, brackets and commas in a request's JSON": [MAX_JSON_PARTS],
+    "values in the variables": [LIMITS.values],
     "characters in a name of a document": [MAX_NAME],
     "digits in a number of a document": [MAX_DIGITS],
     "league codes tried, per member; per address": [league_codes.PER_MEMBER.limit, league_codes.PER_ADDRESS.limit],

@@ -231,7 +231,10 @@ def test_what_follows_a_string_or_a_comment_is_counted(text: str, counted: str) 
         check_text(text, Limits())
 
 
-@given(st.lists(st.sampled_from(['"', '""', '"""', "\\", "x", "{ x }", " ", "#", "\n", "é", "1", "..."]), max_size=14))
+PIECES = ['"', '""', '"""', "\\", "x", "{ x }", " ", "#", "\n", "é", "1", "-", ".", "e", "..."]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=14))
 def test_tokens_are_those_of_graphql_core(pieces: list[str]) -> None:
     """Of each text that it can read, wherever its strings and comments end."""
     text = "".join(pieces)
@@ -257,6 +260,7 @@ def test_tokens_are_those_of_graphql_core(pieces: list[str]) -> None:
         "{ ...NAME } fragment NAME on Query { __typename }",
         "{ __typename @NAME }",
         "{ node(id: 1.NAME) { id } }",
+        "{ node(id: -1.5e+NAME) { id } }",
     ],
 )
 def test_a_name_has_so_many_characters_at_most(text: str) -> None:
