@@ -128,7 +128,8 @@ class CommentsQuery:
     )
     comments: CommentConnection = field(
         pages.comments_page,
-        "A product's comments, newest first. A comment that exists during a whole traversal appears exactly once.",
+        "A product's comments, newest first. A comment that exists during a whole traversal appears exactly once. Only "
+        "a page with a filter may miss one, if it was posted or edited a moment ago.",
         product="The product's id.",
         languages="Only comments in these languages: BCP 47 tags, at most 25. An empty list is the same as none.",
         ratings="Only comments with these ratings, 1 to 5. An empty list is the same as none.",

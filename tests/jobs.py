@@ -1,14 +1,31 @@
-"""Helpers for the tests of jobs: waiting for one, and the settings of a process that works on them."""
+"""Helpers for the tests of jobs: working on one, waiting for one, and the settings of a process that works on them."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from functools import partial
 
+from datastore import jobs as jobs_store
+from datastore.jobs import Job
+from resolvers.context import Services
+from resolvers.jobs.kinds import JOB_KINDS
+from resolvers.jobs.running import JobRunner, Work
 from tests.client import Client
 
 JOB_QUERY = "query ($id: ID!) { job(id: $id) { id kind state done total startedAt finishedAt message } }"
 SECRET = "a secret that is long enough to be one in tests"
 WRITES = ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem")
+
+
+async def work_on(services: Services, unfinished: Job, kinds: Mapping[str, Work] = JOB_KINDS) -> Job:
+    """The job, as it is after this process has worked on it to its end."""
+    runner = services.get(JobRunner)
+    runner._kinds = kinds
+    await runner._running.run(unfinished.id, partial(runner._work, unfinished))
+    job = await jobs_store.read_job(services.table, unfinished.id)
+    assert job is not None
+    return job
 
 
 async def ended(client: Client, id_: str) -> dict[str, object]:

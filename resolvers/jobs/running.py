@@ -146,12 +146,6 @@ class JobRunner:
         if begun.kind in self._kinds and begun.is_running and begun.is_due(self._services.clock()):
             self._running.begin(begun.id, partial(self._work, begun))
 
-    async def work_on(self, unfinished: Job, kinds: Mapping[str, Work]) -> Job | None:
-        """Work on one job to its end, for a command; the job as it then is."""
-        self._kinds = kinds
-        await self._running.run(unfinished.id, partial(self._work, unfinished))
-        return await jobs_store.read_job(self._services.table, unfinished.id)
-
     async def _look_repeatedly(self) -> None:
         while True:
             # Uneven, so that processes that were started together do not look together.

@@ -2,9 +2,10 @@
 
 One rule holds for all three:
 
-- **Context.** Shared work runs in a task and a context of its own (`shared_context`). Its units are metered for the
-  request that began it; a `Loader`'s are taken from that request's allowance too. It does not end with the request's
-  deadline: each of its calls to the engine has the engine's patience (`retries.DEFAULT_SECONDS`) instead.
+- **Context.** Shared work runs in a task and a context of its own: `shared_context`, or `charged_context` for a
+  `Loader`, whose read units are also taken from the allowance of the request that began it. All units are metered for
+  that request. The work does not end with the request's deadline: each of its calls to the engine is retried for
+  `retries.DEFAULT_SECONDS` instead.
 - **Waiting.** Each request waits until its own deadline (`within_deadline`). It may be cancelled at any time, which
   affects neither the work nor the other requests.
 - **Errors.** An error concerns certain keys. A read may return an exception in place of a record, which is raised for

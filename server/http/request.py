@@ -3,7 +3,7 @@
 The rules of GraphQL over HTTP, and the choices that they leave open:
 - The response is `application/graphql-response+json` for clients that name it and prefer nothing else, else
   `application/json`.
-- A subscription's events are streamed to every client that accepts a stream, whatever it prefers.
+- A subscription's events are streamed to every client that names `text/event-stream` or `text/*`, whatever it prefers.
 - A document that does not parse or validate, or variables that do not fit, get status 400: a client that looks at the
   status alone must not mistake a refusal for an answer. Only a client that asks for `application/json` by name gets
   the 200 that the specification keeps for older clients.
@@ -55,7 +55,10 @@ _FORMATS = {
     "*/*": ResponseFormat(LEGACY, 400),
 }
 _STREAM_RANGES = (STREAM, "text/*")
-"""The most specific one in a header decides whether a stream is accepted. Who accepts anything expects an end."""
+"""The most specific one in a header decides whether a stream is accepted.
+
+A client that accepts anything expects an answer that ends.
+"""
 DEFAULT_FORMAT = _FORMATS["*/*"]
 
 

@@ -69,7 +69,7 @@ class Settings(SignInSettings, StorageSettings):
         write="an address such as smtp://user:password@mail.example.com:587",
     )
     mail_from: Annotated[str, AfterValidator(parse_sender)] | None = setting(
-        "The sender of daily words: `Words <words@example.com>`.",
+        "The sender of all emails: `Words <words@example.com>`.",
         write="an address such as words@example.com, or a name with one: Words <words@example.com>",
         shown="the user of `RINGSIDE_SMTP_URL` if that is an address, otherwise ringside@ its host",
     )

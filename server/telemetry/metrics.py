@@ -46,7 +46,6 @@ class Outcome(StrEnum):
     """Not a valid request: malformed, not of this schema, or over a limit."""
     UNAUTHENTICATED = "unauthenticated"
     OVERLOADED = "overloaded"
-    TIMED_OUT = "timed_out"
     UNAVAILABLE = "unavailable"
     FAILED = "failed"
     """An unexpected error."""

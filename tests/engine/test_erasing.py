@@ -39,7 +39,7 @@ from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine
 from tests.erasing import ERASE, EXPORT, MEMBER, NODE, admin, bury, items_naming, leave_traces
 from tests.generated import entities
-from tests.jobs import ended
+from tests.jobs import ended, work_on
 from tests.killed import Killed, killed_at
 from tests.leagues import ADMIT, JOIN_LEAGUE, LEAGUE, create
 from tests.queries import (
@@ -390,8 +390,7 @@ async def test_taking_back_counts_again_whoever_is_erased_meanwhile(
 
     monkeypatch.setattr(services.table.client, "transact_write_items", bury_after)
     job = await jobs_store.begin_job(services.table, job)
-    ended_job = await services.get(JobRunner).work_on(job, JOB_KINDS)
-    assert ended_job is not None
+    ended_job = await work_on(services, job)
     assert ended_job.state is JobState.FAILED
     assert removed
     assert sorted([await _ranks(one_client, one) for one in (event, second)]) == [[(1, 10)] * 3, [(1, 10)] * 4]
@@ -420,9 +419,7 @@ async def _killed(*_: object) -> None:
 
 async def _look_again(services: Services) -> None:
     for one in [one async for one in services.table.scan(JOB) if one.kind == ERASE_MEMBER_AGAIN]:
-        ended_one = await services.get(JobRunner).work_on(one, JOB_KINDS)
-        assert ended_one is not None
-        assert not ended_one.is_running
+        assert not (await work_on(services, one)).is_running
 
 
 @pytest.mark.parametrize("contributions", list(Contributions))

@@ -17,14 +17,13 @@ from datastore.receipts import RECEIPT
 from datastore.refusals import Conflict
 from resolvers.context import Services
 from resolvers.jobs import running
-from resolvers.jobs.kinds import JOB_KINDS
 from resolvers.jobs.running import JobRun, JobRunner
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from resolvers.voting import voiding
 from tests.client import Client
 from tests.fault.proxy import Proxy
-from tests.jobs import JOB_QUERY, SECRET, WRITES, ended
+from tests.jobs import JOB_QUERY, SECRET, WRITES, ended, work_on
 from tests.queries import BOARD_COUNTS, VOID_VOTER
 from tests.service import ROOT, environment, ringside
 from tests.voting import add_contenders, assert_consistent, editor, vote
@@ -201,9 +200,8 @@ async def test_a_job_ends_as_its_work_does(
         run.done = 3
         raise failure
 
-    runner, other = runner_of(services)
-    job = await runner.work_on(await begun(services, secret="ada"), {"TEST": work})
-    assert job is not None
+    _, other = runner_of(services)
+    job = await work_on(other, await begun(services, secret="ada"), {"TEST": work})
     assert (job.state, job.message, job.done, job.claim) == (state, message, 3, None)
     assert bool(job.input) == (state is JobState.RUNNING)
     assert job.expires - job.started_at == timedelta(days=30)
@@ -234,10 +232,8 @@ async def test_a_job_that_is_killed_is_completed_by_another_process(one_client: 
         await asyncio.to_thread(process.wait)
     left = await jobs_store.read_job(services.table, job.id)
     assert left is not None
-    runner, other = runner_of(services)
-    resumed = await runner.work_on(left, JOB_KINDS)
-    assert resumed is not None
-    assert resumed.state is JobState.DONE
+    _, other = runner_of(services)
+    assert (await work_on(other, left)).state is JobState.DONE
     assert (await one_client.ask(BOARD_COUNTS))["votes"] == 0
     await assert_consistent(one_client)
     await other.close()

@@ -28,7 +28,7 @@ from resolvers.viewer import Role
 from tests.client import Client
 from tests.engines import RunningEngine
 from tests.generated import entities
-from tests.jobs import SECRET, ended
+from tests.jobs import SECRET, ended, work_on
 from tests.killed import Killed, killed_at
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
@@ -194,9 +194,7 @@ async def test_an_export_that_was_killed_is_complete_when_it_is_resumed(
     job = await jobs_store.begin_job(services.table, token_job)
     with killed_at(services.table, write), pytest.raises(Killed):
         await JOB_KINDS[EXPORT_MEMBER](services, JobRun(job, 0, None, None, services.table))
-    done = await services.get(JobRunner).work_on(job, JOB_KINDS)
-    assert done is not None
-    assert done.state is JobState.DONE
+    assert (await work_on(services, job)).state is JobState.DONE
     assert all(await _expire(services.table))
     url = f"{PATH}?token={services.seal.sign_text(PURPOSE, job.id.encode())}"
     fetched = (await one_client.http.get(url)).text.splitlines()[1:]

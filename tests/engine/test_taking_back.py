@@ -23,7 +23,6 @@ from datastore.member_file import member_file
 from datastore.receipts import Once
 from datastore.vocabulary import ACTIVE_DAYS, CARD, OPEN_QUIZ, QUIZ, ActiveDays, QuizResult
 from resolvers.context import Services, utc_now
-from resolvers.jobs.kinds import JOB_KINDS
 from resolvers.jobs.running import JobRunner
 from resolvers.members.taking_back import TAKE_BACK as TAKING_BACK_JOB
 from resolvers.members.taking_back import Part, TakingBack
@@ -35,7 +34,7 @@ from tests.client import Client, serving
 from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine
 from tests.fault.proxy import Proxy
-from tests.jobs import SECRET, WRITES, ended
+from tests.jobs import SECRET, WRITES, ended, work_on
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
 from tests.queries import CREATE_BOARD, TAKE_BACK, UPDATE_PROFILE, WRITE_SENTENCE
@@ -280,9 +279,7 @@ async def test_a_job_that_is_killed_again_and_again_is_completed(
     other = Services(services.table, services.seal, services.policy, clock=services.clock)
     left = await jobs_store.read_job(services.table, job.id)
     assert left is not None
-    completed = await other.get(JobRunner).work_on(left, JOB_KINDS)
-    assert completed is not None
-    assert completed.state is JobState.DONE
+    assert (await work_on(other, left)).state is JobState.DONE
     await other.close()
     async with twin(default_engine, one_table.name) as without:
         await live_without_eve(without)

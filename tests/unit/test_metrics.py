@@ -29,10 +29,10 @@ def test_a_request_is_counted_by_operation_and_outcome() -> None:
     """With its time, the capacity it took and its calls to the table."""
     metrics = Metrics()
     metrics.finished("Leaderboard", Outcome.OK, 0.004, read_units=2.5, write_units=0.0, engine_calls=2)
-    metrics.finished("Leaderboard", Outcome.TIMED_OUT, 10.0, read_units=0.5, write_units=4.0, engine_calls=1)
+    metrics.finished("Leaderboard", Outcome.UNAVAILABLE, 10.0, read_units=0.5, write_units=4.0, engine_calls=1)
     found = figures(metrics)
     assert found["ringside_requests_total", "operation=Leaderboard", "outcome=ok"] == 1
-    assert found["ringside_requests_total", "operation=Leaderboard", "outcome=timed_out"] == 1
+    assert found["ringside_requests_total", "operation=Leaderboard", "outcome=unavailable"] == 1
     assert found["ringside_request_seconds_bucket", "le=0.005", "operation=Leaderboard"] == 1
     assert found["ringside_request_seconds_count", "operation=Leaderboard"] == 2
     assert found["ringside_capacity_units_total", "kind=read", "operation=Leaderboard"] == 3
