@@ -173,20 +173,20 @@ async def finish_job(table: Table, job: Job, state: JobState, now: datetime, mes
 
 
 async def end_jobs_naming(
-    table: Table, member: str, but: str, now: datetime, take_over: Callable[[Job], Awaitable[None]]
+    table: Table, member: str, own_job: str, now: datetime, before_ending: Callable[[Job], Awaitable[None]]
 ) -> int:
-    """End the unfinished jobs whose input names a member, but one; return how many the index shows.
+    """End the unfinished jobs whose input names a member, except the caller's own; return how many the index shows.
 
-    `take_over` gets each of them first, as it is when it ends.
+    `before_ending` is called with each of them first, as it is when it ends.
     """
     found, names = 0, {member, f"User:{member}"}
     async for listed in table.iterate(JOB.on("gsi2")):
-        if listed.id == but or not names & set(listed.input.values()):
+        if listed.id == own_job or not names & set(listed.input.values()):
             continue
         found += 1
         current = await read_job(table, listed.id)
         if current is not None and current.is_running:
-            await take_over(current)
+            await before_ending(current)
             with suppress(JobLost):  # reported or ended meanwhile: found again, or not
                 await finish_job(table, current, JobState.FAILED, now, "A member whom it named was erased.")
     return found

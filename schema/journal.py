@@ -46,7 +46,7 @@ enum(
     name="DeliveryState",
     WAITING="It was not delivered yet, or is tried again later.",
     DELIVERED="The receiver has accepted it. Kept for a week.",
-    DEAD="It failed for a day and was given up; `redeliver` orders it again. Kept for 30 days.",
+    DEAD="It failed for a day and was given up; `redeliver` queues it again. Kept for 30 days.",
 )
 
 
@@ -116,7 +116,7 @@ class WebhookSecretRotated:
 
 @strawberry.type(description="Occurrences are delivered again.")
 class Redelivery:
-    job: Job = described("The job that orders them again.")
+    job: Job = described("The job that queues them again.")
 
 
 @strawberry.type

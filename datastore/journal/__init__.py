@@ -12,7 +12,7 @@
 | what waits for a webhook          | DELIVERIES#<id>#WAITING#<shard>, oldest first, consistent         | 8           |
 | it was delivered, or given up     | BatchWrite or a transaction: Put in the new state, Delete         | 1           |
 | it failed                         | UpdateItem                                                        | 1           |
-| it is ordered again               | a transaction: Put if absent, Delete in the other two states      | 1           |
+| it is queued again                | a transaction: Put if absent, Delete in the other two states      | 1           |
 | a webhook's deliveries            | DELIVERIES#<id>#<state>#<shard>, merged                           | 8 to 24     |
 
 `recording` has the writes of an occurrence, `reading` the pages and `forget_member`, `webhooks` the webhooks and the
@@ -26,11 +26,11 @@ from datastore.journal.deliveries import (
     deliveries_since,
     mark_delivered,
     mark_failed,
-    order_again,
     read_deliveries_page,
     read_delivery,
     read_occurrences_of,
     read_waiting,
+    requeue,
 )
 from datastore.journal.kinds import (
     ON_DEMAND,
@@ -98,7 +98,6 @@ __all__ = [
     "forget_member",
     "mark_delivered",
     "mark_failed",
-    "order_again",
     "read_deliveries_page",
     "read_delivery",
     "read_journal",
@@ -111,6 +110,7 @@ __all__ = [
     "read_webhooks_page",
     "release_shard",
     "remove_webhook",
+    "requeue",
     "rotate_secret",
     "wants",
 ]

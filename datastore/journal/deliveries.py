@@ -129,7 +129,7 @@ async def clear_deliveries(table: Table, webhook: str) -> int:
     return deleted
 
 
-# ── ordering again ──
+# ── queueing again ──
 
 
 def deliveries_since(table: Table, webhook: str, since: datetime) -> list[AsyncIterator[Delivery]]:
@@ -157,7 +157,7 @@ async def _as_deliveries(webhook: str, occurrences: AsyncIterator[Occurrence]) -
         yield new_delivery(webhook, occurrence)
 
 
-async def order_again(table: Table, wanted: Delivery, now: datetime) -> bool:
+async def requeue(table: Table, wanted: Delivery, now: datetime) -> bool:
     """Let an occurrence wait for a webhook anew, whatever became of it before; False if it waits already.
 
     It waits in the shard that the delivery has: one that was given up keeps its own, also when its object's name, which

@@ -165,7 +165,7 @@ class Delivery:
     last_error: str | None = None
     next_at: datetime | None = None
     since: datetime | None = None
-    """When it was ordered again: the day after which it is given up begins then."""
+    """When it was queued again: the day after which it is given up begins then."""
     expires: datetime | None = None
 
     @property

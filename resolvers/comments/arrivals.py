@@ -14,7 +14,7 @@ from resolvers.comments.access import load_comment
 from resolvers.comments.rules import validate_product
 from resolvers.context import AnyId, Context
 from resolvers.live.feed import Arrival, Source
-from resolvers.live.told import Told
+from resolvers.live.resume_point import ResumePoint
 from resolvers.node_ids import parse_node_key
 
 
@@ -22,8 +22,8 @@ async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None =
     """Comments as they become visible: from now on, or since the last event that the client received."""
     product = validate_product(product, ("product",))
     # A client that reconnects repeats its query, and says in the header what it has received since.
-    known = await _load_told(ctx, ctx.last_event or after, product)
-    told = known or Told(ctx.new_id())
+    known = await _load_resume_point(ctx, ctx.last_event or after, product)
+    resume_point = known or ResumePoint(ctx.new_id())
     table, longest = ctx.services.table, timedelta(seconds=ctx.services.policy.request_seconds)
 
     async def read_arrivals(past: str, up_to: str) -> tuple[list[Arrival[Comment]], str]:
@@ -31,19 +31,21 @@ async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None =
         return [Arrival(position, comment) for position, comment in comments], reached
 
     source = Source(read_arrivals, ctx.services.clock, longest)
-    topic = ctx.services.live.arrivals(("comments", product), source, told, ctx.address, resumed=known is not None)
+    topic = ctx.services.live.arrivals(
+        ("comments", product), source, resume_point, ctx.address, resumed=known is not None
+    )
     async with aclosing(topic) as arrivals:
         async for arrival in arrivals:
             ctx.event_id = arrival.resume_after
             yield arrival.record
 
 
-async def _load_told(ctx: Context, text: str | None, product: str) -> Told | None:
+async def _load_resume_point(ctx: Context, text: str | None, product: str) -> ResumePoint | None:
     """What an event's id says was told; a comment's id says it of what arrived up to that comment."""
     if not text:
         return None
     with suppress(ValueError):
-        return Told.parse(text)
+        return ResumePoint.parse(text)
     try:
         key = parse_node_key("Comment", text)
     except InvalidInput:
@@ -54,4 +56,4 @@ async def _load_told(ctx: Context, text: str | None, product: str) -> Told | Non
             "`after` is the id of an event of this stream, or of a comment that it brought.", path=("after",)
         )
     comment = await load_comment(ctx, key)
-    return Told.parse(comment.arrived or ulid if comment is not None else ulid)
+    return ResumePoint.parse(comment.arrived or ulid if comment is not None else ulid)

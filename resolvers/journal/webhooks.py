@@ -157,7 +157,7 @@ async def redeliver_job(services: Services, run: JobRun) -> str:
         if delivery.at >= run.job.started_at:
             break
         if delivery.ulid != last and journal_store.wants(webhook, delivery.kind):
-            run.done += await journal_store.order_again(services.table, delivery, services.clock())
+            run.done += await journal_store.requeue(services.table, delivery, services.clock())
         last = delivery.ulid
     return f"{run.done} occurrences are delivered again."
 

@@ -2,7 +2,7 @@
 
 A listener that starts at a position gets every record that becomes visible at a later position, once, oldest first. A
 listener that returns with the text of its last event gets the records that it missed, also those that were committed
-late while it was away. `told` describes that text.
+late while it was away. `resume_point` describes that text.
 
 Positions grow with time, and a write is committed some time after it has chosen its position: at the latest when its
 request ends. So a position counts as passed only after `SETTLE_DELAY`; and every `FULL_SECONDS` a look reads again as
@@ -29,7 +29,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from datastore.ids import first_id
 from resolvers.live.poller import Poller
-from resolvers.live.told import Told
+from resolvers.live.resume_point import ResumePoint
 
 V = TypeVar("V")
 
@@ -72,7 +72,7 @@ class Source:
 class _Listener:
     """Where a listener is in the log, and which arrivals it was told before the log has them."""
 
-    told: Told
+    resume_point: ResumePoint
     start: str
     """Later looks may find arrivals up to here; it was told them, or does not want them."""
     passed: int
@@ -83,8 +83,8 @@ class _Listener:
         return position > self.start and position not in self.told_early
 
     def tell(self, arrival: Arrival[V], settled: str) -> Arrival[V]:
-        self.told.add(arrival.position, settled)
-        return replace(arrival, resume_after=self.told.text)
+        self.resume_point.add(arrival.position, settled)
+        return replace(arrival, resume_after=self.resume_point.text)
 
 
 class Feed(Generic[V]):
@@ -103,17 +103,17 @@ class Feed(Generic[V]):
         """The positions that later looks may find again, each with its number in the log; -1 for the first look's."""
         self._settled: str | None = None
 
-    async def listen(self, told: Told, *, resumed: bool) -> AsyncGenerator[Arrival[V]]:
+    async def listen(self, resume_point: ResumePoint, *, resumed: bool) -> AsyncGenerator[Arrival[V]]:
         """The arrivals that were not told yet: a new listener's after its start, or a returning one's."""
         async with self.poller.listening():
-            async for arrival in self._from(told, resumed=resumed):
+            async for arrival in self._from(resume_point, resumed=resumed):
                 yield arrival
 
-    async def _from(self, told: Told, *, resumed: bool) -> AsyncIterator[Arrival[V]]:
+    async def _from(self, resume_point: ResumePoint, *, resumed: bool) -> AsyncIterator[Arrival[V]]:
         if not await self.poller.until(lambda: self._settled is not None):
             return
-        told.reopen(self._horizon)
-        listener = _Listener(told, told.settled, self._logged)
+        resume_point.reopen(self._horizon)
+        listener = _Listener(resume_point, resume_point.settled, self._logged)
         async for arrival in self._catch_up(listener, self._ceiling if resumed else ""):
             yield arrival
         while await self.poller.until(lambda: self._logged != listener.passed):
@@ -129,10 +129,10 @@ class Feed(Generic[V]):
 
     async def _catch_up(self, listener: _Listener, known_to: str) -> AsyncIterator[Arrival[V]]:
         """What is committed and was not told; it may have been told elsewhere what the poll has yet to reach."""
-        horizon, reached, told = self._horizon, self._settled or "", listener.told
-        up_to = max(reached, known_to, told.up_to)
-        async for arrival in self._between(told.settled, up_to):
-            position, was_told = arrival.position, told.includes(arrival.position)
+        horizon, reached, resume_point = self._horizon, self._settled or "", listener.resume_point
+        up_to = max(reached, known_to, resume_point.up_to)
+        async for arrival in self._between(resume_point.settled, up_to):
+            position, was_told = arrival.position, resume_point.includes(arrival.position)
             if position > reached and not was_told:
                 continue
             if position >= horizon:  # later looks do not find older arrivals again
@@ -140,15 +140,15 @@ class Feed(Generic[V]):
             now_told = listener.tell(arrival, min(position, horizon))
             if not was_told:
                 yield now_told
-        told.forget_unknown()
+        resume_point.forget_unknown()
 
     async def _missed_in_log(self, listener: _Listener) -> AsyncIterator[Arrival[V]]:
         """What the log has dropped before this slow listener came to it."""
         passed, listener.passed = listener.passed, self._logged
-        horizon, told = self._horizon, listener.told
-        async for arrival in self._between(min(told.settled, horizon), self._settled or ""):
+        horizon, resume_point = self._horizon, listener.resume_point
+        async for arrival in self._between(min(resume_point.settled, horizon), self._settled or ""):
             position, number = arrival.position, self._seen.get(arrival.position)
-            was_told = told.includes(position) if number is None else number < passed
+            was_told = resume_point.includes(position) if number is None else number < passed
             if not was_told and listener.wants(position):
                 listener.told_early.add(position)
                 yield listener.tell(arrival, min(position, horizon))

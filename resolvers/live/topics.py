@@ -21,7 +21,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 from datastore.refusals import Overloaded
 from resolvers.live.feed import Arrival, Feed, Source
 from resolvers.live.poller import Poller
-from resolvers.live.told import Told
+from resolvers.live.resume_point import ResumePoint
 from resolvers.rate_limits import network
 
 V = TypeVar("V")
@@ -46,9 +46,9 @@ class Live:
     """The topics that have listeners in this process."""
 
     def __init__(self) -> None:
-        self._topics: _Open[_Topic[Any]] = _Open()
-        self._lists: _Open[_List[Any]] = _Open()
-        self._feeds: _Open[Feed[Any]] = _Open()
+        self._topics: _OpenTopics[_Topic[Any]] = _OpenTopics()
+        self._lists: _OpenTopics[_List[Any]] = _OpenTopics()
+        self._feeds: _OpenTopics[Feed[Any]] = _OpenTopics()
 
     async def changes(
         self, name: Hashable, look: Callable[[], Awaitable[V]], address: str, *, seconds: float = SECONDS
@@ -75,11 +75,11 @@ class Live:
                     yield cast("Sequence[V]", rows)
 
     async def arrivals(
-        self, name: Hashable, source: Source, told: Told, address: str, *, resumed: bool
+        self, name: Hashable, source: Source, resume_point: ResumePoint, address: str, *, resumed: bool
     ) -> AsyncGenerator[Arrival[Any]]:
         """Every record that becomes visible and was not told. The first listener's source is used for all of them."""
         with self._feeds.joined(name, lambda: Feed(source), address) as feed:
-            async with aclosing(feed.listen(told, resumed=resumed)) as arrivals:
+            async with aclosing(feed.listen(resume_point, resumed=resumed)) as arrivals:
                 async for arrival in arrivals:
                     yield arrival
 
@@ -90,7 +90,7 @@ class Live:
             await topic.poller.close()
 
 
-class _Open(Generic[T]):
+class _OpenTopics(Generic[T]):
     """The topics of one kind that have listeners."""
 
     def __init__(self) -> None:

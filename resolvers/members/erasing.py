@@ -302,13 +302,13 @@ class _Member:
         """End the jobs that name the member, and count the events from which one has removed predictions."""
         left: set[str] = set()
 
-        async def take_over(job: Job) -> None:
+        async def before_ending(job: Job) -> None:
             if events := events_to_count_again(job):
                 left.update(events)
                 await self._announce({**self._announced, **dict.fromkeys(events)})
 
         now = self._services.clock()
-        found = await jobs_store.end_jobs_naming(self._table, self.user, self._run.job.id, now, take_over)
+        found = await jobs_store.end_jobs_naming(self._table, self.user, self._run.job.id, now, before_ending)
         for event in sorted(left):
             await count_again(self._services, event, self.silent)
         return found

@@ -47,7 +47,7 @@ def legacy(
         Path | None, typer.Option(help="CSV with the columns list, id: existing lists that continue old ones.")
     ] = None,
     create_members: Annotated[
-        bool, typer.Option("--strangers/--known-only", help="Create members for addresses that no member has.")
+        bool, typer.Option("--create-members/--known-only", help="Create members for addresses that no member has.")
     ] = True,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Write nothing but the report; print what would be written.")

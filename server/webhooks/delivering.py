@@ -368,7 +368,7 @@ class ShardWorker:
 
 
 def by_object(waiting: Sequence[Delivery], until: datetime) -> dict[str, list[Delivery]]:
-    """The deliveries about each object in order, up to the first that was ordered again only just now.
+    """The deliveries about each object in order, up to the first that was queued again only just now.
 
     What was ordered before that one may not be there yet: see `read_waiting`.
     """

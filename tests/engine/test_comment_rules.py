@@ -18,7 +18,7 @@ from resolvers.comments.arrivals import comment_posted
 from resolvers.comments.counts import CountsCache
 from resolvers.comments.leaders import LeaderSettler
 from resolvers.context import Context
-from resolvers.live.told import MAX_NAMED, Told
+from resolvers.live.resume_point import MAX_NAMED, ResumePoint
 from resolvers.node_ids import node_id, parse_node_key
 from resolvers.viewer import Kind, Role, Viewer
 from server.settings import Settings
@@ -440,7 +440,7 @@ async def test_a_stream_of_events_carries_their_ids(one_client: Client) -> None:
     async with asyncio.timeout(20):
         await reading
     (text,) = (line.removeprefix("id: ") for line in lines if line.startswith("id: "))
-    assert Told.parse(text).includes(_ulid_of(posted))
+    assert ResumePoint.parse(text).includes(_ulid_of(posted))
     assert any('"body":"first"' in line for line in lines)
 
 

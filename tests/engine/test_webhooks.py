@@ -28,7 +28,7 @@ from datastore.journal import (
     add_webhook,
     forget_member,
     mark_failed,
-    order_again,
+    requeue,
 )
 from datastore.journal.records import WEBHOOKS, new_delivery
 from datastore.receipts import Once
@@ -160,7 +160,7 @@ async def test_what_fails_is_sent_again_and_holds_back_its_object_only(hooked: C
 
 
 async def test_a_dead_letter_does_not_hold_back_later_ones(one_hooked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is given up when it fails after a day, and can be ordered again; then it arrives, once."""
+    """It is given up when it fails after a day, and can be queued again; then it arrives, once."""
     refused = True
 
     def answer(message: Message) -> int:
@@ -210,13 +210,13 @@ async def test_a_redelivery_that_is_killed_leaves_no_dead_letter(one_table: Tabl
     await one_table.write(DELIVERY.put(waiting))
     await mark_failed(one_table, waiting, 500, "it answered 500", next_at=None, now=now)
     with killed_at(one_table, 0), suppress(Killed):
-        await order_again(one_table, waiting, now)
-    assert not await order_again(one_table, waiting, now)
+        await requeue(one_table, waiting, now)
+    assert not await requeue(one_table, waiting, now)
     found = [delivery async for delivery in one_table.scan(DELIVERY, consistent=True)]
     assert found == [replace(waiting, since=found[0].since)]
 
 
-async def test_a_dead_letter_about_an_erased_member_is_ordered_again(one_client: Client) -> None:
+async def test_a_dead_letter_about_an_erased_member_is_queued_again(one_client: Client) -> None:
     """It lost the name of its object, which had chosen its shard: it waits in that shard, and is dead no longer."""
     given = {"url": "https://8.8.8.8/", "kinds": ["profile.changed"]}
     webhook = await admin(one_client).ask(ADD_WEBHOOK, input=given)

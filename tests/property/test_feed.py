@@ -15,9 +15,9 @@ from structlog.testing import capture_logs
 from datastore.dynamo import EngineUnavailable
 from datastore.ids import Ids
 from resolvers.live import feed as feeds
-from resolvers.live import told as told_module
+from resolvers.live import resume_point
 from resolvers.live.feed import Arrival, Feed, Source
-from resolvers.live.told import Told
+from resolvers.live.resume_point import ResumePoint
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 LONGEST_WRITE = timedelta(seconds=10)
@@ -91,7 +91,7 @@ class World:
     def __post_init__(self) -> None:
         self.processes = [self.process(0), self.process(1)]
         self.start = self.new_id(0)
-        self.text = Told(self.start).text
+        self.text = ResumePoint(self.start).text
         self.now += timedelta(seconds=5)  # so that no position, of any clock, is before the start
 
     def new_id(self, skew: float) -> str:
@@ -155,7 +155,7 @@ class World:
             await left(self.listening)
 
     async def listen_steadily(self) -> None:
-        async with aclosing(self.processes[0].listen(Told(self.start), resumed=False)) as arrivals:
+        async with aclosing(self.processes[0].listen(ResumePoint(self.start), resumed=False)) as arrivals:
             async for arrival in arrivals:
                 self.told_steady.append(arrival.record)
 
@@ -163,7 +163,7 @@ class World:
         if self.processes[action.process].poller.idle:
             self.processes[action.process] = self.process(action.process)
         process = self.processes[action.process]
-        async with aclosing(process.listen(Told.parse(self.text), resumed=True)) as arrivals:
+        async with aclosing(process.listen(ResumePoint.parse(self.text), resumed=True)) as arrivals:
             for _ in range(action.events):
                 arrival = await anext(arrivals)
                 self.told.append(arrival.record)
@@ -213,7 +213,7 @@ def test_every_record_is_told_once(actions: list[Begin | End | Delete | Pass | L
 @given(actions=ACTIONS)
 def test_beyond_its_bound_a_text_repeats_nothing(actions: list[Begin | End | Delete | Pass | Listen]) -> None:
     """A text that can name two positions: what it cannot name counts as told. A listener that stays misses nothing."""
-    with patch.object(told_module, "MAX_NAMED", 2):
+    with patch.object(resume_point, "MAX_NAMED", 2):
         world = play(actions)
     assert len(set(world.told)) == len(world.told)
     assert {*world.told} <= {*world.committed}

@@ -19,7 +19,7 @@ from datastore.refusals import Overloaded
 from resolvers.live import feed as arrivals
 from resolvers.live import topics as live_module
 from resolvers.live.feed import Arrival, Feed, Source
-from resolvers.live.told import MAX_NAMED, Told
+from resolvers.live.resume_point import MAX_NAMED, ResumePoint
 from resolvers.live.topics import Live
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -86,7 +86,7 @@ async def test_a_listener_gets_what_comes_after_its_start(shelf: Shelf) -> None:
     """Also what was committed before somebody looked; nothing from before; nothing before it is half a second old."""
     topic: Feed[str] = Feed(shelf.source)
     shelf.commit()
-    stream = topic.listen(Told(shelf.id()), resumed=False)
+    stream = topic.listen(ResumePoint(shelf.id()), resumed=False)
     waiting = asyncio.create_task(next_of(stream, 2))
     await looked(shelf)
     ids = [shelf.commit(), shelf.commit()]
@@ -101,7 +101,7 @@ async def test_a_listener_gets_what_comes_after_its_start(shelf: Shelf) -> None:
 async def test_an_item_that_is_committed_late_arrives_late(shelf: Shelf) -> None:
     """Each listener gets it once."""
     topic: Feed[str] = Feed(shelf.source)
-    stream = topic.listen(Told(shelf.id()), resumed=False)
+    stream = topic.listen(ResumePoint(shelf.id()), resumed=False)
     waiting = asyncio.create_task(next_of(stream, 1))
     await looked(shelf)
     late, prompt = shelf.id(), shelf.commit()
@@ -125,7 +125,7 @@ async def test_a_returning_listener_gets_what_it_missed(shelf: Shelf) -> None:
     shelf.pass_by(60)
     missed += [shelf.commit() for _ in range(10)]
     shelf.pass_by(1)
-    stream = topic.listen(Told.parse(mark), resumed=True)
+    stream = topic.listen(ResumePoint.parse(mark), resumed=True)
     assert await next_of(stream, 20) == missed
     more = shelf.commit()
     shelf.pass_by(1)
@@ -137,7 +137,10 @@ async def test_a_slow_listener_continues_from_the_table(shelf: Shelf, monkeypatc
     """The log has dropped what it has not read yet: it misses nothing all the same."""
     monkeypatch.setattr(arrivals, "MAX_LOGGED", 4)
     topic: Feed[str] = Feed(shelf.source)
-    slow, quick = topic.listen(Told(shelf.id()), resumed=False), topic.listen(Told(shelf.id()), resumed=False)
+    slow, quick = (
+        topic.listen(ResumePoint(shelf.id()), resumed=False),
+        topic.listen(ResumePoint(shelf.id()), resumed=False),
+    )
     first = [asyncio.create_task(next_of(stream, 1)) for stream in (slow, quick)]
     await looked(shelf)
     ids = [shelf.commit()]
@@ -155,7 +158,7 @@ async def test_a_slow_listener_continues_from_the_table(shelf: Shelf, monkeypatc
 async def test_a_read_that_goes_back_in_time_repeats_nothing(shelf: Shelf) -> None:
     """A comment that is seen, hidden by an older state, and seen again is told once."""
     topic: Feed[str] = Feed(shelf.source)
-    stream = topic.listen(Told(shelf.id()), resumed=False)
+    stream = topic.listen(ResumePoint(shelf.id()), resumed=False)
     waiting = asyncio.create_task(next_of(stream, 1))
     await looked(shelf)
     first = shelf.commit()
@@ -173,7 +176,7 @@ async def test_a_read_that_goes_back_in_time_repeats_nothing(shelf: Shelf) -> No
 async def test_a_listener_that_returns_misses_and_repeats_nothing(shelf: Shelf) -> None:
     """The poll has seen what it missed already, or sees what it was told elsewhere only later."""
     polled: Feed[str] = Feed(shelf.source)
-    other = polled.listen(Told(shelf.id()), resumed=False)
+    other = polled.listen(ResumePoint(shelf.id()), resumed=False)
     waiting = asyncio.create_task(next_of(other, 2))
     await looked(shelf)
     first, told = shelf.id(), shelf.id()
@@ -181,7 +184,7 @@ async def test_a_listener_that_returns_misses_and_repeats_nothing(shelf: Shelf) 
     await looked(shelf)
     for late in (told, first):  # both are committed late; a listener who returns now heard of them from another process
         shelf.commit(late)
-    stream = polled.listen(Told.parse(told), resumed=True)
+    stream = polled.listen(ResumePoint.parse(told), resumed=True)
     waiting_for_more = asyncio.create_task(next_of(stream, 1))
     await looked(shelf, 6)
     assert sorted(await waiting) == [first, told]
@@ -195,7 +198,7 @@ async def test_a_listener_that_returns_misses_and_repeats_nothing(shelf: Shelf) 
 async def test_a_listener_is_told_what_was_committed_late_while_it_was_away(shelf: Shelf) -> None:
     """Its text names what it was told after the last settled position, so it is told the rest, and nothing again."""
     topic: Feed[str] = Feed(shelf.source)
-    stream = topic.listen(Told(shelf.id()), resumed=False)
+    stream = topic.listen(ResumePoint(shelf.id()), resumed=False)
     waiting = asyncio.create_task(anext(stream))
     await looked(shelf)
     late, told = shelf.id(), shelf.commit()
@@ -206,7 +209,7 @@ async def test_a_listener_is_told_what_was_committed_late_while_it_was_away(shel
     shelf.pass_by(30)
     more = shelf.commit()
     shelf.pass_by(1)
-    again = Feed[str](shelf.source).listen(Told.parse(text), resumed=True)
+    again = Feed[str](shelf.source).listen(ResumePoint.parse(text), resumed=True)
     arrivals = [await asyncio.wait_for(anext(again), 10) for _ in range(2)]
     assert [arrival.record for arrival in arrivals] == [late, more]
     assert told not in {late, more}
@@ -216,7 +219,7 @@ async def test_a_listener_is_told_what_was_committed_late_while_it_was_away(shel
 async def test_at_16_records_a_second_a_text_takes_nothing_for_told_that_is_still_being_written(shelf: Shelf) -> None:
     """For a minute, with requests of 10 seconds, whenever the listener leaves. docs/decisions/comments.md says 16."""
     topic: Feed[str] = Feed(replace(shelf.source, longest_write=DEFAULT_LONGEST_WRITE))
-    stream = topic.listen(Told(shelf.id()), resumed=False)
+    stream = topic.listen(ResumePoint(shelf.id()), resumed=False)
     waiting = asyncio.create_task(anext(stream))
     await looked(shelf)
     late, arrival = deque[tuple[datetime, str]](), None
@@ -229,8 +232,8 @@ async def test_at_16_records_a_second_a_text_takes_nothing_for_told_that_is_stil
             waiting = asyncio.create_task(anext(stream))
         while late[0][0] < shelf.now - arrivals.CLOCK_SKEW - DEFAULT_LONGEST_WRITE:
             late.popleft()
-        told = Told.parse(arrival.resume_after)
-        assert not [id_ for _, id_ in late if told.includes(id_)], second
+        point = ResumePoint.parse(arrival.resume_after)
+        assert not [id_ for _, id_ in late if point.includes(id_)], second
     waiting.cancel()
     await asyncio.wait({waiting})
     await stream.aclose()
@@ -243,13 +246,13 @@ async def test_with_a_record_s_own_position_a_stream_resumes_in_order_of_time(sh
     newer = shelf.commit()
     shelf.pass_by(1)
     shelf.commit(late)
-    stream = Feed[str](shelf.source).listen(Told.parse(told), resumed=True)
+    stream = Feed[str](shelf.source).listen(ResumePoint.parse(told), resumed=True)
     assert await next_of(stream, 1) == [newer]
     shelf.commit(later)
     shelf.pass_by(10)
     assert await next_of(stream, 1) == [later]
     await stream.aclose()
-    again = Feed[str](shelf.source).listen(Told.parse(late), resumed=True)
+    again = Feed[str](shelf.source).listen(ResumePoint.parse(late), resumed=True)
     assert await next_of(again, 3) == [later, told, newer]
     await again.aclose()
 
@@ -257,7 +260,7 @@ async def test_with_a_record_s_own_position_a_stream_resumes_in_order_of_time(sh
 async def test_a_returning_listener_waits_for_what_is_not_settled(shelf: Shelf) -> None:
     """What is younger than half a second comes in its turn, after older positions that are being written."""
     start, first, second = shelf.id(), shelf.id(), shelf.commit()
-    stream = Feed[str](shelf.source).listen(Told(start), resumed=True)
+    stream = Feed[str](shelf.source).listen(ResumePoint(start), resumed=True)
     waiting = asyncio.create_task(next_of(stream, 2))
     await looked(shelf)
     shelf.commit(first)
@@ -269,15 +272,15 @@ async def test_a_returning_listener_waits_for_what_is_not_settled(shelf: Shelf) 
 def test_a_text_is_bounded_and_says_what_was_told(shelf: Shelf) -> None:
     """Among more than it can name, the oldest count as settled."""
     start = shelf.id()
-    told, positions = Told(start), [shelf.id() for _ in range(3 * MAX_NAMED)]
+    point, positions = ResumePoint(start), [shelf.id() for _ in range(3 * MAX_NAMED)]
     for position in positions[1::2]:
-        told.add(position, start)
-    again, between = Told.parse(told.text), positions[::2]
-    assert len(told.text) <= 1_400
+        point.add(position, start)
+    again, between = ResumePoint.parse(point.text), positions[::2]
+    assert len(point.text) <= 1_400
     assert all(again.includes(position) for position in positions[1::2])
     assert [again.includes(position) for position in between[-MAX_NAMED:]] == [False] * MAX_NAMED
     assert all(again.includes(position) for position in between[:-MAX_NAMED])
-    assert Told.parse(again.text) == again
+    assert ResumePoint.parse(again.text) == again
 
 
 @pytest.mark.parametrize(
@@ -293,15 +296,15 @@ def test_a_text_is_bounded_and_says_what_was_told(shelf: Shelf) -> None:
 def test_a_text_that_was_changed_is_refused(shelf: Shelf, names: str, reason: str) -> None:
     """Names have four bytes each, in base64url, and are not too many."""
     with pytest.raises(ValueError, match=reason):
-        Told.parse(f"{shelf.id()}.{names}")
+        ResumePoint.parse(f"{shelf.id()}.{names}")
     with pytest.raises(ValueError, match="position"):
-        Told.parse(f"nonsense.{names}")
+        ResumePoint.parse(f"nonsense.{names}")
 
 
 async def test_a_write_may_take_as_long_as_a_request(shelf: Shelf) -> None:
     """A comment that is committed just before its request would time out, and seen five seconds later, arrives."""
     topic: Feed[str] = Feed(shelf.source)
-    stream = topic.listen(Told(shelf.id()), resumed=False)
+    stream = topic.listen(ResumePoint(shelf.id()), resumed=False)
     waiting = asyncio.create_task(next_of(stream, 1))
     await looked(shelf)
     late = shelf.id()
@@ -322,7 +325,7 @@ async def test_whoever_comes_and_goes_is_told_everything_once(shelf: Shelf, seed
     chance = Random(seed)
     feeds = [Feed[str](shelf.source) for _ in range(2)]
     start = shelf.id()
-    steady, told, position = feeds[0].listen(Told(start), resumed=False), list[str](), start
+    steady, told, position = feeds[0].listen(ResumePoint(start), resumed=False), list[str](), start
     everything = asyncio.create_task(next_of(steady, 40))
     await looked(shelf)
     for _ in range(40):
@@ -331,7 +334,7 @@ async def test_whoever_comes_and_goes_is_told_everything_once(shelf: Shelf, seed
             shelf.pass_by(chance.uniform(0, 1))
             await looked(shelf, 1)
         if chance.random() < 0.3:
-            stream = chance.choice(feeds).listen(Told.parse(position), resumed=True)
+            stream = chance.choice(feeds).listen(ResumePoint.parse(position), resumed=True)
             with suppress(TimeoutError):
                 async with asyncio.timeout(0.03):
                     async for arrival in stream:
@@ -341,7 +344,7 @@ async def test_whoever_comes_and_goes_is_told_everything_once(shelf: Shelf, seed
     for _ in range(8):
         shelf.pass_by(5)
         await looked(shelf, 2)
-    last = feeds[1].listen(Told.parse(position), resumed=True)
+    last = feeds[1].listen(ResumePoint.parse(position), resumed=True)
     told += await next_of(last, 40 - len(told)) if len(told) < 40 else []
     assert told == shelf.committed
     assert sorted(await everything) == shelf.committed
@@ -352,7 +355,7 @@ async def test_whoever_comes_and_goes_is_told_everything_once(shelf: Shelf, seed
 async def test_nothing_is_missed_while_the_engine_is_unreachable(shelf: Shelf) -> None:
     """Gone for longer than a look goes back: what was committed meanwhile arrives."""
     topic: Feed[str] = Feed(shelf.source)
-    stream = topic.listen(Told(shelf.id()), resumed=False)
+    stream = topic.listen(ResumePoint(shelf.id()), resumed=False)
     waiting = asyncio.create_task(next_of(stream, 2))
     await looked(shelf)
     shelf.gone = True
@@ -371,7 +374,7 @@ async def test_the_last_listener_ends_the_poll(shelf: Shelf, monkeypatch: pytest
     live = Live()
 
     def listening() -> AsyncGenerator[Arrival[Any], None]:
-        return live.arrivals("shelf", shelf.source, Told(shelf.id()), "192.0.2.1", resumed=False)
+        return live.arrivals("shelf", shelf.source, ResumePoint(shelf.id()), "192.0.2.1", resumed=False)
 
     streams = [listening(), listening()]
     waiting = [asyncio.create_task(anext(stream)) for stream in streams]

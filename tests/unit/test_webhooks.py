@@ -150,7 +150,7 @@ def delivery(number: int, name: str, *, since: datetime | None = None, attempts:
 
 
 def test_the_deliveries_about_an_object_stay_in_order() -> None:
-    """Those that were ordered again just now hold back the later ones: an earlier one may not be there yet."""
+    """Those that were queued again just now hold back the later ones: an earlier one may not be there yet."""
     old, new = NOW - timedelta(seconds=5), NOW
     waiting = [
         delivery(1, "a"),
@@ -163,7 +163,7 @@ def test_the_deliveries_about_an_object_stay_in_order() -> None:
 
 
 def test_a_delivery_is_tried_again_for_a_day() -> None:
-    """With pauses of at most 2, 4, 8 … seconds and an hour; ordered again, for another day."""
+    """With pauses of at most 2, 4, 8 … seconds and an hour; queued again, for another day."""
     for attempts, longest in ((0, 2), (1, 4), (5, 64), (30, 3600)):
         pauses = [next_attempt(delivery(0, "a", attempts=attempts), NOW) for _ in range(50)]
         assert all(pause is not None and NOW <= pause <= NOW + timedelta(seconds=longest) for pause in pauses)

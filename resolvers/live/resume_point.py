@@ -25,8 +25,8 @@ _NAME_BYTES = 4
 
 
 @dataclass(slots=True)
-class Told:
-    """What was told: all up to `settled`, and some positions after it."""
+class ResumePoint:
+    """Where a stream resumes: all up to `settled` was told, and some positions after it."""
 
     settled: str
     up_to: str = ""
@@ -37,7 +37,7 @@ class Told:
     """Positions in the order in which they were told, with their names."""
 
     @classmethod
-    def parse(cls, text: str) -> Told:
+    def parse(cls, text: str) -> ResumePoint:
         """What a text says; ValueError if it is not one."""
         settled, dot, names = text.partition(".")
         if not is_ulid(settled):
