@@ -149,10 +149,10 @@ class ApiKeys:
         return Viewer(id=key.id, kind=Kind.KEY, name=key.name, roles=roles), key.expires_at
 
     def forget(self, key_id: str) -> None:
-        """Refuses a key that this process has just revoked from now on.
+        """Refuse from now on a key that this process has just revoked.
 
-        It stays among the used ones until it was looked for: looking for one of those needs no place in a limit, which
-        its holder could keep exhausted to keep a socket.
+        The key stays in `_used_at` until its next lookup, because lookups of keys in use are not limited. Otherwise its
+        holder could exhaust the limit and so keep a socket open.
         """
         self._keys.forget(key_id)
 

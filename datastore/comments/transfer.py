@@ -243,7 +243,7 @@ async def _complete(
     """Count a group that layout 1 has begun. What it wrote may have been edited since, so only what is absent is put.
 
     A comment that was deleted since cannot be told from one that was never written, nor can one of an author who was
-    erased. So what their deletion took from the counts, to which it had not been added, stays missing.
+    erased. So the counts stay too low by each comment whose deletion was subtracted before it had been added.
     """
     new = [distinct[key] for key in stored.new]
     left_out: set[str] = set()

@@ -46,7 +46,8 @@ class Allowance:
 class Budget(NamedTuple):
     """The deadline by the loop's clock, the meter of calls, and the allowance; None if there is none.
 
-    Reads are charged to `charged`, and refused by `allowance`: the same, or None where others wait for the work too.
+    Reads are taken from `charged`, and `allowance` refuses calls. Both are the request's own, but work that others wait
+    for too has no `allowance`.
     """
 
     ends: float | None

@@ -8,8 +8,8 @@ One attempt is shared, not its retries: each request repeats a failed attempt un
 fails because another one ran out of time. The transport's timeouts bound an attempt, and its units are metered for the
 request that began it. A shared answer must not be changed.
 
-An attempt ends when nobody waits for it any more. Else those of requests that gave up would queue without bound while
-an engine hangs, and it would answer them first when it is back.
+An attempt ends when nobody waits for it any more. Otherwise, while an engine hangs, attempts of requests that gave up
+would queue without bound, and the engine would answer them first once it is back.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A standing is always the sum of the shares that the member's predictions hold. B
 condition that neither has changed since it was read, so crediting a prediction twice, by two scorers or after a kill,
 changes nothing. A share belongs to a generation of results, and a later generation replaces it.
 
-Whoever changes a share reads the prediction first and then the standing (`read_counted`): that one contains the share,
+Code that changes a share reads the prediction first and then the standing (`read_counted`), which contains the share
 unless the prediction has changed since. A standing that was read before could lack it. Then the points of a share that
 is taken away would stay, because a standing that is missing is taken for one to which nothing was added.
 
@@ -234,7 +234,7 @@ def _scores(prediction: Prediction) -> tuple[int, int | None, int | None]:
 
 
 async def credit(table: Table, season: str, credits_: Sequence[Credit]) -> int:
-    """Give predictions their shares and add these to the standings of their members; how many are gone instead.
+    """Give predictions their shares and add these to their members' standings; return how many no longer exist.
 
     Each `CREDITS_AT_ONCE` are one transaction. If one of their items has changed meanwhile, each is credited alone.
     """
@@ -257,7 +257,7 @@ async def _credit_together(
 
 
 async def _credit_alone(table: Table, season: str, wanted: Credit) -> bool:
-    """Whether there is such a prediction still."""
+    """Give one prediction its share, unless it is gone; return whether it still exists."""
     while True:
         prediction, standing = await read_counted(table, wanted.prediction.event, wanted.prediction.user, season)
         if prediction is None:

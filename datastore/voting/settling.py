@@ -7,9 +7,10 @@ a vote was acknowledged includes that vote. `Board.completed` is the number of t
 A claim is no lock: if its process is slow or killed, another one claims the next settling. Any number may run at the
 same time. Results are read before the sums, and a result is written only if its version has not changed since.
 
-Law: who wrote a result while another settling was claimed, failed to write one, or does not know, settles again, reads
-the results anew, and does not clean its mark before. For a sum may return to what it was, when a vote is voided, and a
-settling that finds nothing to write raises no version. S below has summed the vote; V is claimed after it was voided.
+Law: a process settles again, reads the results anew and cleans its mark only afterwards, if another settling was
+claimed while it wrote a result, or if it failed to write one, or does not know whether it did. The reason: a sum may
+return to what it was, when a vote is voided, and a settling that finds nothing to write raises no version. S below has
+summed the vote; V is claimed after it was voided.
 
     S  claim  results  sums                                            write  complete
     V                        (voided)  claim  results  sums  complete                     nothing to write
@@ -17,8 +18,9 @@ settling that finds nothing to write raises no version. S below has summed the v
 
 In both, S brings the vote back, and finds at its `complete` that `claims` has moved. If V reads the results after the
 write, it writes them itself; if both write one, the version stops the later of them. A settling that is claimed after V
-has the right sums. If S is killed after its write, its mark stays, and whoever cleans it reads the results anew. Only a
-settling by a reader, who has no mark, may be killed there and leave the vote until the board is settled next.
+has the right sums. If S is killed after its write, its mark stays, and the process that cleans it reads the results
+anew. Only a settling by a reader, who has no mark, may be killed there and leave the vote until the board is settled
+next.
 
 A process that counts votes marks the board as dirty, and cleans its mark once its votes are settled. The mark of a
 killed process stays. Processes that read the board then settle it.

@@ -30,8 +30,10 @@ SECONDS = 2.0
 MAX_TOPICS = 500
 """Topics of each kind per process: each reads the table every second or two, and clients choose among them."""
 TOPICS_PER_ADDRESS = 100
-"""How many of them the listeners of one network address may listen to, so that none can take them all. Every topic
-counts, whoever opened it: what counted only for those who open it could be kept open by joining it.
+"""How many of them one network address may listen to, so that none can take them all.
+
+A topic counts for every address that listens to it, not only for the one that opened it: otherwise topics could be kept
+open, uncounted, by joining them.
 """
 
 

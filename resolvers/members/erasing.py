@@ -251,7 +251,7 @@ class _Member:
 
     @property
     def _announced(self) -> dict[str, int | None]:
-        """The events to count again: with the version since which a scoring makes that necessary, or in any case."""
+        """The events to count again. One with a version, whose prediction was moved: only if scored since then."""
         announced: dict[str, int | None] = orjson.loads(self._run.place or "{}")
         return announced
 

@@ -102,7 +102,7 @@ def _parse_card(given: Mapping[str, Any], now: datetime, image_hosts: Collection
 
 
 def _validate_ids(name: str, listed: Sequence[Event | Match]) -> None:
-    """Two given ids may be the same, a given one may be what another would get, and events without may be alike."""
+    """Refuse a repeated id: two given ones, a given one and a derived one, or two derived from equal events."""
     places: dict[str, int] = {}
     for index, one in enumerate(listed):
         if (first := places.setdefault(one.id, index)) != index:

@@ -26,7 +26,8 @@ T = TypeVar("T")
 class _Work:
     """Work under way, and the futures of those who wait for it. To shield a task instead would cost twice as much.
 
-    Those who got the result are let go: they may refer to the work, and such a cycle would wait for the collector.
+    Waiters that have their result are dropped: they may refer to the work, and only the garbage collector frees such a
+    cycle.
     """
 
     task: asyncio.Task[None] | None = None
