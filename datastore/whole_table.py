@@ -214,14 +214,14 @@ async def record_import(table: Table, checksum: str, before: int, after: int) ->
 
 
 async def complete_import(table: Table, checksum: str, items: int) -> None:
-    """From here the table can be served. ImportRefused unless all items are recorded, and the import goes on."""
+    """From here the table can be served. ImportRefused unless the import is under way and all items are recorded."""
     layout = Layout(CURRENT_LAYOUT, imported=checksum)
     if not await _write_import(table, layout, where(imported=checksum, imported_items=items)):
         raise _outrun(table)
 
 
 async def require_position(table: Table, checksum: str, items: int) -> None:
-    """ImportRefused unless the import goes on, and so many items are recorded."""
+    """ImportRefused unless the import is under way with exactly this many items recorded."""
     layout = await table.get(LAYOUT.at(), consistent=True)
     if layout is None or (layout.imported, layout.imported_items) != (checksum, items):
         raise _outrun(table)
@@ -240,6 +240,6 @@ async def _write_import(table: Table, layout: Layout, when: Condition) -> bool:
 def _outrun(table: Table) -> ImportRefused:
     return ImportRefused(
         f"Another run of this import has gone on with the table {table.name} meanwhile, or completed it, so this one "
-        "stops. If members have written since it was completed, this run may have replaced some of that: see "
-        "docs/moving-data.md."
+        "stops. If members have written since it was completed, this run may have overwritten some of their changes: "
+        "see docs/moving-data.md."
     )

@@ -187,9 +187,9 @@ async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind) -> 
 
 def _refuse(possible: int, kind: QuizKind, found: _Loaded) -> None:
     if not found.complete:
+        advice = f"Ask for {possible}, or choose another kind." if possible >= SHORTEST else "Choose another kind."
         raise InvalidInput(
-            f"The part of this list that was looked at has words for {possible} questions of this kind. Ask for fewer, "
-            "or choose another kind.",
+            f"Only a part of this list was searched, and it has words for {possible} questions of this kind. {advice}",
             path=("input", "size"),
         )
     lacking = {QuizKind.READING: "readings", QuizKind.CHARACTERS: "Chinese characters"}.get(kind)

@@ -258,7 +258,7 @@ def _unknown_operation(document: CheckedDocument, name: str | None) -> str:
         name = name if len(name) <= MAX_NAME else name[:MAX_NAME] + "…"
         return f"There is no operation called {name!r} in the document."
     if document.operations:
-        return "The document has several operations: say by its name which one."
+        return "The document has several operations: name the one to run."
     return "The document has no operation."
 
 

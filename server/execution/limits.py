@@ -81,8 +81,7 @@ class LimitExceeded(GraphQLError):
 
     def __init__(self, counted: str, count: int | str, limit: int) -> None:
         super().__init__(
-            f"This operation has {counted}: {count}. "
-            f"At most {limit} are accepted; ask for less, or in several requests.",
+            f"Too many {counted}: {count}. At most {limit} are accepted; ask for less, or in several requests.",
             extensions={"code": "BAD_USER_INPUT"},
         )
 
@@ -92,7 +91,7 @@ def check_json(json: bytes | bytearray) -> None:
     is_long = len(json) > MAX_JSON_PARTS  # the others cannot have as many
     if is_long and next(islice(_JSON_PARTS.finditer(json), MAX_JSON_PARTS, None), None):
         count = f"more than {MAX_JSON_PARTS}"
-        raise LimitExceeded("strings, brackets and commas in its JSON", count, MAX_JSON_PARTS)
+        raise LimitExceeded("strings, brackets and commas in the JSON", count, MAX_JSON_PARTS)
 
 
 def check_text(text: str, limits: Limits) -> None:
@@ -112,7 +111,7 @@ def check_text(text: str, limits: Limits) -> None:
         if tokens > limits.tokens:
             raise LimitExceeded("tokens", f"more than {limits.tokens}", limits.tokens)
         if level > limits.nesting:
-            raise LimitExceeded("brackets within brackets", f"more than {limits.nesting} levels", limits.nesting)
+            raise LimitExceeded("nested brackets", f"more than {limits.nesting} levels", limits.nesting)
         if kind == "long_name":
             raise LimitExceeded("characters in a name", f"more than {MAX_NAME}", MAX_NAME)
         if kind == "long_number":

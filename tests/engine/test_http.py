@@ -299,7 +299,7 @@ async def test_a_body_of_very_many_values_is_refused_before_it_is_parsed(one_cli
     response = await one_client.http.post("/graphql", content=body, headers={"content-type": "application/json"})
     assert response.status_code == 400
     error = response.json()["errors"][0]
-    assert error["message"].startswith("This operation has strings, brackets and commas in its JSON: more than 20000.")
+    assert error["message"].startswith("Too many strings, brackets and commas in the JSON: more than 20000.")
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
 
 

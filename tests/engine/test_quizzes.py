@@ -211,7 +211,9 @@ async def test_a_quiz_finds_the_few_words_that_it_may_ask_about(
     assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "kind"])
     monkeypatch.setattr("datastore.vocabulary.words._READS", (300, 300))
     refused = await ada.ask(START_QUIZ, input={**wanted, "kind": "CHARACTERS"})
-    assert "The part of this list that was looked at has words for 0 questions" in refused["message"]
+    assert refused["message"] == (
+        "Only a part of this list was searched, and it has words for 0 questions of this kind. Choose another kind."
+    )
 
 
 async def test_proven_results_have_a_leaderboard_of_their_own(one_client: Client, now: list[datetime]) -> None:

@@ -217,11 +217,11 @@ def test_what_is_no_token_or_inside_of_one_is_not_counted(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "counted"),
     [
-        ('"" {' * 61, "brackets within brackets: more than 60 levels"),
-        (r'"\\" {' * 61, "brackets within brackets: more than 60 levels"),
-        (r'"""\\"""""" {' * 61, "brackets within brackets: more than 60 levels"),
-        ('"""""" [' * 61, "brackets within brackets: more than 60 levels"),
-        ("#{\n(" * 61, "brackets within brackets: more than 60 levels"),
+        ('"" {' * 61, "nested brackets: more than 60 levels"),
+        (r'"\\" {' * 61, "nested brackets: more than 60 levels"),
+        (r'"""\\"""""" {' * 61, "nested brackets: more than 60 levels"),
+        ('"""""" [' * 61, "nested brackets: more than 60 levels"),
+        ("#{\n(" * 61, "nested brackets: more than 60 levels"),
         ("{a(b: " + "9" * 21, "digits in a number: more than 20"),
     ],
 )
