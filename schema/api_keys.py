@@ -62,7 +62,7 @@ class ApiKeysMutation:
         api_key_resolvers.revoke_api_key,
         "Revokes an API key for good. For admins.",
         ApiKeyRevoked,
-        input_description="An API key that shall stop working.",
+        input_description="An API key to revoke.",
         result_description="The revoked key, or why it was not revoked.",
         key="The key's id.",
     )

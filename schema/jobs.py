@@ -15,7 +15,7 @@ JobState = jobs_store.JobState
 
 enum(
     JobState,
-    "How a job stands.",
+    "The state of a job.",
     name="JobState",
     RUNNING="It has not ended. A process works on it, or one soon will.",
     DONE="All of it was done.",
@@ -26,12 +26,12 @@ enum(
 @record_type(jobs_store.Job, "Work that goes on beside requests and after restarts. It is kept for 30 days.")
 class Job(Node):
     kind: str = described("What it does.")
-    state: JobState = described("How it stands.")
+    state: JobState = described("Its state.")
     done: int = described("How many things it has done; a few seconds old while it runs.")
     total: int | None = described("How many there are to do, if that is known.")
     started_at: datetime = described("When it was begun.")
     finished_at: datetime | None = described("When it ended.")
-    message: str | None = described("What came of it, for people.")
+    message: str | None = described("Its result, or why it failed, for people.")
 
 
 @strawberry.type

@@ -44,7 +44,7 @@ enum(
     DeliveryState,
     "Whether an occurrence has reached a webhook.",
     name="DeliveryState",
-    WAITING="It was not delivered yet, or is tried again later.",
+    WAITING="It has not been delivered yet, or will be tried again.",
     DELIVERED="The receiver has accepted it. Kept for a week.",
     DEAD="It failed for a day and was given up; `redeliver` queues it again. Kept for 30 days.",
 )
@@ -55,7 +55,7 @@ class Delivery(Node):
     occurrence: Occurrence | None = field(
         webhooks.delivery_occurrences, "What it reports; null if that is delivered and no longer in the journal."
     )
-    state: DeliveryState = described("How it stands.")
+    state: DeliveryState = described("Whether it has been delivered.")
     attempts: int = described("How often it was sent.")
     last_status: int | None = described("The HTTP status of the last answer; null without one.")
     last_error: str | None = described("Why the last attempt failed.")
@@ -69,12 +69,14 @@ DeliveryConnection = connection(Delivery, "A page of deliveries, newest first.",
 class Webhook(Node):
     url: str = described("Where messages are sent.")
     kinds: list[str] = described(
-        "The kinds of occurrences that it is told of. An empty list stands for all but votes and predictions."
+        "The kinds of occurrences that are sent to it. An empty list means all but votes and predictions."
     )
     active: bool = described("False once it was removed.")
     created_at: datetime = described("When it was added.")
     deliveries: DeliveryConnection = field(
-        webhooks.deliveries, "What was, is and could not be delivered, newest first.", state="Only those in this state."
+        webhooks.deliveries,
+        "Its deliveries, newest first: waiting, delivered and given up.",
+        state="Only those in this state.",
     )
 
 
@@ -99,8 +101,10 @@ class JournalQuery:
 
 @strawberry.type(description="The webhook was added.")
 class WebhookAdded:
-    webhook: Webhook = described("The webhook. It is told of what happens from ten seconds later on.")
-    secret: str = described("The secret that signs its messages, as Standard Webhooks has it. It is not shown again.")
+    webhook: Webhook = described("The webhook. It is sent what happens from ten seconds after it was added.")
+    secret: str = described(
+        "The secret that signs its messages, in the format of Standard Webhooks. It is not shown again."
+    )
 
 
 @strawberry.type(description="The webhook was removed. Nothing is sent to it any more.")
@@ -129,8 +133,8 @@ class JournalMutation:
         input_description="A new webhook.",
         result_description="The webhook with its secret, or why it was not added.",
         url="Where to send messages: https:// and a public address, without a user or password.",
-        kinds="The kinds of occurrences to tell of. An empty list stands for all but votes and predictions, which "
-        "have to be named.",
+        kinds="The kinds of occurrences to send. An empty list means all but votes and predictions, which must be "
+        "named.",
     )
     remove_webhook = mutation(
         webhooks.remove_webhook,
@@ -145,7 +149,7 @@ class JournalMutation:
         "Gives a webhook a new secret. Both sign for a day. For admins.",
         WebhookSecretRotated,
         input_description="A webhook to give a new secret.",
-        result_description="The webhook with its new secret, or why it has none.",
+        result_description="The webhook with its new secret, or why it keeps the old one.",
         webhook="The webhook's id.",
     )
     redeliver = mutation(

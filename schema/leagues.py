@@ -32,7 +32,7 @@ enum(
 )
 enum(
     Membership,
-    "What somebody is in a league.",
+    "How somebody belongs to a league.",
     CAPTAIN="A member who admits others, changes its code and may delete it.",
     MEMBER="A member.",
     WAITING="They have asked to join, and a captain decides.",
@@ -42,8 +42,8 @@ enum(
 @record_type(pickem_store.LeagueMember, "Somebody's place in a league.")
 class LeagueMember:
     user: LazyUser = field(league_resolvers.league_member_users, "Who it is.")
-    membership: Membership = described("What they are in the league.")
-    since: datetime = described("Since when: when they joined, or asked to.")
+    membership: Membership = described("Whether they are a captain, a member or waiting.")
+    since: datetime = described("When they joined, or asked to.")
 
 
 LeagueMemberConnection = connection(LeagueMember, "A page of a league's members.", edge="A member in a list.")
@@ -74,7 +74,7 @@ class League(Node):
         league_resolvers.member_count, "The number of its members, without those who are waiting; at most 1,000."
     )
     viewer_membership: Membership | None = field(
-        league_resolvers.viewer_membership, "What the viewer is in it; null if they are not in it."
+        league_resolvers.viewer_membership, "The viewer's membership; null if they have none."
     )
     standings: StandingConnection | None = field(
         league_pages.league_standings,
@@ -182,7 +182,7 @@ class LeaguesMutation:
         result_description="The member, or why they were not admitted.",
         league="The league.",
         user="Somebody who is waiting for the league, or a member of it.",
-        captain="Whether they become a captain; a league has at most 20. Captains stay captains.",
+        captain="Whether they become a captain; a league has at most 20. False does not make a captain a member again.",
     )
     leave_league = mutation(
         league_resolvers.leave_league,
@@ -198,7 +198,7 @@ class LeaguesMutation:
         "Gives a league another code. For the league's captains.",
         LeagueCodeRotated,
         input_description="A league whose code changes at once.",
-        result_description="The league with its new code, or why it has the old one.",
+        result_description="The league with its new code, or why it keeps the old one.",
         league="The league.",
     )
     delete_league = mutation(

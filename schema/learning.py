@@ -110,7 +110,7 @@ class LearningMutation:
         quizzes.start_quiz,
         "Asks a quiz about random words of a list.",
         Quiz,
-        input_description="A quiz to be asked.",
+        input_description="A quiz to start.",
         result_description="The quiz, or why it was not asked.",
         list="The list.",
         size="The number of questions, 3 to 50.",

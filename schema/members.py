@@ -89,19 +89,19 @@ class MemberExport:
 class MembersMutation:
     export_member = mutation(
         exporting.export_member,
-        "Writes down everything that is stored about a member. For the member and admins.",
+        "Exports everything that is stored about a member. For the member and admins.",
         MemberExport,
-        input_description="A member whose data is exported.",
+        input_description="A member to export.",
         result_description="The job and the link to its file, or why it was not begun.",
         user="The member's id.",
     )
     erase_member = mutation(
         erasing.erase_member,
         "Erases a member: profile, subscriptions, cards, private lists and everything else that is stored about them, "
-        "also in the journal. From the answer on nothing is written for them any more. Erasing again answers with the "
-        "same job. For the member and admins.",
+        "also in the journal. Once the answer is sent, nothing more is written for them. Erasing again answers with "
+        "the same job. For the member and admins.",
         MemberErasure,
-        input_description="A member who is erased.",
+        input_description="A member to erase.",
         result_description="The job that erases them, or why it was not begun.",
         user="The member's id. An admin is erased by nobody but themselves.",
         contributions="What becomes of votes, predictions, comments, quiz results and sentences.",
@@ -122,7 +122,7 @@ class MembersMutation:
         suspensions.suspend_member,
         "Suspends a member, or changes their suspension. For moderators.",
         MemberSuspended,
-        input_description="A member who may not write for some time.",
+        input_description="A member to suspend.",
         result_description="The suspended member, or why they were not suspended.",
         user="The member's id. Admins cannot be suspended, and nobody can suspend themselves.",
         until="When the suspension ends; without it, when a moderator ends it.",
@@ -132,7 +132,7 @@ class MembersMutation:
         suspensions.reinstate_member,
         "Ends a member's suspension. For moderators.",
         MemberReinstated,
-        input_description="A member who may write again.",
+        input_description="A suspended member to reinstate.",
         result_description="The member, or why they were not reinstated.",
         user="The member's id.",
     )

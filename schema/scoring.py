@@ -59,7 +59,7 @@ class ScoringMutation:
         "Takes back all points of an event, as if it had never been scored. Results stay. For editors.",
         EventUnscored,
         input_description="An event whose points are taken back. It is LOCKED again, and can be scored again.",
-        result_description="The event without points, or why it has them still.",
+        result_description="The event without points, or why it still has them.",
         event="The event.",
     )
     record_tie_break = mutation(

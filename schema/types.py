@@ -56,7 +56,7 @@ def _ids_of(object_type: str) -> Callable[[Any], str]:
     return lambda record: node_id(object_type, record.node_key)
 
 
-@strawberry.interface(description="An object with an id, which `node` returns again.")
+@strawberry.interface(description="An object with an id, by which `node` finds it.")
 class Node:
     id: strawberry.ID = strawberry.field(
         description="Opaque and permanent. Use it exactly as returned.",

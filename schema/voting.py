@@ -24,9 +24,9 @@ SHORT_PAGES = (
     f"`endCursor`. Counts as {MATCHUPS_COMPLEXITY} fields in the complexity."
 )
 LEADERBOARD_ORDER = (
-    "Active contenders by score, then by name, character by character and ignoring case. A name comes after those that "
-    "go on from it with a space, `!` or a double quote: Ana Maria before Ana before Anabel. While votes are counted, a "
-    "contender that moves may appear on two pages or on none."
+    "Active contenders by score, then by name, character by character and ignoring case. A name comes after longer "
+    "names that continue it with a space, `!` or a double quote: Ana Maria before Ana before Anabel. While votes are "
+    "counted, a contender that moves may appear on two pages or on none."
 )
 
 enum(
@@ -148,7 +148,7 @@ class Ballot:
 class Visit:
     token: str = described("Send it as `Authorization: Visitor <token>`. It counts with this page's origin alone.")
     expires_at: datetime = described(
-        "When it expires. A visit that is started with this token before then goes on as the same visitor."
+        "When it expires. Start another visit with this token before then to stay the same visitor."
     )
 
 
@@ -362,7 +362,7 @@ class VotingMutation:
         board=BOARD_SLUG,
         voter="A member's id, or the `voter` of a ballot or an exported vote.",
         same_address=(
-            "Whether to void also all votes of the last seven days from the network addresses that this voter voted "
+            "Whether to also void all votes of the last seven days from the network addresses that this voter voted "
             "from."
         ),
     )

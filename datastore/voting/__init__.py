@@ -25,8 +25,8 @@
 | limits of an address; its voters   | see `addresses`                                             | 1; 16    |
 | void all votes from an address     | its voters, their origins and votes; a transaction per vote | 16, voters, votes |
 
-The leaderboard is ordered by score, then by name, character by character and ignoring case. A name comes after those
-that go on from it with a space, `!` or `"`, which sort before the `#` that ends it in the key.
+The leaderboard is ordered by score, then by name, character by character and ignoring case. A name comes after longer
+names that continue it with a space, `!` or `"`, which sort before the `#` that ends it in the key.
 """
 
 from datastore.voting.addresses import (
