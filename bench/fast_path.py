@@ -32,7 +32,7 @@ REQUESTS = 100
 
 
 async def ask(served: Served, body: bytes) -> None:
-    """Asks for a page some times, one request after the other."""
+    """Ask for a page some times, one request after the other."""
     scope: Scope = {
         "type": "http",
         "method": "POST",

@@ -139,7 +139,7 @@ def ask(connection: socket.socket, request: bytes) -> Any:
 
 
 async def record(settings: Settings, *headers: str) -> Calls:
-    """Serves in this event loop, asks from another thread, and records the last request."""
+    """Serve in this event loop, ask from another thread, and record the last request."""
     calls = Calls(repository_root())
     async with open_engine(settings) as table:
         server = uvicorn.Server(uvicorn_config(settings, application(settings, table), 1))

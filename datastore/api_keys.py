@@ -146,7 +146,7 @@ def all_api_keys(table: Table) -> AsyncIterator[ApiKey]:
 
 
 async def store_api_key(table: Table, issued: IssuedKey, once: Once) -> None:
-    """Stores the key; the receipt has its secret no more than the table does."""
+    """Store the key; the receipt has its secret no more than the table does."""
     key = issued.api_key
     try:
         occurrence = once.occurred(Kind.API_KEY_CREATED, f"ApiKey:{key.node_key}")
@@ -157,7 +157,7 @@ async def store_api_key(table: Table, issued: IssuedKey, once: Once) -> None:
 
 
 async def revoke_api_key(table: Table, key_id: str, once: Once) -> ApiKey:
-    """Deletes the key and returns it as it was; NotFound if there is none."""
+    """Delete the key and return it as it was; NotFound if there is none."""
     key = await read_api_key(table, key_id)
     if key is None:
         raise NotFound("There is no such key. It may have been revoked already.", path=("input", "key"))
@@ -171,7 +171,7 @@ async def revoke_api_key(table: Table, key_id: str, once: Once) -> ApiKey:
 
 
 async def record_use(table: Table, key_id: str, now: datetime) -> None:
-    """Stores that a key is used now, unless it was revoked or the last use stored is less than a minute old."""
+    """Store that a key is used now, unless it was revoked or the last use stored is less than a minute old."""
     is_due = present() & (absent("last_used_at") | less("last_used_at", now - USE_INTERVAL))
     with suppress(ConditionFailed):
         await table.write(API_KEY.change(API_KEY.at(id=key_id), values={"last_used_at": now}, when=is_due))

@@ -73,7 +73,7 @@ async def _is_empty(table: Table) -> bool:
 
 
 async def upgrade(table: Table, advance: Callable[[str, int], None]) -> None:
-    """Moves every part's items to the current layout; `advance` is told the part and the number of items just done.
+    """Move every part's items to the current layout; `advance` is told the part and the number of items just done.
 
     Resumable and repeatable: parts move only what still has the old layout. On a table that was upgraded before, this
     moves what processes of earlier releases have written since.
@@ -87,6 +87,6 @@ async def upgrade(table: Table, advance: Callable[[str, int], None]) -> None:
 
 
 async def _write_layout(table: Table, layout: Layout) -> None:
-    """Writes the item unless another process has completed an upgrade."""
+    """Write the item unless another process has completed an upgrade."""
     with suppress(ConditionFailed):
         await table.write(LAYOUT.put(layout, when=absent() | less("version", CURRENT_LAYOUT)))

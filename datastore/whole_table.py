@@ -111,7 +111,7 @@ async def lacking_rows(table: Table, rows: Sequence[Row]) -> list[Row]:
 
 
 async def write_rows(table: Table, rows: Sequence[Row], *, as_transactions: bool = False) -> None:
-    """Writes rows, in any order; what is stored under their keys is replaced.
+    """Write rows, in any order; what is stored under their keys is replaced.
 
     With `as_transactions` the embedded engine syncs its file once for each transaction instead of once for each item,
     which is 18 times as fast; DynamoDB takes twice the units.

@@ -100,15 +100,15 @@ class AddressLimits:
         self._admissions: SingleFlight[str, None] = SingleFlight(shared_context)
 
     async def admit_vote(self, ctx: Context) -> None:
-        """Counts a vote; RateLimited if the viewer's address has cast too many."""
+        """Count a vote; RateLimited if the viewer's address has cast too many."""
         await self._take(VOTES, self._services.policy.votes_per_address, ctx.address)
 
     async def admit_email(self, ctx: Context) -> None:
-        """Counts an email that the viewer asks for; RateLimited if their address has asked for too many."""
+        """Count an email that the viewer asks for; RateLimited if their address has asked for too many."""
         await self._take(EMAILS, self._services.policy.emails_per_address, ctx.address)
 
     async def admit_visitor(self, ctx: Context) -> None:
-        """Counts a visitor who has not voted on a board; RateLimited if the address has had too many new ones."""
+        """Count a visitor who has not voted on a board; RateLimited if the address has had too many new ones."""
         visitor = ctx.viewer.id
         if ctx.viewer.is_signed_in or visitor in self._visitors:
             return

@@ -177,7 +177,7 @@ class ApiKeys:
         return await api_key_store.read_api_keys(self._services.table, key_ids)
 
     def _note_use(self, key: ApiKey, now: datetime) -> None:
-        """Stores the use beside the request, at most once a minute for all processes together."""
+        """Store the use beside the request, at most once a minute for all processes together."""
         known = [at for at in (key.last_used_at, self._used_at.get(key.id)) if at is not None]
         if known and now - max(known) < USE_INTERVAL:
             self._used_at[key.id] = max(known)

@@ -115,7 +115,7 @@ class Services:
         return cast("P", self._parts[kind])
 
     async def close(self) -> None:
-        """Ends all subscriptions, then lets the parts finish their background work."""
+        """End all subscriptions, then let the parts finish their background work."""
         await self.live.close()
         for part in self._parts.values():
             if hasattr(part, "close"):

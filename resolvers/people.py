@@ -99,7 +99,7 @@ async def update_profile(
     daily_word_at: Annotated[str | Unset | None, AddedLater()] = UNSET,
     lock_reminder_hours: Annotated[int | Unset | None, AddedLater()] = UNSET,
 ) -> Profile:
-    """Changes the given values. Null clears a value; a name cannot be cleared; an address must be confirmed first."""
+    """Change the given values. Null clears a value; a name cannot be cleared; an address must be confirmed first."""
     member = ctx.member()
     stored = await people_store.read_profile(ctx.table, member.id, consistent=True)
     current = ctx.services.with_name(stored) if stored else new_profile(ctx)
@@ -171,7 +171,7 @@ class KnownMembers:
 
 
 async def ensure_profile(ctx: Context) -> None:
-    """Creates the member's profile at their first write."""
+    """Create the member's profile at their first write."""
     member, known_members = ctx.viewer, ctx.services.get(KnownMembers)
     if not member.is_member or member.id in known_members:
         return

@@ -87,7 +87,7 @@ class Rates:
         self._limits: dict[str, RateLimit] = {}
 
     def hit(self, limit: str, *key: str) -> None:
-        """Counts a hit of a key; RateLimited, with the time until the next is admitted, if the limit is reached."""
+        """Count a hit of a key; RateLimited, with the time until the next is admitted, if the limit is reached."""
         rate_limit = self._limits.get(limit)
         if rate_limit is None:
             rate_limit = self._limits[limit] = RateLimit(parse_rate(limit))

@@ -197,7 +197,7 @@ _INPUT_TYPES: dict[type, type[Input]] = {}
 
 
 def input_type(record: type, name: str, description: str, /, **fields: str) -> None:
-    """Makes the input type of a record whose fields are given by name. `fields` describe them."""
+    """Make the input type of a record whose fields are given by name. `fields` describe them."""
     parameters = Parameters.of(record)
     made = make_input(name, description, parameters.arguments(fields))
     made.record, made.parameters = record, parameters
@@ -240,7 +240,7 @@ def parse_value(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def validate_text(text: str, path: tuple[str, ...]) -> None:
-    """Refuses NUL and lone surrogates, which neither a key nor JSON can hold."""
+    """Refuse NUL and lone surrogates, which neither a key nor JSON can hold."""
     is_storable = "\x00" not in text
     if not text.isascii():
         try:

@@ -89,7 +89,7 @@ def with_resolution(function: Callable[..., Any], resolution: Resolution | Resol
 def declare_signature(
     function: Callable[..., Any], name: str, arguments: Iterable[Argument], *, root: bool = True
 ) -> None:
-    """Gives a function of `**given` the signature from which Strawberry reads its arguments."""
+    """Give a function of `**given` the signature from which Strawberry reads its arguments."""
     by_position, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     reserved = [inspect.Parameter("root", by_position)] if root else []
     reserved.append(inspect.Parameter("info", by_position, annotation=Info))

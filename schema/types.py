@@ -37,7 +37,7 @@ def record_type(record: type, description: str, *, name: str | None = None) -> C
 
 
 def enum(members: type[Enum], description: str, *, name: str | None = None, **values: str) -> None:
-    """Shows an enum of the resolvers or the datastore in the schema. `values` describe its members."""
+    """Show an enum of the resolvers or the datastore in the schema. `values` describe its members."""
     strawberry.enum(members, name=name, description=description)
     definition = members.__strawberry_definition__  # type: ignore[attr-defined]
     for value in definition.values:

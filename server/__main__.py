@@ -96,11 +96,11 @@ def _options(
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Declares the options that stand before a command."""
+    """Declare the options that stand before a command."""
 
 
 def main() -> None:
-    """Runs a command. An expected failure prints one readable message and exits with code 1."""
+    """Run a command. An expected failure prints one readable message and exits with code 1."""
     try:
         app()
     except Exception as failure:

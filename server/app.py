@@ -175,7 +175,7 @@ async def _opened(
 
 
 def _set_at_signals(closing: asyncio.Event) -> None:
-    """Sets the event at the first signal: the server waits for streams and sockets before it ends the lifespan."""
+    """Set the event at the first signal: the server waits for streams and sockets before it ends the lifespan."""
     if threading.current_thread() is not threading.main_thread():
         return
     loop = asyncio.get_running_loop()

@@ -230,7 +230,7 @@ class Attackers:
             await self._ask(connection, http(VOTE, f"cookie: {cookie[1].decode()}", token=token[1].decode()))
 
     async def _flood_sockets(self, connection: Connection) -> None:
-        """Opens a socket with thirty operations, then drops it."""
+        """Open a socket with thirty operations, then drop it."""
         reader, writer = await connection.open()
         handshake = ("GET /graphql HTTP/1.1", "host: 127.0.0.1", "connection: upgrade", "upgrade: websocket",
                      "sec-websocket-version: 13", "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
@@ -284,7 +284,7 @@ class Attackers:
         connection.close()
 
     async def stay(self, number: int) -> None:
-        """Connects and says nothing, or a byte now and then."""
+        """Connect and say nothing, or a byte now and then."""
         while time.time() < self.until:
             try:
                 reader, writer = await Connection(self.port, f"127.0.2.{number % 250 + 1}").open()

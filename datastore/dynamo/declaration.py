@@ -113,7 +113,7 @@ async def refuses_transactions(table: Table) -> str | None:
 
 
 async def probe_write(table: Table) -> None:
-    """Writes and removes an item of 64 KB: a DynamoError if the engine cannot store it."""
+    """Write and remove an item of 64 KB: a DynamoError if the engine cannot store it."""
     key = {"pk": {"S": PROBE}, "sk": {"S": PROBE}}
     await retry(table.client.put_item, TableName=table.name, Item={**key, "filling": {"S": "0" * 65_536}})
     await retry(table.client.delete_item, TableName=table.name, Key=key)

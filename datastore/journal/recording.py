@@ -53,7 +53,7 @@ class Journal:
         return time.monotonic() - self._known_at < MOST_AGE
 
     async def learn(self, table: Table) -> None:
-        """Reads the webhooks, once for all who ask at the same time."""
+        """Read the webhooks, once for all who ask at the same time."""
         await within_deadline(self._reads.run(None, lambda: self._read(table)))
 
     async def _read(self, table: Table) -> None:
@@ -61,7 +61,7 @@ class Journal:
         self.know([webhook async for webhook in table.iterate(WEBHOOKS, consistent=True)], asked_at)
 
     def know(self, webhooks: Sequence[Webhook], asked_at: float) -> None:
-        """Remembers the webhooks as they were read at a time of the monotonic clock."""
+        """Remember the webhooks as they were read at a time of the monotonic clock."""
         if asked_at >= self._known_at:
             self._webhooks = tuple(webhook for webhook in webhooks if webhook.active)
             self._known_at = asked_at

@@ -149,7 +149,7 @@ class PairWalk:
     def recounting(
         self, seed: bytes, eligible: EligibleContenders, seen: Collection[tuple[int, int]] | None = None
     ) -> Generator[None, None, PairWalk]:
-        """Recounts in slices: yields after every `RECOUNT_SLICE` pairs, and returns what `recounted` returns.
+        """Recount in slices: yield after every `RECOUNT_SLICE` pairs, and return what `recounted` returns.
 
         `seen` are the pairs of this cycle, as lower and higher ordinal. If they are unknown (None), the missed pairs of
         restored contenders come in the next cycle.

@@ -47,17 +47,17 @@ class Poller:
                 await self._polls.close()
 
     def hurry(self) -> None:
-        """Ends the present pause, so that the next look begins at once."""
+        """End the present pause, so that the next look begins at once."""
         self._wanted.set()
 
     async def until(self, condition: Callable[[], bool]) -> bool:
-        """Waits until a look has made the condition true; False if the process ends before."""
+        """Wait until a look has made the condition true; False if the process ends before."""
         async with self._news:
             await self._news.wait_for(lambda: self._closed or condition())
         return not self._closed
 
     async def close(self) -> None:
-        """Ends the poll, and all waiting."""
+        """End the poll, and all waiting."""
         self._closed = True
         await self._polls.close()
         await self._tell()

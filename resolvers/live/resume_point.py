@@ -58,7 +58,7 @@ class ResumePoint:
         return position <= max(self.settled, self.up_to) or position in self._latest or _name(position) in self._named
 
     def add(self, position: str, settled: str) -> None:
-        """Adds a position that was told, when all up to `settled` had been told."""
+        """Add a position that was told, when all up to `settled` had been told."""
         name = self._latest[position] = _name(position)
         self._named.discard(name)
         self.settled = max(self.settled, settled)
@@ -75,7 +75,7 @@ class ResumePoint:
             self.settled = min(self.settled, horizon)
 
     def forget_unknown(self) -> None:
-        """Drops the names that no record has: their records were deleted."""
+        """Drop the names that no record has: their records were deleted."""
         self._named.clear()
 
 

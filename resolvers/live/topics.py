@@ -86,7 +86,7 @@ class Live:
                     yield arrival
 
     async def close(self) -> None:
-        """Ends all topics, and with them their listeners' streams."""
+        """End all topics, and with them their listeners' streams."""
         topics: list[_Polled] = [*self._topics.by_name.values(), *self._lists.by_name.values()]
         for topic in [*topics, *self._feeds.by_name.values()]:
             await topic.poller.close()
@@ -117,7 +117,7 @@ class _OpenTopics(Generic[T]):
 
     @contextmanager
     def _counted(self, name: Hashable, client: str) -> Iterator[None]:
-        """Counts a listener for its address during the block."""
+        """Count a listener for its address during the block."""
         names = self._of_address.setdefault(client, Counter())
         if name not in names and len(names) >= TOPICS_PER_ADDRESS:
             raise Overloaded(retry_after=1.0)

@@ -14,7 +14,7 @@ R = TypeVar("R", bound=Callable[..., Awaitable[Sequence[Any]]])
 
 
 def batched(resolver: R) -> R:
-    """Marks a resolver of many records: `async def authors(ctx, comments, /) -> list[Profile]`."""
+    """Mark a resolver of many records: `async def authors(ctx, comments, /) -> list[Profile]`."""
     resolver.is_batched = True  # type: ignore[attr-defined]
     return resolver
 

@@ -137,18 +137,18 @@ class Loader(Generic[K, V]):
         return None if entry is None or entry[0] < monotonic() else entry[1]
 
     def prefetch(self, key: K) -> None:
-        """Begins to read a record that the request will need, unless it is cached."""
+        """Begin to read a record that the request will need, unless it is cached."""
         if self.cached(key) is None:
             self._waiters((key,))
 
     def put(self, key: K, value: V) -> None:
-        """Caches a record that this process has just written, so that it is visible at once."""
+        """Cache a record that this process has just written, so that it is visible at once."""
         self._drop(key)
         self._cached[key] = (monotonic() + self._ttl, value)
         self._trim()
 
     def forget(self, key: K) -> None:
-        """Makes the next caller read again: a read under way may return a record from before a change."""
+        """Make the next caller read again: a read under way may return a record from before a change."""
         self._drop(key)
 
     def _drop(self, key: K) -> None:
@@ -162,7 +162,7 @@ class Loader(Generic[K, V]):
             del self._cached[next(iter(self._cached))]
 
     async def close(self) -> None:
-        """Cancels all reads, and the requests that wait for them."""
+        """Cancel all reads, and the requests that wait for them."""
         await self._reads.close()
 
     # ── batches ──
@@ -195,7 +195,7 @@ class Loader(Generic[K, V]):
         return batch.successor
 
     async def _carry_out(self, batch: _Batch[K]) -> Answers:
-        """Begins in the next turn of the event loop, or after the predecessor; until then keys are added."""
+        """Begin in the next turn of the event loop, or after the predecessor; until then keys are added."""
         if batch.predecessor is not None:
             await batch.predecessor
         batch.reading = True
@@ -215,7 +215,7 @@ class Loader(Generic[K, V]):
         return self._cache_answers(batch, answers, current)
 
     def _cache_answers(self, batch: _Batch[K], answers: Answers, current: Sequence[K]) -> Answers:
-        """Caches the answers of current keys. Records that this process wrote during the read replace their answers."""
+        """Cache the answers of current keys. Records that this process wrote during the read replace their answers."""
         now, cached = monotonic(), self._cached
         written = {key: entry[1] for key in batch.keys if (entry := cached.get(key)) is not None and entry[0] >= now}
         for key in current:

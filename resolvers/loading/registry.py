@@ -21,7 +21,7 @@ class Loaders:
         self._loaders: list[tuple[str, Loader[Any, Any]]] = []
 
     def add(self, name: str, loader: L) -> L:
-        """Registers and returns the loader. Names must be constants, because they are labels of a metric."""
+        """Register and return the loader. Names must be constants, because they are labels of a metric."""
         self._loaders.append((name, loader))
         return loader
 

@@ -53,7 +53,7 @@ async def league(ctx: Context, /, *, id: LeagueId | None = None, code: str | Non
 
 
 async def _league_of_code(ctx: Context, text: str) -> LeagueView | None:
-    """Counts as an attempt, right or wrong. The league is compared, so an old code of it finds nothing."""
+    """Find a code's league, which counts as an attempt. The league's code is compared, so an old one finds nothing."""
     await admit_attempt(ctx)
     code = parse_code(text)
     coded = await pickem_store.read_league_of_code(ctx.table, code) if code else None
@@ -208,7 +208,7 @@ def _plain(league: League) -> League:
 
 
 async def admit_to_league(ctx: Context, /, *, league: LeagueId, user: UserId, captain: bool = False) -> Admitted:
-    """Admits somebody who is waiting, or makes a member a captain."""
+    """Admit somebody who is waiting, or make a member a captain."""
     current, own_place = await _load_as_captain(ctx, league)
     before = await pickem_store.read_place(ctx.table, league, user)
     if before is None:
@@ -226,7 +226,7 @@ async def admit_to_league(ctx: Context, /, *, league: LeagueId, user: UserId, ca
 
 
 async def leave_league(ctx: Context, /, *, league: LeagueId, successor: UserId | None = None) -> League:
-    """Leaves, or stops waiting. The last captain names a successor."""
+    """Leave, or stop waiting. The last captain names a successor."""
     ctx.member()
     for _ in range(ATTEMPTS):
         current = await load_for_change(ctx, league)
@@ -263,7 +263,7 @@ async def _load_as_captain(ctx: Context, key: str) -> tuple[LeagueView, LeagueMe
 
 
 async def rotate_league_code(ctx: Context, /, *, league: LeagueId) -> League:
-    """Gives the league another code. The old one admits nobody from then on."""
+    """Give the league another code. The old one admits nobody from then on."""
     current, captain = await _load_as_captain(ctx, league)
     if current.entry is not Entry.CODE:
         raise Conflict(f"This league is {current.entry.value}: it has no code.", path=("input", "league"))
@@ -275,7 +275,7 @@ async def rotate_league_code(ctx: Context, /, *, league: LeagueId) -> League:
 
 
 async def delete_league(ctx: Context, /, *, league: LeagueId) -> str:
-    """Deletes a league with its members. Nobody sees it from the first write on; a repeat completes it."""
+    """Delete a league with its members. Nobody sees it from the first write on; a repeat completes it."""
     member = ctx.member()
     if not is_league_id(league):
         raise NotFound(path=("input", "league"))

@@ -128,7 +128,7 @@ class Scorings:
             del self._progress[event]
 
     async def close(self) -> None:
-        """Interrupts scorings; the next scoring of the event completes each of them."""
+        """Interrupt scorings; the next scoring of the event completes each of them."""
         await self._scorings.close()
 
 

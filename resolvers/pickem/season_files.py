@@ -61,7 +61,7 @@ def season_document(cards: Iterable[Card]) -> dict[str, Any]:
 
 
 def _parse_at(path: str, parse: Any, *arguments: Any) -> Any:
-    """Adds to every error where in the file it is."""
+    """Add to every error where in the file it is."""
     try:
         return parse(*arguments)
     except InvalidSeasonFile as error:

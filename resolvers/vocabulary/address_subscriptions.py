@@ -47,7 +47,7 @@ async def request_subscription(
     list: ListId,  # noqa: A002 - the argument's public name
     character_set: CharacterSet = CharacterSet.SIMPLIFIED,
 ) -> str:
-    """Sends the link by which the address subscribes, once a day.
+    """Send the link by which the address subscribes, once a day.
 
     No receipt is stored for an idempotency key, since that would hold the address: a repeat sends nothing anyway.
     """
@@ -123,7 +123,7 @@ class ClaimedSubscriptions:
 
 
 async def claim_subscriptions(ctx: Context, /) -> ClaimedSubscriptions:
-    """Moves the subscriptions of the member's proven addresses to the member. A repeat completes and repeats it."""
+    """Move the subscriptions of the member's proven addresses to the member. A repeat completes and repeats it."""
     member = ctx.member()
     ctx.services.rates.hit(CHANGE_RATE, "subscriptions", member.id)
     profile = await people_store.read_profile(ctx.table, member.id, consistent=True)

@@ -47,7 +47,7 @@ class VocabularyCache:
         return await _reread_missing(keys, partial(vocabulary_store.read_words, self._services.table))
 
     def put_written_list(self, word_list: WordList) -> None:
-        """Remembers a list that this process has just written. It may be one without a daily word."""
+        """Remember a list that this process has just written. It may be one without a daily word."""
         self.lists.put(word_list.list, word_list)
         self.lists_written += 1
         self._all_drawn.clear()
@@ -68,7 +68,7 @@ class VocabularyCache:
 
 
 async def _reread_missing(keys: Sequence[K], read: Callable[..., Awaitable[Mapping[K, V]]]) -> Mapping[K, V]:
-    """Reads missing records again, consistently: another process may have written them a moment ago."""
+    """Read missing records again, consistently: another process may have written them a moment ago."""
     records = await read(keys)
     missing = [key for key in keys if key not in records]
     return {**records, **await read(missing, consistent=True)} if missing else records

@@ -45,7 +45,7 @@ async def update_word(  # noqa: PLR0913 - a parameter for each text
     example: str | Unset | None = UNSET,
     audio_url: str | Unset | None = UNSET,
 ) -> Word:
-    """Changes the given texts. Null clears one that may be missing."""
+    """Change the given texts. Null clears one that may be missing."""
     list_id, ordinal = await _require_editable_word(ctx, word)
     if term is not None and simplified is not None:
         raise InvalidInput("Give either `term` or `simplified`.", path=("input", "term"))
@@ -101,7 +101,7 @@ async def update_word_list(
     level: int | Unset | None = UNSET,
     public: bool | None = None,
 ) -> WordList:
-    """Changes the given values. An editor may publish a list of their own; a public list stays public."""
+    """Change the given values. An editor may publish a list of their own; a public list stays public."""
     word_list = await _require_editable_list(ctx, list)
     if not isinstance(level, Unset):
         validate_level(level)

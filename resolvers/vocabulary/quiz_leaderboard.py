@@ -75,14 +75,14 @@ class QuizLeaderboard:
         self._ranked: dict[Selection, tuple[list[str], list[QuizStanding]]] = {}
 
     def add(self, result: QuizResult | Sentence) -> None:
-        """Counts a result. A result that was counted before changes nothing."""
+        """Count a result. A result that was counted before changes nothing."""
         if result.id in self._seen:
             return
         self._seen.add(result.id)
         self._count(result, 1)
 
     def discard(self, deleted: QuizResult | Sentence) -> None:
-        """Counts a result no more, even if a read that is behind adds it again."""
+        """Stop counting a result, even if a read that is behind adds it again."""
         if deleted.id in self._seen:
             self._count(deleted, -1)
         self._seen.add(deleted.id)
@@ -155,7 +155,7 @@ class QuizLeaderboards:
         await self._builds.close()
 
     def add_written(self, result: QuizResult | Sentence) -> None:
-        """Counts a result that this process has just written, also in leaderboards that are being built."""
+        """Count a result that this process has just written, also in leaderboards that are being built."""
         self._written[result.id] = (time.monotonic(), result)
         if len(self._written) > _MAX_WRITTEN:
             self._written.popitem(last=False)
@@ -164,7 +164,7 @@ class QuizLeaderboards:
             cached[1].add(result)
 
     def discard(self, deleted: QuizResult | Sentence) -> None:
-        """Counts a result no more that this process has just deleted; the index may still show it for a moment."""
+        """Stop counting a result that this process has just deleted; the index may still show it for a moment."""
         self._written.pop(deleted.id, None)
         self._deleted[deleted.id] = deleted
         if len(self._deleted) > _MAX_WRITTEN:

@@ -211,7 +211,7 @@ def _answer(word: Word, kind: QuizKind) -> str:
 
 
 async def answer_quiz(ctx: Context, /, *, token: str, answers: Sequence[str]) -> QuizGraded:
-    """Grades a quiz of the viewer, once, within an hour and not faster than a person can read."""
+    """Grade a quiz of the viewer, once, within an hour and not faster than a person can read."""
     member = ctx.member()
     if len(answers) > LONGEST or any(len(answer) > _LONGEST_ANSWER for answer in answers):
         raise InvalidInput(

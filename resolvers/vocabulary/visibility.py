@@ -47,7 +47,7 @@ async def require_input_list(ctx: Context, list_id: str) -> WordList:
 
 
 def require_editable(ctx: Context, word_list: WordList) -> None:
-    """Refuses a viewer who may see the list but not change it."""
+    """Refuse a viewer who may see the list but not change it."""
     if word_list.public:
         ctx.with_role(Role.EDITOR)
     else:

@@ -170,7 +170,7 @@ def _is_older(eligible: EligibleContenders, walk: PairWalk) -> bool:
 
 
 async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteCast:
-    """Counts a verdict once, however often the request arrives."""
+    """Count a verdict once, however often the request arrives."""
     await ctx.services.get(AddressLimits).admit_vote(ctx)
     ctx.services.rates.hit(ctx.services.policy.votes_per_visitor, "vote", "visitor", ctx.viewer.id)
     ballot = Ballot.opened(ctx.services.seal, token)

@@ -83,12 +83,12 @@ class BoardCache:
         return await voting_store.read_contenders(self._services.table, keys)
 
     async def _read_details(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Details]:
-        """Maps a contender without details to empty ones, since absence is not cached."""
+        """Map a contender without details to empty ones, since absence is not cached."""
         empty = {key: Details(*key) for key in keys}
         return {**empty, **await voting_store.read_details(self._services.table, keys)}
 
     async def _read_pictures(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, str]:
-        """Maps a contender without a picture to an empty text, since absence is not cached."""
+        """Map a contender without a picture to an empty text, since absence is not cached."""
         return {**dict.fromkeys(keys, ""), **await voting_store.read_pictures(self._services.table, keys)}
 
     async def _read_slices(self, wanted: Sequence[SliceKey]) -> Mapping[SliceKey, Slice[Contender] | Exception]:
@@ -126,7 +126,7 @@ class BoardCache:
         return board if asyncio.get_running_loop().time() - read_at <= KNOWN_SECONDS else None
 
     def refresh(self, slug: str) -> Awaitable[Board | None]:
-        """Begins to read a board that a request shows later; None if it could not be read."""
+        """Begin to read a board that a request shows later; None if it could not be read."""
         return asyncio.ensure_future(self._refreshed(slug))
 
     async def _refreshed(self, slug: str) -> Board | None:
@@ -161,7 +161,7 @@ class BoardCache:
     # ── changes ──
 
     def changed(self, board: str, contender: Contender | None = None, change: ContenderChange | None = None) -> None:
-        """Takes over this process's own change of a board or a contender."""
+        """Take over this process's own change of a board or a contender."""
         self.boards.forget(board)
         if contender is not None:
             self.contenders.put((board, contender.ordinal), contender)
@@ -176,7 +176,7 @@ class BoardCache:
         return settler
 
     def _publish(self, results: BoardResults, before: BoardResults | None) -> None:
-        """Takes over the outcome of a settling, so that this process shows it at once."""
+        """Take over the outcome of a settling, so that this process shows it at once."""
         board = results.board
         self.boards.forget(board.slug)
         self._results.put((board.slug, board.stamp), results)
@@ -188,5 +188,5 @@ class BoardCache:
                     self.contenders.put((board.slug, ordinal), result)
 
     async def close(self) -> None:
-        """Settles the votes that this process has counted."""
+        """Settle the votes that this process has counted."""
         await asyncio.gather(*(settler.close() for settler in self._settlers.values()))

@@ -65,7 +65,7 @@ class BoardSettler:
 
     @asynccontextmanager
     async def voting(self) -> AsyncIterator[None]:
-        """Settles the votes cast inside in time, even if this process is killed after it has acknowledged them."""
+        """Settle the votes cast inside in time, even if this process is killed after it has acknowledged them."""
         self._in_flight += 1
         marking = self.mark.cover()
         try:
@@ -80,7 +80,7 @@ class BoardSettler:
             self.begin()
 
     def begin(self) -> None:
-        """Settles the board beside the request."""
+        """Settle the board beside the request."""
         self._changed = True
         self._loop.begin(self._slug, self._settle_until_quiet)
 
@@ -119,7 +119,7 @@ class BoardSettler:
     # ── settling ──
 
     async def settle_overdue(self, completed: int) -> None:
-        """Settles the board for a reader, or waits for another process, until a later settling has completed."""
+        """Settle the board for a reader, or wait for another process, until a later settling has completed."""
         while not await self._settlings.run(self._slug, self._settle_if_due):
             if self.pace.completed != completed:
                 return
@@ -217,7 +217,7 @@ class BoardSettler:
             raise
 
     async def _clear_marks(self, current: BoardWithMarks, dead_marks: Iterable[DirtyMark]) -> None:
-        """Cleans the marks of processes that have gone, now that their votes are settled, and deletes old ones."""
+        """Clean the marks of processes that have gone, now that their votes are settled, and delete old ones."""
         table, now = self._services.table, self._services.clock()
         for mark in dead_marks:
             await voting_store.clean_mark(table, mark, mark.until)

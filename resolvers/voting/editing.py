@@ -53,7 +53,7 @@ async def update_board(
     opens_at: datetime | Unset | None = UNSET,
     closes_at: datetime | Unset | None = UNSET,
 ) -> Board:
-    """Changes the given fields. A null time is no limit."""
+    """Change the given fields. A null time is no limit."""
     ctx.with_role(Role.EDITOR)
     if not voting_store.is_slug(slug):
         raise NotFound("There is no board of this name.", path=("input", "slug"))
@@ -109,7 +109,7 @@ async def update_contender(
     link: Annotated[str | Unset | None, AddedLater()] = UNSET,
     image_url: Annotated[str | Unset | None, AddedLater()] = UNSET,
 ) -> Contender:
-    """Changes the given fields. Null removes all but the name."""
+    """Change the given fields. Null removes all but the name."""
     ctx.with_role(Role.EDITOR)
     change = ContenderChange(
         ctx.new_id(),

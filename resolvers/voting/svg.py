@@ -144,7 +144,7 @@ def _reason(text: str) -> str:
 
 
 def _with_namespaces(text: str) -> str:
-    """Adds the namespaces that SVG inside HTML may leave out."""
+    """Add the namespaces that SVG inside HTML may leave out."""
     missing = ""
     if f'"{_SVG}"' not in text and f"'{_SVG}'" not in text:
         missing += f' xmlns="{_SVG}"'
@@ -154,7 +154,7 @@ def _with_namespaces(text: str) -> str:
 
 
 def _check_complexity(text: str) -> None:
-    """Refuses deep nesting and entities: the filter's indentation grows with the square of the depth."""
+    """Refuse deep nesting and entities: the filter's indentation grows with the square of the depth."""
     depth = 0
 
     def begin(_: str, __: object) -> None:
@@ -178,7 +178,7 @@ def _check_complexity(text: str) -> None:
 
 
 def _rebuild(element: ET.Element, sheets: list[str]) -> None:
-    """Leaves drawing elements and their own references; collects the texts of the style sheets."""
+    """Leave drawing elements and their own references; collect the texts of the style sheets."""
     for name, value in list(element.attrib.items()):
         local = name.rpartition("}")[2]
         is_outside = not value.startswith("#") if local == "href" else name != "style" and refers_outside(value)
@@ -198,7 +198,7 @@ def _rebuild(element: ET.Element, sheets: list[str]) -> None:
 
 
 def _restrict_root(root: ET.Element) -> None:
-    """Keeps the picture within its own box."""
+    """Keep the picture within its own box."""
     declarations = [declaration.partition(":") for declaration in root.get("style", "").split(";")]
     style = ";".join(f"{name}:{value}" for name, _, value in declarations if name and name not in _NOT_ON_THE_ROOT)
     for name in _NOT_ON_THE_ROOT:
@@ -211,7 +211,7 @@ def _restrict_root(root: ET.Element) -> None:
 
 
 def _count_drawn(root: ET.Element) -> None:
-    """Refuses pictures that are drawn many times larger than they are, or contain themselves."""
+    """Refuse pictures that are drawn many times larger than they are, or contain themselves."""
     by_id = _by_id(root)
     counts: dict[ET.Element, int] = {}
     unfinished: set[ET.Element] = set()

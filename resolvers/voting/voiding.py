@@ -40,7 +40,7 @@ class VoidedVotes:
 async def void_voter(
     ctx: Context, /, *, board: str = MAIN, voter: AnyId, same_address: Annotated[bool, AddedLater()] = False
 ) -> VoidedVotes:
-    """Voids all votes of one voter on one board and settles it; with `same_address` also those from their addresses.
+    """Void all votes of one voter on one board and settle it; with `same_address` also those from their addresses.
 
     Half of the request's time is for voiding, the rest for settling. What is left then becomes a job.
     """
@@ -59,7 +59,7 @@ async def void_voter(
 
 
 async def void_voter_job(services: Services, run: JobRun) -> str:
-    """Voids what a request had no time for. It begins anew after an interruption: voided votes are passed over."""
+    """Void what a request had no time for. It begins anew after an interruption: voided votes are passed over."""
     wanted = _Wanted.of_input(run.input)
     while True:
         until = monotonic() + _STEP_SECONDS
@@ -70,7 +70,7 @@ async def void_voter_job(services: Services, run: JobRun) -> str:
 
 
 async def void_votes_since(services: Services, voter: str, since: datetime | None, once: Once) -> int:
-    """Voids a voter's votes since a time on every board, and settles the boards; returns their number."""
+    """Void a voter's votes since a time on every board, and settle the boards; return their number."""
     table, voided = services.table, 0
     for board in await voting_store.every_slug(table):
         if await voting_store.read_latest_vote(table, voter, board) is None:

@@ -92,7 +92,7 @@ async def _read(services: Services) -> _Records:
 
 
 async def _index_breaches(services: Services, product: str, recount: Counts) -> AsyncIterator[str]:
-    """Compares what the index of each language, each rating, and each of both lists with the recount."""
+    """Compare what the index of each language, each rating, and each of both lists with the recount."""
     languages = [None, *sorted({language for language, _ in recount})]
     ratings = [None, *RATINGS]
     for language, rating in ((language, rating) for language in languages for rating in ratings):

@@ -59,7 +59,7 @@ class _Records:
 
 
 async def breaches(services: Services) -> AsyncIterator[str]:
-    """Reads every board first: that settles the votes which a killed process left unsettled."""
+    """Read every board first: that settles the votes which a killed process left unsettled."""
     async for board in voting_store.all_boards(services.table):
         await services.get(BoardCache).board(board.slug)
     boards: dict[str, _Records] = defaultdict(_Records)

@@ -51,7 +51,7 @@ class MemberClaims:
         )
 
     def write(self, claims: dict[str, Any], name: str | None, email: str | None, roles: Iterable[Role]) -> None:
-        """Adds the claims that `parse_member` reads. ValueError for a role that no group has."""
+        """Add the claims that `parse_member` reads. ValueError for a role that no group has."""
         for path, value in ((self._name, name), (self._email, email), (self._roles, self._group_names(roles))):
             if value is not None:
                 inner = claims

@@ -43,7 +43,7 @@ class Credentials:
         self._clock = clock
 
     async def lapse(self) -> str:
-        """Waits until the credentials are no longer valid, and says why. A visitor's stay valid."""
+        """Wait until the credentials are no longer valid, and say why. A visitor's stay valid."""
         expires_at = self._identified.expires_at
         if expires_at is None:
             await asyncio.Event().wait()

@@ -118,7 +118,7 @@ class Identification:
         return Identified(Viewer(id=visit.visitor, kind=Kind.VISITOR), expires_at=visit.expires_at)
 
     async def close(self) -> None:
-        """Closes the connection to the identity provider."""
+        """Close the connection to the identity provider."""
         await self._tokens.close()
 
     def _open_cookie(self, header: bytes, *, secure: bool) -> Identified | None:

@@ -73,7 +73,7 @@ class JWKS:
         return key
 
     async def close(self) -> None:
-        """Cancels a fetch under way and closes its connection."""
+        """Cancel a fetch under way and close its connection."""
         await self._fetches.close()
         if self._http:
             await self._http.aclose()
@@ -89,7 +89,7 @@ class JWKS:
         return matching[0] if len(matching) == 1 or (matching and kid is not None) else None
 
     async def _refreshed(self) -> bool:
-        """Waits for a fetch, if one is due or under way."""
+        """Wait for a fetch, if one is due or under way."""
         if not self._may_fetch():
             return False
         await self._fetches.run(self._url, self._fetch)

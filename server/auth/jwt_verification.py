@@ -28,7 +28,7 @@ class JWTVerifier:
         self._client_ids = settings.jwt_client_ids
 
     async def close(self) -> None:
-        """Closes the connection to the identity provider."""
+        """Close the connection to the identity provider."""
         if self._jwks:
             await self._jwks.close()
 

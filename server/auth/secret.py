@@ -44,7 +44,7 @@ def load_or_create_secrets(folder: Path) -> list[str]:
 
 
 def _create(path: Path) -> None:
-    """Writes the file in full before it gets its name. If another process was faster, its secret is used."""
+    """Write the file in full before it gets its name. If another process was faster, its secret is used."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with NamedTemporaryFile("w", dir=path.parent, prefix=".secret-") as whole:  # 0600 from its first byte
         whole.write(secrets.token_urlsafe(48) + "\n")

@@ -86,7 +86,7 @@ class Tokens:
         return viewer, expires_at
 
     async def close(self) -> None:
-        """Closes the connection to the identity provider."""
+        """Close the connection to the identity provider."""
         if self._verifier:
             await self._verifier.close()
 

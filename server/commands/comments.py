@@ -73,7 +73,7 @@ def export_comments(
 
 
 async def import_lines(services: Services, source: BinaryIO, size: int | None) -> transfer.Imported:
-    """Imports the comments up to the first invalid line, which then fails the command."""
+    """Import the comments up to the first invalid line, which then fails the command."""
     reader = _Reader(source)
     expires = services.clock() + BATCH_LIFETIME
     with _progress_bar("importing", size) as advance:
@@ -120,7 +120,7 @@ class _Reader:
 
 
 def parse_comment(line: bytes, number: int) -> Comment:
-    """Applies the rules for a comment that a member posts; Failed if the line breaks one."""
+    """Apply the rules for a comment that a member posts; Failed if the line breaks one."""
     try:
         return _parse_fields(_parse_object(line), line)
     except orjson.JSONDecodeError as error:
@@ -217,7 +217,7 @@ def _derive_id(created_at: datetime | None, line: bytes) -> str:
 
 
 async def export_lines(services: Services, file: Path, product: str | None) -> int:
-    """Appends the comments that the file does not have yet; returns their number."""
+    """Append the comments that the file does not have yet; return their number."""
     if product is not None:
         product = rules.validate_product(product, ("product",))
     if file == STANDARD:

@@ -84,7 +84,7 @@ async def _send_reminders(due: Emails) -> bool:
 
 
 async def _send_words(due: Emails, day: date | None) -> bool:
-    """Prints the summary, also of a run that was cut short."""
+    """Print the summary, also of a run that was cut short."""
     title = f"Words of {day}:" if day else "Daily words:"
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as bar:

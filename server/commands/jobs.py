@@ -47,7 +47,7 @@ async def _list(services: Services) -> list[Job]:
 
 
 async def _resume(services: Services) -> list[Job]:
-    """Works on every due job whose process is gone, and waits for the others."""
+    """Work on every due job whose process is gone, and wait for the others."""
     from resolvers.jobs.kinds import JOB_KINDS
 
     services.get(JobRunner).start(JOB_KINDS)

@@ -21,7 +21,7 @@ LEARN_SECONDS = MOST_AGE / 2
 
 @contextmanager
 def engine_for(settings: Settings, *, share: bool = True) -> Iterator[Settings]:
-    """Starts the embedded engine if the settings want one, and yields settings with an engine's address.
+    """Start the embedded engine if the settings want one, and yield settings with an engine's address.
 
     With `share`, an engine that another process has started for the same data is used instead.
     """
@@ -38,7 +38,7 @@ def engine_for(settings: Settings, *, share: bool = True) -> Iterator[Settings]:
 
 
 def run_with_services(work: Callable[[Services], Awaitable[T]], *, older: bool = False) -> T:
-    """Runs `work` on the table of the environment's settings. An embedded engine's table is created first.
+    """Run `work` on the table of the environment's settings. An embedded engine's table is created first.
 
     A table of an older layout is refused unless `older` is set.
     """

@@ -71,7 +71,7 @@ def _scheduled_backups(settings: Settings) -> AbstractContextManager[object]:
 
 
 async def _serve(settings: Settings, served: Settings, listening: socket.socket, address: str, *, alone: bool) -> None:
-    """Prepares the table; if no other process serves, also serves with the same connection to it."""
+    """Prepare the table; if no other process serves, also serve with the same connection to it."""
     async with open_engine(served) as table:
         if settings.embedded:
             await declaration.create(table)

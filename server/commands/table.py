@@ -72,7 +72,7 @@ async def _upgrade(services: Services) -> tuple[int, list[str]]:
 
 
 async def upgrade_with_progress(table: Table) -> int:
-    """Upgrades the table and shows the progress; returns how many items were moved."""
+    """Upgrade the table and show the progress; return how many items were moved."""
     moved = 0
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as bar:

@@ -57,7 +57,7 @@ class ImportSummary:
 async def import_words(
     services: Services, path: Path, name: str, level: int | None, progress: Callable[[int, int], None]
 ) -> ImportSummary:
-    """Adds a file's words to the public list of this name; reports rows done and rows in all to `progress`."""
+    """Add a file's words to the public list of this name; report rows done and rows in all to `progress`."""
     rows = list(_read_rows(path))
     total = len(rows)
     target = _Target(services, await _ensure_list(services, name, level))
@@ -129,7 +129,7 @@ class _Target:
         self.contents |= {word.content for group in (words, removed) async for word in group}
 
     async def add(self, words: Mapping[WordContent, Word], summary: ImportSummary) -> None:
-        """Adds those that the list lacks, also if somebody else adds words at the same time."""
+        """Add those that the list lacks, also if somebody else adds words at the same time."""
         while missing := [word for content, word in words.items() if content not in self.contents]:
             try:
                 self.word_list = await self._add(missing)

@@ -22,7 +22,7 @@ PARTS: Mapping[str, Callable[[Services], Awaitable[str]]] = {
 
 
 async def seed(services: Services) -> AsyncIterator[str]:
-    """Adds the parts that are missing. An interrupted part starts again from its beginning."""
+    """Add the parts that are missing. An interrupted part starts again from its beginning."""
     for part, seed_part in PARTS.items():
         if not await demo_store.is_seeded(services.table, part):
             yield await seed_part(services)

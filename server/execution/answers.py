@@ -155,7 +155,7 @@ async def subscribe(
 
 
 def _within(new_budget: Callable[[], RequestBudget], execute_event: _ExecuteEvent) -> _ExecuteEvent:
-    """Executes an event within a budget, like a request. The next event has a new one."""
+    """Execute an event within a budget, like a request. The next event has a new one."""
 
     async def execute_in_time(executor: Executor[Any]) -> ExecutionResult:
         with new_budget() as budget:

@@ -28,7 +28,7 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
 async def compress(response: Response, headers: RawHeaders) -> None:
-    """Compresses the body of a response, unless it is small, a stream, or the client does not accept gzip."""
+    """Compress the body of a response, unless it is small, a stream, or the client does not accept gzip."""
     if isinstance(response, StreamingResponse) or len(response.body) < MIN_BYTES:
         return
     if not accepts_gzip(b",".join(value for name, value in headers if name == b"accept-encoding")):

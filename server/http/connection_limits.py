@@ -38,14 +38,14 @@ class ConnectionLimits:
 
 
 def raise_file_limit() -> None:
-    """Raises the soft limit of open files, often 1,024, to the hard one. Child processes inherit it."""
+    """Raise the soft limit of open files, often 1,024, to the hard one. Child processes inherit it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):  # macOS refuses an unlimited number
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def limit_unaccepted_data(listening: socket.socket, seconds: float) -> None:
-    """Lets the system close connections whose clients take in nothing of an answer for so long (on Linux).
+    """Let the system close connections whose clients take in nothing of an answer for so long (on Linux).
 
     Accepted sockets inherit the option, so that it holds for WebSockets, streams and closing connections too.
     """

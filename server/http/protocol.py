@@ -238,7 +238,7 @@ class LimitedProtocol(HttpToolsProtocol):
         )
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Says nothing: clients could fill the log."""
+        """Say nothing: clients could fill the log."""
 
     def handle_websocket_upgrade(self) -> None:
         self._finished = True
@@ -256,7 +256,7 @@ class LimitedProtocol(HttpToolsProtocol):
     # ── deadlines and refusals ──
 
     def _end_at(self, seconds: float) -> None:
-        """Refuses the request unless it is complete by then."""
+        """Refuse the request unless it is complete by then."""
         self._deadline = self.loop.time() + seconds
         if self._timer is not None and self._timer.when() <= self._deadline:
             return  # it begins anew when it ends
@@ -282,7 +282,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(_TIMEOUT)
 
     def _refuse(self, refusal: bytes) -> None:
-        """Answers the message that the parser is at, and closes the connection; only the latter during an answer."""
+        """Answer the message that the parser is at, and close the connection; only the latter during an answer."""
         in_body = self._section is _BODY
         answerable = in_body is not self._idle and not (in_body and (self.pipeline or self.cycle.response_started))
         self._finished = True

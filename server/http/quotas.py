@@ -20,7 +20,7 @@ class Quota:
 
     @contextmanager
     def held(self, address: str) -> Iterator[None]:
-        """Counts one more during the block; Overloaded if there are enough."""
+        """Count one more during the block; Overloaded if there are enough."""
         client = network(address)
         of_address = self._of_address.get(client, 0)
         if self.open >= self._total or of_address >= self._per_address:

@@ -52,14 +52,14 @@ class Mappings:
         connection.execute("BEGIN")
 
     def add_list(self, mapped: MappedList) -> None:
-        """Keeps the first name and level of a list."""
+        """Keep the first name and level of a list."""
         self._connection.execute("INSERT OR IGNORE INTO lists VALUES (?, ?, ?, ?)", mapped)
 
     def lists(self) -> list[MappedList]:
         return [MappedList(*row) for row in self._connection.execute("SELECT * FROM lists ORDER BY old").fetchall()]
 
     def drop_list(self, old: str) -> None:
-        """Forgets a list and its words, so that nothing else is migrated into it."""
+        """Forget a list and its words, so that nothing else is migrated into it."""
         self._connection.execute("DELETE FROM lists WHERE old = ?", (old,))
         self._connection.execute("DELETE FROM words WHERE old = ?", (old,))
 

@@ -127,7 +127,7 @@ class Migration:
     # ── lists and words ──
 
     def _read_words(self) -> None:
-        """Maps the rows of the words file, which may come in any order."""
+        """Map the rows of the words file, which may come in any order."""
         for position, (row, old) in enumerate(self._source.read_words()):
             self.summary.add(self.summary.rows, "word")
             if isinstance(old, Rejection):
@@ -197,7 +197,7 @@ class Migration:
         return missing
 
     async def _add_words(self, word_list: WordList, start: int, words: Sequence[Word]) -> None:
-        """Adds missing words, of which `start` are added already, at the ordinals that they were given."""
+        """Add missing words, of which `start` are added already, at the ordinals that they were given."""
         self.summary.add(self.summary.written, "word", len(words))
         if self._options.dry_run:
             return
@@ -238,7 +238,7 @@ class Migration:
         await migrate(batch)
 
     async def _store_records(self, kind: str, wanted: Sequence[tuple[SourceRow, R]], store: _Store[R]) -> None:
-        """Writes the missing records, then reads all of them again and compares."""
+        """Write the missing records, then read all of them again and compare."""
         records = [record for _, record in wanted]
         stored = await store.read(records)
         missing = [record for record, existing in zip(records, stored, strict=True) if existing is None]
@@ -289,7 +289,7 @@ class Migration:
     # ── subscriptions ──
 
     async def _map_members(self) -> None:
-        """Maps addresses to members: as the operator's file says, otherwise as the profiles do."""
+        """Map addresses to members: as the operator's file says, otherwise as the profiles do."""
         users = {email.lower(): user for email, user in self._options.users.items()}
         for email, user in users.items():
             self._mappings.add_member(email, user)
@@ -363,7 +363,7 @@ def _subscription_difference(wanted: Subscription, existing: Subscription) -> st
 
 
 async def _at_most(number: int, works: Iterable[Awaitable[Any]]) -> None:
-    """Runs them all, so many at a time."""
+    """Run them all, so many at a time."""
     semaphore = asyncio.Semaphore(number)
 
     async def run(work: Awaitable[Any]) -> None:

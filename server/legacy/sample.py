@@ -91,7 +91,7 @@ class Sample:
         return 5 if self.bad else 0
 
     async def write(self, subscriptions: Table, past_words: Table, words: Path) -> None:
-        """Creates and fills both tables and the file."""
+        """Create and fill both tables and the file."""
         with words.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows(self.word_rows())
         await create_foreign(subscriptions, "ListId", "SubscriberEmail")

@@ -49,7 +49,7 @@ _log = structlog.get_logger("ringside.confirmations")
 
 
 async def confirm(request: Request) -> HTMLResponse:
-    """Shows what a sealed link confirms, or confirms it."""
+    """Show what a sealed link confirms, or confirm it."""
     services: Services = request.state.services
     try:
         link = Link.parse(services.seal, request.query_params.get("token", ""))
@@ -106,7 +106,7 @@ async def _confirm(services: Services, link: Link) -> HTMLResponse:
 
 @asynccontextmanager
 async def sending_confirmations(settings: Settings, services: Services) -> AsyncIterator[None]:
-    """Sends the emails that requests ask for, if a mail server is set."""
+    """Send the emails that requests ask for, if a mail server is set."""
     if settings.smtp_url is None:
         yield
         return

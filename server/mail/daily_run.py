@@ -185,7 +185,7 @@ class DailyRun:
             )
 
     async def _send_to_subscribers(self, *, only_recent: bool) -> None:
-        """Walks the index once, and sends to the members whom this run has not seen."""
+        """Walk the index once, and send to the members whom this run has not seen."""
         batch: list[tuple[str, date]] = []
         async for subscriber in vocabulary_store.all_subscribers(self._table):
             is_recent = self._has_recent(subscriber.subscriptions)
@@ -232,7 +232,7 @@ class DailyRun:
         await asyncio.gather(*map(draw, list_ids))
 
     async def _list_word(self, wanted: ListDate) -> ListWord | None:
-        """Draws a list's word of a date once a run; None for a list without words, or a broken one.
+        """Draw a list's word of a date once a run; None for a list without words, or a broken one.
 
         After any other failure all emails with this word wait for the next run: None would send the other lists' words
         without this one, which no run could then make up for.
@@ -273,7 +273,7 @@ class DailyRun:
         return (await vocabulary_store.read_words(self._table, [key], consistent=True)).get(key, word)
 
     async def _clear_deleted_lists(self) -> None:
-        """Deletes what is left of the words of deleted lists."""
+        """Delete what is left of the words of deleted lists."""
         async for word_list in vocabulary_store.deleted_lists(self._table):
             while not await vocabulary_store.clear_deleted_list(self._table, word_list, _CLEARED_AT_ONCE):
                 pass
@@ -281,7 +281,7 @@ class DailyRun:
     # ── emails ──
 
     async def _send_batch(self, batch: Sequence[tuple[str, date]]) -> None:
-        """Sends to these members the words of these dates."""
+        """Send to these members the words of these dates."""
         mails = await vocabulary_store.read_mails(self._table, batch) if batch else {}
         sent = {key for key, mail in mails.items() if mail.sent is not None}
         self.summary.already_sent += len(sent)
@@ -291,7 +291,7 @@ class DailyRun:
         self._progress(self.summary)
 
     async def _send_to(self, user: str) -> None:
-        """Counts a failure of this member's email, so that it does not stop the others."""
+        """Count a failure of this member's email, so that it does not stop the others."""
         try:
             await self._send_email(user)
         except ServerUnreachable:
@@ -303,7 +303,7 @@ class DailyRun:
             self.summary.add_failure(f"{user}: {type(error).__name__}")
 
     async def _send_email(self, user: str) -> None:
-        """Decides by what the table has now, not by what the index shows."""
+        """Decide by what the table has now, not by what the index shows."""
         addressee = await vocabulary_store.read_addressee(self._table, user)
         if self._has_recent(addressee.subscriptions):
             self._seen_recent.add(user)
@@ -352,7 +352,7 @@ class DailyRun:
         return sorted(sections, key=lambda section: (section.list_name, section.list, section.character_set.value))
 
     async def _end(self, subscription: Subscription) -> None:
-        """Ends a subscription to a list that was deleted."""
+        """End a subscription to a list that was deleted."""
         once = Once.unkeyed(self._services.clock())
         with contextlib.suppress(NotFound):
             await vocabulary_store.unsubscribe(
@@ -372,7 +372,7 @@ class DailyRun:
             self.summary.claimed_elsewhere += 1
 
     async def _send_waiting(self) -> None:
-        """Waits until the other run has sent these emails or its claims have lapsed."""
+        """Wait until the other run has sent these emails or its claims have lapsed."""
         pause = _FIRST_PAUSE
         while self._waiting:
             left = (self._claims_lapse - self._services.clock()).total_seconds()

@@ -54,7 +54,7 @@ async def send_once(
 
 
 async def send_all(recipients: Sequence[T], send: Callable[[T], Awaitable[None]], at_once: int) -> None:
-    """Calls `send` for each, for at most `at_once` of them at a time; ServerUnreachable ends it."""
+    """Call `send` for each, for at most `at_once` of them at a time; ServerUnreachable ends it."""
     remaining = list(reversed(recipients))
 
     async def work() -> None:

@@ -99,7 +99,7 @@ class ReminderRun:
         return [event async for event in pickem_store.events_to_lock(self._services.table, now, until)]
 
     async def _remind(self, events: Sequence[Event]) -> None:
-        """Walks the members once, and fills a batch for each event."""
+        """Walk the members once, and fill a batch for each event."""
         batches: dict[str, list[str]] = {event.id: [] for event in events}
         async for _, profile in people_store.listed_profiles(self._services.table):
             for event in events:
@@ -128,7 +128,7 @@ class ReminderRun:
         await send_all(recipients, self._send_to, self._limits.at_once)
 
     async def _send_to(self, recipient: _Recipient) -> None:
-        """Counts a failure of this member's email, so that it does not stop the others."""
+        """Count a failure of this member's email, so that it does not stop the others."""
         user = recipient.profile.user
         try:
             await self._send_email(recipient)

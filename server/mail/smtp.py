@@ -57,7 +57,7 @@ class EmailTransport(Protocol):
     """Sends emails one by one."""
 
     async def send(self, email: Email) -> None:
-        """Returns when the server has accepted it; raises EmailRejected, ServerUnreachable or DeliveryUnknown."""
+        """Return when the server has accepted it; raise EmailRejected, ServerUnreachable or DeliveryUnknown."""
 
 
 class LogTransport:
@@ -138,7 +138,7 @@ class SmtpTransport:
         return None
 
     async def _connect(self, deadline: float) -> aiosmtplib.SMTP:
-        """Opens a connection, encrypted and logged in as the settings ask."""
+        """Open a connection, encrypted and logged in as the settings ask."""
         encrypt = True if must_encrypt(self.host, login=self._user is not None) else None
         for attempt in range(1, self._attempts + 1):
             connection = aiosmtplib.SMTP(
@@ -190,7 +190,7 @@ class _TemporaryFailure(Exception):
 
 
 async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline: float, last_step: float) -> None:
-    """Sends step by step: only the last step can leave its outcome unknown.
+    """Send step by step: only the last step can leave its outcome unknown.
 
     That one may take longer than others: many servers examine an email before they say that they have it.
     """
@@ -222,7 +222,7 @@ async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline
 
 
 async def _reset(connection: aiosmtplib.SMTP) -> None:
-    """Prepares a connection for the next email, or closes it."""
+    """Prepare a connection for the next email, or close it."""
     try:
         await connection.rset()
     except (aiosmtplib.SMTPException, OSError):

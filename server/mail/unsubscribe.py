@@ -40,7 +40,7 @@ _OUT_OF_DATE = (
 
 
 async def unsubscribe(request: Request) -> HTMLResponse:
-    """Ends the subscriptions that a signed link names. The services are in the state of the lifespan."""
+    """End the subscriptions that a signed link names. The services are in the state of the lifespan."""
     services: Services = request.state.services
     try:
         unsubscription = Unsubscription.parse(services.seal, request.query_params.get("token", ""))

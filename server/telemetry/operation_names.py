@@ -31,7 +31,7 @@ class OperationNames:
         self._uses = 0
 
     def count(self, name: str, *, succeeded: bool, by_member: bool) -> bool:
-        """Counts a use of a name; returns whether the name has a row."""
+        """Count a use of a name; return whether the name has a row."""
         if name in self._known or name in self._by_members:
             return True
         if name in self._by_visitors:

@@ -47,7 +47,7 @@ class Traces:
     def operation(
         self, kind: OperationType, name: str | None, digest: str, headers: RawHeaders
     ) -> Iterator[SetOutcome]:
-        """Traces the block; its `as` value is called with the outcome."""
+        """Trace the block; its `as` value is called with the outcome."""
         carrier = {key.decode("latin-1"): value.decode("latin-1") for key, value in headers if key.startswith(b"trace")}
         attributes = {
             "graphql.operation.type": kind.value,
@@ -67,7 +67,7 @@ class Traces:
                 yield lambda outcome: span.set_attribute("ringside.outcome", outcome)
 
     async def close(self) -> None:
-        """Exports what is left."""
+        """Export what is left."""
         await asyncio.to_thread(self._provider.shutdown)
 
     @contextmanager
@@ -80,7 +80,7 @@ class Traces:
 
 
 def open_traces(endpoint: str | None) -> Traces | None:
-    """Traces that go to the endpoint, if there is one."""
+    """The traces that go to the endpoint, if there is one."""
     return Traces(endpoint) if endpoint else None
 
 

@@ -64,7 +64,7 @@ class Sender:
 
 
 async def _read_away(response: aiohttp.ClientResponse) -> None:
-    """Reads a short response to its end, so that the connection can be used again; closes it within a long one."""
+    """Read a short response to its end, so that the connection can be used again; close it within a long one."""
     read = 0
     async for chunk in response.content.iter_any():
         read += len(chunk)

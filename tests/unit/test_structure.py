@@ -34,6 +34,9 @@ RECURSIVE_TYPES = frozenset(
 )
 """GraphQL's mutually recursive types import each other's names, lazily."""
 
+NO_VERBS = frozenset(["As", "Comments", "Its", "Records", "Reports"])
+"""First words of docstrings that look like verbs in the third person."""
+
 OLD_NAMES = frozenset(
     [
         "Asking",
@@ -136,6 +139,27 @@ def test_a_package_s_table_names_all_of_its_modules() -> None:
 
 def _parent(module: str) -> str:
     return module.rpartition(".")[0]
+
+
+def test_docstrings_of_functions_command() -> None:
+    """If they begin with a verb: "Count a vote", not "Counts a vote". A noun phrase such as "A page" is as good."""
+    first_words = {name: text.split()[0].strip(".,;:") for name, text in _docstrings()}
+    verbs = {word for word in first_words.values() if not word.endswith("s")}
+    third_person = {
+        name: word
+        for name, word in first_words.items()
+        if word not in NO_VERBS and not verbs.isdisjoint({word.removesuffix(end) for end in ("s", "es")} - {word})
+    }
+    assert third_person == {}
+
+
+def _docstrings() -> Iterator[tuple[str, str]]:
+    """Those of functions, except for commands, whose docstring is their text of help."""
+    for name, path in modules().items():
+        if not name.startswith("server.commands."):
+            for node in ast.walk(tree(path)):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (text := ast.get_docstring(node)):
+                    yield f"{name}.{node.name}:{node.lineno}", text
 
 
 def test_modules_import_each_other_without_cycles() -> None:

@@ -40,7 +40,7 @@ Advance = Callable[[str, int], None]
 
 
 def export_table(settings: Settings, file: Path, advance: Advance) -> End:
-    """Exports the table of these settings to a file, which appears once it is complete."""
+    """Export the table of these settings to a file, which appears once it is complete."""
     if file != STANDARD:
         return _export_to_file(settings, file, advance)
     with tempfile.TemporaryDirectory(prefix="ringside-") as folder:

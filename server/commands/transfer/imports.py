@@ -57,7 +57,7 @@ def _checked(source: BinaryIO, name: str, advance: Advance) -> End:
 
 
 async def import_table(table: Table, source: BinaryIO, end: End, advance: Advance) -> None:
-    """Fills an empty table with a checked export, or goes on with it; then compares both."""
+    """Fill an empty table with a checked export, or go on with it; then compare both."""
     done = await whole_table.begin_import(table, end.sha256)
     if done is None:
         return
