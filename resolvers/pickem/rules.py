@@ -8,7 +8,7 @@ from datetime import datetime
 
 from datastore.pickem import Event, Match, MatchOutcome, Result, Team
 from datastore.refusals import InvalidInput
-from resolvers.people import CONTROL_CHARACTERS, is_name
+from resolvers.people import is_name
 
 LONGEST_NAME = 200
 LONGEST_SEASON = 40
@@ -75,17 +75,20 @@ def preshow_first(card: Sequence[str], preshow: Iterable[str]) -> tuple[str, ...
 
 def validate_name(text: str, *path: str, longest: int = LONGEST_NAME) -> str:
     name = " ".join(text.split())
-    if not name or len(name) > longest:
-        raise InvalidInput(f"A name here has 1 to {longest} characters.", path=path)
+    if not is_name(name, longest):
+        raise InvalidInput(
+            f"A name here has 1 to {longest} characters, a visible one at least and no control characters.", path=path
+        )
     return name
 
 
 def validate_description(text: str) -> str:
     """Lines of text. Line ends are the only control characters."""
     description = "\n".join(line.rstrip() for line in text.splitlines()).strip()
-    if not 1 <= len(description) <= LONGEST_DESCRIPTION or CONTROL_CHARACTERS.search(description.replace("\n", "")):
+    if not is_name(description.replace("\n", " "), LONGEST_DESCRIPTION):
         raise InvalidInput(
-            f"A description has 1 to {LONGEST_DESCRIPTION} characters and no control characters; null for none.",
+            f"A description has 1 to {LONGEST_DESCRIPTION} characters, a visible one at least and no control "
+            "characters; null for none.",
             path=("input", "description"),
         )
     return description
@@ -93,9 +96,10 @@ def validate_description(text: str) -> str:
 
 def validate_place(text: str) -> str:
     place = " ".join(text.split())
-    if not 1 <= len(place) <= LONGEST_PLACE or CONTROL_CHARACTERS.search(place):
+    if not is_name(place, LONGEST_PLACE):
         raise InvalidInput(
-            f"A place has 1 to {LONGEST_PLACE} characters and no control characters; null for none.",
+            f"A place has 1 to {LONGEST_PLACE} characters, a visible one at least and no control characters; null for "
+            "none.",
             path=("input", "place"),
         )
     return place

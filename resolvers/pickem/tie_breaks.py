@@ -19,7 +19,7 @@ from datastore.pickem import THOUSAND, Event, GuessRange, Prediction, TieBreak, 
 from datastore.receipts import Once
 from datastore.refusals import InvalidInput
 from resolvers.context import Services
-from resolvers.people import CONTROL_CHARACTERS
+from resolvers.people import is_name
 
 LONGEST_QUESTION = 200
 LONGEST_UNIT = 40
@@ -51,9 +51,9 @@ def with_question(event: Event, asked: TieBreak | None) -> Event:
 
 def _parse_text(text: str, longest: int, name: str) -> str:
     parsed = " ".join(text.split())
-    if not 1 <= len(parsed) <= longest or CONTROL_CHARACTERS.search(parsed):
+    if not is_name(parsed, longest):
         raise InvalidInput(
-            f"A tie-break's {name} has 1 to {longest} characters, none of them a control character.",
+            f"A tie-break's {name} has 1 to {longest} characters, a visible one at least and no control characters.",
             path=("input", "tieBreak", name),
         )
     return parsed

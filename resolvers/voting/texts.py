@@ -6,13 +6,15 @@ import re
 
 from datastore import voting as voting_store
 from datastore.refusals import InvalidInput
+from resolvers.people import is_name
 
 LONGEST_NAME = 80
 LONGEST_FOLDED = 800
 """Bytes of a normalised name, which is part of a key of at most 1,024: one Arabic ligature becomes 18 letters."""
 LONGEST_TITLE = 120
 LONGEST_DESCRIPTION = 500
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u2069\ufeff]")
+_INVISIBLE = re.compile("[\u200b\u2060-\u2065\ufeff]")
+"""What would make two names look the same."""
 
 
 def parse_title(text: str) -> str:
@@ -48,5 +50,4 @@ def _parse_line(text: str, name: str, longest: int) -> str:
 
 
 def _is_visible(text: str, longest: int) -> bool:
-    visible = any(character.isprintable() and not character.isspace() for character in text)
-    return visible and len(text) <= longest and not _UNPRINTABLE.search(text)
+    return is_name(text, longest) and not _INVISIBLE.search(text)

@@ -15,6 +15,7 @@ from datastore.ids import is_ulid
 from datastore.pickem import VersionConflict, create_event, every_event, read_matches
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
+from resolvers.people import CONTROL_CHARACTERS
 from resolvers.pickem import scoring
 from resolvers.pickem.cache import load_settled_event
 from resolvers.pickem.season_files import Card, InvalidSeasonFile, parse_season, season_document
@@ -42,7 +43,8 @@ def score(
     """
     event_id = _parse_event_id(event)
     scored = run_with_services(lambda services: _score(services, event_id, confirm_missing))
-    out.print(f"{scored.event.name}: {scored.predictions_scored} predictions are scored.")
+    name = CONTROL_CHARACTERS.sub(" ", scored.event.name)  # names were once accepted with them
+    out.print(f"{name}: {scored.predictions_scored} predictions are scored.")
 
 
 async def _score(services: Services, event_id: str, confirm_missing: bool) -> Scored:

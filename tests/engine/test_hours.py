@@ -130,7 +130,8 @@ async def test_wrong_hours_are_refused(client: Client) -> None:
     one = editor(client)
     assert await one.code(UPDATE_BOARD, input={"slug": "none", "title": "x"}) == "NOT_FOUND"
     assert await one.code(UPDATE_BOARD, input={"slug": "No such!", "title": "x"}) == "NOT_FOUND"
-    assert await one.code(UPDATE_BOARD, input={"slug": "main", "title": "\u200b"}) == "INVALID_INPUT"
+    for title in ("\u200b", "\u3164", "a\U0010ffff"):
+        assert await one.code(UPDATE_BOARD, input={"slug": "main", "title": title}) == "INVALID_INPUT"
     assert (await client.answer(UPDATE_BOARD, input={"slug": "main", "opensAt": "soon"}))["errors"]
     early = iso(now + timedelta(seconds=1))
     assert await one.code(CREATE, input={"slug": "x", "title": "x", "closesAt": early}) == "INVALID_INPUT"

@@ -8,7 +8,9 @@ from typing import Any
 import orjson
 
 from datastore.dynamo import Table
+from datastore.pickem import Event, create_event
 from resolvers.context import Services
+from resolvers.node_ids import node_id
 from resolvers.pickem.season_files import season_document
 from server.audit import breaches
 from server.commands import pickem
@@ -87,6 +89,28 @@ async def test_the_name_of_an_event_is_printed_as_it_is(one_client: Client, tmp_
     [event] = orjson.loads(ringside("export", "events", **variables).stdout)["events"]
     scored = ringside("score", event["id"], **variables)
     assert (scored.returncode, scored.stdout) == (0, "Finale [/live] :cat:: 0 predictions are scored.\n"), scored.stderr
+
+
+async def test_an_event_that_has_a_control_character_in_its_name_is_scored_and_exported(
+    one_client: Client, tmp_path: Path
+) -> None:
+    """Such names were accepted once. The terminal gets none of them, the file has the name as it is."""
+    settings, services, name = one_client.settings, one_client.services, "Rev\u202eolution\x1b[31m"
+    now = services.clock()
+    event = Event(services.ids.next(now), name, "2026", now, now)
+    await create_event(services.table, event.locked(now), (), services.once())
+    seen = await one_client.ask("query ($id: ID!) { event(id: $id) { name } }", id=node_id("Event", event.id))
+    assert seen == {"name": name}
+    variables = {"RINGSIDE_DYNAMODB_URL": settings.dynamodb_url, "RINGSIDE_TABLE": settings.table}
+    variables |= {"RINGSIDE_SECRETS": "s" * 48}
+    scored = ringside("score", event.id, **variables)
+    assert (scored.returncode, scored.stdout) == (0, "Rev olution [31m: 0 predictions are scored.\n"), scored.stderr
+    exported = ringside("export", "events", **variables)
+    assert [found["name"] for found in orjson.loads(exported.stdout)["events"]] == [name]
+    file = tmp_path / "season.json"
+    file.write_text(exported.stdout, encoding="utf-8")
+    refused = ringside("import", "events", str(file), **variables)
+    assert "events.0.name: A name here has 1 to 200 characters" in refused.stderr
 
 
 async def test_an_export_is_imported_with_the_states_of_its_events(

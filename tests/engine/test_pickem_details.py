@@ -36,13 +36,13 @@ async def test_details_of_an_event_can_be_set_changed_and_removed(client: Client
 
 
 async def test_details_that_cannot_be_shown_are_refused(one_client: Client) -> None:
-    """Empty, too long or with control characters; addresses of other hosts, other schemes, or none allowed at all."""
+    """Empty, invisible, too long, with control characters; addresses of other hosts, other schemes, or none allowed."""
     async with with_pictures(one_client) as site:
         editor = EventEditor(site)
         event = (await editor.event())["id"]
         for name, wrong in (
-            ("description", ("", " \n ", "x" * 2001, "a\x07b", "a\u202eb")),
-            ("place", ("", "x" * 201, "a\x1bb")),
+            ("description", ("", " \n ", "x" * 2001, "a\x07b", "a\u202eb", "\u200b\n\u200b")),
+            ("place", ("", "x" * 201, "a\x1bb", "\u200b")),
             (
                 "imageUrl",
                 (

@@ -141,12 +141,16 @@ async def test_only_editors_change_events(one_client: Client) -> None:
         ({"teams": [{"members": ["A"]}, {"members": []}]}, ["input", "teams", "1", "members"]),
         ({"teams": [{"members": ["A"]}, {"members": [" "]}]}, ["input", "teams", "1", "members", "0"]),
         ({"championships": ["t"] * 11}, ["input", "championships"]),
+        ({"name": "a\u202eb"}, ["input", "name"]),
+        ({"teams": [{"members": ["A"], "name": "\u200b"}, {"members": ["B"]}]}, ["input", "teams", "0", "name"]),
+        ({"teams": teams("A", "B\x1b[31m")}, ["input", "teams", "1", "members", "0"]),
+        ({"championships": ["World", "\u3164"]}, ["input", "championships", "1"]),
     ],
 )
 async def test_a_match_that_breaks_the_rules_is_refused(
     one_client: Client, wrong: dict[str, Any], path: list[str]
 ) -> None:
-    """Two teams, a member each, points from 1 to 1,000: the refusal names the invalid field."""
+    """Two teams, a member each, points from 1 to 1,000, names that can be seen: the refusal names the invalid field."""
     editor = EventEditor(one_client)
     event = await editor.event()
     given = {"event": event["id"], "name": "Singles", "points": 10, "teams": teams("A", "B"), **wrong}
@@ -418,6 +422,17 @@ async def test_unstorable_years_and_seasons_are_refused(one_client: Client) -> N
         assert await editor.client.code(CREATE_EVENT, input=given) == "INVALID_INPUT"
     persian = {"name": "n", "season": "نیم\u200cفصل", "startsAt": iso(datetime.now(UTC))}
     assert (await editor.client.ask(CREATE_EVENT, input=persian))["event"]["season"] == persian["season"]
+
+
+@pytest.mark.parametrize("name", ["\u202eevil\x07\x1b[31m", "\u200b", "\u3164 \ufeff", "a\x9bb", "a\U0010ffff"])
+async def test_an_event_whose_name_is_invisible_or_controls_is_refused(one_client: Client, name: str) -> None:
+    """When it is created and when it is changed; the joiners of a script are part of a name."""
+    editor = EventEditor(one_client)
+    event = await editor.event("نیم\u200cفصل")
+    given = {"name": name, "season": "2026", "startsAt": in_hours(1)}
+    for query, fields in ((CREATE_EVENT, given), (UPDATE_EVENT, {"event": event["id"], "name": name})):
+        refused = await editor.client.ask(query, input=fields)
+        assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "name"])
 
 
 async def test_a_request_that_read_an_older_card_takes_later_picks_out_of_the_counts(

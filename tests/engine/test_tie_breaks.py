@@ -156,7 +156,8 @@ async def test_bad_guesses_questions_and_answers_are_refused(one_client: Client)
     assert await ada.code(SUBMIT_PREDICTION, input=unasked) == "INVALID_INPUT"
     await guess(ada, event, [(match, 0)], 1 / 3)
     assert (await ada.ask(GUESSES, id=event))["viewerPrediction"]["guess"] == 0.333
-    for wrong in ({"question": ""}, {"question": "x" * 201}, {"question": "q", "unit": " "}, {"question": "a\x07"}):
+    for wrong in ({"question": ""}, {"question": "x" * 201}, {"question": "q", "unit": " "}, {"question": "a\x07"},
+                  {"question": "\u200b"}, {"question": "q", "unit": "\u3164"}):  # fmt: skip
         assert await editor.client.code(UPDATE, input={"event": event, "tieBreak": wrong}) == "INVALID_INPUT"
     changed = await editor.client.ask(UPDATE, input={"event": event, "tieBreak": {"question": " Falls? "}})
     assert changed["event"]["tieBreak"] == {"question": "Falls?", "unit": None, "answer": None}

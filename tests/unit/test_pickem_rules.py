@@ -185,6 +185,16 @@ def test_an_upcoming_event_in_a_file_is_locked_once_it_has_begun() -> None:
             {"events": [{"name": "x", "season": "s", "startsAt": "2028-01-01T00:00:00Z", "id": "nope"}]},
             "id is not a ULID",
         ),
+        (
+            {"events": [{"name": "a\x1bb", "season": "s", "startsAt": "2028-01-01T00:00:00Z"}]},
+            "events.0.name: A name here has 1 to 200 characters, a visible one",
+        ),
+        (
+            {"events": [{"name": "x", "season": "s", "startsAt": "2026-01-01T00:00:00Z",
+                         "matches": [{"name": "m", "points": 5, "teams": [{"members": ["A"]}, {"members": ["\u200b"]}]}]
+                         }]},
+            "events.0.matches.0.teams.1.members.0: A name here has",
+        ),
     ],
 )  # fmt: skip
 def test_a_bad_season_file_names_its_position(document: object, message: str) -> None:
