@@ -4,6 +4,7 @@
 |----------------------------------------|------------------------------------------------------------|-------------|
 | events, newest first                   | gsi1 SCHEDULE                                              | 1 a page    |
 | events of one state                    | gsi2 SCHEDULE#<state>; for LOCKED also due UPCOMING ones   | 1-2 a page  |
+| seasons with an event to be scored     | gsi2 SCHEDULE#<state> for three states, up to 500 each     | 3           |
 | all events, missing none               | the first; Query CREATED#EVENT; then the next              | 1 more      |
 | one event, the events of a page        | BatchGetItem, consistent                                   | 1 a hundred |
 | an event's card                        | EVENT#<id> MATCH#…, consistent; cached for the version     | 1 a version |
@@ -61,6 +62,7 @@ from datastore.pickem.events import (
     read_events,
     read_events_page,
     read_matches,
+    read_unscored_seasons,
     remove_match,
     reorder_card,
 )
@@ -246,6 +248,7 @@ __all__ = [
     "read_standing",
     "read_standings",
     "read_standings_page",
+    "read_unscored_seasons",
     "read_whole_league",
     "recount_season",
     "remove_match",

@@ -16,6 +16,7 @@ was shown.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -38,6 +39,7 @@ from datastore.tombstones import MemberErased
 Clock = Callable[[], datetime]
 
 CREATED_EVENT = "EVENT"
+MOST_UNSCORED = 500
 
 NARROWING_LASTS = timedelta(seconds=20)
 """Longer than a request may carry a change out. After that, a process that finds a smaller card gives it up."""
@@ -88,6 +90,16 @@ def _partitions(state: EventState, now: datetime) -> list[Partition[Event]]:
 def all_events(table: Table) -> AsyncIterator[Event]:
     """Oldest first, as the index shows them."""
     return table.iterate(EVENT.on("gsi1"))
+
+
+async def read_unscored_seasons(table: Table) -> frozenset[str]:
+    """The seasons of the events that are not scored, as the index shows them: of the last `MOST_UNSCORED` each state.
+
+    A season with a scored event has a record of its own.
+    """
+    states = [EVENT.on("gsi2", state=state).newest_first() for state in EventState if state is not EventState.SCORED]
+    slices = await asyncio.gather(*(table.query(state, limit=MOST_UNSCORED) for state in states))
+    return frozenset(event.season for part in slices for event in part.records)
 
 
 async def every_event(table: Table) -> list[Event]:

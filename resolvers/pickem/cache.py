@@ -62,6 +62,7 @@ class PickemCache:
         add = services.loaders.add
         events: Loader[str, Event] = Loader(self._read_events, fresh=True)
         seasons: Loader[str, Season] = Loader(self._read_seasons, fresh=True)
+        unscored_seasons: Loader[None, frozenset[str]] = Loader(self._read_unscored_seasons, fresh=True)
         members: Loader[tuple[str, int | None], MemberPage] = Loader(self._read_member_pages, fresh=True)
         cards: Loader[tuple[str, int], Mapping[str, Match]] = Loader(self._read_cards, ttl=_HOUR, size=_CARDS)
         pick_counts: Loader[tuple[str, int], PickCounts] = Loader(self._read_pick_counts, ttl=_HOUR, size=_CARDS)
@@ -73,6 +74,7 @@ class PickemCache:
         )
         self.events = add("events", events)
         self.seasons = add("seasons", seasons)
+        self._unscored_seasons = add("unscored_seasons", unscored_seasons)
         self.members = add("members", members)
         self.cards = add("cards", cards)
         self.pick_counts = add("picked", pick_counts)
@@ -161,6 +163,15 @@ class PickemCache:
             if histogram is not None:  # None: deleted, since a newer one was published meanwhile
                 return season, histogram
         raise Unavailable(retry_after=1.0)
+
+    async def has_event(self, name: str) -> bool:
+        """Whether a season has an event. One read at a time answers this for all seasons without a scored one."""
+        if await self.seasons.load(name) is not None:
+            return True
+        return name in (await self._unscored_seasons.load(None) or ())
+
+    async def _read_unscored_seasons(self, keys: Sequence[None]) -> Mapping[None, frozenset[str]]:
+        return dict.fromkeys(keys, await pickem_store.read_unscored_seasons(self._services.table))
 
     async def _read_seasons(self, names: Sequence[str]) -> Mapping[str, Season]:
         return await pickem_store.read_seasons(self._services.table, names)

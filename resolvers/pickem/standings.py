@@ -69,8 +69,8 @@ async def standings_changed(
         return
     services = ctx.services
     cache = services.get(PickemCache)
-    if await cache.seasons.load(name) is None:  # else anyone could have this process read invented seasons forever
-        raise NotFound("There are no standings of this season.", path=("season",))
+    if not await cache.has_event(name):  # else anyone could have this process read invented seasons forever
+        raise NotFound("There is no event in this season.", path=("season",))
 
     async def read_rows(number: int) -> list[StandingView]:
         page = await pickem_store.read_standings_page(services.table, name, Window(number, services.seal))

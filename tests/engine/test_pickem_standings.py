@@ -20,7 +20,7 @@ from resolvers.viewer import Kind, Viewer
 from server.audit import breaches
 from tests.client import Client, serving
 from tests.dependent_calls import dependent_calls
-from tests.queries import EVENT_BY_ID, SCORE_EVENT, STANDINGS, SUBMIT_PREDICTION
+from tests.queries import EVENT_BY_ID, SCORE_EVENT, STANDINGS, SUBMIT_PREDICTION, UPDATE_EVENT
 from tests.season import EventEditor, prediction_input, submit
 
 MEMBER = """
@@ -259,7 +259,7 @@ async def test_standings_of_an_unknown_season_are_empty(one_client: Client) -> N
 
 
 async def test_changes_reach_subscribers(one_client: Client) -> None:
-    """Of an event: immediately, then when it is locked and scored. Of a season with standings: when its rows change."""
+    """Of an event: immediately, then when it is locked and scored. Of a season: immediately, then when rows change."""
     editor, ada = EventEditor(one_client), one_client.member("ada")
     event, [match] = await editor.card(10)
     await submit(ada, event, [(match, 0)])
@@ -275,15 +275,15 @@ async def test_changes_reach_subscribers(one_client: Client) -> None:
                 if seen.state == "SCORED":
                     return
 
-    async def watch_season() -> None:
-        async with aclosing(standings.standings_changed(ctx, season="2026")) as changes:
+    async def watch_season(season: str = "2026") -> None:
+        async with aclosing(standings.standings_changed(ctx, season=season)) as changes:
             async for seen in changes:
                 rows.append([row.points for row in seen])
                 if len(rows) > 1:
                     return
 
     with pytest.raises(NotFound):  # an invented season would be read for as long as its inventor listens
-        await watch_season()
+        await watch_season("1999")
     await editor.lock(event)
     await editor.result(match, 0)
     await editor.score(event)
@@ -300,3 +300,26 @@ async def test_changes_reach_subscribers(one_client: Client) -> None:
         await gather(*watching)
     assert (states[0], states[-1]) == ("UPCOMING", "SCORED")
     assert (rows[0], rows[-1]) == ([10], [15])
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+async def test_a_season_has_a_stream_before_its_first_scoring(client: Client, *, has_begun: bool) -> None:
+    """From its first event on, also one that is cancelled: no rows at once, then those of the scoring."""
+    editor, ada = EventEditor(client, "2027"), client.member("ada")
+    event, [match] = await editor.card(10)
+    await submit(ada, event, [(match, 0)])
+    if has_begun:
+        await editor.lock(event)
+    cancelled = (await EventEditor(client, "2028").event())["id"]
+    await editor.client.ask(UPDATE_EVENT, input={"event": cancelled, "cancelled": True})
+    await client.caught_up("the index shows the events")
+    ctx = Context(client.services, Viewer("nobody", Kind.VISITOR))
+    async with aclosing(standings.standings_changed(ctx, season="2028")) as changes:
+        assert await anext(changes) == []
+    async with asyncio.timeout(30), aclosing(standings.standings_changed(ctx, season="2027")) as changes:
+        assert await anext(changes) == []
+        if not has_begun:
+            await editor.lock(event)
+        await editor.result(match, 0)
+        await editor.score(event)
+        assert [row.points for row in await anext(changes)] == [10]
