@@ -33,7 +33,7 @@ enum(
 enum(
     Membership,
     "How somebody belongs to a league.",
-    CAPTAIN="A member who admits others, changes its code and may delete it.",
+    CAPTAIN="A member who admits and removes others, changes its code and may delete it.",
     MEMBER="A member.",
     WAITING="They have asked to join, and a captain decides.",
 )
@@ -138,6 +138,11 @@ class LeagueAdmitted:
     member: LeagueMember = described("The member as they are now.")
 
 
+@strawberry.type(description="They are no longer in the league, nor waiting for it.")
+class LeagueMemberRemoved:
+    league: League = described("The league.")
+
+
 @strawberry.type(description="The viewer has left the league.")
 class LeagueLeft:
     league: League = described("The league.")
@@ -183,6 +188,16 @@ class LeaguesMutation:
         league="The league.",
         user="Somebody who is waiting for the league, or a member of it.",
         captain="Whether they become a captain; a league has at most 20. False does not make a captain a member again.",
+    )
+    remove_from_league = mutation(
+        league_resolvers.remove_from_league,
+        "Turns away somebody who is waiting, or removes a member. For the league's captains. Whoever was removed may "
+        "join again as anybody may: to keep them out of a league with a code, rotate the code first.",
+        LeagueMemberRemoved,
+        input_description="Somebody to remove from a league.",
+        result_description="The league, or why they are still in it.",
+        league="The league.",
+        user="Somebody who is waiting for the league, or a member of it. Captains leave by themselves.",
     )
     leave_league = mutation(
         league_resolvers.leave_league,

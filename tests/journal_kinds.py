@@ -46,6 +46,7 @@ RECORDED: Final[Mapping[str, tuple[Kind, ...]]] = {
     "createLeague": (Kind.LEAGUE_CREATED,),
     "joinLeague": (Kind.LEAGUE_JOINED,),
     "admitToLeague": (Kind.LEAGUE_ADMITTED,),
+    "removeFromLeague": (Kind.LEAGUE_MEMBER_REMOVED,),
     "leaveLeague": (Kind.LEAGUE_LEFT,),
     "rotateLeagueCode": (Kind.LEAGUE_CODE_CHANGED,),
     "deleteLeague": (Kind.LEAGUE_DELETED,),

@@ -27,6 +27,7 @@ ADMIT = mutation(
     "admitToLeague", "LeagueAdmitted", f"member {{ membership since user {{ id }} }} league {{ {LEAGUE_FIELDS} }}"
 )
 LEAVE_LEAGUE = mutation("leaveLeague", "LeagueLeft", f"league {{ {LEAGUE_FIELDS} }}")
+REMOVE = mutation("removeFromLeague", "LeagueMemberRemoved", f"league {{ {LEAGUE_FIELDS} }}")
 ROTATE_CODE = mutation("rotateLeagueCode", "LeagueCodeRotated", f"league {{ {LEAGUE_FIELDS} }}")
 DELETE_LEAGUE = mutation("deleteLeague", "LeagueDeleted", "deletedId")
 LEAGUE = f"query ($id: ID, $code: String) {{ league(id: $id, code: $code) {{ {LEAGUE_FIELDS} }} }}"

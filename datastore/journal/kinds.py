@@ -58,6 +58,7 @@ class Kind(StrEnum):
     LEAGUE_JOINED = "league.joined"
     LEAGUE_ADMITTED = "league.admitted"
     LEAGUE_LEFT = "league.left"
+    LEAGUE_MEMBER_REMOVED = "league.memberRemoved"
     LEAGUE_CODE_CHANGED = "league.codeChanged"
     LEAGUE_DELETED = "league.deleted"
 

@@ -110,6 +110,7 @@ from datastore.pickem.leagues import (
     read_members,
     read_place,
     read_whole_league,
+    remove,
     rotate_code,
 )
 from datastore.pickem.predictions import (
@@ -251,6 +252,7 @@ __all__ = [
     "read_unscored_seasons",
     "read_whole_league",
     "recount_season",
+    "remove",
     "remove_match",
     "reorder_card",
     "rotate_code",

@@ -8,7 +8,7 @@
 | the league of a code              | GetItem LEAGUECODE#<code> CODE, consistent                        | 1        |
 | a member's leagues                | GetItem USER#<user> LEAGUES, consistent; BatchGetItem             | 2        |
 | join                              | transaction: league (room, code), member, the member's leagues    | 1        |
-| admit, leave, a new code          | transaction: league, the members concerned, the captain's place   | 1        |
+| admit, leave, remove, a new code  | transaction: league, the members concerned, the captain's place   | 1        |
 | delete                            | transaction: league, code; its members by 25; captains and league | 1, n, 1  |
 
 The league's item counts its members, so the transaction that adds one is refused above the limit. It is written by
@@ -152,6 +152,10 @@ def _with_league(own: MemberLeagues, league: League) -> Write:
     return _put_leagues(own, {**own.leagues, league.id: league.season})
 
 
+def _without_league(own: MemberLeagues, gone: str) -> Write:
+    return _put_leagues(own, {league: season for league, season in own.leagues.items() if league != gone})
+
+
 def _put_leagues(own: MemberLeagues, leagues: dict[str, str]) -> Write:
     after = replace(own, leagues=leagues, version=own.version + 1)
     return MEMBER_LEAGUES.put(after, when=where(version=own.version) if own.version else absent())
@@ -161,8 +165,8 @@ async def join_league(
     table: Table, league: League, member: LeagueMember, own: MemberLeagues, once: Once, answer: Any
 ) -> None:
     """Add a member, or let them wait. Refused above the limits, for members, and with a code that has just changed."""
-    waits = member.membership is Membership.WAITING
-    counter, most = ("waiting", MOST_WAITING) if waits else ("members", MOST_MEMBERS)
+    counter = _counter(member)
+    most = MOST_WAITING if counter == "waiting" else MOST_MEMBERS
     admits = _exists() & less(counter, most) & where(code=league.code)
     writes: list[Write] = [
         LEAGUE.change(LEAGUE.at(id=league.id), add={counter: 1, "revision": 1}, when=admits),
@@ -178,6 +182,10 @@ async def join_league(
             raise _no_admission(failed) from None
         else:
             raise StaleLeagues from None
+
+
+def _counter(place: LeagueMember) -> str:
+    return "waiting" if place.membership is Membership.WAITING else "members"
 
 
 def _exists() -> Condition:
@@ -257,15 +265,14 @@ async def leave(
 ) -> None:
     """Take a member out of a league; a successor becomes captain in the same transaction, or is one already."""
     leaves = place.membership is Membership.CAPTAIN
-    counts = {"waiting": -1} if place.membership is Membership.WAITING else {"members": -1}
+    counts = {_counter(place): -1}
     if leaves and successor is None:
         counts["captains"] = -1
     stays = _exists() & more("captains", 1) if "captains" in counts else _exists()
-    rest = {league: season for league, season in own.leagues.items() if league != place.league}
     writes: list[Write] = [
         LEAGUE.change(LEAGUE.at(id=place.league), add={**counts, "revision": 1}, when=stays),
         LEAGUE_MEMBER.delete(LEAGUE_MEMBER.item_key(place), when=where(membership=place.membership)),
-        _put_leagues(own, rest),
+        _without_league(own, place.league),
     ]
     if successor is not None:
         key = LEAGUE_MEMBER.at(league=place.league, user=successor)
@@ -296,6 +303,27 @@ def _not_left(failed: ConditionFailed) -> Conflict | NotFound:
         "You are the league's last captain: name a successor among its members, or delete the league.",
         path=("input", "successor"),
     )
+
+
+async def remove(
+    table: Table, captain: LeagueMember, place: LeagueMember, own: MemberLeagues, once: Once, answer: Any
+) -> None:
+    """Take somebody who is no captain out of a league, as one of its captains. StaleLeagues if they have changed."""
+    writes: list[Write] = [
+        LEAGUE.change(LEAGUE.at(id=place.league), add={_counter(place): -1, "revision": 1}, when=_exists()),
+        LEAGUE_MEMBER.delete(LEAGUE_MEMBER.item_key(place), when=where(membership=place.membership)),
+        _without_league(own, place.league),
+        _as_captain(captain),
+    ]
+    occurred = _occurred(once, Kind.LEAGUE_MEMBER_REMOVED, place.league, place.user)
+    try:
+        await once.transact(table, answer, *writes, *occurred)
+    except ConditionFailed as failed:
+        if failed.doubtful and failed.at(1) and not failed.failures.get(1):
+            return  # applied by an earlier attempt whose answer was lost
+        if failed.at(3):
+            raise NotAllowed(_ONLY_CAPTAINS) from None
+        raise StaleLeagues from None
 
 
 async def rotate_code(

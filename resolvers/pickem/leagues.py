@@ -225,6 +225,25 @@ async def admit_to_league(ctx: Context, /, *, league: LeagueId, user: UserId, ca
     return answer
 
 
+async def remove_from_league(ctx: Context, /, *, league: LeagueId, user: UserId) -> League:
+    """Turn away somebody who is waiting, or take a member out. Captains stay until they leave."""
+    for _ in range(ATTEMPTS):
+        current, captain = await _load_as_captain(ctx, league)
+        place = await pickem_store.read_place(ctx.table, league, user)
+        if place is None:
+            raise NotFound("They are neither in this league nor waiting for it.", path=("input", "user"))
+        if place.membership is Membership.CAPTAIN:
+            raise Conflict("A captain is not removed: captains leave with `leaveLeague`.", path=("input", "user"))
+        own = await pickem_store.read_member_leagues(ctx.table, user)
+        answer = _plain(current)
+        try:
+            await pickem_store.remove(ctx.table, captain, place, own, ctx.once, answer)
+        except StaleLeagues:
+            continue
+        return answer
+    raise StaleLeagues
+
+
 async def leave_league(ctx: Context, /, *, league: LeagueId, successor: UserId | None = None) -> League:
     """Leave, or stop waiting. The last captain names a successor."""
     ctx.member()

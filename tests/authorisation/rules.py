@@ -88,7 +88,7 @@ MUTATIONS: Final[Mapping[str, Viewers]] = {
         recordTieBreak scoreEvent unscoreEvent
         """,
     ),
-    **_each(AUTHOR, "admitToLeague rotateLeagueCode deleteLeague"),
+    **_each(AUTHOR, "admitToLeague removeFromLeague rotateLeagueCode deleteLeague"),
     **_each(AUTHOR_OR_MODERATORS, "editComment deleteComment"),
     "exportMember": AUTHOR_OR_ADMIN,
     "eraseMember": AUTHOR | {Viewer.ADMIN},
@@ -101,6 +101,7 @@ MUTATIONS: Final[Mapping[str, Viewers]] = {
 NOT_FOR_KEYS: Final = {name for name, viewers in MUTATIONS.items() if viewers == MEMBERS} | {
     "writeSentence",
     "admitToLeague",
+    "removeFromLeague",
     "rotateLeagueCode",
     "deleteLeague",
     "eraseMember",

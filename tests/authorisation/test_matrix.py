@@ -395,6 +395,7 @@ CASES: Final = (
     Case("createLeague", "LeagueCreated", given(name="Friends", season=SEASON, entry="OPEN")),
     Case("joinLeague", "LeagueJoined", a_league_with_a_code, MEMBERS - AUTHOR, "CONFLICT"),
     Case("admitToLeague", "LeagueAdmitted", somebody_waiting),
+    Case("removeFromLeague", "LeagueMemberRemoved", somebody_waiting),
     Case("leaveLeague", "LeagueLeft", a_joined_league),
     Case("rotateLeagueCode", "LeagueCodeRotated", a_league),
     Case("deleteLeague", "LeagueDeleted", a_league),

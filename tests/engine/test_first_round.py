@@ -103,6 +103,7 @@ NEWER_MUTATIONS = {
     "createLeague",
     "joinLeague",
     "admitToLeague",
+    "removeFromLeague",
     "leaveLeague",
     "rotateLeagueCode",
     "deleteLeague",

@@ -34,6 +34,7 @@ from tests.leagues import (
     JOIN_LEAGUE,
     LEAVE_LEAGUE,
     OWN_LEAGUES,
+    REMOVE,
     ROTATE_CODE,
     create,
     join,
@@ -128,6 +129,74 @@ async def test_a_captain_admits_to_a_league_with_approval(client: Client) -> Non
     assert (await bob.ask(ADMIT, input={"league": league["id"], "user": await user_id(eve)}))["member"][
         "membership"
     ] == ("MEMBER")
+
+
+async def test_a_captain_turns_away_who_waits_and_removes_members(client: Client) -> None:
+    """Whoever is removed may ask again; a repeat with the key removes nobody."""
+    ada, bob, eve = client.member("ada"), client.member("bob"), client.member("eve")
+    league = (await create(ada, "APPROVAL"))["id"]
+    waiting = {"league": league, "user": await user_id(bob)}
+    assert await ada.code(REMOVE, input=waiting) == "NOT_FOUND"
+    await join(bob, league=league)
+    await join(eve, league=league)
+    for other in (bob, eve):
+        assert await other.code(REMOVE, input=waiting) == "NOT_ALLOWED"
+    turned_away = (await ada.ask(REMOVE, input=waiting))["league"]
+    assert (turned_away["memberCount"], await places(ada, league)) == (
+        1,
+        {await user_id(ada): "CAPTAIN", await user_id(eve): "WAITING"},
+    )
+    assert (await bob.ask(OWN_LEAGUES))["leagues"]["nodes"] == []
+    assert await join(bob, league=league) == "WAITING"
+    assert (await ada.ask(ADMIT, input=waiting))["league"]["memberCount"] == 2
+    keyed = {**waiting, "idempotencyKey": "k"}
+    assert (await ada.ask(REMOVE, input=keyed))["league"]["memberCount"] == 1
+    assert (await bob.ask(LEAGUE_BY_ID, id=league))["members"] is None
+    assert await join(bob, league=league) == "WAITING"
+    assert (await ada.ask(REMOVE, input=keyed))["league"]["memberCount"] == 1
+    assert (await bob.ask(LEAGUE_BY_ID, id=league))["viewerMembership"] == "WAITING"
+    assert [breach async for breach in audit.breaches(client.services)] == []
+
+
+async def test_a_code_that_leaked_is_rotated_and_who_used_it_removed(one_client: Client) -> None:
+    """The removed member comes back with the current code only."""
+    ada, eve = one_client.member("ada"), one_client.member("eve")
+    league = await create(ada, "CODE")
+    await join(eve, code=league["code"])
+    code = (await ada.ask(ROTATE_CODE, input={"league": league["id"]}))["league"]["code"]
+    await ada.ask(REMOVE, input={"league": league["id"], "user": await user_id(eve)})
+    assert await eve.code(JOIN_LEAGUE, input={"code": league["code"]}) == "NOT_FOUND"
+    assert await join(eve, code=code) == "MEMBER"
+
+
+async def test_captains_are_not_removed(one_client: Client) -> None:
+    """Neither by themselves nor by another captain: they leave."""
+    ada, bob = one_client.member("ada"), one_client.member("bob")
+    league = {"league": (await create(ada))["id"]}
+    await join(bob, **league)
+    await ada.ask(ADMIT, input={**league, "user": await user_id(bob), "captain": True})
+    for captain in (ada, bob):
+        refused = await ada.ask(REMOVE, input={**league, "user": await user_id(captain)})
+        assert (refused["code"], refused["path"]) == ("CONFLICT", ["input", "user"])
+    assert set((await places(ada, league["league"])).values()) == {"CAPTAIN"}
+
+
+async def test_a_removal_beside_an_admission_leaves_the_counts_right(one_client: Client) -> None:
+    """And beside a departure, and beside another removal: one of them happens first."""
+    ada, members = one_client.member("ada"), [one_client.member(f"m{number}") for number in range(6)]
+    league = (await create(ada, "APPROVAL"))["id"]
+    for member in members:
+        await join(member, league=league)
+        given = {"league": league, "user": await user_id(member)}
+        await gather(
+            ada.ask(ADMIT, input=given),
+            ada.ask(REMOVE, input=given),
+            ada.ask(REMOVE, input=given),
+            member.ask(LEAVE_LEAGUE, input={"league": league}),
+        )
+    assert [breach async for breach in audit.breaches(one_client.services)] == []
+    for member in members:
+        assert await user_id(member) not in await places(ada, league)
 
 
 async def test_the_last_captain_names_a_successor(one_client: Client) -> None:
@@ -324,11 +393,12 @@ async def test_bad_input_is_refused(one_client: Client) -> None:
                   {"season": "a#b"}, {"season": ""}):  # fmt: skip
         given: dict[str, Any] = {"name": "n", "season": "s", "entry": "OPEN", **wrong}
         assert await ada.code(CREATE_LEAGUE, input=given) == "INVALID_INPUT"
-    for query in (LEAVE_LEAGUE, ROTATE_CODE, DELETE_LEAGUE, JOIN_LEAGUE):
-        assert await ada.code(query, input={"league": unknown}) == "NOT_FOUND"
-        assert await ada.code(query, input={"league": event}) == "INVALID_INPUT"
+    for query in (LEAVE_LEAGUE, ROTATE_CODE, DELETE_LEAGUE, JOIN_LEAGUE, REMOVE):
+        more = {"user": await user_id(ada)} if query == REMOVE else {}
+        assert await ada.code(query, input={"league": unknown, **more}) == "NOT_FOUND"
+        assert await ada.code(query, input={"league": event, **more}) == "INVALID_INPUT"
         for forged in ("a#b", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "01ARZ3NDEKTSV4RRFFQ69G5FAV:a#b"):
-            assert await ada.code(query, input={"league": node_id("League", forged)}) == "NOT_FOUND"
+            assert await ada.code(query, input={"league": node_id("League", forged), **more}) == "NOT_FOUND"
     assert await ada.code(JOIN_LEAGUE, input={}) == "INVALID_INPUT"
     assert await ada.code(JOIN_LEAGUE, input={"league": unknown, "code": "b"}) == "INVALID_INPUT"
     assert await ada.code("{ league { id } }") == "BAD_USER_INPUT"

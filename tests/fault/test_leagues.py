@@ -21,6 +21,7 @@ from tests.leagues import (
     LEAGUE,
     LEAVE_LEAGUE,
     OWN_LEAGUES,
+    REMOVE,
     ROTATE_CODE,
     create,
     join,
@@ -76,7 +77,7 @@ async def test_the_demo_s_leagues_are_completed_after_a_kill(one_client: Client)
 
 @pytest.mark.parametrize("keyed", [False, True])
 async def test_a_lost_answer_changes_nothing_twice(one_client: Client, *, keyed: bool) -> None:
-    """Creating, joining, admitting, leaving, rotating: each is done once and answered as done."""
+    """Creating, joining, admitting, leaving, rotating, removing: each is done once and answered as done."""
     ada, bob = one_client.member("ada"), one_client.member("bob")
 
     def once(name: str) -> dict[str, str]:
@@ -96,3 +97,5 @@ async def test_a_lost_answer_changes_nothing_twice(one_client: Client, *, keyed:
     rotated = await ask_without_answer(ada, ROTATE_CODE, league=coded["id"], **once("rotate"))
     assert rotated["league"]["code"] != coded["code"]
     assert await join(bob, code=(await ada.ask(LEAGUE, id=coded["id"]))["code"]) == "MEMBER"
+    removed = await ask_without_answer(ada, REMOVE, league=coded["id"], user=user, **once("remove"))
+    assert (removed["league"]["memberCount"], (await bob.ask(OWN_LEAGUES))["leagues"]["nodes"]) == (1, [])
