@@ -145,15 +145,16 @@ async def league_standings_changed(
     services = ctx.services
     cache, pages = services.get(LeagueCache), services.get(LeaguePages)
 
-    async def read_rows(number: int) -> Sequence[StandingView]:
+    async def read_rows(number: int) -> Sequence[StandingView | None]:
+        """Of a league that is gone a row that no league has: this differs from no rows, so that listeners are told."""
         current = await cache.views.load((league, None))
-        return (await pages.table(current)).rows[:number] if current else ()
+        return (await pages.table(current)).rows[:number] if current else (None,)
 
     async for rows in services.live.rows(("league standings", league), read_rows, size, ctx.address):
         view = await load_league(ctx, league)
         if view is None or not view.is_visible:
             raise NotFound("You are not a member of this league any more.", path=("league",))
-        yield list(rows)
+        yield [row for row in rows if row is not None]
 
 
 async def league_event(ctx: Context, league: League, /, *, event: EventId) -> LeagueEvent | None:

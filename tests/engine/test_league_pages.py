@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from datastore.dynamo import metered
-from datastore.refusals import Refusal
+from datastore.refusals import NotFound, Refusal
 from resolvers.context import Context
 from resolvers.node_ids import node_id, parse_node_key
 from resolvers.pickem import standings
 from resolvers.viewer import Kind, Viewer
 from tests.client import Client, pages, serving
 from tests.dependent_calls import dependent_calls
-from tests.leagues import EVENT, STANDINGS, create, join, seed_scored_league
+from tests.leagues import DELETE_LEAGUE, EVENT, STANDINGS, create, join, seed_scored_league
 from tests.leagues import LEAVE_LEAGUE as LEAVE
 from tests.season import EventEditor, submit
 
@@ -160,6 +160,19 @@ async def test_a_leagues_rows_reach_its_members_until_they_leave(one_client: Cli
     await bob.ask(LEAVE, input={"league": league["id"]})
     with pytest.raises(Refusal):
         await watch("bob")
+
+
+async def test_a_stream_without_rows_ends_with_its_league(one_client: Client) -> None:
+    """As one with rows does: nobody listens for ever to a league that is gone."""
+    ada = one_client.member("ada")
+    league = (await create(ada))["id"]
+    ctx = Context(one_client.services, Viewer("ada", Kind.MEMBER))
+    watched = standings.standings_changed(ctx, season="2026", league=parse_node_key("League", league))
+    async with asyncio.timeout(30), aclosing(watched) as changes:
+        assert await anext(changes) == []
+        await ada.ask(DELETE_LEAGUE, input={"league": league})
+        with pytest.raises(NotFound):
+            await anext(changes)
 
 
 async def test_a_page_of_a_thousand_members_takes_few_engine_calls(one_client: Client) -> None:
