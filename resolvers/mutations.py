@@ -26,15 +26,18 @@ async def carry_out(
     values: Mapping[str, Any],
     given: Mapping[str, Any],
     key: str | None,
+    *,
+    while_suspended: bool = False,
 ) -> A:
     """The resolver's answer, or the stored one if a request with this idempotency key was carried out before.
 
-    `given` is the input as the client sent it. All failures of the table except faults of this program are refusals.
+    `given` is the input as the client sent it, `while_suspended` whether suspended members may send it. All failures of
+    the table except faults of this program are refusals.
     """
     try:
         ctx.once = _claim(ctx, key, resolver.__name__, given)
         if ctx.viewer.is_member:
-            await ctx.services.get(Suspensions).check(ctx)
+            await ctx.services.get(Suspensions).check(ctx, while_suspended=while_suspended)
         with unlimited():
             return await _carry_out_once(ctx, resolver, values)
     except BadKey as error:

@@ -17,7 +17,10 @@ from schema.mutations import mutation
 from schema.types import enum, record_type
 
 
-@record_type(suspension_store.Suspension, "A suspended member reads as before, and cannot write.")
+@record_type(
+    suspension_store.Suspension,
+    "A suspended member reads as before, and cannot write, except to export or erase their own data.",
+)
 class Suspension:
     until: datetime | None = described("When it ends; null if a moderator has to end it.")
     reason: str = described("Why, in a moderator's words. The member sees it.")
@@ -33,7 +36,10 @@ class SuspensionOfUser:
     )
 
 
-@strawberry.type(description="The member is suspended. Every process refuses their mutations within a minute.")
+@strawberry.type(
+    description="The member is suspended. Every process refuses their mutations within a minute, except `exportMember` "
+    "and `eraseMember` of themselves."
+)
 class MemberSuspended:
     user: LazyUser = described("The member.")
 
@@ -89,20 +95,22 @@ class MemberExport:
 class MembersMutation:
     export_member = mutation(
         exporting.export_member,
-        "Exports everything that is stored about a member. For the member and admins.",
+        "Exports everything that is stored about a member. For the member, also while suspended, and admins.",
         MemberExport,
         input_description="A member to export.",
         result_description="The job and the link to its file, or why it was not begun.",
+        while_suspended=True,
         user="The member's id.",
     )
     erase_member = mutation(
         erasing.erase_member,
         "Erases a member: profile, subscriptions, cards, private lists and everything else that is stored about them, "
         "also in the journal. Once the answer is sent, nothing more is written for them. Erasing again answers with "
-        "the same job. For the member and admins.",
+        "the same job. For the member, also while suspended, and admins.",
         MemberErasure,
         input_description="A member to erase.",
         result_description="The job that erases them, or why it was not begun.",
+        while_suspended=True,
         user="The member's id. An admin is erased by nobody but themselves.",
         contributions="What becomes of votes, predictions, comments, quiz results and sentences.",
     )

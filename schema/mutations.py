@@ -32,13 +32,14 @@ def mutation(
     input_description: str,
     result_description: str,
     takes_key: bool = True,
+    while_suspended: bool = False,
     **descriptions: str,
 ) -> Any:
     """A mutation that a resolver carries out.
 
     The fields of its input are the resolver's parameters and, unless repeats are harmless anyway, an idempotency key.
-    Its result is the payload or `Refused`. Both types are named after the resolver; `descriptions` are those of the
-    parameters.
+    Its result is the payload or `Refused`; suspended members are refused, except `while_suspended`. Both types are
+    named after the resolver; `descriptions` are those of the parameters.
     """
     name = "".join(word.capitalize() for word in resolver.__name__.split("_"))
     parameters = Parameters.of(resolver)
@@ -53,7 +54,8 @@ def mutation(
             fields = dict(vars(input))
             key = fields.pop("idempotency_key", None) or None
             values = parameters.parse_values(fields, path=("input",))
-            return make_payload(await carry_out(ctx, resolver, values, parameters.hashed(fields), key))
+            given = parameters.hashed(fields)
+            return make_payload(await carry_out(ctx, resolver, values, given, key, while_suspended=while_suspended))
         except Refusal as refusal:
             return refused(refusal)
 

@@ -9,6 +9,8 @@ none about them, so what the job reads consistently is all there is. Indexes are
 show is looked for again until that moment has passed and nothing is found. An hour later another job erases the member
 once more, for what an index showed later than that. Each step may be repeated, so a job that was interrupted begins
 anew; it remembers only which events to count again.
+
+A suspension names the member, so it is deleted; the tombstone stays at least until it would have ended.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from datastore import erasing as erasing_store
 from datastore import jobs as jobs_store
 from datastore import journal as journal_store
 from datastore import pickem as pickem_store
+from datastore import suspensions as suspensions_store
 from datastore import vocabulary as vocabulary_store
 from datastore import voting as voting_store
 from datastore.comments import CommentChange, VersionConflict
@@ -52,6 +55,7 @@ from resolvers.comments.writing import revised
 from resolvers.context import Context, UserId
 from resolvers.jobs.running import JobRun, JobRunner, begin_job_once, hashes_about, new_job
 from resolvers.members.access import load_member, refuse_admin
+from resolvers.members.suspensions import LONGEST
 from resolvers.members.taking_back import events_to_count_again
 from resolvers.pickem.removing import count_again, remove_predictions
 from resolvers.viewer import FORMER_PREFIX, Role
@@ -103,7 +107,7 @@ async def erase_member(ctx: Context, /, *, user: UserId, contributions: Contribu
 
 async def _begin(ctx: Context, user: str, contributions: Contributions, earlier: Tombstone | None) -> Job:
     job = new_job(ctx, ERASE_MEMBER, {"user": user, "contributions": contributions.value, "alias": new_alias(user)})
-    until = ctx.now() + timedelta(days=ctx.services.policy.erased_days)
+    until = await _refused_until(ctx, user, earlier)
     tombstones = ctx.services.tombstones.puts(user, until, job.id, ctx.now(), earlier)
     # A transaction names each item once, so it cannot check the tombstone that it writes.
     unchecked = replace(ctx.once, tombstones=None)
@@ -114,6 +118,18 @@ async def _begin(ctx: Context, user: str, contributions: Contributions, earlier:
     await begin_job_once(ctx, job, replace(job, input={}), *tombstones, *occurred)
     ctx.services.profiles.forget(user)
     return job
+
+
+async def _refused_until(ctx: Context, user: str, earlier: Tombstone | None) -> datetime:
+    """When every token has expired, and a suspension would have ended, of which an earlier erasure may know alone."""
+    now = ctx.now()
+    ends = [now + timedelta(days=ctx.services.policy.erased_days)]
+    if earlier is not None:
+        ends.append(earlier.expires)
+    suspended = (await suspensions_store.read_suspensions(ctx.table, [user])).get(user)
+    if suspended is not None:
+        ends.append(suspended.until or now + LONGEST)
+    return max(ends)
 
 
 def new_alias(user: str) -> str:

@@ -1,4 +1,6 @@
-"""Suspensions: a suspended member reads as before, and each of their mutations is refused with the reason.
+"""Suspensions: a suspended member reads as before, and their mutations are refused with the reason.
+
+Those that are declared with `while_suspended` are not: the right to one's own data does not end with a suspension.
 
 Every process reads all suspensions every 20 seconds, so mutations are refused everywhere within half a minute, on open
 sockets too: each mutation asks here. A process that cannot read them goes on with those that it knows.
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 20.0
 LONGEST_REASON = 500
 LONGEST = timedelta(days=3650)
+"""Of a suspension with an end; and how long one without an end outlasts the member's erasure."""
 
 _log = structlog.get_logger("ringside.members")
 
@@ -115,17 +118,20 @@ class Suspensions:
         if self._looking is None:
             self._looking = asyncio.get_running_loop().create_task(self._look_repeatedly())
 
-    async def check(self, ctx: Context) -> None:
-        """NotAllowed if the viewer, a member, is suspended. An admin is not, and is remembered as one."""
+    async def check(self, ctx: Context, *, while_suspended: bool) -> None:
+        """NotAllowed if the viewer, a member, is suspended and the mutation is not for them.
+
+        An admin is never suspended, and is remembered as one.
+        """
         viewer = ctx.viewer
         if viewer.may(Role.ADMIN):
             await self._note_admin(ctx)
             return
         found, now = self._known.get(viewer.id), ctx.now()
-        if found is not None and found.holds_at(now):
+        if found is not None and found.holds_at(now) and not while_suspended:
             end = "" if found.until is None else f" until {iso(found.until)}"
             raise NotAllowed(
-                f"You are suspended{end} and can read only: {found.reason}",
+                f"You are suspended{end} and can only read, and export or erase your own data: {found.reason}",
                 retry_after=None if found.until is None else (found.until - now).total_seconds(),
             )
 

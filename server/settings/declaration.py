@@ -98,7 +98,8 @@ class Settings(SignInSettings, StorageSettings):
         le=3650,
     )
     erased_days: int = setting(
-        "Days for which nothing is written for an erased member: at least as long as a token can be valid.",
+        "Days for which nothing is written for an erased member, unless a suspension of theirs ends later: at least as "
+        "long as a token can be valid.",
         write="a whole number from 1 to 3650, such as 30",
         default=30,
         ge=1,

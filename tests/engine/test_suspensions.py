@@ -6,17 +6,20 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
+import orjson
 import pytest
 
 from datastore.dynamo import iso
 from datastore.suspensions import SUSPENSION
 from resolvers.context import Services, utc_now
-from resolvers.members import suspensions
+from resolvers.members import erasing, suspensions
 from resolvers.members.suspensions import Suspensions
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from tests.client import Client, serving
 from tests.comments import post
+from tests.erasing import ERASE, EXPORT, bury
+from tests.jobs import ended
 from tests.queries import POST_COMMENT, REINSTATE, SUSPEND, UPDATE_PROFILE
 
 ADA = node_id("User", "ada")
@@ -68,6 +71,62 @@ async def test_a_suspension_ends_by_itself_or_lasts(one_client: Client) -> None:
     assert refused is not None
     assert refused["retryAfterSeconds"] is None
     assert [item.until async for item in services.table.scan(SUSPENSION)] == [None]
+
+
+async def test_a_suspended_member_fetches_and_erases_their_own_data(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Theirs alone, and nothing else is written for them, before and after."""
+    monkeypatch.setattr(erasing, "INDEX_SECONDS", 0.0)
+    ada, bob = client.member("ada"), node_id("User", "bob")
+    await post(ada)
+    await client.member("bob").ask(UPDATE_PROFILE, input={"name": "Bob"})
+    await moderator(client).ask(SUSPEND, input={"user": ADA, "reason": "Spam"})
+    exported = await ada.ask(EXPORT, input={"user": ADA, "idempotencyKey": "export"})
+    assert (await ended(ada, exported["job"]["id"]))["state"] == "DONE"
+    lines = [orjson.loads(line) for line in (await client.http.get(exported["url"])).text.splitlines()]
+    assert {"comment", "suspension"} <= {line["kind"] for line in lines}
+    assert await ada.code(EXPORT, input={"user": bob}) == "NOT_ALLOWED"
+    assert await ada.code(ERASE, input={"user": bob, "contributions": "REMOVE"}) == "NOT_ALLOWED"
+    assert await ada.code(UPDATE_PROFILE, input={"name": "Eda"}) == "NOT_ALLOWED"
+    assert await refusal(ada)
+    erased = await ada.ask(ERASE, input={"user": ADA, "contributions": "REMOVE"})
+    assert await ada.ask(ERASE, input={"user": ADA, "contributions": "REMOVE"}) == erased
+    assert (await ended(ada, erased["job"]["id"]))["state"] == "DONE"
+    await client.services.get(Suspensions).look()
+    assert "erased" in (await refusal(ada) or {})["message"]
+
+
+@pytest.mark.parametrize(("suspended", "refused"), [(1, 30), (100, 100), (None, 3650)])
+async def test_an_erasure_does_not_end_a_suspension(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch, suspended: int | None, refused: int
+) -> None:
+    """Its record names the member and is deleted; their id is refused until it would have ended, or for ten years."""
+    monkeypatch.setattr(erasing, "INDEX_SECONDS", 0.0)
+    ada, services, now = one_client.member("ada"), one_client.services, utc_now()
+    await post(ada)
+    until = {} if suspended is None else {"until": iso(now + timedelta(days=suspended))}
+    await moderator(one_client).ask(SUSPEND, input={"user": ADA, "reason": "Spam", **until})
+    erased = await ada.ask(ERASE, input={"user": ADA, "contributions": "REMOVE"})
+    assert (await ended(ada, erased["job"]["id"]))["state"] == "DONE"
+    assert [item async for item in services.table.scan(SUSPENSION, consistent=True)] == []
+    before, after = now + timedelta(days=refused, minutes=-1), now + timedelta(days=refused, minutes=1)
+    assert await services.tombstones.read(services.table, "ada", before)
+    assert not await services.tombstones.read(services.table, "ada", after)
+
+
+async def test_an_erasure_that_is_begun_again_lasts_as_long(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that failed may have deleted the suspension, whose end only its tombstone knows then."""
+    monkeypatch.setattr(erasing, "INDEX_SECONDS", 0.0)
+    services, admin = one_client.services, one_client.member("root", Role.ADMIN)
+    await bury(services, "ada", lasts=timedelta(days=100))
+    erased = await admin.ask(ERASE, input={"user": ADA, "contributions": "REMOVE"})
+    assert (await ended(admin, erased["job"]["id"]))["state"] == "DONE"
+    tombstone = await services.tombstones.read(services.table, "ada", utc_now() + timedelta(days=99))
+    assert tombstone is not None
+    assert tombstone.job != "job"
 
 
 async def test_every_process_notices(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
