@@ -9,10 +9,10 @@
 | private lists                              | gsi1 LISTS#OF-<id>; Query LIST#<id>, consistent     | 1, and lists  |
 | reports, suspension, what they did         | gsi1 MODERATION#PUBLISHED; GetItem; gsi1 of the journal | 1 a page each |
 
-Every entity of the table is either a kind of the file, with all of its fields but `LEFT_OUT_FIELDS`, or says why it is
-none; and says what becomes of it when the member is erased or taken back. Tests compare this with what the datastore
-declares. Nothing is read by a scan. A few hundred of the member's records are in memory at a time, beside all events
-and the slugs of all boards.
+Every entity of the table is either a kind of the file, with all of its fields but `LEFT_OUT_FIELDS` and with its
+`TIMES_IN_IDS`, or says why it is none; and says what becomes of it when the member is erased or taken back. Tests
+compare this with what the datastore declares. Nothing is read by a scan. A few hundred of the member's records are in
+memory at a time, beside all events and the slugs of all boards.
 
 Lists, reports and occurrences whose index entries are still in flight are missing; a later file has them.
 """
@@ -73,7 +73,10 @@ KINDS: Mapping[Entity[Any], tuple[str, str]] = {
     reminders.REMINDER: ("reminder", "That an email reminded you of an event."),
     league_records.MEMBER_LEAGUES: ("leagues", "The leagues that you are in, or wait for, with their seasons."),
     league_records.LEAGUE_MEMBER: ("leagueMembership", "Your place in one league."),
-    records.COMMENT: ("comment", "One of your comments that everybody sees."),
+    records.COMMENT: (
+        "comment",
+        "One of your comments that everybody sees. `arrivedAt`: when it was published after it had been held.",
+    ),
     records.HELD: ("heldComment", "One of your comments that waits for a moderator or was rejected."),
     records.REPORTS: ("report", "Your report of a comment that moderators have yet to decide about."),
     learning.QUIZ: ("quiz", "The result of one quiz."),
@@ -95,6 +98,12 @@ KINDS: Mapping[Entity[Any], tuple[str, str]] = {
     journal.OCCURRENCE: ("occurrence", "Something that you did, with its time and object."),
 }
 """The kinds of the file, each with the words that its header explains it in."""
+
+TIMES_IN_IDS: Mapping[type, tuple[str, ...]] = {
+    records.Comment: ("created_at", "arrived_at"),
+    journal.Occurrence: ("at",),
+}
+"""The times that a record has only inside an id: properties, which the file has beside the fields."""
 
 _REPEATS = "Repeats what the file has"
 _NOBODY = "Says nothing about a member"

@@ -50,6 +50,10 @@ class Comment:
         return creation_time(self.ulid)
 
     @property
+    def arrived_at(self) -> datetime | None:
+        return None if self.arrived is None else creation_time(self.arrived)
+
+    @property
     def node_key(self) -> str:
         return f"{self.product}#{self.ulid}"
 

@@ -20,7 +20,7 @@ from datastore import exports as export_store
 from datastore.exports import PIECE_BYTES, Export, ExportPiece
 from datastore.jobs import Job
 from datastore.journal import Kind
-from datastore.member_file import KINDS, LEFT_OUT, LEFT_OUT_FIELDS, member_file
+from datastore.member_file import KINDS, LEFT_OUT, LEFT_OUT_FIELDS, TIMES_IN_IDS, member_file
 from datastore.refusals import NotAllowed
 from resolvers.context import Context, UserId
 from resolvers.jobs.running import JobRun, begin_job_once, new_job
@@ -94,7 +94,8 @@ async def file_lines(table: Table, user: str, exported_at: str) -> AsyncIterator
     left_out = {**{entity.record.__name__: reason for entity, reason in LEFT_OUT.items()}, **LEFT_OUT_FIELDS}
     yield _line({"kind": "header", "member": user, "exportedAt": exported_at, "kinds": explained, "leftOut": left_out})
     async for kind, record in member_file(table, user):
-        fields = {_camel_case(field.name): getattr(record, field.name) for field in dataclasses.fields(record)}
+        names = (*(field.name for field in dataclasses.fields(record)), *TIMES_IN_IDS.get(type(record), ()))
+        fields = {_camel_case(name): getattr(record, name) for name in names}
         shown = {name: value for name, value in fields.items() if f"{kind}.{name}" not in LEFT_OUT_FIELDS}
         yield _line({"kind": kind, "record": shown})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ from datastore import jobs as jobs_store
 from datastore import people as people_store
 from datastore.dynamo import Table
 from datastore.exports import EXPORT, EXPORT_PIECE
+from datastore.ids import creation_time
 from datastore.jobs import JobState
-from datastore.member_file import KINDS, LEFT_OUT
+from datastore.member_file import KINDS, LEFT_OUT, TIMES_IN_IDS
 from datastore.voting.addresses import ORIGIN
 from resolvers.context import utc_now
 from resolvers.jobs.kinds import JOB_KINDS
@@ -26,13 +27,14 @@ from resolvers.members.exporting import EXPORT_MEMBER, PATH, PURPOSE, file_lines
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from tests.client import Client
+from tests.comments import post
 from tests.engines import RunningEngine
 from tests.generated import entities
 from tests.jobs import SECRET, ended, work_on
 from tests.killed import Killed, killed_at
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
-from tests.queries import ADD_WORDS, CREATE_BOARD, CREATE_LIST, REPORT_COMMENT, UPDATE_PROFILE
+from tests.queries import ADD_WORDS, CREATE_BOARD, CREATE_LIST, MODERATE_COMMENT, REPORT_COMMENT, UPDATE_PROFILE
 from tests.service import ringside
 from tests.two_worlds import Site
 from tests.voting import add_contenders, editor, vote
@@ -89,6 +91,36 @@ async def test_a_member_s_file_has_everything_and_explains_it(client: Client) ->
     bodies = {line["record"]["body"] for line in lines if line["kind"] == "comment"}
     assert bodies == {"eve on belt", "eve on mug", "eve on tee", "eve again"}
     assert "bob" not in answer.text
+
+
+async def test_a_file_says_when_comments_were_written_and_what_was_done_when(one_client: Client) -> None:
+    """Also when a comment that was held was published: the table has these times inside ids only."""
+    services, eve, mia = one_client.services, one_client.member("eve"), one_client.member("mia", Role.MODERATOR)
+    held = await post(eve)
+    await mia.ask(MODERATE_COMMENT, input={"comment": held["id"], "status": "REJECTED"})
+    rejected = [orjson.loads(line) async for line in file_lines(services.table, "eve", "now")][1:]
+    await mia.ask(MODERATE_COMMENT, input={"comment": held["id"], "status": "PUBLISHED"})
+    published = [orjson.loads(line) async for line in file_lines(services.table, "eve", "now")][1:]
+    before = next(line["record"] for line in rejected if line["kind"] == "heldComment")
+    after = next(line["record"] for line in published if line["kind"] == "comment")
+    shown = await one_client.ask("query ($id: ID!) { comment(id: $id) { createdAt } }", id=held["id"])
+    written = datetime.fromisoformat(shown["createdAt"])
+    assert datetime.fromisoformat(before["createdAt"]) == datetime.fromisoformat(after["createdAt"]) == written
+    assert before["arrivedAt"] is None
+    assert datetime.fromisoformat(after["arrivedAt"]) == creation_time(after["arrived"])
+    done = next(line["record"] for line in published if line["record"].get("object", "").startswith("Comment:"))
+    assert datetime.fromisoformat(done["at"]) == creation_time(done["ulid"])
+
+
+def test_every_time_that_a_record_has_only_inside_an_id_is_in_the_file() -> None:
+    """The dataclass's fields are; a property with a time has to be declared."""
+    declared = {(record, name) for record, names in TIMES_IN_IDS.items() for name in names}
+    assert declared == {
+        (record, name)
+        for record in {entity.record for entity in KINDS}
+        for name, value in vars(record).items()
+        if isinstance(value, property) and "datetime" in str(value.fget.__annotations__["return"])
+    }
 
 
 async def test_a_file_does_not_say_from_where_votes_came(one_client: Client) -> None:
