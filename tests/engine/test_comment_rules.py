@@ -297,6 +297,25 @@ async def test_comments_arrive_once_and_in_order(one_client: Client) -> None:
     assert not one_client.services.live._feeds.by_name
 
 
+async def test_a_comment_arrives_each_time_it_becomes_visible(one_client: Client) -> None:
+    """When it is published, and again after an edit or a rejection held it: a page must learn that it is back."""
+    one_client.services.policy = replace(one_client.services.policy, premoderation=True)
+    ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
+    id_ = (await post(ada, body="a"))["id"]
+    stream = watch(one_client)
+    waiting = asyncio.create_task(taken(stream, 1))
+    await asyncio.sleep(0.1)
+    await mod.ask(MODERATE_COMMENT, input={"comment": id_, "status": "PUBLISHED"})
+    assert [body for _, body in await waiting] == ["a"]
+    await ada.ask(EDIT_COMMENT, input={"comment": id_, "body": "b"})
+    await mod.ask(MODERATE_COMMENT, input={"comment": id_, "status": "PUBLISHED"})
+    assert [body for _, body in await taken(stream, 1)] == ["b"]
+    await mod.ask(MODERATE_COMMENT, input={"comment": id_, "status": "REJECTED"})
+    await mod.ask(MODERATE_COMMENT, input={"comment": id_, "status": "PUBLISHED"})
+    assert [body for _, body in await taken(stream, 1)] == ["b"]
+    await stream.aclose()
+
+
 async def test_a_resumed_stream_misses_nothing(one_client: Client) -> None:
     """After the last event's id, or its comment's: exactly the comments that were posted or published since."""
     one_client.services.policy = replace(one_client.services.policy, premoderation=True)
