@@ -68,7 +68,7 @@ async def test_posting_too_often_is_refused(one_client: Client) -> None:
 
 
 async def test_editors_can_request_the_plan_of_a_page(settings: Settings, one_table: Table) -> None:
-    """The paths considered, the one chosen, and its cost; for editors only, and only on request."""
+    """The paths considered, the one chosen, and its cost; only on request, and for others if everyone introspects."""
     assert one_table.name == settings.table
     async with serving(settings.model_copy(update={"introspection": "role"})) as visitor:
         ada, editor = visitor.member("ada"), visitor.member("eve", Role.EDITOR)
@@ -93,6 +93,9 @@ async def test_editors_can_request_the_plan_of_a_page(settings: Settings, one_ta
         assert plan["itemsRead"] >= 6
         assert plan["readUnits"] > 0
         assert plan["engineMilliseconds"] > 0
+        assert await extensions(editor, query="{ __typename }", variables={}, extensions={"plan": True}) == {}
+    async with serving(settings.model_copy(update={"introspection": "on"})) as visitor:
+        assert len((await extensions(visitor, extensions={"plan": True}))["plan"]) == 1
 
 
 async def test_a_page_costs_one_read_of_authors(one_client: Client) -> None:
