@@ -157,12 +157,12 @@ async def erase_member_job(services: Services, run: JobRun) -> str:
 
 async def erase_member_again_job(services: Services, run: JobRun) -> str:
     await _erase(services, run, run.job.started_at)
-    return f"Looked for what indexes had not shown: {_contributions(run)}."
+    return f"Looked for what indexes had not shown; {_contributions(run)}."
 
 
 def _contributions(run: JobRun) -> str:
     is_removed = run.input["contributions"] == Contributions.REMOVE
-    return f"{run.done:,} contributions were {'removed' if is_removed else 'made anonymous'}"
+    return f"contributions {'removed' if is_removed else 'made anonymous'}: {run.done:,}"
 
 
 async def _erase(services: Services, run: JobRun, shown_at: datetime) -> None:

@@ -101,7 +101,7 @@ async def take_back_job(services: Services, run: JobRun) -> str:
     except MemberErased:  # the member, or who wanted it: what was removed until then counts no more all the same
         await _count_events_again(services, run.job, services.once(None))
         raise
-    return f"{run.done:,} contributions were taken back."
+    return f"Contributions taken back: {run.done:,}."
 
 
 async def _take_back_parts(services: Services, run: JobRun, wanted: TakingBack, once: Once) -> None:

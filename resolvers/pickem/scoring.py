@@ -70,10 +70,10 @@ async def refuse_missing_results(services: Services, event: Event) -> None:
         return  # `score` refuses what cannot be scored
     card = await services.get(PickemCache).card(event)
     missing = [(event.card.index(match) + 1, card[match].name) for match in event.missing_results if match in card]
-    named = ", ".join(f"{order}. {name}" for order, name in missing[:_NAMED])
+    named = ", ".join(f"{order}. {name}" for order, name in missing[:_NAMED]) + (", …" if len(missing) > _NAMED else "")
     raise Conflict(
-        f"{len(missing)} of {len(event.card)} matches have no result: {named}{', …' if len(missing) > _NAMED else ''}. "
-        "Record their results, or confirm that they are missing to score without them.",
+        f"Matches without a result: {len(missing)} of {len(event.card)} ({named}). "
+        "Record what is missing, or confirm that it is missing to score without it.",
         path=("input", "confirmMissing"),
     )
 

@@ -66,7 +66,7 @@ async def void_voter_job(services: Services, run: JobRun) -> str:
         voided = await wanted.void(services, lambda until=until: monotonic() > until)  # type: ignore[misc]
         run.done += voided.votes
         if voided.finished:
-            return f"{run.done} votes were voided."
+            return f"Votes voided: {run.done}."
 
 
 async def void_votes_since(services: Services, voter: str, since: datetime | None, once: Once) -> int:

@@ -257,5 +257,5 @@ async def test_the_command_lists_jobs_and_finishes_them(one_client: Client) -> N
     assert "RUNNING" in listed.stdout
     resumed = await asyncio.to_thread(ringside, "jobs", "--resume", **variables)
     assert resumed.returncode == 0, resumed.stderr
-    assert "1 votes were voided." in resumed.stdout
+    assert "Votes voided: 1." in resumed.stdout
     assert (await one_client.ask(BOARD_COUNTS))["votes"] == 0

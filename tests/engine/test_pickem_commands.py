@@ -158,7 +158,7 @@ async def test_scoring_without_all_results_must_be_confirmed(
     event = orjson.loads(ringside("export", "events", **variables).stdout)["events"][0]["id"]
     refused = ringside("score", event, **variables)
     assert refused.returncode == 1
-    assert "1 of 1 matches have no result: 1. Main." in refused.stderr
+    assert "Matches without a result: 1 of 1 (1. Main)." in refused.stderr
     assert ringside("score", "--confirm-missing", event, **variables).returncode == 0
 
 

@@ -42,7 +42,7 @@ async def test_matches_without_a_result_must_be_confirmed(one_client: Client) ->
     await editor.result(second, 0)
     refused = await editor.client.ask(SCORE_EVENT, input={"event": event})
     assert (refused["code"], refused["path"]) == ("CONFLICT", ["input", "confirmMissing"])
-    assert refused["message"].startswith("1 of 2 matches have no result: 1. Singles.")
+    assert refused["message"].startswith("Matches without a result: 1 of 2 (1. Singles).")
     assert (await one_client.ask(EVENT_BY_ID, id=event))["state"] == "LOCKED"
     assert await editor.score(event, confirmMissing=True) == 1
     assert (await editor.standings())["nodes"][0]["points"] == 5

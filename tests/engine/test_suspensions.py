@@ -92,7 +92,8 @@ async def test_a_suspended_member_fetches_and_erases_their_own_data(
     assert await refusal(ada)
     erased = await ada.ask(ERASE, input={"user": ADA, "contributions": "REMOVE"})
     assert await ada.ask(ERASE, input={"user": ADA, "contributions": "REMOVE"}) == erased
-    assert (await ended(ada, erased["job"]["id"]))["state"] == "DONE"
+    job = await ended(ada, erased["job"]["id"])
+    assert (job["state"], job["message"]) == ("DONE", "The member is erased; contributions removed: 1.")
     await client.services.get(Suspensions).look()
     assert "erased" in (await refusal(ada) or {})["message"]
 

@@ -229,7 +229,7 @@ async def test_who_may_take_back_what(client: Client) -> None:
     assert await client.member("bob").code(TAKE_BACK, input={"user": EVE, "parts": ["VOTES"]}) == "NOT_ALLOWED"
     assert [job async for job in jobs_store.all_jobs(client.services.table)] == []
     taken = await admin.ask(TAKE_BACK, input={"user": root, "parts": ["VOTES"], "idempotencyKey": "once"})
-    assert (await ended(admin, taken["job"]["id"]))["message"] == "0 contributions were taken back."
+    assert (await ended(admin, taken["job"]["id"]))["message"] == "Contributions taken back: 0."
     assert await admin.ask(TAKE_BACK, input={"user": root, "parts": ["VOTES"], "idempotencyKey": "once"}) == taken
 
 
