@@ -178,6 +178,8 @@ def _is_due(profile: Profile, event: Event, now: datetime) -> bool:
         return False
     if event.narrowing is not None:
         return False
+    if not event.card and event.tie_break is None:  # there is nothing to predict yet
+        return False
     return now < event.starts_at <= now + timedelta(hours=profile.lock_reminder_hours)
 
 

@@ -166,6 +166,25 @@ async def test_only_members_without_a_prediction_are_reminded_and_once(client: C
     assert outbox.recipients == ["ada@example.org", "cleo@example.org"]
 
 
+async def test_members_are_reminded_once_there_is_something_to_predict(client: Client) -> None:
+    """An event without matches and tie-break reminds nobody and spends no reminder; either one makes it remind."""
+    outbox, editor = Outbox(), EventEditor(client)
+    empty = (await editor.event("Empty card", starts=in_hours(20)))["id"]
+    await wants(client, "ada", lockReminderHours=24)
+    await client.caught_up("a run finds the event and the member")
+    done = await emails(client, outbox).reminders().run()
+    assert (done.events, done.sent, done.settled, done.complete) == (1, 0, 0, True)
+    await editor.match(empty)
+    await editor.event("Only a number", starts=in_hours(20), tieBreak={"question": "Attendance"})
+    await client.caught_up("a run finds the match and the other event")
+    done = await emails(client, outbox).reminders().run()
+    assert (done.events, done.sent, done.settled) == (2, 2, 0)
+    subjects = {"Empty card: your picks are missing", "Only a number: your picks are missing"}
+    assert {email.subject for email in outbox.emails} == subjects
+    again = await emails(client, outbox).reminders().run()
+    assert (again.sent, again.settled) == (0, 2)
+
+
 async def test_reminders_go_by_what_was_acknowledged_though_indexes_show_it_late(
     default_engine: RunningEngine, table_name: str, tmp_path: Path
 ) -> None:
