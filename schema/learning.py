@@ -86,7 +86,7 @@ class GradedAnswer:
     number: int = described("The question's place in the quiz, from 1.")
     right: bool = described("Whether it is right.")
     word: Word = field(quizzes.answered_words, "The word that was asked about.")
-    given: str = described("The answer that was given.")
+    given: str = described("The answer that was given; empty if the question was skipped.")
 
 
 @record_type(quizzes.QuizGraded, "The quiz was graded. Its words' cards are scheduled by the answers.")
@@ -123,7 +123,8 @@ class LearningMutation:
         input_description="The answers to a quiz.",
         result_description="The graded quiz, or why it was not graded.",
         token="The quiz's token.",  # noqa: S106 - a description
-        answers="An answer for each question, in their order: the text of a choice; an empty one is wrong.",
+        answers="An answer for each question, in their order: the text of a choice; null or an empty text skips "
+        "the question and counts as wrong.",
     )
     review_word = mutation(
         cards.review_word,

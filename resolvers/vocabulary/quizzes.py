@@ -30,7 +30,7 @@ from datastore.vocabulary import (
     Word,
     WordList,
 )
-from resolvers.context import Context, Services
+from resolvers.context import AnyId, Context, Services
 from resolvers.loading.batched import batched
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.cards import load_words
@@ -74,6 +74,7 @@ class GradedAnswer:
     list: str
     ordinal: int
     given: str
+    """Empty for a question that was skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,20 +211,21 @@ def _answer(word: Word, kind: QuizKind) -> str:
 # ── answering ──
 
 
-async def answer_quiz(ctx: Context, /, *, token: str, answers: Sequence[str]) -> QuizGraded:
+async def answer_quiz(ctx: Context, /, *, token: AnyId, answers: Sequence[str | None]) -> QuizGraded:
     """Grade a quiz of the viewer, once, within an hour and not faster than a person can read."""
     member = ctx.member()
-    if len(answers) > LONGEST or any(len(answer) > _LONGEST_ANSWER for answer in answers):
+    texts = [answer or "" for answer in answers]
+    if len(texts) > LONGEST or any(len(text) > _LONGEST_ANSWER for text in texts):
         raise InvalidInput(
             f"A quiz has at most {LONGEST} answers of {_LONGEST_ANSWER} characters.", path=("input", "answers")
         )
     list_id, quiz_id = _parse_token(ctx, token)
     ctx.services.rates.hit(WRITE_RATE, "quizzes", member.id)
     sheet = await vocabulary_store.read_quiz_sheet(ctx.table, member.id, list_id, quiz_id)
-    quiz = _validated(ctx, sheet, answers)
+    quiz = _validated(ctx, sheet, texts)
     graded = tuple(
         GradedAnswer(number, _is_right(given, word.answer), quiz.list, word.ordinal, given)
-        for number, (word, given) in enumerate(zip(quiz.words, answers, strict=True), 1)
+        for number, (word, given) in enumerate(zip(quiz.words, texts, strict=True), 1)
     )
     today, now = member_today(ctx, sheet.profile), ctx.now()
     result = QuizResult(

@@ -109,6 +109,52 @@ async def test_concurrent_repeats_with_one_key_get_one_answer(client: Client, no
 # ── on the default engine ──
 
 
+async def test_a_quizs_token_is_given_back_with_its_own_type(one_client: Client, now: list[datetime]) -> None:
+    """As the ID that it was shown as; a number, which an ID may be, is an unknown token, and a null is none."""
+    with_clock(one_client, now)
+    list_id = await known_list(one_client, words=6)
+    ada = one_client.member("ada")
+    quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 3, "kind": "MEANING"})
+    now[0] += timedelta(seconds=3)
+    right = right_answers(quiz)
+    for texts in ("[String]!", "[String!]!"):
+        answering = f"""
+            mutation ($token: ID!, $answers: {texts}, $key: String) {{
+              answerQuiz(input: {{ token: $token, answers: $answers, idempotencyKey: $key }}) {{
+                ... on QuizGraded {{ result {{ correct }} }}
+                ... on Refused {{ code path }}
+              }}
+            }}
+        """
+        for unknown in ("no token", 7):
+            refused = await ada.ask(answering, token=unknown, answers=right)
+            assert refused == {"code": "TOKEN_UNKNOWN", "path": ["input", "token"]}
+        [mistaken] = (await ada.answer(answering, token=None, answers=right))["errors"]
+        assert "$token" in mistaken["message"]
+        graded = await ada.ask(answering, token=quiz["token"], answers=right, key="the same for both")
+        assert graded == {"result": {"correct": 3}}
+
+
+async def test_a_question_that_is_skipped_is_wrong(one_client: Client, now: list[datetime]) -> None:
+    """A null is, as an empty text: it has its place among the answers, and the word returns soon."""
+    with_clock(one_client, now)
+    list_id = await known_list(one_client, words=6)
+    ada = one_client.member("ada")
+    quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 4, "kind": "MEANING"})
+    now[0] += timedelta(seconds=4)
+    _, _, *right = right_answers(quiz)
+    skipping = {"token": quiz["token"], "answers": [None, "", *right], "idempotencyKey": "skipping"}
+    assert await ada.code(ANSWER_QUIZ, input={**skipping, "answers": [None] * 3}) == "INVALID_INPUT"
+    assert await ada.code(ANSWER_QUIZ, input={**skipping, "answers": [None] * 51}) == "INVALID_INPUT"
+    for _ in range(2):
+        graded = await ada.ask(ANSWER_QUIZ, input=skipping)
+        assert graded["result"]["correct"] == 2
+        assert [answer["given"] for answer in graded["answers"]] == ["", "", *right]
+        assert [answer["right"] for answer in graded["answers"]] == [False, False, True, True]
+    now[0] += timedelta(minutes=2)
+    assert await ada.ask("{ viewer { dueCount } }") == {"dueCount": 2}
+
+
 async def test_answers_that_cannot_count_are_refused(one_client: Client, now: list[datetime]) -> None:
     """By someone else, altered, too fast, too few, too many, too long, late: nothing is stored, and the quiz stays."""
     with_clock(one_client, now)
