@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from datastore import people as people_store
-from datastore.people import Profile
+from datastore.people import PROFILE, Profile
 from resolvers import people
 from resolvers.context import Context
 from resolvers.viewer import Kind, Role, Viewer
@@ -91,6 +91,20 @@ async def test_a_time_zone_that_does_not_exist_is_refused(one_client: Client, zo
     assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "timeZone"])
     for kept in ("US/Eastern", "Etc/GMT+5", "UTC"):
         assert (await ada.ask(UPDATE_PROFILE, input={"timeZone": kept}))["user"]["timeZone"] == kept
+
+
+@pytest.mark.parametrize("zone", ["localtime", "Factory", "posixrules", "posix/UTC", "right/UTC", "europe/vienna"])
+async def test_a_file_beside_the_time_zones_is_none_of_them(one_client: Client, zone: str) -> None:
+    """The server's own zone, templates, and copies with other seconds; a profile from before works and can change."""
+    ada = one_client.member("ada")
+    refused = await ada.ask(UPDATE_PROFILE, input={"timeZone": zone})
+    assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "timeZone"])
+    assert refused["message"] == "A time zone is an IANA name such as Europe/Vienna."
+    profile = Profile("bob", "Bob", datetime.now(UTC), time_zone=zone)
+    await one_client.services.table.write(PROFILE.put(profile))
+    bob = one_client.member("bob")
+    assert (await bob.ask(UPDATE_PROFILE, input={"name": "Robert"}))["user"]["timeZone"] == zone
+    assert await bob.ask("{ viewer { streak { current } } }") == {"streak": {"current": 0}}
 
 
 async def test_an_email_is_shown_to_its_owner_only(client: Client) -> None:
