@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+import idna
+
 LONGEST_EMAIL = 254
 """RFC 5321: a path has 256 characters, two of them angle brackets."""
 _LONGEST_NAME = 64
@@ -19,6 +21,21 @@ _DOMAIN = re.compile(r"([a-zA-Z0-9\x80-\U0010ffff-]+\.)+(?!\d+\Z)[a-zA-Z0-9\x80-
 def is_email_address(text: str) -> bool:
     name, at, domain = text.rpartition("@")
     return bool(at) and len(text.encode("utf-8", "replace")) <= LONGEST_EMAIL and _is_name(name) and _is_domain(domain)
+
+
+def with_ascii_domain(address: str) -> str:
+    """The address as every mail server takes it: with the form of its domain that name servers know.
+
+    Unchanged if its name is beyond ASCII, which needs a server with SMTPUTF8 anyway, or if IDNA 2008 does not allow the
+    domain. By the older IDNA 2003, which Python's codec has, ß would be ss: somebody else's domain.
+    """
+    name, _, domain = address.rpartition("@")
+    if domain.isascii() or not name.isascii():
+        return address
+    try:
+        return f"{name}@{idna.encode(domain, uts46=True).decode()}"
+    except UnicodeError:
+        return address
 
 
 def _is_name(name: str) -> bool:

@@ -80,11 +80,13 @@ class MailingService:
 
 
 @asynccontextmanager
-async def mailing(settings: Settings, folder: Path, mailbox: Mailbox | None = None) -> AsyncIterator[MailingService]:
-    """The service of these settings with a mail server."""
+async def mailing(
+    settings: Settings, folder: Path, mailbox: Mailbox | None = None, *, utf8: bool = True
+) -> AsyncIterator[MailingService]:
+    """The service of these settings with a mail server, which takes only ASCII addresses without `utf8`."""
     mailbox = mailbox or Mailbox()
     async with (
-        mail_server(mailbox, folder) as url,
+        mail_server(mailbox, folder, utf8=utf8) as url,
         serving(settings.model_copy(update={"smtp_url": SecretStr(url)})) as client,
     ):
         client.services.clock = clock = Clock()

@@ -86,9 +86,15 @@ def write_certificate(folder: Path) -> Path:
 
 @asynccontextmanager
 async def mail_server(
-    mailbox: Mailbox, folder: Path, *, starttls: bool = False, tls: bool = False, login: bool = False
+    mailbox: Mailbox,
+    folder: Path,
+    *,
+    starttls: bool = False,
+    tls: bool = False,
+    login: bool = False,
+    utf8: bool = True,
 ) -> AsyncIterator[str]:
-    """Yields the server's address, in the form of RINGSIDE_SMTP_URL."""
+    """Yields the server's address, in the form of RINGSIDE_SMTP_URL. Without `utf8` it takes only ASCII addresses."""
     context = None
     if starttls or tls:
         mailbox.certificate = write_certificate(folder)
@@ -102,7 +108,7 @@ async def mail_server(
             return SMTP(
                 mailbox,
                 hostname="mail.test",
-                enable_SMTPUTF8=True,
+                enable_SMTPUTF8=utf8,
                 tls_context=context if starttls else None,
                 require_starttls=starttls,
                 authenticator=_login if login else None,

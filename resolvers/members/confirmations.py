@@ -22,7 +22,7 @@ from datastore import confirmations as confirmation_store
 from datastore.confirmations import CLAIM_LIFETIME, Confirmation
 from datastore.dynamo import DynamoError, SingleFlight, deadline, shared_context
 from datastore.receipts import Once
-from datastore.refusals import Conflict, NotAllowed, Overloaded, Unavailable
+from datastore.refusals import Conflict, InvalidInput, NotAllowed, Overloaded, Unavailable
 from resolvers.address_limits import AddressLimits
 
 if TYPE_CHECKING:
@@ -85,6 +85,10 @@ class NotSent(Exception):
     """The email was certainly not sent."""
 
 
+class Undeliverable(NotSent):
+    """The mail server takes no address with such characters."""
+
+
 class PerhapsSent(Exception):
     """The mail server got the email, and its answer is missing."""
 
@@ -98,12 +102,13 @@ class Outcome(Enum):
     """Another member has asked for the address today."""
     BEGUN_ELSEWHERE = auto()
     NOT_SENT = auto()
+    UNDELIVERABLE = auto()
     UNKNOWN = auto()
     NO_TABLE = auto()
 
 
 Send = Callable[[Link, dict[str, Any]], Awaitable[None]]
-"""Sends the email with a link, made of these values; raises NotSent or PerhapsSent."""
+"""Sends the email with a link, made of these values; raises NotSent, Undeliverable or PerhapsSent."""
 
 
 def address_hash(seal: Seal, email: str) -> str:
@@ -186,7 +191,7 @@ class Confirmations:
             _log.warning("a confirmation email was not sent", purpose=claim.purpose, reason=str(error))
             with deadline(_STORING):
                 await store.release_confirmation(self._services.table, claim)
-            return Outcome.NOT_SENT
+            return Outcome.UNDELIVERABLE if isinstance(error, Undeliverable) else Outcome.NOT_SENT
         except PerhapsSent as error:
             _log.warning("a confirmation email may not have been sent", purpose=claim.purpose, reason=str(error))
             outcome = Outcome.UNKNOWN
@@ -224,6 +229,11 @@ def _refuse(outcome: Outcome) -> None:
             raise Unavailable(
                 "The email was not sent: the mail server does not take it now. Check the address, or try again later.",
                 retry_after=_SOON.total_seconds(),
+            )
+        case Outcome.UNDELIVERABLE:
+            raise InvalidInput(
+                "The mail server of this service takes only addresses in ASCII characters. Use another address.",
+                path=("input", "email"),
             )
         case Outcome.UNKNOWN:
             raise Unavailable(

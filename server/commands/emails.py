@@ -12,7 +12,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from datastore import people as people_store
 from datastore.mail_claims import CLAIM_LIFETIME
 from resolvers.context import Services
-from resolvers.email_addresses import is_email_address
+from resolvers.email_addresses import is_email_address, with_ascii_domain
 from server.commands import err, out
 from server.commands.files import read_text
 from server.commands.running import run_with_services
@@ -144,15 +144,20 @@ def bounced(
 
 
 def _parse_addresses(text: str) -> tuple[set[str], list[int]]:
-    """The addresses, in lower case, and the numbers of the lines that are none. Empty lines are skipped."""
+    """The addresses, as they are compared, and the numbers of the lines that are none. Empty lines are skipped."""
     addresses, wrong = set(), []
     for number, line in enumerate(text.splitlines(), 1):
         address = line.strip()
         if is_email_address(address):
-            addresses.add(address.lower())
+            addresses.add(_comparable(address))
         elif address:
             wrong.append(number)
     return addresses, wrong
+
+
+def _comparable(address: str) -> str:
+    """The same for a member's address and the one that bounced: emails are sent to the ASCII form of a domain."""
+    return with_ascii_domain(address.lower())
 
 
 async def _remove_addresses(services: Services, addresses: set[str]) -> dict[str, int]:
@@ -160,7 +165,7 @@ async def _remove_addresses(services: Services, addresses: set[str]) -> dict[str
     found: dict[str, int] = {}
     once = services.once()
     async for _, profile in people_store.listed_profiles(services.table):
-        address = (profile.email or "").lower()
+        address = _comparable(profile.email or "")
         if address in addresses and await people_store.remove_bounced_address(services.table, profile, once):
             found[address] = found.get(address, 0) + 1
     return found

@@ -28,13 +28,29 @@ from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from datastore.seal import Forged
 from datastore.vocabulary import ConfirmationUsed
 from resolvers.context import Services
-from resolvers.members.confirmations import LINK_HOURS, PATH, Confirmations, Link, NotSent, PerhapsSent, Purpose
+from resolvers.members.confirmations import (
+    LINK_HOURS,
+    PATH,
+    Confirmations,
+    Link,
+    NotSent,
+    PerhapsSent,
+    Purpose,
+    Undeliverable,
+)
 from resolvers.vocabulary.address_subscriptions import confirm_subscription, read_list_to_confirm
 from server.mail.direction import isolate
 from server.mail.message import compose, host_of
 from server.mail.pages import button_page, text_page
 from server.mail.rendering import EmailKind, EmailTemplates
-from server.mail.smtp import DeliveryUnknown, EmailRejected, ServerUnreachable, SmtpTransport, sender_address
+from server.mail.smtp import (
+    AddressNotTaken,
+    DeliveryUnknown,
+    EmailRejected,
+    ServerUnreachable,
+    SmtpTransport,
+    sender_address,
+)
 from server.settings import Settings
 
 if TYPE_CHECKING:
@@ -122,6 +138,8 @@ async def sending_confirmations(settings: Settings, services: Services) -> Async
         try:
             email = compose(sender, link.email, templates.render(_KINDS[link.purpose], shown), identifier)
             await transport.send(email)
+        except AddressNotTaken as error:
+            raise Undeliverable(str(error)) from None
         except (EmailRejected, ServerUnreachable, InvalidInput) as error:
             raise NotSent(str(error)) from None
         except DeliveryUnknown as error:

@@ -17,6 +17,7 @@ import orjson
 
 from datastore.seal import Forged, Seal
 from datastore.vocabulary import CharacterSet, Subscription, Word
+from resolvers.email_addresses import with_ascii_domain
 from resolvers.people import validate_email_address
 from server.mail.direction import script_tag
 from server.mail.rendering import EmailKind, EmailTemplates, Rendered
@@ -123,12 +124,12 @@ class EmailTemplate:
 
 
 def compose(sender: str, address: str, rendered: Rendered, identifier: str, one_click: str | None = None) -> Email:
-    """An email with these texts; InvalidInput if the address is not valid.
+    """An email with these texts, to an ASCII form of the address if there is one; InvalidInput if it is not valid.
 
     `identifier` is the Message-ID: the same for every copy, so that mail programs recognise one. `one_click` is the
     link that a mail program's button to unsubscribe posts to (RFC 8058).
     """
-    recipient = validate_email_address(address)
+    recipient = with_ascii_domain(validate_email_address(address))
     headers = {
         "From": sender,
         "To": recipient,

@@ -1,8 +1,9 @@
 """Sending emails: over SMTP, or to the log if no mail server is set.
 
-How sending fails decides whether it may be repeated, so there are three exceptions:
+How sending fails decides whether it may be repeated, so there are four exceptions:
 
 EmailRejected      the server rejected this email, or it cannot be sent at all: certainly not sent
+AddressNotTaken    one of these: the server takes no address with such characters, however often it is asked
 ServerUnreachable  no connection or no login: certainly not sent, and other emails will fail too
 DeliveryUnknown    the connection was lost after the email was handed over: it may have been sent
 
@@ -43,6 +44,10 @@ _log = structlog.get_logger("ringside.mail")
 
 class EmailRejected(Exception):
     """This email was certainly not sent."""
+
+
+class AddressNotTaken(EmailRejected):
+    """The recipient's address is not ASCII, and the server takes no others."""
 
 
 class ServerUnreachable(Exception):
@@ -201,7 +206,8 @@ async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline
             if utf8 and connection.is_ehlo_or_helo_needed:  # what it said before TLS began no longer counts
                 await connection.ehlo()
             if utf8 and not connection.supports_extension("smtputf8"):
-                raise EmailRejected("the mail server accepts only ASCII addresses")
+                kind = EmailRejected if recipient.isascii() else AddressNotTaken  # or it is the sender's fault
+                raise kind("the mail server accepts only ASCII addresses")
             await connection.mail(sender, options=["SMTPUTF8"] if utf8 else [], encoding="utf-8" if utf8 else "ascii")
             await connection.rcpt(recipient, encoding="utf-8" if utf8 else "ascii")
     except aiosmtplib.SMTPResponseException as error:

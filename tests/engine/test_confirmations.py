@@ -257,6 +257,30 @@ async def test_unusual_addresses_subscribe(one_mail: MailingService, address: st
     assert await one_mail.profile(address) is not None
 
 
+async def test_a_mail_server_for_ascii_only_reaches_domains_of_every_writing(
+    one_table: Table, default_engine: RunningEngine, tmp_path: Path
+) -> None:
+    """By their ASCII form, which only the email has. Other names are refused for good, and nothing is stored."""
+    async with mailing(settings_for(default_engine, one_table.name), tmp_path, utf8=False) as mail:
+        words, ada = await known_list(mail.client), mail.client.member("ada")
+        assert await mail.ask("ada@bücher.example", words) == {"email": "ada@bücher.example"}
+        [link] = mail.links("ada@xn--bcher-kva.example")
+        assert [email["To"] for _, email in mail.mailbox.emails] == ["ada@xn--bcher-kva.example"]
+        assert "ada@bücher.example" in unescape((await mail.client.http.get(link)).text)
+        assert (await mail.press(link)).status_code == 200
+        assert await mail.profile("ada@bücher.example") is not None
+        for refused in (
+            await mail.ask("jörg@bücher.example", words),
+            await mail.ask("jörg@bücher.example", words),
+            await ada.ask(UPDATE_PROFILE, input={"email": "jörg@example.org", "name": "Other"}),
+        ):
+            assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "email"])
+            assert ("ASCII" in refused["message"], refused.get("retryAfterSeconds")) == (True, None)
+        assert await ada.ask("{ viewer { name email } }") == {"name": "Ada", "email": None}
+        assert len([each async for each in mail.client.services.table.consistent().scan(CONFIRMATION)]) == 1
+        assert len(mail.mailbox.emails) == 1
+
+
 async def test_without_a_mail_server_nobody_is_promised_an_email(client: Client) -> None:
     """Both mutations say what is missing, and change nothing."""
     words = await known_list(client)

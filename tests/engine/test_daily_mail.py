@@ -172,6 +172,23 @@ async def test_an_address_beyond_ascii_is_accepted_with_and_without_tls(
     assert mailbox.recipients == ["jörg@bücher.example"]
 
 
+async def test_a_server_for_ascii_only_is_given_the_ascii_form_of_a_domain(one_table: Table, tmp_path: Path) -> None:
+    """ß keeps its own domain. A name beyond ASCII fails, and goes out once the server takes it."""
+    services, mailbox = services_for(one_table), Mailbox()
+    first = await create_list(services, "First")
+    for user, address in (("ada", "ada@bücher.example"), ("bob", "bob@straße.example"), ("jo", "jörg@bücher.example")):
+        await subscriber(services, user, first, email=address)
+    async with mail_server(mailbox, tmp_path, utf8=False) as url:
+        done = await run(services, url)
+    sent = ["ada@xn--bcher-kva.example", "bob@xn--strae-oqa.example"]
+    assert mailbox.recipients == sorted(email["To"] for _, email in mailbox.emails) == sent
+    assert (done.sent, done.failed, done.complete) == (2, 1, False)
+    assert "only ASCII addresses" in done.reasons[0]
+    async with mail_server(mailbox, tmp_path) as url:
+        again = await run(services, url)
+    assert (again.sent, again.already_sent, mailbox.recipients[2:]) == (1, 2, ["jörg@bücher.example"])
+
+
 async def test_a_login_without_tls_is_for_this_machine_only(one_table: Table, tmp_path: Path) -> None:
     """A local relay may lack TLS; in a private network no password is sent without it, beyond that nothing is."""
     services, mailbox = services_for(one_table), Mailbox()

@@ -13,7 +13,7 @@ import pytest
 
 from datastore.dynamo import Table, open_table
 from datastore.email_runs import take_turn
-from datastore.people import PROFILE, read_profile
+from datastore.people import PROFILE, Profile, read_profile
 from datastore.pickem import REMINDER_CLAIMS, Reminder
 from datastore.vocabulary import draw_daily_word
 from resolvers.context import Services
@@ -307,6 +307,19 @@ async def test_nothing_is_sent_to_an_address_that_bounced(
     outbox = Outbox()
     await emails(one_client, outbox).reminders().run()
     assert outbox.recipients == ["bob@example.org"]
+
+
+async def test_an_address_bounces_by_the_ascii_form_of_its_domain(
+    one_client: Client, variables: dict[str, str], tmp_path: Path
+) -> None:
+    """That is what the email was sent to; either form means the member."""
+    for user in ("ada", "bob"):
+        profile = Profile(user, user, NOW, email=f"{user}@bücher.example")
+        await one_client.services.table.write(PROFILE.put(profile))
+    file = tmp_path / "bounced.txt"
+    file.write_text("Ada@XN--BCHER-KVA.example\nbob@Bücher.example\n", encoding="utf-8")
+    done = await asyncio.to_thread(ringside, "emails", "bounced", str(file), **variables)
+    assert "Members without an address now: 2. Addresses that belong to nobody: 0." in done.stdout
 
 
 @pytest.mark.parametrize("command", ["emails", "daily"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolvers.email_addresses import LONGEST_EMAIL, is_email_address
+from resolvers.email_addresses import LONGEST_EMAIL, is_email_address, with_ascii_domain
 
 LABEL = "b" * 63
 MANY_LETTERS = "".join(chr(0x4E00 + 97 * number) for number in range(40))
@@ -39,6 +39,21 @@ def test_an_address_is_accepted(address: str) -> None:
 def test_another_text_is_refused(address: str) -> None:
     """Empty parts, hyphens at the ends of a label, options, quotes, second addresses, hidden characters, lengths."""
     assert not is_email_address(address)
+
+
+@pytest.mark.parametrize(
+    ("address", "sent_to"),
+    [
+        ("ada@Example.org", "ada@Example.org"), ("a@xn--bcher-kva.example", "a@xn--bcher-kva.example"),
+        ("A.B@bücher.example", "A.B@xn--bcher-kva.example"), ("a@BÜCHER.example", "a@xn--bcher-kva.example"),
+        ("a@例子.中国", "a@xn--fsqu00a.xn--fiqs8s"), ("a@straße.example", "a@xn--strae-oqa.example"),
+        ("ü@exämple.org", "ü@exämple.org"), ("a@ab--ü.example", "a@ab--ü.example"),
+    ],
+)  # fmt: skip
+def test_an_address_is_sent_to_in_ascii_if_its_name_is(address: str, sent_to: str) -> None:
+    """By IDNA 2008, in which ß is a letter of its own; a domain that it does not allow stays as it is."""
+    assert is_email_address(address)
+    assert with_ascii_domain(address) == sent_to
 
 
 @given(text=st.one_of(st.text(max_size=40), st.from_regex(r"\A[^@]{0,20}@[^@]{0,20}\Z")))
