@@ -67,6 +67,7 @@ from server.table import START_SECONDS, not_answered, open_engine, validate_tabl
 from server.telemetry import Metrics, configure_logging, open_traces, with_request_ids
 from server.webhooks.delivering import Deliverer
 from server.webhooks.sending import open_sender
+from server.worker import end_with_parent
 
 
 def application(settings: Settings, table: Table | None = None) -> ASGIApp:
@@ -194,6 +195,7 @@ def _set_at_signals(closing: asyncio.Event) -> None:
 def from_environment() -> ASGIApp:
     """The application for uvicorn's workers, which read the environment that `ringside serve` prepared."""
     app = application(Settings.load())
+    end_with_parent()
     tune_process()
     return app
 

@@ -30,8 +30,8 @@ from server.process_tuning import tune_process
 from server.settings import PREFIX, Settings, settings_help
 from server.table import open_engine, validate_table
 from server.telemetry import shared_metrics
+from server.worker import GRACE_SECONDS
 
-GRACE_SECONDS = 20
 app = typer.Typer()
 
 

@@ -8,10 +8,13 @@ import socket
 import stat
 import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import boto3
 import httpx
+import psutil
 import pytest
 
 from server.commands import serve
@@ -49,6 +52,71 @@ def test_several_workers_share_a_port_and_an_engine(tmp_path: Path) -> None:
             if line.startswith("ringside_requests_total{")
         )
         assert counted.endswith(" 20.0")
+
+
+def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    """With a stream open and the engine gone; the same port serves again, with the data that was there."""
+    data = {"RINGSIDE_DATA": str(tmp_path)}
+    with running_service(data, ["--workers", "2"]) as killed:
+        headers = {"authorization": f"Bearer {killed.token('ada')}"}
+        change = {"query": 'mutation { updateProfile(input: {name: "Kept"}) { __typename } }'}
+        assert "ProfileUpdated" in httpx.post(f"{killed.url}/graphql", json=change, headers=headers).text
+        processes = psutil.Process(killed.process.pid).children(recursive=True)
+        listen = {"query": 'subscription { commentPosted(product: "p") { id } }'}
+        accepted = {"accept": "text/event-stream"}
+        with httpx.stream("POST", f"{killed.url}/graphql", json=listen, headers=accepted) as stream:
+            assert stream.status_code == 200
+            killed.stop(signal.SIGKILL)
+            alive = _alive_after(60, processes)
+        for process in alive:
+            process.kill()
+        assert alive == []
+    port = killed.url.rpartition(":")[2]
+    with running_service(data, ["--workers", "2", "--port", port]) as second:
+        asked = httpx.post(f"{second.url}/graphql", json={"query": "{ viewer { name } }"}, headers=headers)
+        assert asked.json() == {"data": {"viewer": {"name": "Kept"}}}
+        assert second.stop() == 0
+
+
+def test_workers_whose_parent_is_killed_before_they_serve_end_too(tmp_path: Path) -> None:
+    """They do not wait for the engine, which has ended as well; their output is closed once all have ended."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "server", "serve", "--port", "0", "--workers", "2"],
+        env=environment(RINGSIDE_DATA=str(tmp_path)),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as parent:
+        while len(_workers(parent.pid)) < 2:
+            assert parent.poll() is None
+            time.sleep(0.01)
+        parent.kill()
+        output, _ = parent.communicate(timeout=60)
+    assert "parent process has ended, and this worker ends too" in output
+
+
+def _workers(parent: int) -> list[psutil.Process]:
+    return [
+        process
+        for process in psutil.process_iter(["ppid", "cmdline"])
+        if process.info["ppid"] == parent and "--multiprocessing-fork" in (process.info["cmdline"] or ())
+    ]
+
+
+def _alive_after(seconds: float, processes: Sequence[psutil.Process]) -> Sequence[psutil.Process]:
+    """Those that have not ended by then; it returns as soon as all have."""
+    deadline = time.monotonic() + seconds
+    while (alive := [process for process in processes if _is_alive(process)]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return alive
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE  # which orphans stay until the system's first process looks
+    except psutil.NoSuchProcess:
+        return False
 
 
 @pytest.mark.parametrize("command", ["token --user ada", "table create", "audit", "export votes"])

@@ -19,12 +19,12 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from datastore.dynamo.access import ROLES, policy
 from server.__main__ import COMMANDS
 from server.app import _routes
-from server.commands.serve import GRACE_SECONDS
 from server.http.allowed_hosts import UNCHECKED
 from server.http.endpoint import GraphQLEndpoint
 from server.http.explorer import Explorer
 from server.settings import Settings, variable
 from server.telemetry import Metrics
+from server.worker import GRACE_SECONDS
 from tests.deployment_files import DEPLOY, UNITS, cron_jobs, pod_specs, resource, resources, template
 
 TEMPLATES = sorted(DEPLOY.glob("*.cloudformation.yaml"))
