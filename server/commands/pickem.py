@@ -110,7 +110,10 @@ def export_events(
     """Exports cards and results as a season file, oldest event first."""
 
     async def export(services: Services) -> dict[str, Any]:
-        return season_document([card async for card in _cards(services, season)])
+        cards = [card async for card in _cards(services, season)]
+        if season is not None and not cards:
+            raise Failed(f"There is no event of the season {season}.")
+        return season_document(cards)
 
     indented = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     write_text(file, orjson.dumps(run_with_services(export), option=indented).decode())

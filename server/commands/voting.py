@@ -13,7 +13,7 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColum
 
 from datastore import voting as voting_store
 from datastore.dynamo import Table, iso
-from datastore.voting import MAIN, PairVerdict, Vote
+from datastore.voting import MAIN, Board, PairVerdict, Vote
 from server.commands import err, out
 from server.commands.files import STANDARD, open_output
 from server.commands.running import run_with_services
@@ -37,10 +37,14 @@ def reshard(
 
 
 async def _reshard(table: Table, slug: str, rate: int) -> int:
+    return await voting_store.reshard(table, await _read_board(table, slug), rate)
+
+
+async def _read_board(table: Table, slug: str) -> Board:
     marked = await voting_store.read_board_with_marks(table, slug, consistent=True)
     if marked is None:
         raise Failed(f"There is no board called {slug}.")
-    return await voting_store.reshard(table, marked.board, rate)
+    return marked.board
 
 
 def export_votes(
@@ -54,6 +58,8 @@ def export_votes(
 
 async def _export(table: Table, board: str | None, file: Path) -> int:
     """The number of votes written."""
+    if board not in (None, MAIN):  # which is created with its first contender
+        await _read_board(table, board)
     with ExitStack() as stack:
         target = stack.enter_context(open_output(file))
         columns = (SpinnerColumn(), TextColumn("votes"), MofNCompleteColumn())

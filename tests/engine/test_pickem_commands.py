@@ -66,6 +66,9 @@ async def test_a_season_is_imported_and_exported(one_table: Table, settings: Set
     assert (event["description"], event["place"]) == ("The first evening.", "Vienna")
     assert event["tieBreak"] == SEASON["events"][0]["tieBreak"]
     assert event["imageUrl"] == "https://images.example.com/past.png"
+    unknown = ringside("export", "events", "--season", "nope", str(copy), **variables)
+    assert (unknown.returncode, unknown.stderr.strip()) == (1, "There is no event of the season nope.")
+    assert orjson.loads(copy.read_bytes())["events"] == [event]
     scored = ringside("score", event["id"], **variables)
     assert (scored.returncode, scored.stdout.strip()) == (0, "Past: 0 predictions are scored.")
     file.write_bytes(orjson.dumps({"events": [*SEASON["events"], {"name": "Broken"}]}))

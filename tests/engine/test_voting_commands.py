@@ -88,6 +88,19 @@ async def test_votes_are_exported_as_lines(one_client: Client, settings: Setting
     assert "cannot be written" in lost.stderr
 
 
+async def test_votes_on_an_unknown_board_are_not_exported(one_table: Table, settings: Settings, tmp_path: Path) -> None:
+    """A readable refusal that leaves the file as it is; the board `main` is known before it has contenders."""
+    file = tmp_path / "votes.jsonl"
+    file.write_text("an earlier export")
+    for name in ("nope", "No#pe"):
+        refused = ringside("export", "votes", "--board", name, str(file), **variables(settings))
+        assert (refused.returncode, refused.stderr.strip()) == (1, f"There is no board called {name}.")
+        assert file.read_text() == "an earlier export"
+    main = ringside("export", "votes", "--board", "main", str(file), **variables(settings))
+    assert (main.returncode, file.read_text()) == (0, "")
+    assert await voting.read_board_with_marks(one_table, "main", consistent=True) is None
+
+
 async def test_an_export_has_the_names_of_a_board_that_no_index_shows_yet(
     default_engine: RunningEngine, table_name: str, tmp_path: Path
 ) -> None:
