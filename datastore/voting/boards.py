@@ -14,7 +14,7 @@ from datastore.dynamo.conditions import absent
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.keys import HIGHEST, Key
 from datastore.journal.kinds import Kind
-from datastore.refusals import Conflict
+from datastore.refusals import Conflict, NotFound
 from datastore.voting.marks import DIRTY_MARK, DirtyMark
 from datastore.voting.pairs import EligibleContenders, pair_count
 from datastore.voting.shards import shard_count
@@ -43,6 +43,11 @@ _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 
 def is_slug(text: str) -> bool:
     return _SLUG.fullmatch(text) is not None
+
+
+def board_not_found(slug: str, argument: str = "board") -> NotFound:
+    """The refusal of every mutation that names a board; `argument` holds the slug, which may be any text."""
+    return NotFound(f"There is no board called {slug[:64]}. Look at `boards`.", path=("input", argument))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from datastore.dynamo import ConditionFailed, remaining
 from datastore.dynamo.conditions import absent, permitted, present, where
 from datastore.journal.kinds import Kind
 from datastore.refusals import Conflict, NotFound, Unavailable
-from datastore.voting.boards import BOARD, MAIN, Board, ensure_main, read_board_with_marks
+from datastore.voting.boards import BOARD, MAIN, Board, board_not_found, ensure_main, read_board_with_marks
 from datastore.voting.contenders import (
     CONTENDER,
     DETAILS,
@@ -93,7 +93,7 @@ async def change_board(
     async for _ in _attempts():
         current = await read_board_with_marks(table, slug, consistent=True)
         if current is None:
-            raise NotFound(path=("input", "slug"))
+            raise board_not_found(slug, "slug")
         before, after = current.board, change(current.board)
         unchanged = where(title=before.title, opens_at=before.opens_at, closes_at=before.closes_at)
         values = {"title": after.title, "opens_at": after.opens_at, "closes_at": after.closes_at}
@@ -163,9 +163,7 @@ async def _next_contender(table: Table, slug: str, now: datetime) -> Contender:
         await ensure_main(table, now)
         current = await read_board_with_marks(table, slug, consistent=True)
     if current is None:
-        raise NotFound(
-            f"There is no board called {slug}. Create it first, or look at `boards`.", path=("input", "board")
-        )
+        raise board_not_found(slug)
     if current.board.size >= _MAX_CONTENDERS:
         raise Conflict(
             f"This board has had {_MAX_CONTENDERS} contenders, and that is all it takes. Begin another board.",

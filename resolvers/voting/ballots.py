@@ -26,7 +26,7 @@ from resolvers.address_limits import AddressLimits
 from resolvers.context import AnyId, Context, Services
 from resolvers.rate_limits import OFF, network
 from resolvers.voting.board_cache import KNOWN_SECONDS
-from resolvers.voting.boards import Matchup, board_cache, board_not_found, contender_at, load_matchup
+from resolvers.voting.boards import Matchup, board_cache, contender_at, load_matchup
 from resolvers.voting.hours import LEAD, VotingClosed, require_open
 from resolvers.voting.origins import Origins
 from resolvers.voting.walk_counts import WalkCounts, voter_seed
@@ -88,7 +88,7 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     """The viewer's next pair. Nothing is written: the same pair is drawn again until the viewer votes on it."""
     _limit_draws(ctx)
     if not voting_store.is_slug(board):
-        raise board_not_found(board)
+        raise voting_store.board_not_found(board)
     voter = ctx.viewer.id
     cached, latest = await asyncio.gather(
         board_cache(ctx).boards.load(board), voting_store.read_latest_vote(ctx.table, voter, board)
@@ -129,7 +129,7 @@ def _open_contenders(ctx: Context, board: Board) -> EligibleContenders:
 async def _load_board_now(ctx: Context, slug: str) -> Board:
     current = await board_cache(ctx).current_boards.load(slug)
     if current is None:
-        raise board_not_found(slug)
+        raise voting_store.board_not_found(slug)
     return current.board
 
 

@@ -72,10 +72,6 @@ def board_cache(ctx: Context) -> BoardCache:
     return ctx.services.get(BoardCache)
 
 
-def board_not_found(slug: str) -> NotFound:
-    return NotFound(f"There is no board called {slug[:64]}. Look at `boards`.", path=("input", "board"))
-
-
 def parse_contender_key(key: str) -> tuple[str, int] | None:
     """The board and ordinal in the key of a contender's id."""
     match = _CONTENDER_KEY.fullmatch(key)

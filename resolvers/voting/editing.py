@@ -56,7 +56,7 @@ async def update_board(
     """Change the given fields. A null time is no limit."""
     ctx.with_role(Role.EDITOR)
     if not voting_store.is_slug(slug):
-        raise NotFound("There is no board of this name.", path=("input", "slug"))
+        raise voting_store.board_not_found(slug, "slug")
     new_title = None if title is None else parse_title(title)
 
     def change(board: Board) -> Board:
@@ -86,7 +86,7 @@ async def add_contender(
 ) -> Contender:
     ctx.with_role(Role.EDITOR)
     if not voting_store.is_slug(board):
-        raise NotFound("There is no board of this name.", path=("input", "board"))
+        raise voting_store.board_not_found(board)
     change = ContenderChange(
         ctx.new_id(),
         parse_name(name),

@@ -20,7 +20,7 @@ from resolvers.jobs.running import JobRun, begin_job
 from resolvers.node_ids import parse_node_id
 from resolvers.viewer import Role
 from resolvers.voting.board_cache import BoardCache
-from resolvers.voting.boards import board_cache, board_not_found
+from resolvers.voting.boards import board_cache
 
 VOID_VOTER = "VOID_VOTER"
 _LONGEST_VOTER = 128
@@ -46,7 +46,7 @@ async def void_voter(
     """
     ctx.with_role(Role.EDITOR)
     if not voting_store.is_slug(board) or await board_cache(ctx).boards.load(board) is None:
-        raise board_not_found(board)
+        raise voting_store.board_not_found(board)
     wanted = _Wanted(board, _parse_voter(voter), same_address, ctx.once.actor)
     until = remaining() / 2
     voided = await wanted.void(ctx.services, lambda: remaining() < until)

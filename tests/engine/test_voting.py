@@ -24,6 +24,7 @@ from tests.queries import (
     LEADERBOARD,
     RESTORE_CONTENDER,
     RETIRE_CONTENDER,
+    UPDATE_BOARD,
     UPDATE_CONTENDER,
     VOID_VOTER,
 )
@@ -44,6 +45,27 @@ query ($id: ID!) {
 }
 fragment Record on Matchup { left { id name } right { id name } leftWins rightWins ties votes }
 """
+
+
+@pytest.mark.parametrize("slug", ["nope", "Not a slug"])
+async def test_each_mutation_names_the_board_that_does_not_exist(one_client: Client, slug: str) -> None:
+    """In the same words, whether a board could have the slug or not, and with the argument that holds it."""
+    one = editor(one_client)
+    refused = {
+        "updateBoard": await one.ask(UPDATE_BOARD, input={"slug": slug, "title": "z"}),
+        "addContender": await one.ask(ADD_CONTENDER, input={"board": slug, "name": "Cat"}),
+        "voidVoter": await one.ask(VOID_VOTER, input={"board": slug, "voter": "ada"}),
+        "drawMatchup": await one.ask(DRAW_MATCHUP, board=slug),
+    }
+    message = f"There is no board called {slug}. Look at `boards`."
+    assert refused == {
+        name: {
+            "code": "NOT_FOUND",
+            "message": message,
+            "path": ["input", "slug" if name == "updateBoard" else "board"],
+        }
+        for name in refused
+    }
 
 
 async def test_an_editor_creates_and_changes_a_board(client: Client) -> None:
