@@ -19,7 +19,8 @@ _IDEMPOTENCY_KEY = Argument(
     "idempotency_key",
     str | None,
     strawberry.UNSET,
-    "Choose one per request. A repeat with the same key and input returns the first result and changes nothing.",
+    "Choose one per request. A repeat with the same key and input returns the first result and changes nothing. An "
+    "empty key counts as none.",
 )
 
 

@@ -247,10 +247,14 @@ class ContenderRestored:
     contender: Contender = described("The contender, with all its records.")
 
 
-@record_type(ballots.VoteCast, "The verdict was counted. A repeat of the same verdict returns the same result.")
+@record_type(
+    ballots.VoteCast,
+    "The verdict was counted. A repeat of the same verdict counts nothing and has the same winner; its `matchup` is "
+    "the pair's record now, in which others may have voted meanwhile.",
+)
 class VoteCast:
     winner: Contender | None = field(ballots.winner, "The contender voted for; null for a tie or a skip.")
-    matchup: Matchup = field(ballots.cast_matchup, "The pair's record, this vote included.")
+    matchup: Matchup = field(ballots.cast_matchup, "The pair's record now, this vote included.")
     progress: BoardProgress = described("The voter's progress after this pair.")
 
 

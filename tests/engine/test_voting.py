@@ -227,6 +227,18 @@ async def test_a_ballot_is_valid_for_its_voter_only(one_client: Client) -> None:
     assert (await visitor.ask(CAST_VOTE, token=token, verdict="TIE"))["winner"] is None
 
 
+async def test_a_repeated_vote_shows_the_record_of_its_pair_now(client: Client) -> None:
+    """With what others have voted meanwhile, and counted once itself; its winner is the same."""
+    await add_contenders(client, "a", "b")
+    ada = client.member("ada")
+    first = await vote(ada, "LEFT")
+    await vote(client.member("bob"), "TIE")
+    repeat = await ada.ask(CAST_VOTE, token=first["ballot"]["token"], verdict="LEFT")
+    assert repeat["winner"] == first["winner"]
+    assert [answer["matchup"]["leftWins"] for answer in (first, repeat)] == [1, 1]
+    assert [answer["matchup"]["votes"] for answer in (first, repeat)] == [1, 2]
+
+
 async def test_a_counted_vote_is_answered_again_after_its_ballot_expired(client: Client) -> None:
     """The same verdict gets the same answer, another one is refused as spent, and an unused ballot as expired."""
     await add_contenders(client, "a", "b", "c")
