@@ -41,7 +41,12 @@ class Service:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """This process's environment with these settings, and no others."""
+    """This process's environment with these settings, and no others.
+
+    They name a data folder or an engine: without either a command uses `.ringside/`, the developer's own.
+    """
+    if not variables.get("RINGSIDE_DATA") and variables.get("RINGSIDE_DYNAMODB_URL", "embedded") == "embedded":
+        raise ValueError("give RINGSIDE_DATA a folder of the test's own, or RINGSIDE_DYNAMODB_URL an engine's address")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("RINGSIDE_")}
     return {**inherited, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **variables}
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
+from pathlib import Path
 
 import httpx
 import pytest
@@ -88,9 +89,9 @@ async def test_headers_up_to_the_limit_are_accepted(service: Service) -> None:
     assert (await exchange(service.url, [sent + sent])).statuses == [200, 200]
 
 
-async def test_an_endless_header_costs_little_memory() -> None:
+async def test_an_endless_header_costs_little_memory(tmp_path: Path) -> None:
     """127 MB of headers took 415 MB of memory; now they are not read."""
-    with running_service({"RINGSIDE_DYNAMODB_URL": "embedded"}) as own:
+    with running_service({"RINGSIDE_DATA": str(tmp_path)}) as own:
         before = raw_http.resident_bytes(own.process.pid)
         flood = (b"GET /livez HTTP/1.1\r\nhost: x\r\nx: ", *[b"x" * 1_000_000] * 60)
         answers = await asyncio.gather(*(exchange(own.url, flood) for _ in range(4)))
@@ -137,11 +138,11 @@ async def test_a_byte_now_and_then_does_not_keep_a_connection(impatient: Served)
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the system has no such option")
-async def test_a_client_that_accepts_nothing_is_disconnected() -> None:
+async def test_a_client_that_accepts_nothing_is_disconnected(tmp_path: Path) -> None:
     """It asks for more than fits into buffers, and does not read: its answers end."""
     introspect = json.dumps({"query": get_introspection_query()}).encode()
     requests = 200
-    with running_service({"RINGSIDE_BODY_TIMEOUT": "0.5"}) as own:
+    with running_service({"RINGSIDE_DATA": str(tmp_path), "RINGSIDE_BODY_TIMEOUT": "0.5"}) as own:
         async with connect(own.url, limit=1000) as (reader, writer):
             writer.write(post(body=introspect) * requests)
             await asyncio.sleep(4)
@@ -163,9 +164,9 @@ async def test_idle_connections_make_room_for_requests(impatient: Served) -> Non
         assert await idle[0][0].read() == b""
 
 
-async def test_eleven_hundred_idle_sockets_stop_nobody() -> None:
+async def test_eleven_hundred_idle_sockets_stop_nobody(tmp_path: Path) -> None:
     """They used up the descriptors of the process."""
-    with running_service({"RINGSIDE_MAX_CONNECTIONS": "200"}) as own:
+    with running_service({"RINGSIDE_DATA": str(tmp_path), "RINGSIDE_MAX_CONNECTIONS": "200"}) as own:
         async with AsyncExitStack() as stack:
             await asyncio.gather(*(stack.enter_async_context(connect(own.url)) for _ in range(1100)))
             answers = await asyncio.gather(*(exchange(own.url, [post()]) for _ in range(20)))

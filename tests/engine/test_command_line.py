@@ -176,6 +176,15 @@ def test_a_data_folder_in_use_is_a_readable_refusal(tmp_path: Path) -> None:
         assert ringside("audit", **data).returncode == 0
 
 
+@pytest.mark.parametrize("variables", [{}, {"RINGSIDE_DYNAMODB_URL": "embedded"}, {"RINGSIDE_BODY_TIMEOUT": "0.5"}])
+def test_no_test_starts_a_service_or_command_on_the_checkout_s_own_data(variables: dict[str, str]) -> None:
+    """`make run` may be serving it meanwhile, and a test would upgrade its table."""
+    with pytest.raises(ValueError, match="give RINGSIDE_DATA a folder"):
+        ringside("audit", **variables)
+    with pytest.raises(ValueError, match="give RINGSIDE_DATA a folder"), running_service(variables):
+        pass
+
+
 @pytest.mark.parametrize(
     ("variables", "named"),
     [
@@ -228,14 +237,14 @@ def test_an_engine_that_does_not_answer_is_a_readable_refusal() -> None:
     assert "RINGSIDE_DYNAMODB_URL" in refused.stderr
 
 
-def test_help_teaches_the_settings() -> None:
+def test_help_teaches_the_settings(tmp_path: Path) -> None:
     """`serve --help` describes every variable."""
-    shown = ringside("serve", "--help").stdout
+    shown = ringside("serve", "--help", RINGSIDE_DATA=str(tmp_path)).stdout
     assert [name for name in map(variable, Settings.model_fields) if name not in shown] == []
 
 
-def test_the_schema_is_printed() -> None:
-    assert "type Query" in ringside("schema").stdout
+def test_the_schema_is_printed(tmp_path: Path) -> None:
+    assert "type Query" in ringside("schema", RINGSIDE_DATA=str(tmp_path)).stdout
 
 
 def test_a_bad_user_id_gets_no_token(tmp_path: Path) -> None:
@@ -245,14 +254,15 @@ def test_a_bad_user_id_gets_no_token(tmp_path: Path) -> None:
 
 def test_a_manifest_is_made_of_files_that_fit_the_schema(tmp_path: Path) -> None:
     """What the command prints, the service starts with; a file that would not run is named, with the reason."""
+    data = {"RINGSIDE_DATA": str(tmp_path)}
     good, bad = tmp_path / "good.graphql", tmp_path / "bad.graphql"
     good.write_text("query Type { __typename }")
     bad.write_text("{ nobody { id } }")
-    made = ringside("manifest", str(good))
+    made = ringside("manifest", str(good), **data)
     assert read_manifest(_written(tmp_path / "manifest.json", made.stdout)) == {
         hash_of(good.read_text()): good.read_text()
     }
-    refused = ringside("manifest", str(good), str(bad))
+    refused = ringside("manifest", str(good), str(bad), **data)
     assert refused.returncode == 1
     assert f"{bad} is not a valid document: Cannot query field 'nobody'" in refused.stderr
 

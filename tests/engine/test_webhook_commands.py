@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import httpx
 from tests.generated import ROOT
 from tests.queries import POST_COMMENT, mutation
 from tests.receiver import receiving
-from tests.service import Service, environment, ringside, start_service
+from tests.service import Service, ringside, start_service
 
 ADD_WEBHOOK = mutation("addWebhook", "WebhookAdded", "webhook { id } secret")
 COMMENT = "query ($id: ID!) { node(id: $id) { ... on Comment { status moderationNote } } }"
@@ -61,7 +62,7 @@ def example(secret: str, api: str, token: str, port: int) -> Iterator[None]:
     process = subprocess.Popen(
         [sys.executable, "examples/webhook_receiver.py", api, str(port)],
         cwd=ROOT,
-        env={**environment(), "RINGSIDE_WEBHOOK_SECRET": secret, "RINGSIDE_TOKEN": token},
+        env={**os.environ, "PYTHONUNBUFFERED": "1", "RINGSIDE_WEBHOOK_SECRET": secret, "RINGSIDE_TOKEN": token},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
