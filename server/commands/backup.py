@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from server.commands import err, out
 from server.commands.files import STANDARD, open_input, open_output
-from server.engine import EngineInUse, back_up, find_binary, install, locked_folder, run_engine, staged_copy
+from server.engine import EngineInUse, back_up, install, locked_folder, required_binary, run_engine, staged_copy
 from server.engine.backup import REPLACED
 from server.failures import Failed
 from server.settings import Settings
@@ -79,7 +79,7 @@ async def _restore(settings: Settings, file: Path) -> None:
 
 def _replace(settings: Settings, file: Path) -> None:
     with staged_copy(settings.data, file) as folder:
-        with run_engine(folder, find_binary(settings.data, settings.engine_binary)) as engine:
+        with run_engine(folder, required_binary(settings.data, settings.engine_binary)) as engine:
             staged = settings.model_copy(update={"dynamodb_url": engine.url})
             asyncio.run(_validate(staged))
         install(settings.data, folder)

@@ -25,6 +25,7 @@ from server.engine.programs import (
     dynoxide,
     find_binary,
     moto,
+    required_binary,
     table_file,
 )
 from server.engine.running import run_engine, run_engine_async
@@ -48,6 +49,7 @@ __all__ = [
     "is_embedded",
     "locked_folder",
     "moto",
+    "required_binary",
     "run_engine",
     "run_engine_async",
     "staged_copy",

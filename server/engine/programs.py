@@ -36,14 +36,10 @@ class Program:
 
 def choose_program(data: Path, binary: Path | None = None) -> Program:
     """Return dynoxide if its binary is found, otherwise moto's server, which is slow and keeps no data."""
-    if path := find_binary(data, binary):
+    path = required_binary(data, binary) if table_file(data).exists() else find_binary(data, binary)
+    if path:
         return dynoxide(path, table_file(data))
-    remedy = (
-        "To install it, run `npm ci --prefix deploy/engine` in a checkout or "
-        f"`npm install --prefix {data} dynoxide@{DYNOXIDE}` elsewhere, or set RINGSIDE_ENGINE_BINARY to its path."
-    )
-    if table_file(data).exists():
-        raise EngineRefused(f"{table_file(data)} was written by dynoxide, which was not found. {remedy}")
+    remedy = _remedy(data)
     if not all(map(importlib.util.find_spec, ("moto", "flask", "flask_cors"))):
         raise EngineRefused(
             f"The engine dynoxide was not found. {remedy} Or run `pip install 'moto[server]'` for an engine that is "
@@ -53,8 +49,22 @@ def choose_program(data: Path, binary: Path | None = None) -> Program:
     return moto()
 
 
+def required_binary(data: Path, given: Path | None = None) -> Path:
+    """Return dynoxide's binary, without which nothing can read its tables, nor the copies of the data folder's."""
+    if path := find_binary(data, given):
+        return path
+    raise EngineRefused(f"The table was written by dynoxide, which was not found. {_remedy(data)}")
+
+
+def _remedy(data: Path) -> str:
+    return (
+        "To install it, run `npm ci --prefix deploy/engine` in a checkout or "
+        f"`npm install --prefix {data} dynoxide@{DYNOXIDE}` elsewhere, or set RINGSIDE_ENGINE_BINARY to its path."
+    )
+
+
 def find_binary(data: Path, given: Path | None = None) -> Path | None:
-    """Return dynoxide's binary: the given one, npm's in the checkout or in the data folder, or the one on PATH."""
+    """Return dynoxide's binary: the given one, npm's in the checkout or data folder, beside `ringside`, or on PATH."""
     if given:
         if not (given.is_file() and os.access(given, os.X_OK)):
             raise EngineRefused(f"RINGSIDE_ENGINE_BINARY is {given}, which cannot be run. Set it to dynoxide's path.")
@@ -63,6 +73,8 @@ def find_binary(data: Path, given: Path | None = None) -> Path | None:
     package = Path("node_modules", "@dynoxide", f"{sys.platform}-{machine}", "dynoxide")
     below_its_parent = Path("node_modules", "dynoxide") / package
     candidates = [folder / file for folder in (CHECKOUT, data) for file in (package, below_its_parent)]
+    # The interpreter's bin folder is not on PATH if its environment is not activated.
+    candidates.append(Path(sys.prefix, "bin", "dynoxide"))
     return next((file for file in (*candidates, *_on_path()) if os.access(file, os.X_OK)), None)
 
 

@@ -58,6 +58,16 @@ main()
 """
 """The command line, killed before its n-th step."""
 
+WITHOUT_DYNOXIDE = """
+from pathlib import Path
+from server.engine import programs
+programs.CHECKOUT = Path("nowhere")
+
+from server.__main__ import main
+main()
+"""
+"""The command line on a machine on which nothing is installed but Ringside."""
+
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
@@ -275,6 +285,25 @@ async def test_a_restore_that_is_killed_leaves_the_old_table_or_the_new_one(data
             assert await _profiles(copy) == ["new"]
     assert kills > 8
     assert seen == {("new",), ("new", "newer")}
+
+
+@pytest.mark.parametrize("command", ["restore", "export all"])
+async def test_without_dynoxide_a_command_says_how_to_put_it_into_the_data_folder(
+    data: Path, tmp_path: Path, command: str
+) -> None:
+    """Not into the folder of the copy with which it works, which is gone afterwards."""
+    await _write_profiles(data, "ada")
+    file = tmp_path / "file"
+    if command == "restore":
+        back_up(data, file)
+    refused = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", WITHOUT_DYNOXIDE, *command.split(), str(file)],
+        env=environment(RINGSIDE_DATA=str(data), PATH="", COLUMNS="1000"),
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert refused.returncode == 1
+    assert "was written by dynoxide, which was not found" in refused.stderr
+    assert f"npm install --prefix {data} dynoxide" in refused.stderr
 
 
 async def test_a_backup_that_is_killed_has_no_name(data: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ def _bare_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(programs, "CHECKOUT", tmp_path / "checkout")
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
 
 
@@ -72,6 +73,14 @@ def test_the_path_is_searched_last(tmp_path: Path, data: Path) -> None:
     """A program that the system installed serves where npm did not run."""
     on_path = _program(tmp_path / "path/dynoxide")
     assert find_binary(data) == on_path
+    nearer = _program(tmp_path / "venv/bin/dynoxide")
+    assert find_binary(data) == nearer
+
+
+def test_the_program_is_found_beside_the_interpreter(tmp_path: Path, data: Path) -> None:
+    """The guide's installation on one machine puts it beside `ringside`, whose folder need not be on PATH."""
+    beside = _program(tmp_path / "venv/bin/dynoxide")
+    assert find_binary(data) == beside
     nearer = _program(data / "node_modules/@dynoxide/linux-x64/dynoxide")
     assert find_binary(data) == nearer
 

@@ -24,7 +24,7 @@ from typing import Final
 
 from datastore.dynamo import Table, declaration
 from server.commands import err
-from server.engine import EngineInUse, copy_file, find_binary, run_engine_async, table_file
+from server.engine import EngineInUse, copy_file, required_binary, run_engine_async, table_file
 from server.failures import Failed
 from server.settings import Settings
 from server.settings.values import EMBEDDED, parse_engine
@@ -73,8 +73,9 @@ async def table_to_read(settings: Settings, folder: Path) -> AsyncIterator[tuple
         return
     if not table_file(settings.data).exists():
         raise Failed(f"There is no table in {settings.data}. Set RINGSIDE_DATA to the embedded engine's data folder.")
+    binary = required_binary(settings.data, settings.engine_binary)
     copied_at = _copy_unless_recent(settings, folder)
-    async with _embedded(settings, folder) as table:
+    async with _embedded(settings, folder, binary) as table:
         try:
             await validate_table(table)
         except UnusableTable:
@@ -84,9 +85,8 @@ async def table_to_read(settings: Settings, folder: Path) -> AsyncIterator[tuple
 
 
 @asynccontextmanager
-async def _embedded(settings: Settings, folder: Path) -> AsyncIterator[Table]:
+async def _embedded(settings: Settings, folder: Path, binary: Path | None) -> AsyncIterator[Table]:
     """The table in a folder, by an engine of its own."""
-    binary = find_binary(settings.data, settings.engine_binary)
     async with (
         run_engine_async(folder, binary) as engine,
         open_engine(settings.model_copy(update={"dynamodb_url": engine.url})) as table,
@@ -129,7 +129,7 @@ async def table_to_fill(settings: Settings) -> AsyncIterator[Table]:
             yield table
         return
     try:
-        async with _embedded(settings, settings.data) as table:
+        async with _embedded(settings, settings.data, settings.engine_binary) as table:
             await declaration.create(table)
             await read_layout(table)
             yield table
