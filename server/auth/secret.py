@@ -23,11 +23,16 @@ def load_or_create_secrets(folder: Path) -> list[str]:
         if not path.exists():
             _create(path)
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not text"
+    except (IsADirectoryError, UnicodeDecodeError) as error:
+        found = "not text" if isinstance(error, UnicodeDecodeError) else "a folder"
         raise UnreadableSecret(
-            f"and {path} can be neither read nor made ({reason}). Let this user write to the folder, or set another "
-            "RINGSIDE_DATA."
+            f"and {path} is {found}. Put the saved secret back in its place. Or delete it, and a new one is made; "
+            "cookies and tokens signed before are then refused."
+        ) from error
+    except OSError as error:
+        raise UnreadableSecret(
+            f"and {path} can be neither read nor made ({error.strerror}). Let this user write to the folder, or set "
+            "another RINGSIDE_DATA."
         ) from error
     stored = [secret.strip() for secret in text.split(",")]
     if any(len(secret) < MIN_SECRET_LENGTH for secret in stored):

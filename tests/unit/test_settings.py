@@ -420,6 +420,23 @@ def test_a_damaged_secret_file_is_refused(tmp_path: Path, content: bytes, wrong:
     assert "short" not in text
 
 
+@pytest.mark.parametrize(("content", "found"), [(b"\xff" * 40, "is not text"), (None, "is a folder")])
+def test_what_cannot_be_a_secret_file_is_said_with_the_way_back(
+    tmp_path: Path, content: bytes | None, found: str
+) -> None:
+    """The user may read it and write to the folder, so neither is advised. A mount without a source is a folder."""
+    file = tmp_path / "data" / "secret"
+    file.parent.mkdir()
+    if content is None:
+        file.mkdir()
+    else:
+        file.write_bytes(content)
+    text = refusal()
+    assert f"{file} {found}. Put the saved secret back" in text
+    assert "cookies and tokens signed before are then refused" in text
+    assert "write to the folder" not in text
+
+
 def test_a_folder_that_cannot_be_created_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A file stands where the folder should be."""
     (tmp_path / "file").touch()
