@@ -158,11 +158,13 @@ async def _count_cookies(browser: BrowserContext, port: int, sent: str) -> None:
 async def test_a_page_of_a_site_that_is_not_listed_cannot_vote(
     strict_browser: BrowserContext, other_site: tuple[Service, str]
 ) -> None:
-    """Its browser refuses to send the request; the page says that it tries again."""
+    """Its browser refuses to send the request. The page says that it tries again, the console what may be missing."""
     service, _ = other_site
     with site() as server:
         server.RequestHandlerClass.api = f"{service.url}/graphql"  # type: ignore[attr-defined]
         page = VotingPage(await strict_browser.new_page(), f"http://localhost:{server.server_port}")
         await page.page.goto(f"{page.origin}/")
-        await expect(page.status).to_contain_text("Trying again.")
+        await expect(page.status).to_have_text("The service cannot be reached. Trying again.")
+        (hint,) = [error for error in page.errors if "RINGSIDE_CORS_ORIGINS" in error]
+        assert page.origin in hint
         await expect(page.left).to_be_disabled()

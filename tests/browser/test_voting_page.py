@@ -107,6 +107,31 @@ async def test_a_missing_board_is_explained(browser: Browser, service: Service) 
     await context.close()
 
 
+async def test_an_address_that_no_board_can_have_is_explained_once(browser: Browser, service: Service) -> None:
+    """Nothing is asked again that the service refuses as wrong."""
+    context = await new_context(browser, viewport=VIEWPORT)
+    page = VotingPage(await context.new_page(), service.url)
+    async with page.page.expect_response(lambda response: "query Board" in (response.request.post_data or "")):
+        await page.page.goto(f"{service.url}/?board=%00")
+    await expect(page.page.locator("#question")).to_have_text("There is no such vote")
+    await page.page.wait_for_timeout(1500)  # twice as long as the pause before something is sent again
+    await expect(page.status).to_contain_text("See what there is to vote on")
+    assert len([url for url in page.requests if url == f"{service.url}/graphql"]) == 2
+    await context.close()
+
+
+async def test_a_service_that_cannot_be_reached_is_asked_again(voting_page: VotingPage) -> None:
+    """The page says so in words, and the vote counts once the service is back."""
+    name = await voting_page.name(voting_page.left)
+    await voting_page.page.context.set_offline(True)
+    await voting_page.left.click()
+    await expect(voting_page.status).to_have_text("The service cannot be reached. Trying again.")
+    await voting_page.page.context.set_offline(False)
+    await expect(voting_page.status).to_have_text(f"A vote for {name}.")
+    await expect(voting_page.seen).to_have_text("1 of 276 pairs seen")
+    assert not [error for error in voting_page.errors if "RINGSIDE_CORS_ORIGINS" in error]
+
+
 async def test_a_phone_shows_no_keys_and_keeps_words_whole(browser: Browser, service: Service) -> None:
     """Nothing stays highlighted after a touch, and no name is broken within a word or wider than the screen."""
     context = await new_context(

@@ -66,21 +66,35 @@ async function currentVisit() {
   return visit;
 }
 
-/** Returns the operation's only field. Retries with increasing pauses while the service is unreachable. */
+/**
+ * Returns the operation's only field, or the code and message of an error that the input is to blame for. Retries others
+ * with increasing pauses, such as while the service is unreachable.
+ */
 async function ask(query, variables) {
   for (let wait = 0.5; ; wait = Math.min(wait * 2, 8)) {
     try {
       const { data, errors } = await (await post(query, variables)).json();
+      if (errors?.[0].extensions?.code === 'BAD_USER_INPUT') return { code: 'BAD_USER_INPUT', message: errors[0].message };
       if (errors) throw new Error(errors[0].message);
       const answer = Object.values(data)[0];
       if (answer?.code !== 'UNAVAILABLE' && answer?.code !== 'RATE_LIMITED') return answer;
       wait = Math.max(wait, answer.retryAfterSeconds ?? 0);
       say(answer.message);
     } catch (problem) {
-      say(`${problem.message} Trying again.`);
+      // The TypeError of fetch says "Failed to fetch" or the like, which differs between browsers.
+      say(`${problem instanceof TypeError ? 'The service cannot be reached.' : problem.message} Trying again.`);
+      if (problem instanceof TypeError) hint();
     }
     await pause(wait);
   }
+}
+
+let isHinted = false;
+
+/** Tells the operator, once, what a browser does not tell the page: whether the service allows pages of this site. */
+function hint() {
+  if (isElsewhere && !isHinted) console.warn(`Does RINGSIDE_CORS_ORIGINS of the service at ${API.origin} have ${location.origin}?`);
+  isHinted = true;
 }
 
 const say = (text) => { $('status').textContent = text; };
@@ -137,7 +151,7 @@ async function draw() {
     closed(drawn.retryAfterSeconds);
     return;
   }
-  if (drawn.code === 'NOT_FOUND') {
+  if (drawn.code === 'NOT_FOUND' || drawn.code === 'INVALID_INPUT') { // the board is the only input
     missing();
     return;
   }
@@ -318,7 +332,7 @@ async function watch() {
 // The first response sets the visitor's cookie, so send nothing else before it.
 await draw();
 const found = await ask(BOARD, { board });
-if (found) {
+if (found && !found.code) {
   $('question').textContent = found.title;
   document.title = `Ringside · ${found.title}`;
   for (const contender of found.contenders.nodes) pictures.set(contender.id, image(contender));
