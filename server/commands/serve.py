@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import socket
@@ -165,6 +166,11 @@ def _let_connections_wait(listening: socket.socket) -> None:
 
 
 def _unusable(host: str, port: int, error: OSError) -> Failed:
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return Failed(
+            f"Nothing can listen on {host}: {error.strerror}. Correct it, or choose another --host: 127.0.0.1 is for "
+            "this machine only, 0.0.0.0 for all networks."
+        )
     return Failed(
         f"Port {port} on {host} cannot be used: {error.strerror}. Stop its listener, or choose another --port."
     )

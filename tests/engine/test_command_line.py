@@ -157,6 +157,17 @@ def test_a_taken_port_is_a_readable_refusal(tmp_path: Path) -> None:
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.parametrize("host", ["nope.invalid", "192.0.2.1"])
+def test_a_host_that_is_not_this_machine_s_is_refused_with_advice_on_the_host(tmp_path: Path, host: str) -> None:
+    """No name of anything, and an address of the documentation's networks: another port would not help."""
+    refused = ringside("serve", "--host", host, "--port", "0", RINGSIDE_DATA=str(tmp_path), COLUMNS="200")
+    assert refused.returncode == 1
+    assert f"Nothing can listen on {host}" in refused.stderr
+    assert "choose another --host" in refused.stderr
+    assert "--port" not in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
 def test_a_port_that_is_taken_meanwhile_is_the_same_refusal() -> None:
     """Two services may both be bound to a port while they prepare their tables; one of them listens."""
     with serve._listen("127.0.0.1", 0) as first:
