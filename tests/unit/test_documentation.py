@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,3 +67,20 @@ def test_every_page_of_the_guide_is_in_its_menu() -> None:
     """Nobody finds the others."""
     config = (ROOT / "zensical.toml").read_text(encoding="utf-8")
     assert [page.name for page in (ROOT / "docs").glob("*.md") if f'"{page.name}"' not in config] == []
+
+
+def test_the_costs_that_are_advertised_are_the_calculator_s() -> None:
+    """To the cent. A sum of rounded lines is another one."""
+    votes, pages = monthly_cost("--votes", "1e6"), monthly_cost("--pages", "1e6")
+    idle = monthly_cost("--processes", "1")
+    sentences = " ".join(README.split())
+    assert f"a million votes cost ${votes}, a million pages of comments ${pages}." in sentences
+    assert f"${idle} a month for what it looks up" in sentences
+    assert f"${idle} a month together" in (ROOT / "docs" / "cost.md").read_text(encoding="utf-8")
+
+
+def monthly_cost(*options: str) -> str:
+    """The calculator's last number."""
+    calculator = [sys.executable, "deploy/cost/calculator.py", *options]
+    printed = subprocess.run(calculator, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return printed.split()[-2]
