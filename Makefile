@@ -30,7 +30,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 # Targets run one after the other, except what AT_ONCE installs.
-AT_ONCE := $(MAKE) --no-print-directory -j 4 AT_ONCE_BEGAN=yes
+AT_ONCE := $(MAKE) -s --no-print-directory -j 4 AT_ONCE_BEGAN=yes
 ifndef AT_ONCE_BEGAN
 .NOTPARALLEL:
 endif

@@ -1,0 +1,47 @@
+"""What `make` prints."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from tests.generated import ROOT
+
+UP_TO_DATE = (
+    "requirements-installers.lock", "requirements-local.lock", "pyproject.toml", "deploy/engine/package-lock.json",
+    "explorer/package-lock.json", "explorer/vite.config.js", "explorer/index.html",
+    ".venv/bin/pip", ".venv/.installed-installers", ".venv/.installed-local", "deploy/engine/node_modules/.installed",
+    "deploy/engine/node_modules/@dynoxide/linux-x64/dynoxide", "server/http/pages/explorer/index.html",
+)  # fmt: skip
+"""What `make run` depends on, and what it has made of it."""
+
+
+def test_a_later_run_begins_with_the_service(tmp_path: Path) -> None:
+    """Make's own lines about the steps that have nothing to do tell nobody anything. What fails is said."""
+    assert make(_installed(tmp_path), "run") == "Starting Ringside. Ctrl-C stops it; its data stays in .ringside/\n"
+    (tmp_path / ".venv" / "bin" / "pip").unlink()
+    refused = make(tmp_path, "run", "PYTHON=python-that-is-missing")
+    assert "python-that-is-missing was not found. Install Python 3.11 or later" in refused
+    assert "Starting Ringside" not in refused
+
+
+def _installed(folder: Path) -> Path:
+    shutil.copy(ROOT / "Makefile", folder)
+    for name in UP_TO_DATE:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+        os.utime(folder / name, (1_000_000_000, 1_000_000_000))
+    (folder / ".venv" / "bin" / "ringside").symlink_to(shutil.which("true") or "/bin/true")
+    return folder
+
+
+def make(folder: Path, *arguments: str) -> str:
+    """All that it prints, without the flags of a `make test` that runs this."""
+    variables = {name: value for name, value in os.environ.items() if "MAKE" not in name and name != "AT_ONCE_BEGAN"}
+    done = subprocess.run(
+        ["make", *arguments], cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        check=False,
+    )  # fmt: skip
+    return done.stdout
