@@ -135,6 +135,18 @@ async def test_the_panes_stack_on_a_narrow_screen(explorer: ExplorerPage) -> Non
     assert await explorer.page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+async def test_the_settings_fit_a_narrow_screen(explorer: ExplorerPage) -> None:
+    """Every button is whole within the dialog, which cuts off what is wider."""
+    await explorer.page.set_viewport_size({"width": 390, "height": 844})
+    await explorer.page.get_by_label("Open settings dialog").click()
+    dialog = explorer.page.get_by_role("dialog")
+    await expect(dialog.get_by_role("button", name="Dark")).to_be_visible()
+    outside = """(dialog) => [...dialog.querySelectorAll('button')]
+      .filter((button) => button.getBoundingClientRect().right > dialog.getBoundingClientRect().right)
+      .map((button) => button.textContent)"""
+    assert await dialog.evaluate(outside) == []
+
+
 async def test_the_explorer_takes_less_than_two_megabytes_over_the_wire(browser: Browser, service: Service) -> None:
     """Page, editors and workers, with nothing cached."""
     context = await new_context(browser)
