@@ -21,7 +21,7 @@ from datastore.dynamo import DynamoError, Page, SingleFlight, Window, deadline, 
 from datastore.refusals import InvalidInput
 from resolvers.context import Context, NodeOf
 from resolvers.loading.loader import Loader
-from resolvers.people import CONTROL_CHARACTERS
+from resolvers.people import is_name
 from resolvers.rate_limits import network
 from resolvers.viewer import Kind, Role, Viewer
 
@@ -99,9 +99,9 @@ def issue(name: str, roles: Sequence[str], days: int | None, now: datetime) -> I
 
 def parse_name(text: str) -> str:
     name = " ".join(text.split())
-    if not 1 <= len(name) <= LONGEST_NAME or CONTROL_CHARACTERS.search(name):
+    if not is_name(name, LONGEST_NAME):
         raise InvalidInput(
-            f"A key's name has 1 to {LONGEST_NAME} characters, none of them a control character.",
+            f"A key's name has 1 to {LONGEST_NAME} characters, a visible one at least and no control characters.",
             path=("input", "name"),
         )
     return name

@@ -440,6 +440,7 @@ def test_the_first_key_comes_from_the_command_line(service: Service) -> None:
         (["Robot", "--role", "root"], "'root' is no role. The roles are member, moderator, editor, admin."),
         (["Robot", "--role", "editor,admin"], "'editor,admin' is no role."),
         (["", "--role", "editor"], "A key's name has 1 to 80 characters"),
+        (["\u200b", "--role", "editor"], "A key's name has 1 to 80 characters"),
         (["Robot", "--role", "editor", "--days", "0"], "A key is valid for 1 to 3650 days."),
         (["Robot"], "Missing option '--role'"),
     ],
