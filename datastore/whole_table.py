@@ -26,6 +26,7 @@ import orjson
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.attributes import Item
 from datastore.dynamo.bulk import count_items, get_items, put_as_transaction, put_items, scan_segment
+from datastore.dynamo.concurrency import gather_or_cancel
 from datastore.dynamo.conditions import Condition, where
 from datastore.dynamo.declaration import PROBE, TTL
 from datastore.dynamo.lines import BadLine, item_line, parse_line, read_line
@@ -150,12 +151,7 @@ async def _in_batches(batches: Sequence[Sequence[Row]], work: Callable[[Sequence
         async with limit:
             return await work(batch)
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(limited(batch)) for batch in batches]
-    except ExceptionGroup as failures:
-        raise failures.exceptions[0] from None
-    return [task.result() for task in tasks]
+    return await gather_or_cancel(limited(batch) for batch in batches)
 
 
 # ── imports ──

@@ -38,6 +38,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed
+from datastore.dynamo.concurrency import gather_or_cancel
 from datastore.dynamo.conditions import absent, less, present, where
 from datastore.voting.boards import BOARD, Board
 from datastore.voting.contenders import RESULT, Contender, all_contenders, read_results
@@ -138,7 +139,10 @@ def _changed_results(
 
 
 async def _write_results(table: Table, results: Sequence[Contender]) -> list[bool]:
-    """For each result, whether it was written; False if another process changed it first."""
+    """For each result, whether it was written; False if another process changed it first.
+
+    After a failure none is under way: a later write could pass its condition, and bring back a vote that was voided.
+    """
     slots = asyncio.Semaphore(_RESULTS_AT_ONCE)
 
     async def write(result: Contender) -> bool:
@@ -150,7 +154,7 @@ async def _write_results(table: Table, results: Sequence[Contender]) -> list[boo
                 return failed.doubtful and stored_item is not None and RESULT.read(stored_item) == result
             return True
 
-    return list(await asyncio.gather(*(write(result) for result in results)))
+    return await gather_or_cancel(write(result) for result in results)
 
 
 def _result_write(result: Contender) -> Put | Update:

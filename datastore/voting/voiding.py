@@ -6,7 +6,6 @@ stops when it is `out_of_time`; a repeat continues. For the voters of an address
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from datastore.dynamo import ConditionFailed
+from datastore.dynamo.concurrency import gather_or_cancel
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
@@ -80,7 +80,7 @@ async def void_votes(
 
 
 async def _void_batch(table: Table, votes: Sequence[Vote], once: Once) -> int:
-    return sum(await asyncio.gather(*(_void(table, vote, once) for vote in votes)))
+    return sum(await gather_or_cancel(_void(table, vote, once) for vote in votes))
 
 
 async def _void(table: Table, vote: Vote, once: Once) -> bool:
@@ -108,7 +108,7 @@ async def void_votes_of_addresses(
     addresses = {origin.address for origin in await _origins(table, voter, board, now)}
     async with aclosing(_voters(table, sorted(addresses), board, now, place)) as voters:
         async for group in voters:
-            results = await asyncio.gather(*(_void_from(table, found, once, out_of_time) for _, found in group))
+            results = await gather_or_cancel(_void_from(table, found, once, out_of_time) for _, found in group)
             voided += sum(result.votes for result in results)
             finished = all(result.finished for result in results)
             if finished:

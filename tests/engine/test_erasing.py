@@ -219,7 +219,7 @@ async def _completed(services: Services, job: Job, write: int) -> bool:
             await JOB_KINDS[ERASE_MEMBER](
                 process, JobRun(current, current.done, current.total, current.place, services.table)
             )
-    except Killed:
+    except (Killed, asyncio.CancelledError):  # the latter: in a settling, which cancels those who wait for it
         return False
     finally:
         await process.close()

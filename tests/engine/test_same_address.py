@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import httpx
 import orjson
+import pytest
 
 from datastore import voting as voting_store
 from datastore.dynamo import Table
+from datastore.dynamo.errors import Rejected
 from datastore.receipts import Once
 from datastore.voting import Ballot, Board, Verdict
 from datastore.voting.addresses import ADDRESS_VOTER, LOOKBACK, ORIGIN
@@ -142,6 +145,32 @@ async def test_a_voter_who_is_being_erased_does_not_end_the_voiding(one_client: 
     answer = await editor(one_client).ask(VOID_VOTER, input={"voter": voter, "sameAddress": True})
     assert answer["votesRemoved"] == 5
     assert (await one_client.ask(BOARD_COUNTS))["votes"] == 1
+
+
+async def test_a_voiding_that_failed_voids_nothing_later(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One voter's vote cannot be voided: the board counts as quiet soon, so no vote of another is voided after that."""
+    await add_contenders(one_client, "a", "b", "c", "d")
+    first, other = at(one_client.visitor(), HOME), at(one_client.visitor(), HOME)
+    voter = (await vote(first))["ballot"]["voter"]
+    for _ in range(6):
+        others = (await vote(other))["ballot"]["voter"]
+    table, begun = one_client.services.table, list[str]()
+    real = table.client.transact_write_items
+
+    async def failing(**request: Any) -> Any:
+        if f"VOTER#{voter}#" in str(request):
+            raise Rejected("the engine takes no such request")
+        assert f"VOTER#{others}#" in str(request)
+        begun.append(others)
+        return await real(**request)
+
+    monkeypatch.setattr(table.client, "transact_write_items", failing)
+    before, once = asyncio.all_tasks(), Once.unkeyed(utc_now())
+    with pytest.raises(Rejected):
+        await voting_store.void_votes_of_addresses(table, voter, "main", once, lambda: False)
+    until_failure = len(begun)
+    await asyncio.gather(*(asyncio.all_tasks() - before))
+    assert len(begun) == until_failure
 
 
 async def test_simultaneous_voiding_voids_once(one_client: Client) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from datastore import voting
-from datastore.dynamo import Table
+from datastore.dynamo import Table, retries
 from datastore.dynamo.declaration import TTL
-from datastore.dynamo.errors import EngineUnavailable
+from datastore.dynamo.errors import EngineUnavailable, Throttled
 from datastore.voting import Board, BoardWithMarks, settling
 from datastore.voting.tallies import read_contender_sums
 from resolvers.context import utc_now
@@ -282,3 +282,31 @@ async def test_a_settling_beside_a_voiding_brings_no_vote_back(
                 await asyncio.sleep(0.1)
         if is_readers:
             await waiting
+
+
+async def test_a_settling_that_failed_writes_nothing_later(
+    default_engine: RunningEngine, one_table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Results are throttled: those that waited for their turn are not written after the vote was voided."""
+    monkeypatch.setattr(retries, "DEFAULT_SECONDS", 1.0)
+    monkeypatch.setattr(settling, "_RESULTS_AT_ONCE", 1)
+    async with processes(default_engine, one_table, 1) as (client,):
+        await add_contenders(client, "a", "b")
+        voter = (await vote(client.visitor()))["ballot"]["voter"]
+        await settler_of(client)._loop.close()
+        claimed = await voting.claim_settling(one_table, (await board_now(one_table)).board, utc_now())
+        assert claimed is not None
+        before = asyncio.all_tasks()
+        with monkeypatch.context() as throttling:
+
+            async def throttled(**_: Any) -> None:
+                raise Throttled("results are throttled")
+
+            throttling.setattr(one_table.client, "update_item", throttled)
+            throttling.setattr(one_table.client, "put_item", throttled)
+            with pytest.raises(Throttled):
+                await voting.settle(one_table, claimed)
+            left = asyncio.all_tasks() - before
+            await editor(client).ask(VOID_VOTER, input={"voter": voter})
+        await asyncio.gather(*left, return_exceptions=True)
+        assert await results_equal_tallies(one_table)
