@@ -265,8 +265,7 @@ async def test_made_anonymous_while_a_scored_event_is_passed_over_again(
     monkeypatch.setattr(crediting, "PREDICTIONS_AT_ONCE", 4)  # one of each shard
     editor, services = EventEditor(one_client), one_client.services
     event, [match] = await editor.card(10)
-    names = (f"neighbour-{number}" for number in range(200))
-    neighbour = next(name for name in names if member_shard(name) == member_shard(MEMBER))
+    neighbour = _of_same_shard("neighbour")
     for user in (MEMBER, neighbour, *OTHERS):
         await submit(one_client.member(user), event, [(match, 0)])
     await editor.lock(event)
@@ -290,6 +289,47 @@ async def test_made_anonymous_while_a_scored_event_is_passed_over_again(
     standings = (await editor.standings())["nodes"]
     assert [row["points"] for row in standings] == ([] if is_unscored else [10] * 5)
     assert [breach async for breach in breaches(services)] == []
+
+
+@pytest.mark.parametrize("is_unscored", [False, True])
+async def test_two_made_anonymous_beside_one_pass_do_not_cancel_out(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch, *, is_unscored: bool
+) -> None:
+    """The pass sees one's prediction twice and misses the other's: it has seen as many as there are, but not all."""
+    monkeypatch.setattr(erasing, "INDEX_SECONDS", 0.0)
+    monkeypatch.setattr(crediting, "PREDICTIONS_AT_ONCE", 4)  # one of each shard
+    editor, services = EventEditor(one_client), one_client.services
+    event, [match] = await editor.card(10)
+    first, neighbour = (_of_same_shard(name) for name in ("ada", "neighbour"))  # before and after `former-...`
+    for user in (first, neighbour, MEMBER):
+        await submit(one_client.member(user), event, [(match, 1 if user == first else 0)])
+    await editor.lock(event)
+    await editor.result(match, 0)
+    await editor.score(event)
+    services.get(JobRunner)._kinds = {}  # this process works on none
+    moving = {first: (first, await _job(services, Contributions.ANONYMISE, first))}
+    moving[neighbour] = MEMBER, await _job(services, Contributions.ANONYMISE)
+    jobs, query = [job for _, job in moving.values()], services.table.client.query
+
+    async def move_before(**request: object) -> object:
+        """Once the pass goes on after a prediction, with which it is done."""
+        for last in [name for name in moving if f"USER#{name}" in str(request) and "EVENT#" in str(request)]:
+            member, job = moving.pop(last)
+            await _move_and_be_killed(services, job, member)
+        return await query(**request)
+
+    monkeypatch.setattr(services.table.client, "query", move_before)
+    await (editor.unscore(event) if is_unscored else editor.score(event))
+    assert not moving
+    assert all([await _completed(services, job, write=10_000) for job in jobs])
+    standings = (await editor.standings())["nodes"]
+    assert [row["points"] for row in standings] == ([] if is_unscored else [10, 10, 0])
+    assert [breach async for breach in breaches(services)] == []
+
+
+def _of_same_shard(name: str) -> str:
+    """A member in the same shard as the erased one."""
+    return next(one for number in range(200) if member_shard(one := f"{name}-{number}") == member_shard(MEMBER))
 
 
 async def test_made_anonymous_while_their_points_are_taken_back(
@@ -317,11 +357,11 @@ async def test_made_anonymous_while_their_points_are_taken_back(
     assert [breach async for breach in breaches(services)] == []
 
 
-async def _move_and_be_killed(services: Services, job: Job) -> None:
+async def _move_and_be_killed(services: Services, job: Job, member: str = MEMBER) -> None:
     """Works on the erasure until the member's predictions have moved, and no further."""
 
     async def predictions() -> list[Prediction]:
-        return [one async for one in services.table.scan(PREDICTION, consistent=True) if one.user == MEMBER]
+        return [one async for one in services.table.scan(PREDICTION, consistent=True) if one.user == member]
 
     stored, write = await predictions(), 0
     while stored == await predictions():
