@@ -6,11 +6,12 @@ stops when it is `out_of_time`; a repeat continues. For the voters of an address
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.concurrency import gather_or_cancel
@@ -18,6 +19,7 @@ from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.journal.kinds import Kind
+from datastore.journal.recording import OFF
 from datastore.tombstones import MemberErased
 from datastore.voting.addresses import ADDRESS_SHARDS, ADDRESS_VOTER, LOOKBACK, ORIGIN, AddressVoter, Origin
 from datastore.voting.votes import VOTE, Vote, counter_updates, vote_occurrence
@@ -63,8 +65,13 @@ async def void_votes(
     *,
     origins: Collection[str] | None = None,
     since: datetime | None = None,
+    erased_too: bool = False,
 ) -> Voided:
-    """Void the counted votes of a voter, newest first: all of them, or those of some origins since a time."""
+    """Void the counted votes of a voter, newest first: all of them, or those of some origins since a time.
+
+    MemberErased if the voter is being erased, unless `erased_too`.
+    """
+    void = partial(_void_erased_too if erased_too else _void, table, once)
     voided, batch, finished = 0, list[Vote](), True
     async for vote in table.iterate(VOTE.on(voter=voter, board=board).newest_first(), consistent=True):
         if since is not None and vote.at < since:
@@ -72,18 +79,18 @@ async def void_votes(
         if vote.counts and (origins is None or vote.origin in origins):
             batch.append(vote)
         if len(batch) == _VOTES_AT_ONCE:
-            voided, batch = voided + await _void_batch(table, batch, once), []
+            voided, batch = voided + await _void_batch(void, batch), []
             if out_of_time():
                 finished = False
                 break
-    return Voided(voided + await _void_batch(table, batch, once), finished)
+    return Voided(voided + await _void_batch(void, batch), finished)
 
 
-async def _void_batch(table: Table, votes: Sequence[Vote], once: Once) -> int:
-    return sum(await gather_or_cancel(_void(table, vote, once) for vote in votes))
+async def _void_batch(void: Callable[[Vote], Coroutine[Any, Any, bool]], votes: Sequence[Vote]) -> int:
+    return sum(await gather_or_cancel(map(void, votes)))
 
 
-async def _void(table: Table, vote: Vote, once: Once) -> bool:
+async def _void(table: Table, once: Once, vote: Vote) -> bool:
     """Void one vote; return whether this call did it."""
     not_void = present() & (absent("void") | where(void=False))
     set_void = VOTE.change(VOTE.item_key(vote), values={"void": True}, when=not_void)
@@ -94,6 +101,18 @@ async def _void(table: Table, vote: Vote, once: Once) -> bool:
         # After an attempt without an answer, that attempt may have voided the vote.
         return failed.doubtful
     return True
+
+
+async def _void_erased_too(table: Table, once: Once, vote: Vote) -> bool:
+    """The same also if the voter is being erased; unrecorded then, since nothing may name them.
+
+    Made anonymous, their votes would move as they are and lose their origin: nobody would find them by an address.
+    """
+    try:
+        return await _void(table, once, vote)
+    except MemberErased:
+        await once.refuse_erased(table)
+        return await _void(table, replace(once, journal=OFF, tombstones=None), vote)
 
 
 async def void_votes_of_addresses(
@@ -147,15 +166,13 @@ async def _voters(
 
 
 async def _void_from(table: Table, found: AddressVoter, once: Once, out_of_time: Callable[[], bool]) -> Voided:
-    """Void a voter's votes of the last week from one address. Those of a member who is being erased are left to it."""
+    """Void a voter's votes of the last week from one address."""
     origins = await _origins(table, found.voter, found.board, once.now)
     of_address = {origin.tag for origin in origins if origin.address == found.address}
     since = once.now - LOOKBACK
-    try:
-        return await void_votes(table, found.voter, found.board, once, out_of_time, origins=of_address, since=since)
-    except MemberErased:
-        await once.refuse_erased(table)
-        return Voided(0, finished=True)
+    return await void_votes(
+        table, found.voter, found.board, once, out_of_time, origins=of_address, since=since, erased_too=True
+    )
 
 
 async def _origins(table: Table, voter: str, board: str, now: datetime) -> list[Origin]:

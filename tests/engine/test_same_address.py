@@ -17,6 +17,7 @@ from datastore.dynamo.errors import Rejected
 from datastore.receipts import Once
 from datastore.voting import Ballot, Board, Verdict
 from datastore.voting.addresses import ADDRESS_VOTER, LOOKBACK, ORIGIN
+from datastore.voting.erasing import move_votes
 from datastore.voting.voiding import VOIDING_PLACE
 from resolvers.context import utc_now
 from server.commands.voting import _lines
@@ -135,16 +136,56 @@ async def test_voiding_is_continued_where_it_stopped(one_table: Table) -> None:
     assert len([record async for record in one_table.scan(ORIGIN)]) == 30
 
 
-async def test_a_voter_who_is_being_erased_does_not_end_the_voiding(one_client: Client) -> None:
-    """Their votes are left to the erasure."""
+async def test_votes_of_a_voter_who_is_being_erased_are_voided_too(one_client: Client) -> None:
+    """Made anonymous, they would count for ever: once they have moved, nothing says from which address they came."""
     await add_contenders(one_client, "a", "b")
     voter = (await vote(at(one_client.visitor(), HOME)))["ballot"]["voter"]
     for number in range(5):
         await vote(at(one_client.member(f"m{number}"), HOME))
     await bury(one_client.services, "m2")
-    answer = await editor(one_client).ask(VOID_VOTER, input={"voter": voter, "sameAddress": True})
-    assert answer["votesRemoved"] == 5
-    assert (await one_client.ask(BOARD_COUNTS))["votes"] == 1
+    assert await void(one_client, voter) == 6
+    assert await move_votes(one_client.services.table, "m2", "main", "former-m2") == 1
+    assert (await one_client.ask(BOARD_COUNTS))["votes"] == 0
+    await assert_consistent(one_client)
+
+
+async def test_a_voter_who_is_buried_while_their_votes_are_voided(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer counts also those that were voided before."""
+    await add_contenders(one_client, "a", "b", "c", "d")
+    voter = (await vote(at(one_client.visitor(), HOME)))["ballot"]["voter"]
+    ada, services = at(one_client.member("ada"), HOME), one_client.services
+    for _ in range(6):
+        await vote(ada)
+    transact, sent = services.table.client.transact_write_items, []
+
+    async def bury_first(**request: Any) -> Any:
+        if "VOTER#ada#" in str(request):
+            sent.append(request)
+            if len(sent) == 3:
+                await bury(services, "ada")
+        return await transact(**request)
+
+    monkeypatch.setattr(services.table.client, "transact_write_items", bury_first)
+    assert await void(one_client, voter) == 7
+    assert len(sent) > 6
+    assert (await one_client.ask(BOARD_COUNTS))["votes"] == 0
+    await assert_consistent(one_client)
+
+
+async def test_voting_counts_stay_exact_if_votes_move_while_they_are_voided(one_client: Client) -> None:
+    """Each is voided before it moves, or moves and counts."""
+    await add_contenders(one_client, "a", "b", "c", "d")
+    voter = (await vote(at(one_client.visitor(), HOME)))["ballot"]["voter"]
+    ada, table = at(one_client.member("ada"), HOME), one_client.services.table
+    for _ in range(6):
+        await vote(ada)
+    await bury(one_client.services, "ada")
+    voided, moved = await asyncio.gather(void(one_client, voter), move_votes(table, "ada", "main", "former-ada"))
+    assert moved == 6
+    assert (await one_client.ask(BOARD_COUNTS))["votes"] == 7 - voided
+    await assert_consistent(one_client)
 
 
 async def test_a_voiding_that_failed_voids_nothing_later(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
