@@ -2,12 +2,14 @@
 
 An erased member's prediction moves to another name in its shard, so a pass over the shard may see it twice, not at all,
 or where it no longer is when it is credited. It keeps its token, which no other has, and the gates count predictions
-exactly. So a pass has credited all of them if it found as many tokens as there are predictions and none was gone;
-otherwise it is made again, up to `_MOST_PASSES` times.
+exactly. So a pass has credited all of them if it saw as many as there are, all with different tokens, and none was
+gone; otherwise it is made again, up to `_MOST_PASSES` times.
 """
 
 from __future__ import annotations
 
+import asyncio
+from array import array
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,31 +33,49 @@ class Progress:
     total: int = 0
 
 
+class _Tokens:
+    """Counts different tokens. It keeps eight bytes of each, since an event may have a million predictions."""
+
+    def __init__(self) -> None:
+        self._hashes = [array("q") for _ in range(64)]
+
+    def add(self, token: str) -> None:
+        number = hash(token)
+        self._hashes[number % 64].append(number)
+
+    async def count(self) -> int:
+        """In pieces, between which other requests run."""
+        different = 0
+        for hashes in self._hashes:
+            different += len(set(hashes))
+            await asyncio.sleep(0)
+        return different
+
+
 async def credit_every_prediction(
     table: Table, event: Event, share_of: Callable[[Prediction], Share], progress: Progress
 ) -> Histogram:
     """Credit all predictions; how many of them have how many points."""
     for _ in range(_MOST_PASSES):
         progress.total = (await pickem_store.read_pick_counts(table, event.id)).predictions
-        counts, gone = await _credit_once(table, event, share_of, progress)
-        if not gone and counts.total() == progress.total:
+        counts, is_complete = await _credit_once(table, event, share_of, progress)
+        if is_complete:
             break
     return Histogram.of(counts)
 
 
 async def _credit_once(
     table: Table, event: Event, share_of: Callable[[Prediction], Share], progress: Progress
-) -> tuple[Counter[int], int]:
-    """The points of all predictions that were seen, and how many of those were gone when they were credited."""
-    counts, seen = Counter[int](), set[str]()
+) -> tuple[Counter[int], bool]:
+    """The points of the predictions that were seen, and whether these were all of them."""
+    counts, tokens = Counter[int](), _Tokens()
     progress.done = gone = 0
     async for predictions in pickem_store.predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
         credits_ = [Credit(prediction, share_of(prediction), event.starts_at) for prediction in predictions]
         gone += await pickem_store.credit(table, event.season, credits_)
         # If another scorer gave points of a later generation, these counts are not used.
-        for one in credits_:
-            if one.prediction.token not in seen:
-                seen.add(one.prediction.token)
-                counts[one.share.points] += 1
+        counts.update(credit.share.points for credit in credits_)
+        for prediction in predictions:
+            tokens.add(prediction.token)
         progress.done += len(predictions)
-    return counts, gone
+    return counts, not gone and progress.done == progress.total == await tokens.count()
