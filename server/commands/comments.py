@@ -33,6 +33,7 @@ from resolvers.context import Services
 from server.commands import err, out
 from server.commands.files import STANDARD, open_input, open_output, owner_only
 from server.commands.running import run_with_services
+from server.engine.folder import refuse_own_file
 from server.failures import Failed
 
 BATCH_LIFETIME = timedelta(days=30)
@@ -223,6 +224,7 @@ async def export_lines(services: Services, file: Path, product: str | None) -> i
     if file == STANDARD:
         with open_output(file) as target:
             return await _write_lines(transfer.export_comments(services.table, product, None), target)
+    refuse_own_file(file)
     try:
         ends, size = _read_ends(file)
         if ends is not None and not await _is_same_export(services, product, *ends):

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from server.engine.folder import refuse_own_file
 from server.failures import Failed
 
 STANDARD = Path("-")
@@ -66,6 +67,7 @@ def open_output(file: Path, opener: Opener | None = owner_only) -> Iterator[Bina
         with _standard_output() as target:
             yield target
         return
+    refuse_own_file(file)
     try:
         with open(file, "wb", opener=opener) as target:
             yield target

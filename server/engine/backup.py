@@ -22,7 +22,7 @@ from glob import escape
 from pathlib import Path
 from typing import Final
 
-from server.engine.folder import is_alive
+from server.engine.folder import is_alive, refuse_own_file
 from server.engine.programs import table_file
 from server.failures import Failed
 
@@ -51,6 +51,9 @@ def back_up(data: Path, file: Path, advance: Advance | None = None) -> int:
             f"There is no table in {data}: the embedded engine dynoxide keeps it in {source.name}. Set RINGSIDE_DATA "
             "to the service's data folder."
         )
+    refuse_own_file(file)
+    if file.exists() and file.samefile(source):
+        raise BackupFailed(f"{file} is the table itself, by another name. Choose another file.")
     if file.exists() and not is_backup(file):
         raise BackupFailed(f"{file} exists and is not a backup. Choose another file.")
     part = file.with_name(f".{file.name}.part-{os.getpid()}-{secrets.token_hex(4)}")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from server.engine.programs import EngineRefused
+from server.failures import Failed
 
 POLL_SECONDS: Final = 0.01
 # Longer than an engine may take to stop after its service.
@@ -22,6 +23,28 @@ OWN_FILES: Final = (
     "lock", "secret", ".secret-", "table.db", "engine.log", "node_modules", "package", "backups", "replaced",
     "restoring", "copy-",
 )  # fmt: skip
+
+
+_WRITTEN: Final = ("", "-wal", "-shm", "-journal", ".restored")
+_SERVED: Final = ("lock", "secret", "engine.log", *(f"table.db{part}" for part in _WRITTEN))
+_REMOVED: Final = ("replaced", "restoring")
+"""Folders of the data folder that a restore removes with all that is in them."""
+
+
+def refuse_own_file(file: Path) -> None:
+    """Failed if a path leads to what a data folder, this one or another, consists of: no result is written there.
+
+    A data folder is known by its lock. Other files in it, as those in `backups/`, are anybody's.
+    """
+    target = file.resolve()
+    folder = target.parent
+    served = target.name in _SERVED and (folder / "lock").exists()
+    if served or (folder.name in _REMOVED and (folder.parent / "lock").exists()):
+        data = folder if served else folder.parent
+        raise Failed(
+            f"{file} belongs to the data folder {data}, whose files only the engine and `ringside restore` replace. "
+            f"Choose another name, such as {data / 'backups' / 'by-hand'}, or another folder."
+        )
 
 
 class EngineInUse(EngineRefused):

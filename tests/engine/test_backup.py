@@ -24,6 +24,7 @@ from datastore.people import PROFILE, Profile
 from resolvers.context import utc_now
 from server.engine import BackupFailed, BackupSchedule, back_up, backup, run_engine_async, schedule, table_file
 from server.engine.backup import complete_restore
+from server.failures import Failed
 from tests.backups import counted, counting_writers
 from tests.engines import engine_program
 from tests.service import ROOT, environment, ringside, running_service, start_service
@@ -182,6 +183,30 @@ async def test_a_backup_is_refused_where_there_is_no_table(data: Path, tmp_path:
     other = {"RINGSIDE_DYNAMODB_URL": "http://127.0.0.1:1", "RINGSIDE_SECRETS": "s" * 40}
     for command in ("backup", "restore"):
         assert "is for the embedded engine" in _refused(data, command, str(notes), **other)
+
+
+async def test_no_command_writes_its_file_over_those_of_a_data_folder(data: Path, tmp_path: Path) -> None:
+    """By whatever path, also those of a service with another data folder; the message says where to write to."""
+    await _write_profiles(data, "ada")
+    (tmp_path / "symbolic").symlink_to(table_file(data))
+    (tmp_path / "hard").hardlink_to(table_file(data))
+    (tmp_path / "folder").symlink_to(data)
+    (data / "replaced").mkdir()
+    inode = table_file(data).stat().st_ino
+    served = [data / name for name in ("table.db", "table.db-wal", "table.db-shm", "secret", "lock", "engine.log")]
+    for file in (*served, tmp_path / "folder" / "table.db", tmp_path / "symbolic", data / "replaced" / "table.db"):
+        with pytest.raises(Failed, match=f"belongs to the data folder {data}.*{data}/backups/by-hand"):
+            back_up(data, file)
+    with pytest.raises(BackupFailed, match="is the table itself"):
+        back_up(data, tmp_path / "hard")
+    for command in ("export all", "export votes", "export events", "export comments", "export member ada"):
+        given = (*command.split(), str(table_file(data)))
+        assert "belongs to the data folder" in await asyncio.to_thread(_refused, data, *given, COLUMNS="1000")
+    another = await asyncio.to_thread(_refused, tmp_path / "another", *given, COLUMNS="1000")
+    assert "belongs to the data folder" in another
+    assert table_file(data).stat().st_ino == inode
+    assert await _profiles(data) == ["ada"]
+    assert back_up(data, data / "backups.db") > 0
 
 
 async def test_a_backup_that_cannot_be_completed_leaves_the_earlier_one(

@@ -31,6 +31,7 @@ from server.commands.transfer.file import End, is_export, write_export
 from server.commands.transfer.sources import identity, table_to_read
 from server.commands.transfer.spool import Spool, SpoolInUse, open_spool
 from server.engine.backup import sync
+from server.engine.folder import refuse_own_file
 from server.failures import Failed
 from server.settings import Settings
 
@@ -52,6 +53,7 @@ def export_table(settings: Settings, file: Path, advance: Advance) -> End:
 
 
 def _export_to_file(settings: Settings, file: Path, advance: Advance) -> End:
+    refuse_own_file(file)
     if file.exists() and not (file.is_file() and is_export(_beginning(file))):
         raise Failed(f"{file} exists and is not an export. Choose another file.")
     part = file.with_name(f"{file.name}.part")
