@@ -139,6 +139,24 @@ async def test_an_export_and_an_import_that_are_killed_go_on(
         assert again.read_bytes() == whole.read_bytes()
 
 
+async def test_an_export_that_was_killed_while_reading_again_has_what_was_written_since(
+    one_table: Table, settings: Settings, tmp_path: Path
+) -> None:
+    """Killed with all of the second pass read, but not ended. What was added, changed and deleted since is found."""
+    await _fill(one_table)
+    await _fill(one_table, "GONE")
+    await _kill_export(tmp_path / "file", _variables(settings), steps=9)
+    await _fill(one_table, value="new")
+    await _fill(one_table, "LATER")
+    gone = [item async for item in one_table.scan_items(consistent=True) if item["pk"]["S"].startswith("GONE")]
+    for start in range(0, len(gone), 25):
+        deletions = [{"DeleteRequest": {"Key": {key: item[key] for key in ("pk", "sk")}}} for item in gone[start:][:25]]
+        await one_table.client.batch_write_item(RequestItems={one_table.name: deletions})
+    assert (await _export(settings, tmp_path / "file")).changed == 0
+    await _export(settings, tmp_path / "whole")
+    assert (tmp_path / "file").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
 async def test_a_table_whose_import_was_killed_is_not_served_until_it_is_complete(
     default_engine: RunningEngine, one_table: Table, settings: Settings, tmp_path: Path
 ) -> None:
@@ -165,9 +183,9 @@ async def test_a_table_whose_import_was_killed_is_not_served_until_it_is_complet
         assert checked.returncode == 0, checked.stderr
 
 
-async def _kill_export(file: Path, variables: Mapping[str, str]) -> None:
+async def _kill_export(file: Path, variables: Mapping[str, str], steps: int = 3) -> None:
     killed = await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-c", KILLED_AT, "export", "all", str(file), "3"],
+        subprocess.run, [sys.executable, "-c", KILLED_AT, "export", "all", str(file), str(steps)],
         env=environment(**variables), cwd=ROOT, check=False,
     )  # fmt: skip
     assert killed.returncode == -signal.SIGKILL

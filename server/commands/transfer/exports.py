@@ -8,7 +8,8 @@ writers do not pause for that long, `PASSES` passes end it; the export then hold
 the last pass, and says how many changed meanwhile.
 
 What was read is kept beside the file, in FILE.part, until the export is complete; an interrupted export goes on with
-it. With a new copy it begins anew: rows of two copies are never mixed.
+it. A table that is no copy may change in between: a pass after the first is therefore read by one process, from its
+beginning to its end. With a new copy the export begins anew: rows of two copies are never mixed.
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ def _export_to_file(settings: Settings, file: Path, advance: Advance) -> End:
 async def _read(settings: Settings, spool: Spool, copy: Path, advance: Advance) -> int:
     """Read the table until two passes agree; returns how many items differ between the last two.
 
-    An earlier run may have ended with any pass. Even so a whole pass follows, or the rest of one: what was kept may be
-    days old.
+    An earlier run may have ended in any pass. Even so a whole pass follows, in this process: what was kept may be days
+    old.
     """
     changed = 0
     async with table_to_read(settings, copy) as (table, copied_at):

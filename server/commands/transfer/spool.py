@@ -1,7 +1,7 @@
 """The rows that an export has read so far, on disk and sorted by their keys, and how far it has come.
 
-A page's rows and the position after them are committed together, so that an export which was killed goes on from
-there. Each further pass over the table marks what is new or has changed, and drops what is gone.
+A page's rows and the position after them are committed together, so that an export which was killed in its first pass
+goes on from there. Each further pass over the table marks what is new or has changed, and drops what is gone.
 """
 
 from __future__ import annotations
@@ -44,7 +44,11 @@ class Spool:
         """Rows that this process has read in this pass."""
 
     def begin(self, source: str) -> None:
-        """Go on with what was read from this source; rows of another one are dropped."""
+        """Go on with what was read from this source; rows of another one are dropped.
+
+        The first pass goes on where it stopped. A later one gives way to a new one: what an earlier process has read of
+        it may be days old, and would not be compared with the table again.
+        """
         known = f"{source} {SEGMENTS}"
         state = self._connection.execute("SELECT source, pass FROM state").fetchone()
         if state is None or state[0] != known:
@@ -54,6 +58,9 @@ class Spool:
                 connection.execute("INSERT INTO state VALUES (?, 1)", (known,))
             state = known, 1
         self.number = int(state[1])
+        if self.number > 1:
+            with _transaction(self._connection) as connection:
+                self._begin_pass(connection)
 
     def position(self, segment: int) -> tuple[bytes | None, bool]:
         """Where the segment's pass goes on, and whether it is done."""
@@ -82,11 +89,14 @@ class Spool:
             differing += connection.execute("SELECT count(*) FROM items WHERE changed = ?", (self.number,)).fetchone()[
                 0
             ]
-            connection.execute("DELETE FROM segments")
-            connection.execute("UPDATE state SET pass = ?", (self.number + 1,))
+            self._begin_pass(connection)
+        return int(differing)
+
+    def _begin_pass(self, connection: sqlite3.Connection) -> None:
+        connection.execute("DELETE FROM segments")
+        connection.execute("UPDATE state SET pass = ?", (self.number + 1,))
         self.number += 1
         self.seen = 0
-        return int(differing)
 
     def rows(self) -> Iterator[Row]:
         """All rows in the order of their keys."""
