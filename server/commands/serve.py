@@ -83,6 +83,7 @@ async def _serve(settings: Settings, served: Settings, listening: socket.socket,
             await _add_demo_data(table, settings)
         server = _server(served, table) if alone else None
         _let_connections_wait(listening)
+        _tell_systemd()
         out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)", markup=True)
         if server is not None:
             with _scheduled_backups(settings):
@@ -163,6 +164,17 @@ def _let_connections_wait(listening: socket.socket) -> None:
     except OSError as error:  # another process was bound to the port too, and began to listen first
         host, port, *_ = listening.getsockname()
         raise _unusable(host, port, error) from None
+
+
+def _tell_systemd() -> None:
+    """Tell a systemd that waits for it (Type=notify) that the engine runs and requests will be answered."""
+    if not (path := os.environ.pop("NOTIFY_SOCKET", "")):
+        return
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
+            notified.sendto(b"READY=1", f"\0{path[1:]}" if path.startswith("@") else path)
+    except OSError as error:
+        err.print(f"systemd waits at {path} and could not be told of the start: {error.strerror}.", style="yellow")
 
 
 def _unusable(host: str, port: int, error: OSError) -> Failed:

@@ -5,12 +5,16 @@ Only the addresses differ, and the ports: DynamoDB's is that of the tests' engin
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +24,7 @@ import yaml
 
 from server.engine import find_binary
 from tests.deployment_files import UNITS, cron_jobs, pod_specs, resource, template
-from tests.engines import RunningEngine
+from tests.engines import RunningEngine, engine_program
 from tests.generated import ROOT
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.service import ringside, running_service
@@ -189,3 +193,32 @@ def test_systemd_units_share_one_engine(tmp_path: Path, mail: str) -> None:
         answers(started.url)
         daily, environment_of_daily = parsed("ringside-daily.service")
         done(ringside(*daily, **environment_of_daily))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("name", ["notify", "\0ringside-notify-{}"])
+def test_the_service_tells_systemd_of_its_start_once_it_holds_the_engine(
+    tmp_path: Path, workers: int, name: str
+) -> None:
+    """Once, by whichever kind of socket: until then systemd starts no unit that comes after it."""
+    engine_program("dynoxide", tmp_path)
+    path = name.format(os.getpid()) if name.startswith("\0") else str(tmp_path / name)
+    variables = {"RINGSIDE_DATA": str(tmp_path / "data"), "NOTIFY_SOCKET": path.replace("\0", "@")}
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)) as systemd, ThreadPoolExecutor() as receiver:
+        systemd.bind(path)
+        systemd.settimeout(60)
+        told = receiver.submit(lambda: (systemd.recv(100), (tmp_path / "data" / "lock").read_text().split()[0]))
+        with running_service(variables, ["--workers", f"{workers}"]) as started:
+            assert told.result() == (b"READY=1", f"{started.process.pid}")
+        systemd.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            systemd.recv(100)
+
+
+def test_a_service_that_cannot_reach_systemd_says_so_and_serves(tmp_path: Path) -> None:
+    """Such as one whose variable is left over from a unit that is gone."""
+    engine_program("dynoxide", tmp_path)
+    variables = {"RINGSIDE_DATA": str(tmp_path / "data"), "NOTIFY_SOCKET": str(tmp_path / "gone")}
+    with running_service(variables) as started:
+        assert httpx.get(f"{started.url}/readyz").status_code == 200
+    assert any("could not be told of the start" in line for line in started.lines)

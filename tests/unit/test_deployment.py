@@ -221,6 +221,12 @@ def test_the_daily_unit_does_not_start_a_service_that_was_stopped() -> None:
     assert not [line for line in lines if line.startswith(("Requires=", "Wants=", "BindsTo="))]
 
 
+def test_the_daily_unit_waits_for_a_service_that_is_starting() -> None:
+    """It would take the engine, and keep it while it sends. `After` waits until `serve` says READY=1."""
+    service = (DEPLOY / "systemd" / "ringside.service").read_text(encoding="utf-8")
+    assert {"Type=notify", "TimeoutStartSec=infinity"} <= set(service.splitlines())
+
+
 def test_systemd_accepts_the_units() -> None:
     """Where systemd is installed. The programs are missing here, which is all that it may complain about."""
     try:
