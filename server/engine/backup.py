@@ -8,8 +8,13 @@ transaction is half in it, and writers do not wait. Meanwhile SQLite's log keeps
 |-------------------------------------------------------|------------------------------------------------------------|
 | copy the backup to `restoring/table.db` and check it  | nothing has changed; a leftover is removed by the next one |
 | name the copy `table.db.restored`                     | the engine's next start goes on with the next step         |
-| move the table's present files to `replaced/`         | the same                                                   |
-| name the copy `table.db`                              | done                                                       |
+| move the table's present files to `replacing/`        | the same                                                   |
+| name the copy `table.db`                              | the same                                                   |
+| remove `replaced/`                                    | the same                                                   |
+| name `replacing/` `replaced/`                         | done                                                       |
+
+A restore that is run again after it was killed goes on with `replacing/`, and deletes nothing of it. The table that it
+restores may be the one in `replaced/`, which is there until its copy is `table.db`.
 """
 
 import os
@@ -28,6 +33,7 @@ from server.failures import Failed
 
 REPLACED: Final = "replaced"
 """The folder, in the data folder, of the files that the last restore has replaced."""
+_REPLACING: Final = "replacing"
 _RESTORING: Final = "restoring"
 _RESTORED: Final = "table.db.restored"
 _PARTS: Final = ("", "-wal", "-shm")
@@ -166,7 +172,6 @@ def install(data: Path, folder: Path) -> None:
     with closing(sqlite3.connect(table_file(folder), isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")  # what an engine has written since is in its log
     sync(table_file(folder))
-    shutil.rmtree(data / REPLACED, ignore_errors=True)
     table_file(folder).rename(data / _RESTORED)
     sync(data)
     complete_restore(data)
@@ -174,16 +179,24 @@ def install(data: Path, folder: Path) -> None:
 
 def complete_restore(data: Path) -> None:
     """Finish a restore that was killed after its copy was complete. The caller holds the folder's lock."""
-    restored, present = data / _RESTORED, table_file(data)
-    if not restored.exists():
+    restored, present, aside = data / _RESTORED, table_file(data), data / _REPLACING
+    if restored.exists():
+        aside.mkdir(mode=0o700, exist_ok=True)
+        for part in (f"{present.name}{part}" for part in _PARTS):
+            # What is there already was moved by a killed restore, whose own copy nothing has served.
+            if not (aside / part).exists():
+                with suppress(FileNotFoundError):
+                    (data / part).rename(aside / part)
+        sync(aside)
+        restored.rename(present)
+        sync(data)
+    if not aside.exists():
         return
-    aside = data / REPLACED
-    aside.mkdir(mode=0o700, exist_ok=True)
-    for part in _PARTS:
-        with suppress(FileNotFoundError):
-            present.with_name(present.name + part).rename(aside / (present.name + part))
-    sync(aside)
-    restored.rename(present)
+    if any(aside.iterdir()):
+        shutil.rmtree(data / REPLACED, ignore_errors=True)
+        aside.rename(data / REPLACED)
+    else:
+        aside.rmdir()  # there was no table to replace
     sync(data)
 
 

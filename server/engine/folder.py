@@ -21,13 +21,13 @@ LOCK_TIMEOUT: Final = 6.0
 
 OWN_FILES: Final = (
     "lock", "secret", ".secret-", "table.db", "engine.log", "node_modules", "package", "backups", "replaced",
-    "restoring", "copy-",
+    "replacing", "restoring", "copy-",
 )  # fmt: skip
 
 
 _WRITTEN: Final = ("", "-wal", "-shm", "-journal", ".restored")
 _SERVED: Final = ("lock", "secret", "engine.log", *(f"table.db{part}" for part in _WRITTEN))
-_REMOVED: Final = ("replaced", "restoring")
+_REMOVED: Final = ("replaced", "replacing", "restoring")
 """Folders of the data folder that a restore removes with all that is in them."""
 
 

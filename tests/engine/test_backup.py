@@ -59,6 +59,28 @@ main()
 """
 """The command line, killed before its n-th step."""
 
+KILLED_AT_INSTALLING = """
+import os, shutil, signal, sys
+from pathlib import Path
+
+steps = int(sys.argv.pop())
+def dying(original, *names):
+    def call(path, *given, **more):
+        global steps
+        if Path(path).name.startswith(names):
+            if not steps:
+                os.kill(os.getpid(), signal.SIGKILL)
+            steps -= 1
+        return original(path, *given, **more)
+    return call
+Path.rename = dying(Path.rename, "table.db", "replacing")
+shutil.rmtree = dying(shutil.rmtree, "replaced")
+
+from server.__main__ import main
+main()
+"""
+"""The command line, killed before the n-th step with which a restore changes the data folder."""
+
 WITHOUT_DYNOXIDE = """
 from pathlib import Path
 from server.engine import programs
@@ -310,6 +332,28 @@ async def test_a_restore_that_is_killed_leaves_the_old_table_or_the_new_one(data
             assert await _profiles(copy) == ["new"]
     assert kills > 8
     assert seen == {("new",), ("new", "newer")}
+
+
+async def test_undoing_a_restore_that_is_killed_and_run_again_loses_no_table(data: Path, tmp_path: Path) -> None:
+    """Killed before each of its last steps in turn: neither the table of before, nor the one that is restored."""
+    await _write_profiles(data, "new")
+    back_up(data, tmp_path / "backup")
+    await _write_profiles(data, "newer")
+    assert (await asyncio.to_thread(_run, data, "restore", str(tmp_path / "backup"))).returncode == 0
+    for step in range(7):
+        copy, aside = tmp_path / f"copy-{step}", tmp_path / f"aside-{step}"
+        await asyncio.to_thread(subprocess.run, ["cp", "-r", str(data), str(copy)], check=True)
+        undo = ("restore", str(copy / "replaced" / "table.db"))
+        killed = await asyncio.to_thread(
+            subprocess.run, [sys.executable, "-c", KILLED_AT_INSTALLING, *undo, str(step)],
+            env=environment(RINGSIDE_DATA=str(copy)), cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        again = await asyncio.to_thread(_run, copy, *undo)
+        assert again.returncode == 0 or "There is no file" in again.stderr, again.stderr
+        assert await _profiles(copy) == ["new", "newer"], step
+        (copy / "replaced").rename(aside)
+        assert await _profiles(aside) == ["new"], step
 
 
 @pytest.mark.parametrize("command", ["restore", "export all"])
