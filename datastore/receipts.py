@@ -58,7 +58,7 @@ class Receipt:
     member: str | None = None
     """The owner, if that is a member."""
     about: str | None = None
-    """The hash of another member, whom the answer may describe."""
+    """The hash, by the newest secret, of another member, whom the answer may describe."""
 
 
 RECEIPT = Entity(
@@ -181,9 +181,9 @@ class Once:
         kind: Any = type(answer)
         stored = orjson.dumps(codec_for(kind).encode(answer)).decode()
         expires, member = self.now + RECEIPT_LIFETIME, self._member
-        own = () if member is None else self.not_erased(member)
-        others = checked_members(checks) - checked_members(own)
-        receipt = Receipt(self.owner, key, self.input_hash, stored, expires, member, min(others, default=None))
+        own = checked_members(() if member is None else self.not_erased(member))
+        about = next((hashed for hashed in checked_members(checks) if hashed not in own), None)
+        receipt = Receipt(self.owner, key, self.input_hash, stored, expires, member, about)
         return RECEIPT.put(receipt, when=self._is_free)
 
     async def answer(self, table: Table, kind: Any) -> Any:

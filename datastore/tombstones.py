@@ -88,6 +88,6 @@ def is_tombstone_check(write: Write) -> bool:
     return isinstance(write, Check) and write.fields is TOMBSTONE.fields
 
 
-def checked_members(checks: Iterable[Write]) -> set[str]:
-    """The hashes of the members that checks are about."""
-    return {check.key["pk"]["S"].removeprefix(_PREFIX) for check in checks if isinstance(check, Check)}
+def checked_members(checks: Iterable[Write]) -> list[str]:
+    """The hashes of the members that checks are about; of each member, the one by the newest secret comes first."""
+    return [check.key["pk"]["S"].removeprefix(_PREFIX) for check in checks if isinstance(check, Check)]

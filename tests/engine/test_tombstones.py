@@ -15,7 +15,7 @@ from datastore import suspensions as suspension_store
 from datastore import voting as voting_store
 from datastore.journal import OCCURRENCE, Kind
 from datastore.people import Profile
-from datastore.receipts import AlreadyAnswered, Once
+from datastore.receipts import AlreadyAnswered, Once, delete_receipts
 from datastore.seal import Seal
 from datastore.tombstones import MemberErased, Tombstones
 from datastore.vocabulary import MAIL_CLAIMS, Mail
@@ -244,3 +244,15 @@ async def test_a_repeated_request_finds_its_receipt(one_client: Client) -> None:
     await people_store.update_profile(services.table, profile, ("name",), once)
     with pytest.raises(AlreadyAnswered):
         await people_store.update_profile(services.table, profile, ("name",), once)
+
+
+async def test_a_receipt_about_a_member_is_found_after_the_old_secret_was_removed(one_client: Client) -> None:
+    """It names them by the newest of the secrets there were, whichever hash is smaller."""
+    table, now = one_client.services.table, utc_now()
+    both, new = Tombstones(Seal(["new", "old"])), Tombstones(Seal(["new"]))
+    members = [f"member-{number}" for number in range(10)]
+    for member in members:
+        once = Once("moderator", member, "hash", now, actor="User:moderator", tombstones=both)
+        await once.store_receipt(table, Profile(member, "Their name", now), about=member)
+    await one_client.caught_up("the index has the receipts")
+    assert [await delete_receipts(table, member, new.hashes(member)) for member in members] == [1] * 10
