@@ -68,7 +68,8 @@ class BackupSchedule:
 
     def _back_up(self) -> None:
         self._folder.mkdir(mode=0o700, exist_ok=True)
-        for leftover in self._folder.glob(".*.part-*"):  # of a process that was killed: there is only one at a time
+        # Of a process that was killed: there is only one schedule at a time.
+        for leftover in self._folder.glob(f".{_PATTERN}.part-*"):
             leftover.unlink(missing_ok=True)
         file = self._folder / datetime.now(UTC).strftime(_NAME)
         size = back_up(self._data, file, self._advance)

@@ -481,6 +481,26 @@ async def test_backups_from_a_clock_that_was_ahead_make_room_for_new_ones(data: 
     assert backups._seconds_until_due() > 0
 
 
+async def test_a_scheduled_backup_leaves_one_alone_that_somebody_writes_beside_it(data: Path) -> None:
+    """What a killed process left of a scheduled one is removed."""
+    await _write_profiles(data, "ada")
+    folder = data / "backups"
+    folder.mkdir()
+    leftover = folder / f".{datetime.now(UTC).strftime(schedule._NAME)}.part-{os.getppid()}-0a1b2c3d"
+    leftover.touch()
+    beside: list[int] = []
+
+    def begin_another(_left: int, _pages: int) -> None:
+        if not beside:
+            beside.append(0)
+            BackupSchedule(data, 3600)._back_up()
+
+    assert back_up(data, folder / "before-upgrade.db", begin_another) > 0
+    backup.check_backup(folder / "before-upgrade.db")
+    assert len(_names(data)) == 2
+    assert not leftover.exists()
+
+
 async def test_a_backup_that_is_moved_away_at_once_is_not_made_again_at_once(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
