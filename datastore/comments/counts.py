@@ -53,6 +53,8 @@ class Tally:
     r5: int = 0
     bytes: int = 0
     unsettled: bool | None = None
+    marks: int | None = None
+    """How often it was marked as unsettled: tells a number that has changed and changed back from one that has not."""
 
     @property
     def mark_shard(self) -> int:
@@ -100,7 +102,7 @@ def comment_shard(ulid: str) -> int:
 
 def _addition(tally: Tally, numbers: dict[str, int]) -> Update:
     if "r5" in numbers:
-        return TALLY.shift(tally, "unsettled", add=numbers)
+        return TALLY.shift(tally, "unsettled", add={**numbers, "marks": 1})
     return TALLY.change(TALLY.item_key(tally), add=numbers)
 
 

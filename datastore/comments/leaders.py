@@ -111,7 +111,7 @@ async def _write_leader(table: Table, product: str, current: Leader | None, five
 
 
 async def _unmark(table: Table, tally: Tally) -> None:
-    """Remove a mark unless the shard has changed: then its writer, or a sweep, settles the product again."""
+    """Remove a mark unless the shard was marked again: then its writer, or a sweep, settles the product again."""
     unmarked = replace(tally, unsettled=None)
     with suppress(ConditionFailed):
-        await table.write(TALLY.shift(unmarked, "unsettled", when=present() & where(r5=tally.r5)))
+        await table.write(TALLY.shift(unmarked, "unsettled", when=present() & where(marks=tally.marks)))

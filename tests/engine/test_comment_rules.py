@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from datastore.comments import COMMENT, leaders, moderation, read_comment
+from datastore.comments import COMMENT, counts, leaders, moderation, read_comment
 from datastore.comments.counts import TALLY, read_tallies
 from datastore.comments.erasing import forget_reporter
 from datastore.dynamo import Rejected, Table
@@ -28,6 +28,7 @@ from tests.queries import (
     COMMENT_BY_ID,
     COMMENT_STATISTICS,
     COMMENTS_PAGE,
+    DELETE_COMMENT,
     EDIT_COMMENT,
     MODERATE_COMMENT,
     MODERATION_QUEUE,
@@ -194,7 +195,7 @@ async def test_a_product_that_changes_while_it_is_settled_stays_marked(
     async def then_change(*given: Any) -> None:
         await write_leader(*given)
         [tally] = await read_tallies(table, "42")
-        await table.write(TALLY.shift(tally, "unsettled", add={"r5": 1}))
+        await table.write(TALLY.shift(tally, "unsettled", add={"r5": 1, "marks": 1}))
 
     with monkeypatch.context() as patch:
         patch.setattr(leaders, "_write_leader", then_change)
@@ -205,6 +206,32 @@ async def test_a_product_that_changes_while_it_is_settled_stays_marked(
     leader = await table.get(leaders.LEADER.at(product="42"), consistent=True)
     assert leader is not None
     assert leader.five_stars == 2
+
+
+async def test_a_shard_that_changed_and_changed_back_stays_marked(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another settling has ranked the product with what was between."""
+    table, ada, unmark = one_client.services.table, one_client.member("ada"), leaders._unmark
+    monkeypatch.setattr(one_client.services.get(LeaderSettler), "comment_changed", lambda _: None)
+    monkeypatch.setattr(counts, "SHARDS", 1)
+    await post(ada)
+
+    async def held_up(*given: Any) -> None:
+        monkeypatch.setattr(leaders, "_unmark", unmark)
+        second = await post(ada)
+        await leaders.settle_product(table, "42")
+        await ada.ask(DELETE_COMMENT, input={"comment": second["id"]})
+        await unmark(*given)
+
+    monkeypatch.setattr(leaders, "_unmark", held_up)
+    await leaders.settle_product(table, "42")
+    assert [tally.unsettled for tally in await read_tallies(table, "42")] == [True]
+    await leaders.settle_product(table, "42")
+    assert [tally.unsettled for tally in await read_tallies(table, "42")] == [None]
+    leader = await table.get(leaders.LEADER.at(product="42"), consistent=True)
+    assert leader is not None
+    assert leader.five_stars == 1
 
 
 async def test_a_settling_that_was_held_up_does_not_replace_newer_counts(
