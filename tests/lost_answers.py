@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tests.client import Client
 
 
-async def ask_without_answer(client: Client, query: str, **given: Any) -> Any:
-    """The mutation's payload; of its transactions, the first one's answer is lost."""
+async def ask_without_answer(
+    client: Client, query: str, *, meanwhile: Callable[[], Awaitable[Any]] | None = None, **given: Any
+) -> Any:
+    """The mutation's payload; of its transactions, the first one's answer is lost.
+
+    `meanwhile` is what others do before it is tried again.
+    """
     table_client, lost = client.services.table.client, False
     original = table_client.transact_write_items
 
@@ -17,6 +23,8 @@ async def ask_without_answer(client: Client, query: str, **given: Any) -> Any:
         answer = await original(**request)
         if not lost:
             lost = True
+            if meanwhile is not None:
+                await meanwhile()
             raise TimeoutError
         return answer
 

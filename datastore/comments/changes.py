@@ -1,12 +1,15 @@
 """Changing comments: each change moves the counts with the comment, in one transaction.
 
 So the statistics always equal a recount of the published comments, whatever was retried or killed.
+
+The occurrence in the journal tells an attempt whose answer was lost that it was applied, whatever others have done to
+the comment since. With the journal off, what the conditions failed on has to tell it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from datastore.comments.counts import change_updates
@@ -81,13 +84,33 @@ async def change_comment(table: Table, once: Once, answer: Any, change: CommentC
 
     VersionConflict if the comment is no longer `old`, unless an earlier attempt without an answer applied the change.
     """
+    about = change.new or change.old
+    not_erased = () if about is None else once.not_erased(about.author)
     try:
-        about = change.new or change.old
-        not_erased = () if about is None else once.not_erased(about.author)
-        await once.transact(table, answer, *change.writes(), *change.occurrence(once), *not_erased)
+        await transact_once(table, once, answer, change.writes(), change.occurrence(once), not_erased)
     except ConditionFailed as failed:
         if not (failed.doubtful and change.was_applied(failed)):
             raise VersionConflict from None
+
+
+async def transact_once(
+    table: Table,
+    once: Once,
+    answer: Any,
+    writes: Sequence[Write],
+    occurrence: Sequence[Write],
+    not_erased: Sequence[Write],
+) -> None:
+    """Carry out the writes with their occurrence, unless an attempt whose answer was lost has written that already.
+
+    The occurrence's id is new, so nothing else can have. ConditionFailed has the indexes of `writes`.
+    """
+    new_occurrence = [replace(write, when=absent()) for write in occurrence]
+    try:
+        await once.transact(table, answer, *writes, *new_occurrence, *not_erased)
+    except ConditionFailed as failed:
+        if max(failed.failures) < len(writes):
+            raise
 
 
 def _comment_writes(old: Comment | None, new: Comment | None) -> Iterator[Write]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from datastore.comments.changes import transact_once
 from datastore.comments.records import COMMENT, HELD, REPORTS, Comment, Reports, Status, VersionConflict
 from datastore.dynamo import ConditionFailed, Page
 from datastore.dynamo.conditions import absent, present
@@ -14,6 +15,7 @@ from datastore.journal.kinds import Kind
 
 if TYPE_CHECKING:
     from datastore.dynamo import PageRequest, Table, Window
+    from datastore.dynamo.writes import Write
     from datastore.receipts import Once
 
 _MAX_REPORTERS = 50
@@ -61,21 +63,25 @@ async def read_reports(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping
 
 
 async def report_comment(table: Table, once: Once, comment: Comment, reporter: str, reason: str) -> None:
-    """Add a member's reason to a comment's reports, or replace it. VersionConflict if they changed meanwhile."""
+    """Add a member's reason to a comment's reports, or replace it.
+
+    VersionConflict if they changed meanwhile, unless an earlier attempt without an answer changed them.
+    """
     key = REPORTS.at(product=comment.product, ulid=comment.ulid)
     current = await table.get(key, consistent=True)
     if current is not None and reporter not in current.reasons and len(current.reasons) >= _MAX_REPORTERS:
         await once.store_receipt(table, comment, about=comment.author)
         return
     if current is None:
-        write = REPORTS.put(Reports(comment.product, comment.ulid, {reporter: reason}), when=absent())
+        changed, unchanged = Reports(comment.product, comment.ulid, {reporter: reason}), absent()
     else:
         changed = replace(current, reasons={**current.reasons, reporter: reason}, revision=current.revision + 1)
-        write = REPORTS.put(changed, when=current.unchanged)
-    still_published = COMMENT.check(COMMENT.item_key(comment), present())
+        unchanged = current.unchanged
+    writes: list[Write] = [REPORTS.put(changed, when=unchanged), COMMENT.check(COMMENT.item_key(comment), present())]
+    occurrence = once.occurred(Kind.COMMENT_REPORTED, f"Comment:{comment.node_key}")
     try:
-        occurrence = once.occurred(Kind.COMMENT_REPORTED, f"Comment:{comment.node_key}")
-        not_erased = once.not_erased(comment.author)
-        await once.transact(table, comment, write, still_published, *occurrence, *not_erased)
-    except ConditionFailed:
-        raise VersionConflict from None
+        await transact_once(table, once, comment, writes, occurrence, once.not_erased(comment.author))
+    except ConditionFailed as failed:
+        stored_item = failed.failures.get(0)
+        if not (failed.doubtful and stored_item and REPORTS.read(stored_item) == changed):
+            raise VersionConflict from None

@@ -73,8 +73,10 @@ def pointer_writes(old: Comment | None, new: Comment | None) -> list[Put | Delet
     """What a change of one comment does to its pointer. An edit does nothing."""
     if new is None:
         return [] if old is None else [POINTER.delete(POINTER.at(author=old.author, ulid=old.ulid))]
-    if old is None or old.author == new.author:
-        return [] if old is not None and old.held is new.held else [POINTER.put(pointer_to(new))]
+    if old is None:  # an attempt whose answer was lost may have posted it, and a moderator held it since
+        return [POINTER.put(pointer_to(new), when=absent())]
+    if old.author == new.author:
+        return [] if old.held is new.held else [POINTER.put(pointer_to(new))]
     return [POINTER.delete(POINTER.at(author=old.author, ulid=old.ulid)), POINTER.put(pointer_to(new))]
 
 

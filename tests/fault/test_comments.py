@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import random
+from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -12,10 +13,14 @@ from typing import Any
 import orjson
 import pytest
 
+from datastore.comments.records import REPORTS
 from datastore.comments.transfer import Imported
+from datastore.dynamo import Table
+from datastore.journal import OCCURRENCE
 from resolvers.viewer import Role
 from server.audit.comments import breaches
 from server.commands.comments import import_lines
+from server.settings import Settings
 from tests.client import Client, serving
 from tests.comments import post
 from tests.conftest import settings_for
@@ -23,13 +28,16 @@ from tests.engines import EnginePair, RunningEngine
 from tests.fault.faults import Fault
 from tests.lagging import LaggingEngine
 from tests.lagging.tables import LaggingTable, lagging_table
+from tests.lost_answers import ask_without_answer
 from tests.queries import (
+    COMMENT_BY_ID,
     COMMENT_STATISTICS,
     COMMENTS_PAGE,
     DELETE_COMMENT,
     EDIT_COMMENT,
     MODERATE_COMMENT,
     POST_COMMENT,
+    REPORT_COMMENT,
 )
 
 LOST = (Fault.FAILED_AFTER, Fault.RESET_AFTER, Fault.FAILED_BEFORE, Fault.RESET_BEFORE, Fault.CONFLICT)
@@ -104,6 +112,109 @@ async def test_a_lost_answer_does_not_post_a_second_comment(visitor: Client, pro
         assert [row["count"] for row in statistics["histogram"]] == [0, 0, 0, 0, 1]
     await visitor.services.close()
     assert await recounted(visitor) == []
+
+
+async def _occurrences(client: Client) -> Counter[str]:
+    return Counter([occurrence.kind async for occurrence in client.services.table.scan(OCCURRENCE, consistent=True)])
+
+
+async def _known(client: Client, name: str) -> Client:
+    """A member who has a profile, so that their next transaction is that of the comment."""
+    member = client.member(name)
+    await post(member, "41")
+    return member
+
+
+@pytest.mark.parametrize("journal_days", [90, 0])
+async def test_a_report_whose_answer_is_lost_is_made_once(
+    one_table: Table, settings: Settings, journal_days: int
+) -> None:
+    """Without a key too: the journal has it once, or none, and the reports are not written a second time."""
+    async with serving(settings.model_copy(update={"journal_days": journal_days})) as client:
+        posted = await post(client.member("ada"))
+        for name in ("bob", "cyd"):
+            member = await _known(client, name)
+            await ask_without_answer(member, REPORT_COMMENT, comment=posted["id"], reason="Rude.")
+        assert (await _occurrences(client))["comment.reported"] == (2 if journal_days else 0)
+    [reports] = [reports async for reports in one_table.scan(REPORTS, consistent=True)]
+    assert (set(reports.reasons), reports.revision) == ({"bob", "cyd"}, 2)
+
+
+@pytest.mark.parametrize("others", [[], ["cyd"]])
+async def test_a_report_that_was_decided_while_its_answer_was_lost_is_not_made_again(
+    one_client: Client, others: list[str]
+) -> None:
+    """Whether it was the first one or not: the comment does not come back into the moderators' queue."""
+    moderator, posted = one_client.member("mod", Role.MODERATOR), await post(one_client.member("ada"))
+    for name in others:
+        await one_client.member(name).ask(REPORT_COMMENT, input={"comment": posted["id"], "reason": "Rude."})
+    decision = {"comment": posted["id"], "status": "PUBLISHED"}
+    await ask_without_answer(
+        await _known(one_client, "bob"),
+        REPORT_COMMENT,
+        meanwhile=lambda: moderator.ask(MODERATE_COMMENT, input=decision),
+        comment=posted["id"],
+        reason="Rude.",
+    )
+    assert [reports async for reports in one_client.services.table.scan(REPORTS, consistent=True)] == []
+    assert (await _occurrences(one_client))["comment.reported"] == 1 + len(others)
+
+
+@pytest.mark.parametrize("journal_days", [90, 0])
+@pytest.mark.usefixtures("one_table")
+async def test_a_comment_that_was_rejected_while_its_answer_was_lost_is_not_posted_again(
+    settings: Settings, journal_days: int
+) -> None:
+    """As a program that moderates by webhooks does: it stays rejected, and counted nowhere."""
+    async with serving(settings.model_copy(update={"journal_days": journal_days})) as client:
+        moderator = client.member("mod", Role.MODERATOR)
+
+        async def reject() -> None:
+            [edge] = (await client.ask(COMMENTS_PAGE, product="42"))["edges"]
+            await moderator.ask(MODERATE_COMMENT, input={"comment": edge["node"]["id"], "status": "REJECTED"})
+
+        given = {"product": "42", "language": "en", "rating": 5, "body": "Spam."}
+        await ask_without_answer(await _known(client, "ada"), POST_COMMENT, meanwhile=reject, **given)
+        assert (await client.ask(COMMENTS_PAGE, product="42"))["totalCount"] == 0
+        await client.services.close()
+        assert await recounted(client) == []
+
+
+async def test_a_comment_that_was_deleted_while_its_answer_was_lost_is_not_posted_again(one_client: Client) -> None:
+    """The journal tells that it was posted."""
+    moderator = one_client.member("mod", Role.MODERATOR)
+
+    async def delete() -> None:
+        [edge] = (await one_client.ask(COMMENTS_PAGE, product="42"))["edges"]
+        await moderator.ask(DELETE_COMMENT, input={"comment": edge["node"]["id"]})
+
+    given = {"product": "42", "language": "en", "rating": 5, "body": "Spam."}
+    await ask_without_answer(await _known(one_client, "ada"), POST_COMMENT, meanwhile=delete, **given)
+    assert (await one_client.ask(COMMENTS_PAGE, product="42"))["totalCount"] == 0
+    await one_client.services.close()
+    assert await recounted(one_client) == []
+
+
+async def test_a_change_whose_answer_is_lost_does_not_replace_a_later_one(one_client: Client) -> None:
+    """Neither an edit nor a decision is made a second time, on top of what somebody else did in between."""
+    ada, moderator = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
+    id_ = (await post(ada))["id"]
+    later = {"comment": id_, "body": "Later."}
+    await ask_without_answer(
+        ada, EDIT_COMMENT, meanwhile=lambda: ada.ask(EDIT_COMMENT, input=later), comment=id_, body="Earlier."
+    )
+    assert (await ada.ask(COMMENT_BY_ID, id=id_))["body"] == "Later."
+    rejection = {"comment": id_, "status": "REJECTED"}
+    await post(moderator, "41")
+    await ask_without_answer(
+        moderator,
+        MODERATE_COMMENT,
+        meanwhile=lambda: moderator.ask(MODERATE_COMMENT, input=rejection),
+        comment=id_,
+        status="PUBLISHED",
+    )
+    assert (await moderator.ask(COMMENT_BY_ID, id=id_))["status"] == "REJECTED"
+    assert await _occurrences(one_client) == {"comment.posted": 2, "comment.edited": 2, "comment.moderated": 2}
 
 
 async def test_faults_lose_and_duplicate_no_comment(visitor: Client, proxy: LaggingEngine) -> None:
