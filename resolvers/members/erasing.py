@@ -87,8 +87,9 @@ class Contributions(StrEnum):
 
 async def erase_member(ctx: Context, /, *, user: UserId, contributions: Contributions) -> Job:
     """Begin to erase a member; for themselves and admins. Erasing again answers with the same job."""
-    viewer = ctx.member()
-    if not (viewer.may(Role.ADMIN) or viewer.id == user):
+    viewer = ctx.signed_in()
+    themselves = viewer.is_member and viewer.id == user
+    if not (viewer.may(Role.ADMIN) or themselves):
         raise NotAllowed("Only an admin can erase another member.", path=("input", "user"))
     while True:
         earlier = await ctx.services.tombstones.read(ctx.table, key_text(user), ctx.now())
@@ -97,7 +98,7 @@ async def erase_member(ctx: Context, /, *, user: UserId, contributions: Contribu
             return job
         if earlier is None:
             member = await load_member(ctx, user)
-            if member.user != viewer.id:
+            if not themselves:
                 await refuse_admin(ctx, member, "An admin is erased by nobody but themselves.")
         try:
             return await _begin(ctx, user, contributions, earlier)
@@ -112,7 +113,7 @@ async def _begin(ctx: Context, user: str, contributions: Contributions, earlier:
     # A transaction names each item once, so it cannot check the tombstone that it writes.
     unchecked = replace(ctx.once, tombstones=None)
     occurred = unchecked.occurred(Kind.MEMBER_ERASED, f"User:{user}", about=user)
-    if user == ctx.viewer.id:
+    if ctx.viewer.is_member and user == ctx.viewer.id:
         ctx.once = unchecked
     # The receipt is another's, and nothing finds it to erase it: it does not name the member.
     await begin_job_once(ctx, job, replace(job, input={}), *tombstones, *occurred)

@@ -90,8 +90,7 @@ MUTATIONS: Final[Mapping[str, Viewers]] = {
     ),
     **_each(AUTHOR, "admitToLeague removeFromLeague rotateLeagueCode deleteLeague"),
     **_each(AUTHOR_OR_MODERATORS, "editComment deleteComment"),
-    "exportMember": AUTHOR_OR_ADMIN,
-    "eraseMember": AUTHOR | {Viewer.ADMIN},
+    **_each(AUTHOR_OR_ADMIN, "exportMember eraseMember"),
     **_each(MODERATORS, "moderateComment suspendMember reinstateMember takeBack"),
     **_each(AUTHOR, "addWords writeSentence updateWord removeWord updateWordList deleteWordList"),
     "deleteSentence": AUTHOR_OR_MODERATORS,
@@ -104,7 +103,6 @@ NOT_FOR_KEYS: Final = {name for name, viewers in MUTATIONS.items() if viewers ==
     "removeFromLeague",
     "rotateLeagueCode",
     "deleteLeague",
-    "eraseMember",
 }
 """Mutations that need a member: an API key is told to sign in, whatever its roles."""
 

@@ -34,6 +34,7 @@ from resolvers.pickem import crediting
 from resolvers.viewer import Role
 from resolvers.vocabulary import quiz_leaderboard
 from server.audit import breaches
+from tests.authorisation.world import machine_of
 from tests.client import Client, serving
 from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine
@@ -493,7 +494,7 @@ async def _write_on(site: Site) -> str:
 
 
 async def test_who_may_erase_whom(one_client: Client) -> None:
-    """Oneself and an admin; an admin only themselves. Nothing is half done."""
+    """Oneself and an admin, be it a machine; an admin only themselves. Nothing is half done."""
     wanted = {"user": NODE, "contributions": "REMOVE"}
     assert await admin(one_client).code(ERASE, input=wanted) == "NOT_FOUND"
     member, other = one_client.member(MEMBER), one_client.member("second", Role.ADMIN)
@@ -502,14 +503,18 @@ async def test_who_may_erase_whom(one_client: Client) -> None:
     assert await one_client.member("mia", Role.MODERATOR, Role.EDITOR).code(ERASE, input=wanted) == "NOT_ALLOWED"
     assert await one_client.member("bob").code(ERASE, input=wanted) == "NOT_ALLOWED"
     assert await one_client.code(ERASE, input=wanted) == "NOT_SIGNED_IN"
+    editing, machine = [await machine_of(admin(one_client), role) for role in (Role.EDITOR, Role.ADMIN)]
+    assert await editing.code(ERASE, input=wanted) == "NOT_ALLOWED"
     second = {"user": node_id("User", "second"), "contributions": "REMOVE"}
-    refused = await admin(one_client).ask(ERASE, input=second)
-    assert refused["message"] == "An admin is erased by nobody but themselves."
+    for somebody in (admin(one_client), machine):
+        refused = await somebody.ask(ERASE, input=second)
+        assert refused["message"] == "An admin is erased by nobody but themselves."
     unknown = await admin(one_client).answer(ERASE, input={"user": NODE, "contributions": "FORGET"})
     assert "FORGET" in unknown["errors"][0]["message"]
     assert [job async for job in jobs_store.all_jobs(one_client.services.table)] == []
     assert [tombstone async for tombstone in one_client.services.table.scan(TOMBSTONE)] == []
     assert "job" in await other.ask(ERASE, input=second)
+    assert "job" in await machine.ask(ERASE, input=wanted)
 
 
 async def test_erasing_again_answers_the_same(one_client: Client) -> None:
