@@ -146,7 +146,8 @@ class JournalMutation:
     )
     rotate_webhook_secret = mutation(
         webhooks.rotate_webhook_secret,
-        "Gives a webhook a new secret. Both sign for a day. For admins.",
+        "Gives a webhook a new secret. The old one signs for another day, and so does each one before it: four at "
+        "most, then this answers CONFLICT. For admins.",
         WebhookSecretRotated,
         input_description="A webhook to give a new secret.",
         result_description="The webhook with its new secret, or why it keeps the old one.",

@@ -82,6 +82,14 @@ OCCURRENCE = Entity(
 
 
 @dataclass(frozen=True, slots=True)
+class OldSecret:
+    """A secret that signs until its end, beside a newer one."""
+
+    secret: str
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Webhook:
     """An address that is told of occurrences of some kinds. No kinds: of all but those that have to be named."""
 
@@ -93,6 +101,8 @@ class Webhook:
     active: bool = True
     old_secret: str | None = None
     old_secret_until: datetime | None = None
+    older_secrets: tuple[OldSecret, ...] = ()
+    """Those before the old secret. A process of an earlier release does not know them, and drops them if it writes."""
 
     @property
     def node_key(self) -> str:
@@ -100,9 +110,14 @@ class Webhook:
 
     def secrets(self, now: datetime) -> list[str]:
         """The secrets that sign now, newest first."""
-        if self.old_secret is None or self.old_secret_until is None or self.old_secret_until <= now:
-            return [self.secret]
-        return [self.secret, self.old_secret]
+        return [self.secret, *(old.secret for old in self.old_secrets(now))]
+
+    def old_secrets(self, now: datetime) -> tuple[OldSecret, ...]:
+        """The replaced secrets that still sign, newest first."""
+        old = self.older_secrets
+        if self.old_secret is not None and self.old_secret_until is not None:
+            old = (OldSecret(self.old_secret, self.old_secret_until), *old)
+        return tuple(one for one in old if one.until > now)
 
 
 WEBHOOK = Entity(Webhook, Key("WEBHOOKS", "WEBHOOK#{id}"))

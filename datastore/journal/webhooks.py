@@ -40,6 +40,9 @@ MOST_WEBHOOKS = 10
 
 BOTH_SIGN_FOR = timedelta(days=1)
 
+MOST_OLD_SECRETS = 4
+"""Each one adds a signature to every message."""
+
 
 @dataclass(frozen=True, slots=True)
 class WebhookWithSecret:
@@ -89,10 +92,16 @@ async def remove_webhook(table: Table, webhook: str, once: Once, answer: str) ->
 
 
 async def rotate_secret(table: Table, webhook: str, secret: str, once: Once) -> WebhookWithSecret:
-    """The new secret signs from now on, and the one before for another day."""
+    """The new secret signs from now on, and each one before for a day after it was replaced."""
     current = await _read_active(table, webhook)
+    older = current.old_secrets(once.now)
+    if len(older) >= MOST_OLD_SECRETS:
+        raise Conflict(
+            f"{MOST_OLD_SECRETS} earlier secrets of this webhook still sign. Rotate again when the oldest has ended.",
+            retry_after=(min(old.until for old in older) - once.now).total_seconds(),
+        )
     until = once.now + BOTH_SIGN_FOR
-    after = replace(current, secret=secret, old_secret=current.secret, old_secret_until=until)
+    after = replace(current, secret=secret, old_secret=current.secret, old_secret_until=until, older_secrets=older)
     answer = WebhookWithSecret(after, secret)
     await _write(table, current, after, Kind.WEBHOOK_SECRET_ROTATED, once, answer)
     return answer

@@ -252,6 +252,30 @@ async def test_both_secrets_sign_for_a_day(one_hooked: Client, monkeypatch: pyte
             assert message.headers["webhook-signature"] == sign(secrets, message.id, timestamp, message.body)
 
 
+async def test_each_secret_signs_for_a_day_after_it_was_replaced(
+    one_hooked: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if it was replaced several times; no more than four at once, and the next is refused until one has ended."""
+    async with receiving() as receiver:
+        added = await add(one_hooked, receiver, "comment.posted")
+        wanted = {"webhook": added["webhook"]["id"]}
+        secrets = [added["secret"]]
+        for _ in range(4):
+            secrets.insert(0, (await admin(one_hooked).ask(ROTATE_SECRET, input=wanted))["secret"])
+        refused = await admin(one_hooked).ask(ROTATE_SECRET, input=wanted)
+        assert refused["code"] == "CONFLICT"
+        await asyncio.sleep(0.5)  # the process learns of them at its next look
+        await post(one_hooked.member("ada"))
+        await receiver.until(lambda: len(receiver.accepted) == 1)
+        [message] = receiver.accepted
+        timestamp = int(message.headers["webhook-timestamp"])
+        assert message.headers["webhook-signature"] == sign(secrets, message.id, timestamp, message.body)
+    monkeypatch.setattr(one_hooked.services, "clock", lambda: utc_now() + timedelta(days=2))
+    await admin(one_hooked).ask(ROTATE_SECRET, input=wanted)
+    [stored] = [one async for one in one_hooked.services.table.iterate(WEBHOOKS, consistent=True)]
+    assert stored.secrets(one_hooked.services.clock())[1:] == secrets[:1]
+
+
 async def test_a_removed_webhook_is_told_nothing_more(one_hooked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is anything kept for it."""
     monkeypatch.setattr(delivering, "CLEAR_SECONDS", 0.0)
