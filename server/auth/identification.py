@@ -2,6 +2,7 @@
 
 Invalid credentials are refused, never ignored: a client whose token has expired must learn of it, and not be served as
 a visitor. A request without credentials gets a new visitor, whose cookie comes with the response and lasts a year.
+A WebSocket sets no cookie and deletes none: there one that was altered counts as none, and the visitor ends with it.
 """
 
 import os
@@ -61,11 +62,13 @@ class Identification:
         secure: bool,
         address: str = "",
         params: Mapping[str, object] | None = None,
+        sets_cookies: bool = True,
     ) -> Identified:
         """The viewer of a request, or Unauthenticated, or Unverifiable when who knows the keys does not answer.
 
         `secure` says whether the scheme is https or wss. `address` is the client's. `params` is the payload of a
-        WebSocket's connection_init, whose `Authorization` takes precedence over that of the headers.
+        WebSocket's connection_init, whose `Authorization` takes precedence over that of the headers. `sets_cookies`
+        says whether the answer can set and delete cookies.
         """
         cookies, authorizations, origin = [], [], None
         for name, value in headers:
@@ -82,7 +85,8 @@ class Identification:
         if authorizations:
             return await self._open_authorization(authorizations[0], address, origin)
         for header in cookies:
-            visitor = self._visitors.get(header) or self._open_cookie(header, secure=secure)
+            visitor = self._visitors.get(header)
+            visitor = visitor or self._open_cookie(header, secure=secure, deletable=sets_cookies)
             if visitor is not None:
                 return visitor
         id_ = os.urandom(ID_SIZE)
@@ -121,14 +125,16 @@ class Identification:
         """Close the connection to the identity provider."""
         await self._tokens.close()
 
-    def _open_cookie(self, header: bytes, *, secure: bool) -> Identified | None:
-        """The visitor of a Cookie header, if our cookie is in it."""
+    def _open_cookie(self, header: bytes, *, secure: bool, deletable: bool) -> Identified | None:
+        """The visitor of a Cookie header, if our cookie is in it. Where it would stay, one that was altered is none."""
         cookie = _cookie(header)
         if cookie is None:
             return None
         try:
             id_ = self._seal.open_text(_PURPOSE, cookie)
         except Forged:
+            if not deletable:
+                return None
             raise Unauthenticated(
                 f"The cookie {COOKIE} was altered, or signed with a secret no longer used. "
                 "This answer deletes it: ask again to get a new one.",

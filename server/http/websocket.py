@@ -191,7 +191,9 @@ class _Connection:
         identification, headers = self._pipeline.identification, self._socket.scope["headers"]
         secure, address = self._socket.url.scheme == "wss", _address(self._socket)
         try:
-            identified = await identification.identify(headers, secure=secure, address=address, params=payload)
+            identified = await identification.identify(
+                headers, secure=secure, address=address, params=payload, sets_cookies=False
+            )
         except Unauthenticated as error:
             raise _ProtocolError(4403, f"Forbidden: {error.detail}") from None
         except Unverifiable as error:

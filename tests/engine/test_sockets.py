@@ -113,6 +113,20 @@ async def test_the_services_own_page_may_connect(service: Service) -> None:
         assert (await receive(connection))["type"] == "connection_ack"
 
 
+async def test_an_altered_cookie_does_not_shut_a_page_out(service: Service) -> None:
+    """A socket cannot delete it, so its page is served like one without a cookie; a wrong token is refused as ever."""
+    altered = {"cookie": "ringside_visitor=altered"}
+    async with open_socket(service, origin=service.url, additional_headers=altered) as connection:
+        query = {"query": "{ viewer { __typename } }"}
+        await send(connection, {"type": "connection_init"}, {"id": "1", "type": "subscribe", "payload": query})
+        assert (await receive(connection))["type"] == "connection_ack"
+        assert (await receive(connection))["payload"] == {"data": {"viewer": None}}
+    async with open_socket(service, origin=service.url, additional_headers=altered) as connection:
+        await send(connection, {"type": "connection_init", "payload": {"Authorization": "Bearer forged"}})
+        with pytest.raises(ConnectionClosed):
+            await receive(connection)
+
+
 async def test_the_token_of_connection_init_signs_a_member_in(tmp_path: Path) -> None:
     """And when the service closes, the socket is told so with 1001 and a reason."""
     data = {"RINGSIDE_DATA": str(tmp_path)}
