@@ -60,6 +60,8 @@ async def take_back(ctx: Context, /, *, user: UserId, since: datetime | None = N
     ctx.with_role(Role.MODERATOR)
     if not parts or set(parts) - set(CONTRIBUTIONS):
         raise InvalidInput(f"`parts` names one or more of {', '.join(CONTRIBUTIONS)}.", path=("input", "parts"))
+    if since is not None and since > ctx.now():
+        raise InvalidInput("Name a time in the past.", path=("input", "since"))
     member = await load_member(ctx, user)
     if not ctx.viewer.may(Role.ADMIN):
         await refuse_admin(ctx, member, "Only an admin can take back an admin's contributions.")

@@ -215,7 +215,7 @@ async def test_any_number_of_results_and_webhooks_fit(one_client: Client, one_ta
 
 
 async def test_who_may_take_back_what(client: Client) -> None:
-    """Parts that are contributions, of a member who exists; an admin's only by an admin. Nothing is half done."""
+    """Contributions until now of a member who exists; an admin's only by an admin. Nothing is half done."""
     admin, mia = client.member("root", Role.ADMIN), moderator(client)
     await admin.ask(UPDATE_PROFILE, input={"name": "Root"})
     root = node_id("User", "root")
@@ -224,6 +224,9 @@ async def test_who_may_take_back_what(client: Client) -> None:
     await client.member("eve").ask(UPDATE_PROFILE, input={"name": "Eve"})
     for parts in ([], ["PROFILE"], ["VOTES", "SUBSCRIPTIONS"]):
         assert await mia.code(TAKE_BACK, input={"user": EVE, "parts": parts}) == "INVALID_INPUT"
+    ahead = {"user": EVE, "parts": ["VOTES"], "since": iso(utc_now() + timedelta(hours=1))}
+    refused = await mia.ask(TAKE_BACK, input=ahead)
+    assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "since"])
     unknown = await mia.answer(TAKE_BACK, input={"user": EVE, "parts": ["EVERYTHING"]})
     assert "EVERYTHING" in unknown["errors"][0]["message"]
     assert await client.member("bob").code(TAKE_BACK, input={"user": EVE, "parts": ["VOTES"]}) == "NOT_ALLOWED"
