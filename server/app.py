@@ -26,6 +26,7 @@ from types import FrameType
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
@@ -57,6 +58,7 @@ from server.http.hosts import ANY, public_host
 from server.http.member_export import member_export
 from server.http.pipeline import Pipeline
 from server.http.quotas import Quota
+from server.http.response import outside_graphql
 from server.http.websocket import serve_socket
 from server.mail.confirmation import confirm, sending_confirmations
 from server.mail.emails_due import EmailSchedule
@@ -99,6 +101,7 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
         redirect_slashes=False,  # it would redirect to whatever host the request names
         lifespan=lambda _: _opened(settings, documents, metrics, table),
         routes=_routes(settings, graphql, explorer, metrics),
+        exception_handlers={HTTPException: outside_graphql},
     )
     pages = GZipMiddleware(fastapi, MIN_BYTES, LEVEL)
     app: ASGIApp = FastPath(pages, "/graphql", graphql)

@@ -8,7 +8,7 @@ The rules of GraphQL over HTTP, and the choices that they leave open:
   status alone must not mistake a refusal for an answer. Only a client that asks for `application/json` by name gets
   the 200 that the specification keeps for older clients.
 - GET runs queries only. POST accepts JSON only, which a form on another site cannot send without a CORS preflight.
-- Batching (a list of requests) is not supported.
+- Batching (a list of requests) is not supported, nor are compressed bodies.
 """
 
 from __future__ import annotations
@@ -150,11 +150,7 @@ async def read_request(scope: Scope, headers: Headers, receive: Receive, max_byt
         return parse_request(_query_parameters(scope))
     if scope["method"] != "POST":
         raise HTTPException(405, "Ask with POST or GET.", {"allow": "GET, POST"})
-    if not _is_json(headers.get(b"content-type", b"")):
-        raise HTTPException(415, f"Send the request as {LEGACY} in UTF-8.", {"accept-post": LEGACY})
-    announced = headers.get(b"content-length", b"")
-    if announced.isdigit() and int(announced) > max_bytes:
-        raise _too_large(max_bytes)
+    _check_headers(headers, max_bytes)
     body, more = bytearray(), True
     while more:
         message = await receive()
@@ -172,6 +168,17 @@ async def read_request(scope: Scope, headers: Headers, receive: Receive, max_byt
     except orjson.JSONDecodeError as error:
         raise _bad_json("The body", error) from None
     return parse_request(parameters)
+
+
+def _check_headers(headers: Headers, max_bytes: int) -> None:
+    """HTTPException if the body is of a kind or size that is not read."""
+    if not _is_json(headers.get(b"content-type", b"")):
+        raise HTTPException(415, f"Send the request as {LEGACY} in UTF-8.", {"accept-post": LEGACY})
+    if headers.get(b"content-encoding", b"").strip().lower() not in (b"", b"identity"):
+        raise HTTPException(415, "Send the body uncompressed.", {"accept-encoding": "identity"})
+    announced = headers.get(b"content-length", b"")
+    if announced.isdigit() and int(announced) > max_bytes:
+        raise _too_large(max_bytes)
 
 
 @lru_cache(maxsize=64)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 import orjson
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 
 from datastore.refusals import Overloaded
@@ -46,3 +48,10 @@ def error_response(error: HTTPException, media_type: str = LEGACY) -> Response:
     extensions = {"code": _CODES.get(error.status_code, "BAD_REQUEST")}
     body: dict[str, Any] = {"errors": [{"message": error.detail, "extensions": extensions}]}
     return Response(orjson.dumps(body), error.status_code, {**_HEADERS[media_type], **(error.headers or {})})
+
+
+async def outside_graphql(_: Request, error: HTTPException) -> Response:
+    """The same for an error at any other address, such as one where there is nothing."""
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        error = HTTPException(404, "There is nothing at this address. GraphQL is at /graphql.", error.headers)
+    return error_response(error)

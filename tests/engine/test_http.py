@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import subprocess
 import sys
@@ -180,6 +181,33 @@ async def test_an_invalid_request_gets_a_readable_error(
     assert response.status_code == status, response.text
     assert len(response.json()["errors"][0]["message"]) > 10
     assert await one_client.ask("{ __typename }") == "Query"
+
+
+async def test_a_compressed_body_is_refused_by_name(one_client: Client) -> None:
+    """With how to send it. A body that names itself uncompressed is read."""
+    body, json = b'{"query": "{ __typename }"}', {"content-type": "application/json"}
+    for encoding in ("gzip", "br", "identity, gzip"):
+        sent = {**json, "content-encoding": encoding}
+        refused = await one_client.http.post("/graphql", content=gzip.compress(body), headers=sent)
+        assert (refused.status_code, refused.headers["accept-encoding"]) == (415, "identity")
+        assert refused.json()["errors"][0]["message"] == "Send the body uncompressed."
+    plain = await one_client.http.post("/graphql", content=body, headers={**json, "content-encoding": "Identity"})
+    assert plain.json() == {"data": {"__typename": "Query"}}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("POST", "/graphql/", 404), ("GET", "/graphql/", 404), ("GET", "/nowhere", 404), ("POST", "/livez", 405)],
+)
+async def test_an_address_without_an_answer_says_so_in_the_shape_of_graphql(
+    one_client: Client, method: str, path: str, status: int
+) -> None:
+    """As every status does, and names the address of GraphQL."""
+    response = await one_client.http.request(method, path)
+    assert response.status_code == status
+    [error] = response.json()["errors"]
+    assert error["extensions"] == {"code": "BAD_REQUEST"}
+    assert status != 404 or "/graphql" in error["message"]
 
 
 @pytest.mark.parametrize("bomb", QUERY_BOMBS.values(), ids=QUERY_BOMBS.keys())
