@@ -72,7 +72,7 @@ async def _events(
 
 
 def _signed_out(reason: str) -> Answer:
-    refused = NotSignedIn(f"The stream ended: {reason}. Ask again with a new token.")
+    refused = NotSignedIn(f"The stream ended: {reason.removesuffix('.')}. Ask again with a new token.")
     return Answer.not_executed(GraphQLError(refused.message, original_error=refused))
 
 

@@ -363,7 +363,9 @@ async def test_a_revoked_key_ends_its_sockets_and_streams(hasty: Settings) -> No
                 assert closed.value.rcvd.code == 4403
                 assert "revoked" in closed.value.rcvd.reason
         [event] = [line for line in rest if line.startswith("data: ")]
-        assert json.loads(event.removeprefix("data: "))["errors"][0]["extensions"]["code"] == "NOT_SIGNED_IN"
+        [error] = json.loads(event.removeprefix("data: "))["errors"]
+        assert error["extensions"]["code"] == "NOT_SIGNED_IN"
+        assert error["message"].endswith("It may have been revoked. Ask again with a new token.")
 
 
 async def test_a_revoked_key_is_refused_though_its_address_asks_for_unknown_ones(one_client: Client) -> None:
