@@ -32,7 +32,7 @@ _ATTEMPTS = 20
 
 
 class ListBroken(Exception):
-    """A list's order leads to a word that does not exist. The message is for the operator."""
+    """A list does not have the words that it counts. The message is for the operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,7 @@ async def draw_daily_word(table: Table, list_id: str, on: date) -> DailyWord | N
             return None
         drawn = await _next_word(table, word_list)
         if drawn is None:
+            await _refuse_broken(table, word_list, "but all are removed")
             continue
         if (daily_word := await _draw_once(table, word_list, drawn, on)) is not None:
             return daily_word
@@ -71,19 +72,24 @@ async def draw_daily_word(table: Table, list_id: str, on: date) -> DailyWord | N
 
 
 async def _next_word(table: Table, word_list: WordList) -> DrawnWord | None:
-    """The list's next word; None if words were removed since the list was read."""
+    """The list's next word; None if all of its words are removed."""
     removed = {word.ordinal async for word in removed_words(table, word_list.list)} if word_list.removed else set()
     return next_word(word_list.list, word_list.order, word_list.next_ordinal, removed)
+
+
+async def _refuse_broken(table: Table, word_list: WordList, found: str) -> None:
+    """ListBroken, unless the list has changed since it was read."""
+    if await read_list(table, word_list.list, consistent=True) == word_list:
+        name, words = f"{word_list.name} ({word_list.list})", word_list.word_count
+        raise ListBroken(f"the list {name} has {words} words, {found}")
 
 
 async def _draw_once(table: Table, word_list: WordList, drawn: DrawnWord, on: date) -> DailyWord | None:
     """One attempt at a draw; None if another draw, or a change of the list or its word, came first."""
     word = await table.get(WORD.at(list=word_list.list, ordinal=drawn.ordinal), consistent=True)
     if word is None:
-        if await read_list(table, word_list.list, consistent=True) != word_list:
-            return None
-        name, words = f"{word_list.name} ({word_list.list})", word_list.word_count
-        raise ListBroken(f"the list {name} has {words} words, but none at {drawn.ordinal}")
+        await _refuse_broken(table, word_list, f"but none at {drawn.ordinal}")
+        return None
     daily_word = DailyWord(word_list.list, on, word, word_list.owner_scope, drawn.cycle)
     unchanged = where(drawn=word_list.drawn, public=word_list.public, deleted_at=None)
     move_on = LIST.change(LIST.item_key(word_list), values={"order": drawn.after}, add={"drawn": 1}, when=unchanged)

@@ -70,7 +70,8 @@ class WordList:
 
     @property
     def word_count(self) -> int:
-        return self.next_ordinal - self.removed
+        """None of a deleted list, whatever its record has: a change beside the deletion may have left something."""
+        return 0 if self.deleted_at else self.next_ordinal - self.removed
 
     @property
     def owner_scope(self) -> str:
@@ -189,7 +190,7 @@ async def change_list(table: Table, list_id: str, change: Callable[[WordList], W
         after = change(current)
         try:
             occurrence = _occurrence(once, Kind.WORD_LIST_CHANGED, after)
-            await once.transact(table, after, *_change_writes(current, after), *occurrence)
+            await once.transact(table, after, *_change_writes(current, after, *_DESCRIPTION), *occurrence)
         except ConditionFailed:
             continue
         return after
@@ -205,7 +206,7 @@ async def delete_list(table: Table, list_id: str, answer: str, once: Once) -> No
         writes: list[Write] = []
         if current.deleted_at is None:
             occurrence = _occurrence(once, Kind.WORD_LIST_DELETED, current)
-            writes = [*_change_writes(current, _emptied(current, once.now)), *occurrence]
+            writes = [*_change_writes(current, _emptied(current, once.now), *_EMPTIED), *occurrence]
         try:
             if writes or once.key is not None:
                 await once.transact(table, answer, *writes)
@@ -219,26 +220,17 @@ def _emptied(word_list: WordList, now: datetime) -> WordList:
     return replace(word_list, deleted_at=now, next_ordinal=0, removed=0, order=None, claim=None, claimed_at=None)
 
 
-def _change_writes(current: WordList, after: WordList) -> list[Write]:
-    changed = [name for name in _CHANGEABLE if getattr(after, name) != getattr(current, name)]
-    writes: list[Write] = [LIST.shift(after, *changed, when=present() & _same_description(current))]
+def _change_writes(current: WordList, after: WordList, *names: str) -> list[Write]:
+    """Writes that set these fields, and fail if the list's description has changed."""
+    writes: list[Write] = [LIST.shift(after, *names, when=present() & _same_description(current))]
     if _is_private(current) and not _is_private(after):
         writes.append(QUOTA.change(QUOTA.at(user=current.owner), add={"lists": -1}))
     return writes
 
 
-_CHANGEABLE = (
-    "name",
-    "level",
-    "public",
-    "owner",
-    "next_ordinal",
-    "removed",
-    "order",
-    "claim",
-    "claimed_at",
-    "deleted_at",
-)
+_DESCRIPTION = ("name", "level", "public", "owner")
+_EMPTIED = ("next_ordinal", "removed", "order", "claim", "claimed_at", "deleted_at")
+"""All are set, also those that seem empty: words may have been added, removed or drawn since the list was read."""
 
 
 def _same_description(word_list: WordList) -> Condition:

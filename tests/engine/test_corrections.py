@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from datastore import vocabulary as vocabulary_store
-from datastore.vocabulary import LIST, WORD
+from datastore.vocabulary import LIST, WORD, WordList
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
 from resolvers.viewer import Role
@@ -20,6 +20,7 @@ from server.commands.word_csv import import_words
 from server.mail.daily_run import DailyRun, RunSummary
 from server.mail.message import Email, EmailTemplate
 from tests.client import Client
+from tests.overtaken import overtaken
 from tests.queries import (
     ADD_WORDS,
     CREATE_LIST,
@@ -40,6 +41,13 @@ REVIEW = "query ($id: ID!) { wordList(id: $id) { wordCount review { nodes { word
 
 async def breaches(client: Client) -> list[str]:
     return [breach async for breach in audit.breaches(client.services)]
+
+
+async def stored_list(client: Client, list_id: str) -> WordList:
+    key = LIST.at(list=parse_node_key("WordList", list_id))
+    found = await client.services.table.get(key, consistent=True)
+    assert found is not None
+    return found
 
 
 class Outbox:
@@ -280,6 +288,48 @@ async def test_an_editor_publishes_a_private_list(one_client: Client) -> None:
     own = await private_list(bob)
     assert await bob.code(UPDATE_LIST, input={"list": own, "public": True}) == "NOT_ALLOWED"
     assert await breaches(one_client) == []
+
+
+@pytest.mark.parametrize("rival", ["removeWord", "addWords", "dailyWord"])
+async def test_a_list_that_changes_while_it_is_deleted_is_empty(one_client: Client, rival: str) -> None:
+    """And its subscribers get the words of their other lists."""
+    words = 0 if rival == "addWords" else 3
+    gone, kept = await public_list(one_client, "Gone", words), await public_list(one_client, "Kept")
+    editor, ada = one_client.member("eve", Role.EDITOR), one_client.member("ada", email="ada@example.org")
+    for list_id in (gone, kept):
+        await ada.ask(SUBSCRIBE, input={"list": list_id})
+    ids = await word_ids(one_client, gone)
+
+    async def change() -> None:
+        if rival == "removeWord":
+            await editor.ask(REMOVE_WORD, input={"word": ids[0]})
+        elif rival == "addWords":
+            await editor.ask(ADD_WORDS, input={"list": gone, "words": some_words(3)})
+        else:
+            await ada.ask(DAILY, id=gone)
+
+    with overtaken(one_client.services.table, 0, change):
+        assert await editor.ask(DELETE_LIST, input={"list": gone}) == {"deletedId": gone}
+    left = await stored_list(one_client, gone)
+    assert (left.next_ordinal, left.removed, left.order, left.word_count) == (0, 0, None, 0)
+    outbox = Outbox()
+    assert (await run_daily(one_client.services, outbox)).complete
+    assert ["from Kept" in email.text for email in outbox.emails] == [True]
+
+
+async def test_a_deleted_list_has_no_words_whatever_its_record_counts(one_client: Client) -> None:
+    """Records of lists that lost a word while they were deleted count less than none."""
+    gone, kept = await public_list(one_client, "Gone"), await public_list(one_client, "Kept")
+    editor, ada = one_client.member("eve", Role.EDITOR), one_client.member("ada", email="ada@example.org")
+    for list_id in (gone, kept):
+        await ada.ask(SUBSCRIBE, input={"list": list_id})
+    await editor.ask(DELETE_LIST, input={"list": gone})
+    key = LIST.at(list=parse_node_key("WordList", gone))
+    await one_client.services.table.write(LIST.change(key, values={"removed": 1}))
+    assert (await stored_list(one_client, gone)).word_count == 0
+    outbox = Outbox()
+    assert (await run_daily(one_client.services, outbox)).complete
+    assert ["from Kept" in email.text for email in outbox.emails] == [True]
 
 
 async def test_a_deleted_private_list_makes_room(one_client: Client) -> None:

@@ -262,18 +262,21 @@ async def test_one_failing_address_does_not_stop_the_others(one_table: Table, tm
 
 
 async def test_one_failing_list_does_not_stop_the_others(one_table: Table, tmp_path: Path) -> None:
-    """A list whose words are missing is reported; the words of other lists are sent."""
+    """A list whose words are missing, or miscounted, is reported; the words of other lists are sent."""
     services, mailbox = services_for(one_table), Mailbox()
     good, broken = await create_list(services, "Good"), await create_list(services, "Broken", words=0)
     empty = await create_list(services, "Empty", words=0)
     await services.table.write(LIST.change(LIST.at(list=broken), values={"next_ordinal": 5}))
-    await subscriber(services, "ada", good, broken)
+    miscounted = await create_list(services, "Miscounted", words=1)
+    await vocabulary_store.remove_word(services.table, miscounted, 0, Once("test", None, "", NOW))
+    await services.table.write(LIST.change(LIST.at(list=miscounted), values={"removed": 2}))
+    await subscriber(services, "ada", good, broken, miscounted)
     await subscriber(services, "bob", broken)
     await subscriber(services, "cleo", empty)
     async with mail_server(mailbox, tmp_path) as url:
         done = await run(services, url)
     assert mailbox.recipients == ["ada@example.org"]
-    assert list(done.failed_lists) == [broken]
+    assert sorted(done.failed_lists) == sorted([broken, miscounted])
     assert (done.without_words, done.complete) == (2, False)
 
 
