@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from asyncio import gather
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from datastore import people as people_store
 from datastore.people import PROFILE, Profile
+from datastore.receipts import RECEIPT_LIFETIME
 from resolvers import people
-from resolvers.context import Context
+from resolvers.context import Context, utc_now
 from resolvers.viewer import Kind, Role, Viewer
 from server.auth.tokens import mint
 from tests.client import Client
@@ -46,6 +47,20 @@ async def test_an_update_that_changes_nothing_answers_with_the_profile(
     journal = "query ($user: ID!) { journal(object: $user) { nodes { kind } } }"
     await client.caught_up("the journal shows a change")
     assert await moderator.ask(journal, user=answered["id"]) == {"nodes": []}
+
+
+async def test_an_idempotency_key_is_free_again_after_a_week(one_client: Client) -> None:
+    """Although nothing has removed the expired receipt: another input is carried out, and has a receipt of its own."""
+    ada, now = one_client.member("ada"), utc_now()
+    first, second = ({"name": name, "idempotencyKey": "k"} for name in ("First", "Second"))
+    one_client.services.clock = lambda: now
+    assert (await ada.ask(UPDATE_PROFILE, input=first))["user"]["name"] == "First"
+    one_client.services.clock = lambda: now + RECEIPT_LIFETIME - timedelta(minutes=1)
+    assert await ada.code(UPDATE_PROFILE, input=second) == "IDEMPOTENCY_MISMATCH"
+    one_client.services.clock = lambda: now + RECEIPT_LIFETIME + timedelta(minutes=1)
+    for _ in range(2):
+        assert (await ada.ask(UPDATE_PROFILE, input=second))["user"]["name"] == "Second"
+    assert await ada.code(UPDATE_PROFILE, input=first) == "IDEMPOTENCY_MISMATCH"
 
 
 async def test_a_malformed_email_address_is_refused(one_client: Client) -> None:
