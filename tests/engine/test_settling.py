@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ from datastore import voting
 from datastore.dynamo import Table, retries
 from datastore.dynamo.declaration import TTL
 from datastore.dynamo.errors import EngineUnavailable, Throttled
+from datastore.receipts import Once
 from datastore.voting import Board, BoardWithMarks, settling
 from datastore.voting.tallies import read_contender_sums
 from resolvers.context import utc_now
@@ -94,6 +96,17 @@ async def test_the_mark_of_a_killed_process_expires(one_client: Client, one_tabl
     (mark,) = (await board_now(one_table)).marks
     stored = [item async for item in one_table.scan_items() if "STIRRED" in item["sk"]["S"]]
     assert [int(item[TTL]["N"]) for item in stored] == [int((mark.until + timedelta(days=1)).timestamp())]
+
+
+async def test_a_mark_that_was_written_again_is_not_cleaned(one_table: Table) -> None:
+    """Its process only seemed to be dead: votes that it has counted since are not settled yet."""
+    now = utc_now()
+    await voting.create_board(one_table, Board("main", "Main", now), Once.unkeyed(now))
+    seen = voting.DirtyMark("main", "slow", now + timedelta(seconds=5), now)
+    for until, is_dirty in ((seen.until + timedelta(seconds=5), True), (seen.until, False)):
+        await voting.write_mark(one_table, replace(seen, until=until))
+        await voting.clean_mark(one_table, seen, seen.until)
+        assert (await board_now(one_table)).is_dirty is is_dirty
 
 
 async def test_more_marks_than_are_read_are_cleared(one_client: Client, one_table: Table) -> None:
