@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import httpx
@@ -134,6 +135,30 @@ async def test_voiding_is_continued_where_it_stopped(one_table: Table) -> None:
     assert voided == sum(1 + number % 6 for number in range(25))
     assert await one_table.get(VOIDING_PLACE.at(voter="v0", board="main"), consistent=True) is None
     assert len([record async for record in one_table.scan(ORIGIN)]) == 30
+
+
+async def test_a_voiding_does_not_go_on_at_a_place_that_has_expired(one_table: Table) -> None:
+    """Although nothing has removed it: a day later all voters are looked at again, and what they cast since is found."""
+    now, board = datetime(2026, 5, 5, 12, tzinfo=UTC), Board("main", "Main", datetime(2026, 5, 5, tzinfo=UTC), size=2)
+    remember = partial(voting_store.remember_origin, one_table, board="main", address="feed", day=now.date())
+    tags = {voter: await remember(voter=voter, once=Once.unkeyed(now)) for voter in (f"v{place}" for place in range(9))}
+
+    async def everybody_votes(number: int, at: datetime) -> None:
+        for voter, tag in tags.items():
+            cast = voting_store.vote_on(Ballot(voter, "main", number, 0, 1, at, b""), board, Verdict.LEFT, at, tag)
+            await voting_store.cast(one_table, cast, Once(voter, None, "", at))
+
+    async def void_at(at: datetime, *, out_of_time: bool) -> voting_store.Voided:
+        once = Once("editor", None, "", at)
+        return await voting_store.void_votes_of_addresses(one_table, "v0", "main", once, lambda: out_of_time)
+
+    await everybody_votes(1, now)
+    first = await void_at(now, out_of_time=True)
+    assert not first.finished
+    assert await one_table.get(VOIDING_PLACE.at(voter="v0", board="main"), consistent=True) is not None
+    later = now + timedelta(days=1)
+    await everybody_votes(2, later)
+    assert await void_at(later, out_of_time=False) == (18 - first.votes, True)
 
 
 async def test_votes_of_a_voter_who_is_being_erased_are_voided_too(one_client: Client) -> None:
