@@ -190,6 +190,22 @@ def test_a_cycle_goes_on_with_newcomers_when_every_range_is_finished_at_once(
     assert last is None if len(there) < 2 else last is not None and last.cycle == 2
 
 
+@given(st.binary(min_size=1, max_size=8), st.integers(2, 6))
+def test_a_walk_has_twelve_open_ranges_at_most(seed: bytes, first: int) -> None:
+    """However many join one by one, a ballot stays small; those who wait for a place come in the same cycle."""
+    eligible, walk, shown = EligibleContenders(first), PairWalk(), set()
+    while True:
+        step = walk.draw(seed, eligible)
+        assert step is not None
+        if step.cycle > 1:
+            break
+        shown.add((step.low, step.high))
+        eligible = EligibleContenders(min(eligible.size + 1, first + 2 * MAX_RANGES))
+        walk = step.after.with_newcomers(eligible)
+        assert len(walk.ranges) <= MAX_RANGES
+    assert shown == set(combinations(range(eligible.size), 2))
+
+
 def shown_by_plain_count(seed: bytes, walk: PairWalk, eligible: EligibleContenders) -> list[int]:
     """For each range, its walked pairs whose contenders are both eligible, found by walking it from the start."""
     counts = []
