@@ -7,6 +7,8 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from datastore import pickem as pickem_store
 from datastore.pickem import (
     LEAGUE,
@@ -22,6 +24,7 @@ from datastore.pickem import (
 )
 from resolvers.context import utc_now
 from resolvers.node_ids import node_id, parse_node_key
+from resolvers.pickem import leagues as league_resolvers
 from resolvers.pickem.league_codes import PER_MEMBER
 from server.audit import leagues as audit
 from tests.client import Client, pages, serving
@@ -263,17 +266,17 @@ async def test_three_hundred_join_at_once(client: Client, engine: RunningEngine)
     assert (whole[0].members, len(whole[1]), whole[0].revision) == (joining + 1, joining + 1, joining)
 
 
-async def fill(client: Client, league: str, members: int) -> None:
-    """Set the number of a league's members, as if so many had joined."""
+async def fill(client: Client, league: str, **counts: int) -> None:
+    """Set the number of a league's members, or captains, as if there were so many."""
     key = LEAGUE.at(id=parse_node_key("League", league))
-    await client.services.table.write(LEAGUE.change(key, values={"members": members}))
+    await client.services.table.write(LEAGUE.change(key, values=counts))
 
 
 async def test_a_league_is_never_above_its_limit(one_client: Client) -> None:
     """Of twelve who join at once, three find room; a captain cannot admit more either; who leaves makes room."""
     ada = one_client.member("ada")
     league = (await create(ada))["id"]
-    await fill(one_client, league, pickem_store.leagues.MOST_MEMBERS - 3)
+    await fill(one_client, league, members=pickem_store.leagues.MOST_MEMBERS - 3)
     members = [one_client.member(f"m{number}") for number in range(12)]
     answers = await gather(*(member.ask(JOIN_LEAGUE, input={"league": league}) for member in members))
     assert sum("membership" in answer for answer in answers) == 3
@@ -283,10 +286,49 @@ async def test_a_league_is_never_above_its_limit(one_client: Client) -> None:
     await joined.ask(LEAVE_LEAGUE, input={"league": league})
     assert await join(one_client.member("late"), league=league) == "MEMBER"
     private = (await create(ada, "APPROVAL"))["id"]
-    await fill(one_client, private, pickem_store.leagues.MOST_MEMBERS)
+    await fill(one_client, private, members=pickem_store.leagues.MOST_MEMBERS)
     assert await join(joined, league=private) == "WAITING"
     given = {"league": private, "user": await user_id(joined)}
     assert await ada.code(ADMIT, input=given) == "CONFLICT"
+
+
+async def test_a_league_has_twenty_captains_at_most(one_client: Client) -> None:
+    """Of three who are made captains at the same time, one finds room; who leaves makes room for another."""
+    ada, members = one_client.member("ada"), [one_client.member(f"m{number}") for number in range(3)]
+    league = (await create(ada))["id"]
+    for member in members:
+        await join(member, league=league)
+    await fill(one_client, league, captains=pickem_store.leagues.MOST_CAPTAINS - 1)
+    wanted = [{"league": league, "user": await user_id(member), "captain": True} for member in members]
+    answers = await gather(*(ada.ask(ADMIT, input=given) for given in wanted))
+    assert sum("member" in answer for answer in answers) == 1
+    refused = [given for given, answer in zip(wanted, answers, strict=True) if "code" in answer]
+    for given in refused:
+        answer = await ada.ask(ADMIT, input=given)
+        assert (answer["code"], answer["message"]) == ("CONFLICT", "A league has at most 20 captains.")
+    await ada.ask(LEAVE_LEAGUE, input={"league": league})
+    (captain,) = (member for member, answer in zip(members, answers, strict=True) if "member" in answer)
+    assert (await captain.ask(ADMIT, input=refused[0]))["member"]["membership"] == "CAPTAIN"
+    assert await captain.code(ADMIT, input=refused[1]) == "CONFLICT"
+
+
+async def test_a_code_that_is_rotated_while_somebody_joins_admits_nobody(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code was looked up before; the captain's answer has the new one before the join is written."""
+    ada, eve = one_client.member("ada"), one_client.member("eve")
+    league = await create(ada, "CODE")
+    find = league_resolvers._league_of_code
+
+    async def find_and_rotate(*arguments: Any) -> Any:
+        found = await find(*arguments)
+        await ada.ask(ROTATE_CODE, input={"league": league["id"]})
+        return found
+
+    monkeypatch.setattr(league_resolvers, "_league_of_code", find_and_rotate)
+    refused = await eve.ask(JOIN_LEAGUE, input={"code": league["code"]})
+    assert (refused["code"], "has just changed" in refused["message"]) == ("NOT_FOUND", True)
+    assert await places(ada, league["id"]) == {await user_id(ada): "CAPTAIN"}
 
 
 async def test_a_member_is_in_fifty_leagues_at_most(one_client: Client) -> None:
