@@ -13,6 +13,7 @@ import pytest
 from datastore.comments import COMMENT, counts, leaders, moderation, read_comment
 from datastore.comments.counts import TALLY, read_tallies
 from datastore.comments.erasing import forget_reporter
+from datastore.comments.records import REPORTS, Reports
 from datastore.dynamo import Rejected, Table
 from resolvers.comments.arrivals import comment_posted
 from resolvers.comments.counts import CountsCache
@@ -564,6 +565,20 @@ async def test_forgetting_who_reported_leaves_the_reports_that_were_begun_since(
     await forget_reporter(one_client.services.table, "bob", None)
     assert done
     assert await _reasons(one_client, id_) == [f"By {member}." for member in new]
+
+
+async def test_a_comment_keeps_the_reasons_of_fifty_members(one_client: Client) -> None:
+    """A further report is answered and changes nothing; who is among the fifty may still give another reason."""
+    posted = await post(one_client.member("ada"))
+    product, ulid = parse_node_key("Comment", posted["id"]).split("#")
+    reasons = {f"m{number:02d}": f"By m{number:02d}." for number in range(moderation._MAX_REPORTERS - 1)}
+    await one_client.services.table.write(REPORTS.put(Reports(product, ulid, reasons)))
+    await _report(one_client, posted["id"], "last", "late")
+    expected = {*reasons.values(), "By last."}
+    assert set(await _reasons(one_client, posted["id"])) == expected
+    again = {"comment": posted["id"], "reason": "Spam."}
+    assert "comment" in await one_client.member("m00").ask(REPORT_COMMENT, input=again)
+    assert set(await _reasons(one_client, posted["id"])) == expected - {"By m00."} | {"Spam."}
 
 
 async def test_reports_of_comments_that_are_held_hide_no_others(
