@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 import orjson
 import pytest
 
-from datastore.dynamo import iso
-from datastore.suspensions import SUSPENSION
-from resolvers.context import Services, utc_now
+from datastore.dynamo import Table, iso
+from datastore.suspensions import SUSPENSION, Suspension
+from resolvers.context import utc_now
 from resolvers.members import erasing, suspensions
 from resolvers.members.suspensions import Suspensions
 from resolvers.node_ids import node_id
@@ -151,17 +152,32 @@ def test_a_process_looks_often_enough() -> None:
     assert 2 * suspensions.LOOK_SECONDS < 60
 
 
-async def test_a_look_that_overlaps_a_change_forgets_nothing(one_client: Client) -> None:
-    """What the process has just written is known at once, whatever a look that began before it read."""
-    services: Services = one_client.services
-    known, ada = services.get(Suspensions), one_client.member("ada")
+async def test_a_look_that_overlaps_a_change_forgets_nothing(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the process has just written is known at once, and stays known when a look ends that began before it."""
+    known, ada = one_client.services.get(Suspensions), one_client.member("ada")
     await post(ada)
+    read, begun, changed = suspensions.suspension_store.read_every_suspension, asyncio.Event(), asyncio.Event()
 
-    async def suspend() -> None:
-        await moderator(one_client).ask(SUSPEND, input={"user": ADA, "reason": "Spam"})
+    async def read_before_the_change(table: Table) -> Mapping[str, Suspension]:
+        found = await read(table)
+        begun.set()
+        await changed.wait()
+        return found
 
-    await asyncio.gather(*(known.look() for _ in range(20)), suspend(), *(known.look() for _ in range(20)))
-    assert await refusal(ada)
+    for query, given, is_refused in ((SUSPEND, {"reason": "Spam"}, True), (REINSTATE, {}, False)):
+        begun.clear()
+        changed.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(suspensions.suspension_store, "read_every_suspension", read_before_the_change)
+            looking = asyncio.create_task(known.look())
+            await begun.wait()
+        assert "user" in await moderator(one_client).ask(query, input={"user": ADA, **given})
+        assert (await refusal(ada) is not None) is is_refused
+        changed.set()
+        await looking
+        assert (await refusal(ada) is not None) is is_refused
 
 
 async def test_who_cannot_be_suspended(client: Client) -> None:
