@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from datastore import voting
-from datastore.dynamo import Table, capacity
+from datastore.dynamo import Table, budgets, capacity
 from datastore.seal import Seal
 from datastore.voting import BOARD, CONTENDER, RESULT, Board, BoardResults, BoardWithMarks, Contender, settling
 from datastore.voting.shards import shard_count, voter_shard
@@ -148,7 +148,8 @@ async def test_a_leaderboard_of_two_thousand_costs_two_steps(
     record = capacity.record_read
 
     def noted(answer: Any) -> None:
-        reads.append(answer)
+        if budgets.current().spent is not None:  # what the service reads beside requests has no meter
+            reads.append(answer)
         record(answer)
 
     monkeypatch.setattr(capacity, "record_read", noted)
@@ -254,6 +255,8 @@ def dependent_calls(client: Client, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
     def delayed(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def answer(**request: Any) -> Any:
+            if budgets.current().spent is None:  # the service makes it beside requests
+                return await call(**request)
             began = time.perf_counter()
             await asyncio.sleep(0.02)
             try:

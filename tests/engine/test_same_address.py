@@ -138,7 +138,7 @@ async def test_voiding_is_continued_where_it_stopped(one_table: Table) -> None:
 
 
 async def test_a_voiding_does_not_go_on_at_a_place_that_has_expired(one_table: Table) -> None:
-    """Although nothing has removed it: a day later all voters are looked at again, and what they cast since is found."""
+    """Although nothing has removed it: a day later all voters are looked at again, and their votes since are found."""
     now, board = datetime(2026, 5, 5, 12, tzinfo=UTC), Board("main", "Main", datetime(2026, 5, 5, tzinfo=UTC), size=2)
     remember = partial(voting_store.remember_origin, one_table, board="main", address="feed", day=now.date())
     tags = {voter: await remember(voter=voter, once=Once.unkeyed(now)) for voter in (f"v{place}" for place in range(9))}
