@@ -155,6 +155,33 @@ async def test_a_removed_prediction_takes_the_points_that_a_scorer_adds_meanwhil
     assert await sums(services) == {}
 
 
+async def test_a_standing_that_was_made_again_is_not_taken_for_the_old_one(
+    one_table: Table, settings: Settings
+) -> None:
+    """While one event is scored, another loses its points and a third gives some: only what counts is added up."""
+    services, client = Services(one_table, settings.seal()), one_table.client
+    scored, unscored, third = [await seed(one_table, name) for name in ("Scored", "Unscored", "Third")]
+    [user, *_] = [prediction.user async for prediction in all_predictions(one_table, scored.id)]
+    original = client.transact_write_items
+
+    async def give(event: pickem_store.Event, share: Share) -> None:
+        prediction = await read_prediction(one_table, event.id, user)
+        assert prediction is not None
+        await pickem_store.credit(one_table, "2026", [Credit(prediction, share, event.starts_at)])
+
+    async def made_again_first(**request: object) -> object:
+        client.transact_write_items = original
+        await give(unscored, Share(unscored.generation + 1, 0, 0, counts=False))
+        assert await sums(services) == {}
+        await give(third, Share(third.generation, 20, 2))
+        return await original(**request)
+
+    await give(unscored, Share(unscored.generation, 50, 3))
+    client.transact_write_items = made_again_first
+    await give(scored, Share(scored.generation, 7, 1))
+    assert await sums(services) == {user: (27, 3, 2)}
+
+
 @contextmanager
 def unscored_meanwhile(services: Services, event: str) -> Iterator[None]:
     """An editor takes the points back before the first transaction, which gives them."""
