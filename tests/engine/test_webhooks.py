@@ -26,7 +26,9 @@ from datastore.journal import (
     Occurrence,
     Webhook,
     add_webhook,
+    clear_deliveries,
     forget_member,
+    mark_delivered,
     mark_failed,
     requeue,
 )
@@ -214,6 +216,21 @@ async def test_a_redelivery_that_is_killed_leaves_no_dead_letter(one_table: Tabl
     assert not await requeue(one_table, waiting, now)
     found = [delivery async for delivery in one_table.scan(DELIVERY, consistent=True)]
     assert found == [replace(waiting, since=found[0].since)]
+
+
+async def test_a_failure_that_is_noted_late_brings_nothing_back(one_table: Table) -> None:
+    """Another process has delivered it since, or its webhook was removed: nothing waits, and nothing is dead."""
+    now = utc_now()
+    waiting = new_delivery("h1", Occurrence(Ids().next(now), Kind.COMMENT_POSTED, None, "Comment:a#b"))
+    for left, move_on in (
+        ([DeliveryState.DELIVERED], lambda: mark_delivered(one_table, waiting, 204, now)),
+        ([], lambda: clear_deliveries(one_table, "h1")),
+    ):
+        await one_table.write(DELIVERY.put(waiting))
+        await move_on()
+        for next_at in (now + timedelta(seconds=1), None):
+            assert await mark_failed(one_table, waiting, 500, "it answered 500", next_at=next_at, now=now) is None
+        assert [one.state async for one in one_table.scan(DELIVERY, consistent=True)] == left
 
 
 async def test_a_dead_letter_about_an_erased_member_is_queued_again(one_client: Client) -> None:
