@@ -14,6 +14,7 @@ import pytest
 from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table, Throttled, metered
+from datastore.mail_claims import CLAIM_LIFETIME
 from datastore.people import PROFILE, Profile
 from datastore.receipts import Once
 from datastore.seal import Seal
@@ -357,6 +358,31 @@ async def test_the_claim_of_a_killed_run_lapses(one_table: Table, tmp_path: Path
     mail = await services.table.get(MAIL.at(user="ada", date=ON), consistent=True)
     assert mail is not None
     assert mail.sent is not None
+
+
+async def test_a_run_whose_claim_lapsed_changes_nothing_of_the_run_that_took_it(one_table: Table) -> None:
+    """It neither marks nor releases what is another's to send, and brings back no record that was deleted."""
+    slow = Mail("ada", ON, "slow", NOW, NOW + timedelta(days=60))
+    other = replace(slow, run="other", claimed=NOW + CLAIM_LIFETIME + timedelta(seconds=1))
+    for claim in (slow, other):
+        assert await MAIL_CLAIMS.claim(one_table, claim, Once.unkeyed(NOW)) is None
+    assert not await MAIL_CLAIMS.mark_sent(one_table, slow, other.claimed)
+    await MAIL_CLAIMS.release(one_table, slow)
+    assert await one_table.get(MAIL.item_key(slow), consistent=True) == other
+    await one_table.write(MAIL.delete(MAIL.item_key(other)))
+    assert not await MAIL_CLAIMS.mark_sent(one_table, other, other.claimed)
+    assert await one_table.get(MAIL.item_key(other), consistent=True) is None
+
+
+async def test_an_email_that_was_sent_is_not_claimed_again(one_table: Table) -> None:
+    """However long ago that was; a run may have looked before, and waited since."""
+    mine = Mail("ada", ON, "first", NOW, NOW + timedelta(days=60))
+    assert await MAIL_CLAIMS.claim(one_table, mine, Once.unkeyed(NOW)) is None
+    assert await MAIL_CLAIMS.mark_sent(one_table, mine, NOW)
+    await MAIL_CLAIMS.release(one_table, mine)
+    for run_, later in (("first", NOW), ("second", NOW + timedelta(hours=1)), ("third", NOW + timedelta(days=30))):
+        again = replace(mine, run=run_, claimed=later)
+        assert await MAIL_CLAIMS.claim(one_table, again, Once.unkeyed(NOW)) == replace(mine, sent=NOW)
 
 
 async def test_an_email_of_unknown_delivery_is_not_sent_again_by_the_run(one_table: Table) -> None:
