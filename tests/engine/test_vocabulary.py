@@ -7,16 +7,25 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
+import pytest
+
 from datastore.dynamo import Table
+from datastore.receipts import Once
 from datastore.vocabulary import (
     ACTIVE_DAYS,
     SUBSCRIBER_COUNT,
     SUBSCRIPTION,
     CharacterSet,
     Subscription,
+    delete_ended,
+    delete_list,
+    draw_daily_word,
     read_subscriptions,
+    subscribe,
+    unsubscribe,
 )
-from resolvers.node_ids import node_id
+from datastore.vocabulary.daily import DAILY
+from resolvers.node_ids import node_id, parse_node_key
 from resolvers.viewer import Role
 from server import audit
 from tests.client import Client, pages, serving
@@ -175,6 +184,39 @@ async def test_of_subscriptions_only_active_ones_are_limited(one_client: Client)
     assert await ada.code(SUBSCRIBE, input={"list": other}) == "CONFLICT"
     assert "subscription" in await ada.ask(SUBSCRIBE, input={"list": list_id, "characterSet": "TRADITIONAL"})
     assert len(await read_subscriptions(table, "ada")) == 201
+
+
+async def test_an_ended_subscription_that_is_started_again_is_not_deleted(one_table: Table) -> None:
+    """It had ended when the member's oldest ones were read to make room; now it counts."""
+    began = datetime(2026, 5, 5, tzinfo=UTC)
+    ended = Subscription("ada", "hsk", CharacterSet.SIMPLIFIED, active=False, since=began)
+    started = replace(ended, active=True, since=began + timedelta(days=1))
+    await one_table.write(SUBSCRIPTION.put(ended))
+    await subscribe(one_table, started, Once.unkeyed(began))
+    await delete_ended(one_table, [ended])
+    assert await read_subscriptions(one_table, "ada") == [started]
+    await unsubscribe(one_table, "ada", "hsk", CharacterSet.SIMPLIFIED, Once.unkeyed(began))
+    await delete_ended(one_table, [ended])
+    assert await read_subscriptions(one_table, "ada") == []
+
+
+async def test_a_list_that_is_deleted_while_its_word_is_drawn_gets_none(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was left of the list may be deleted already, and nobody would delete this word."""
+    list_key, table = parse_node_key("WordList", await public_list(one_client)), one_client.services.table
+    transact, deleted = table.client.transact_write_items, []
+
+    async def delete_first(**request: Any) -> Any:
+        if not deleted:
+            deleted.append(list_key)
+            await delete_list(table, list_key, "", one_client.services.once())
+        return await transact(**request)
+
+    monkeypatch.setattr(table.client, "transact_write_items", delete_first)
+    assert await draw_daily_word(table, list_key, today()) is None
+    assert deleted
+    assert [daily_word async for daily_word in table.scan(DAILY, consistent=True)] == []
 
 
 async def test_the_daily_word_is_the_same_for_everyone(client: Client) -> None:
