@@ -567,6 +567,28 @@ async def test_forgetting_who_reported_leaves_the_reports_that_were_begun_since(
     assert await _reasons(one_client, id_) == [f"By {member}." for member in new]
 
 
+async def test_reports_of_a_deleted_comment_are_deleted_with_it(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They name who reported it. One that comes at the same time is refused, and leaves none either."""
+    ada, table = one_client.member("ada"), one_client.services.table
+    id_ = (await post(ada))["id"]
+    await _report(one_client, id_, "bob", "cyd")
+    await ada.ask(DELETE_COMMENT, input={"comment": id_})
+    late, transact, deleted = (await post(ada))["id"], table.client.transact_write_items, []
+
+    async def delete_first(**request: Any) -> Any:
+        if not deleted and "REPORTS#" in str(request):
+            deleted.append(late)
+            await ada.ask(DELETE_COMMENT, input={"comment": late})
+        return await transact(**request)
+
+    monkeypatch.setattr(table.client, "transact_write_items", delete_first)
+    assert await one_client.member("bob").code(REPORT_COMMENT, input={"comment": late, "reason": "x"}) == "NOT_FOUND"
+    assert deleted
+    assert [reports async for reports in table.scan(REPORTS, consistent=True)] == []
+
+
 async def test_a_comment_keeps_the_reasons_of_fifty_members(one_client: Client) -> None:
     """A further report is answered and changes nothing; who is among the fifty may still give another reason."""
     posted = await post(one_client.member("ada"))
