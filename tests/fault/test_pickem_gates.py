@@ -156,6 +156,23 @@ async def test_a_change_of_the_gates_may_be_interrupted(
     assert (await one_client.ask(EVENT_BY_ID, id=event))["state"] in ("LOCKED", "CANCELLED")
 
 
+async def test_a_smaller_card_that_was_interrupted_does_not_delay_the_lock(one_client: Client) -> None:
+    """At the start it is given up, however short a time ago it was announced: it can no longer be completed."""
+    editor, services = EventEditor(one_client), one_client.services
+    event, [match] = await editor.card(10, starts=in_hours(1))
+    event_key = parse_node_key("Event", event)
+    starts_at = (await read_events(services.table, [event_key]))[event_key].starts_at
+    services.clock = lambda: starts_at - timedelta(seconds=2)
+    with killed_at(services.table, 0), pytest.raises(Killed):
+        await _remove_match(editor, event, match)
+    services.clock = lambda: starts_at
+    async with asyncio.timeout(30):
+        given = prediction_input(event, [(match, 0)])
+        assert await one_client.member("ada").code(SUBMIT_PREDICTION, input=given) == "LOCKED"
+    stored = (await read_events(services.table, [event_key]))[event_key]
+    assert (stored.state, stored.narrowing, len(stored.card)) == ("LOCKED", None, 1)
+
+
 @pytest.mark.parametrize("change", [_lock, _start_earlier])
 @pytest.mark.parametrize("write", [0, LAST_GATE])
 async def test_a_change_that_others_finish_is_recorded_as_its_editor_s(
