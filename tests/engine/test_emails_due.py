@@ -28,6 +28,7 @@ from tests.client import Client
 from tests.engines import RunningEngine
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
+from tests.killed import Killed, killed_at
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
 from tests.queries import SUBSCRIBE, UPDATE_EVENT, UPDATE_PROFILE
@@ -237,6 +238,17 @@ async def test_a_killed_runs_reminder_is_sent_once_its_claim_has_lapsed(one_clie
     outbox.rejects = ""
     later = await emails(one_client, outbox, now + timedelta(minutes=11)).reminders().run()
     assert (later.sent, outbox.recipients) == (2, ["ada@example.org", "bob@example.org"])
+
+
+async def test_nobody_is_reminded_of_an_event_that_is_being_locked(one_client: Client) -> None:
+    """Its lock was announced and not completed: whoever looks at it next finds it locked."""
+    outbox, editor = Outbox(), EventEditor(one_client)
+    event, _ = await editor.card(10, starts=in_hours(20))
+    await wants(one_client, "ada", lockReminderHours=24)
+    with killed_at(one_client.services.table, 0), pytest.raises(Killed):
+        await editor.lock(event)
+    done = await emails(one_client, outbox).reminders().run()
+    assert (done.events, done.sent, outbox.recipients) == (1, 0, [])
 
 
 async def test_one_click_ends_only_the_reminders(one_client: Client) -> None:
