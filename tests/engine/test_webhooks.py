@@ -409,6 +409,25 @@ async def test_what_a_process_records_first_is_told_too(
     assert waiting == ["event.locked"]
 
 
+async def test_nothing_is_sent_from_a_shard_that_was_not_renewed_in_time(
+    one_hooked: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may have taken it: what waits behind a message under way is sent once the shard is kept."""
+    async with receiving() as receiver:
+        receiver.answer = lambda _: (monkeypatch.setattr(delivering, "SAFE_SECONDS", -1.0), 200)[1]
+        await add(one_hooked, receiver, "comment.posted")
+        table, now, ids = one_hooked.services.table, utc_now(), Ids()
+        [webhook] = [one async for one in table.iterate(WEBHOOKS, consistent=True)]
+        about_one = [Occurrence(ids.next(now), Kind.COMMENT_POSTED, None, "Comment:a#b") for _ in range(3)]
+        await table.transact(*(DELIVERY.put(new_delivery(webhook.id, occurrence)) for occurrence in about_one))
+        await receiver.until(lambda: len(receiver.received) > 0)
+        await asyncio.sleep(0.5)
+        assert len(receiver.received) == 1
+        receiver.answer = lambda _: 200
+        monkeypatch.setattr(delivering, "SAFE_SECONDS", 7.0)
+        await receiver.until(lambda: len(receiver.without_repeats()) == 3)
+
+
 async def test_what_this_process_writes_ends_the_pause_of_an_idle_shard(
     one_table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -569,6 +588,21 @@ async def test_a_name_that_leads_elsewhere_later_is_not_sent_to(monkeypatch: pyt
         assert outcome.status is None
         assert "127.0.0.1 is not a public address" in str(outcome.error)
         assert receiver.received == []
+
+
+async def test_a_name_of_a_public_address_is_not_sent_to_without_encryption(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With http, a name may lead to the allowed networks only; where it leads is known when the connection is made."""
+    real = socket.getaddrinfo
+
+    def public(host: Any, port: Any, *more: Any, **named: Any) -> Any:
+        return real("8.8.8.8" if host == "public.example.com" else host, port, *more, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", public)
+    monkeypatch.setattr(sending, "SEND_SECONDS", 1.0)
+    async with open_sender(("10.0.0.0/8",)) as sender:
+        outcome = await sender.send("http://public.example.com/", {}, b"{}")
+    assert outcome.status is None
+    assert "http is only for networks of RINGSIDE_WEBHOOK_NETWORKS" in str(outcome.error)
 
 
 async def test_a_redirect_is_a_failure() -> None:
