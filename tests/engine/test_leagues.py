@@ -83,6 +83,7 @@ async def test_a_code_admits_until_it_is_rotated(client: Client) -> None:
     assert await join(eve, code=rotated["code"]) == "MEMBER"
     assert await bob.code(ROTATE_CODE, input={"league": league["id"]}) == "NOT_ALLOWED"
     assert await ada.code(ROTATE_CODE, input={"league": (await create(ada))["id"]}) == "CONFLICT"
+    assert [breach async for breach in audit.breaches(client.services)] == []
 
 
 async def test_attempts_at_codes_are_limited(one_client: Client) -> None:
@@ -247,6 +248,36 @@ async def test_two_last_captains_cannot_both_leave(one_client: Client) -> None:
         await ada.ask(ADMIT, input={**league, "user": await user_id(bob), "captain": True})
         await gather(*(captain.ask(LEAVE_LEAGUE, input=league) for captain in (ada, bob)))
         assert list((await places(one_client, league["league"])).values()) == ["CAPTAIN"]
+
+
+@pytest.mark.parametrize("query", [ADMIT, REMOVE, ROTATE_CODE, DELETE_LEAGUE])
+async def test_a_captain_who_has_just_left_changes_nothing(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    """They were a captain when their request was checked, and another captain is left."""
+    ada, bob, eve = (one_client.member(name) for name in ("ada", "bob", "eve"))
+    league = await create(ada, "CODE")
+    for member in (bob, eve):
+        await join(member, code=league["code"])
+    given = {"league": league["id"], "user": await user_id(bob)}
+    await ada.ask(ADMIT, input={**given, "captain": True})
+    given = {"league": league["id"]} | ({"user": await user_id(eve)} if query in (ADMIT, REMOVE) else {})
+    client, left = one_client.services.table.client, list[str]()
+    transact = client.transact_write_items
+
+    async def leave_first(**request: Any) -> Any:
+        if not left:
+            left.append("ada")
+            assert "league" in await ada.ask(LEAVE_LEAGUE, input={"league": league["id"]})
+        return await transact(**request)
+
+    monkeypatch.setattr(client, "transact_write_items", leave_first)
+    wanted = {**given, "captain": True} if query == ADMIT else given
+    assert await ada.code(query, input=wanted) == "NOT_ALLOWED"
+    assert left
+    assert await places(bob, league["id"]) == {await user_id(bob): "CAPTAIN", await user_id(eve): "MEMBER"}
+    assert (await bob.ask(LEAGUE_BY_ID, id=league["id"]))["code"] == league["code"]
+    assert [breach async for breach in audit.breaches(one_client.services)] == []
 
 
 async def test_three_hundred_join_at_once(client: Client, engine: RunningEngine) -> None:
