@@ -285,7 +285,7 @@ async def test_old_keys_are_refreshed_in_the_background(provider: Provider) -> N
         (200, b"[]"),
         (200, b'{"keys": 7}'),
         (200, b'{"keys": []}'),
-        (200, b" " * (MAX_BYTES + 1)),
+        (200, json.dumps({"keys": [public(RSA, "unknown")]}).encode().ljust(MAX_BYTES + 1)),
         (200, b"\xff"),
     ],
 )
