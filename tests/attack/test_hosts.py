@@ -39,6 +39,14 @@ async def test_a_service_on_loopback_answers_for_itself_only(service: Service, h
         assert (await exchange(service.url, [named(path)])).statuses == [200]
 
 
+@pytest.mark.parametrize("hosts", [("127.0.0.1", "evil.example"), ("evil.example", "127.0.0.1")])
+async def test_a_request_that_names_two_hosts_names_a_foreign_one(service: Service, hosts: tuple[str, str]) -> None:
+    """A proxy may go by either."""
+    both = "\r\nhost: ".join(hosts).encode()
+    sent = head("GET", "/graphql?query={__typename}").replace(b"127.0.0.1", both)
+    assert (await exchange(service.url, [sent])).statuses == [400]
+
+
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1:80", "[::1]:8000", "localhost."])
 async def test_the_names_of_loopback_are_its_own(service: Service, host: str) -> None:
     """With any port, because it may be forwarded."""
