@@ -100,6 +100,13 @@ async def test_an_endless_header_costs_little_memory(tmp_path: Path) -> None:
         assert (await exchange(own.url, [LIVEZ])).statuses == [200]
 
 
+async def test_a_body_beyond_the_limit_is_refused_before_it_ends(service: Service) -> None:
+    """Also if nothing announces its size: what comes after the limit is not kept."""
+    pieces = (CHUNKED, *[b"10000\r\n" + b" " * 65_536 + b"\r\n"] * 40)
+    answered = await exchange(service.url, pieces)
+    assert (answered.statuses, answered.closed) == ([413], True)
+
+
 async def test_trailers_do_not_become_headers(service: Service) -> None:
     """A proxy has checked the headers, and not these."""
     sent = CHUNKED + b"1a\r\n" + QUERY + b"\r\n0\r\nAuthorization: Bearer forged\r\n\r\n"
