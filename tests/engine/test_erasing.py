@@ -183,7 +183,8 @@ async def test_killed_at_every_write_it_is_completed(
 ) -> None:
     """After its first write, again after two, and so on until one run completes it."""
     monkeypatch.setattr(erasing, "INDEX_SECONDS", 0.0)
-    monkeypatch.setattr(quiz_leaderboard, "_OVERLAY_SECONDS", 0.0)
+    for name in ("_OVERLAY_SECONDS", "SECONDS", "_BUILD_TIMES"):  # other processes remove what this one wrote and shows
+        monkeypatch.setattr(quiz_leaderboard, name, 0.0)
     site, services = Site(one_client), one_client.services
     await live(site, with_member=True)
     before = await site.counts(today())
