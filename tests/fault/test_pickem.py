@@ -25,8 +25,8 @@ from tests.fault.deadline_race import TEAMS, run_race
 from tests.fault.faults import Fault
 from tests.lagging import LaggingEngine
 from tests.lagging.tables import LaggingTable, lagging_table
-from tests.queries import EVENT_BY_ID, SCORE_EVENT, SUBMIT_PREDICTION, UPDATE_PROFILE
-from tests.season import EventEditor, in_hours, prediction_input, submit
+from tests.queries import EVENT_BY_ID, REMOVE_MATCH, SCORE_EVENT, SUBMIT_PREDICTION, UPDATE_MATCH, UPDATE_PROFILE
+from tests.season import EventEditor, in_hours, prediction_input, submit, teams
 from tests.service import ROOT, environment
 
 
@@ -121,6 +121,29 @@ async def test_a_prediction_that_a_lock_overtakes_is_refused(one_client: Client)
     assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 1)])) == "LOCKED"
     seen = await ada.ask(EVENT_BY_ID, id=event)
     assert (seen["viewerPrediction"], seen["matches"][0]["pickCounts"]) == (None, [0, 0])
+
+
+@pytest.mark.parametrize("change", ["a match", "a team"])
+async def test_a_prediction_for_what_has_just_left_the_card_is_refused(one_client: Client, change: str) -> None:
+    """It found the card as it was, and is sent once that is smaller: nobody's pick means what is gone."""
+    editor, ada = EventEditor(one_client), one_client.member("ada")
+    await ada.ask(UPDATE_PROFILE, input={"name": "Ada"})
+    event = (await editor.event())["id"]
+    match = (await editor.match(event, "A", "B", "C"))["id"]
+    client = one_client.services.table.client
+    original = client.transact_write_items
+
+    async def change_first(**request: Any) -> Any:
+        client.transact_write_items = original
+        fewer = (UPDATE_MATCH, {"match": match, "teams": teams("A", "B")})
+        query, given = (REMOVE_MATCH, {"match": match}) if change == "a match" else fewer
+        assert "code" not in await editor.client.ask(query, input=given)
+        return await original(**request)
+
+    client.transact_write_items = change_first
+    assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 2)])) == "INVALID_INPUT"
+    assert (await ada.ask(EVENT_BY_ID, id=event))["viewerPrediction"] is None
+    assert await audited(one_client) == []
 
 
 async def test_a_repetition_after_the_lock_is_refused(bad_client: Client, proxy: LaggingEngine) -> None:
