@@ -75,7 +75,7 @@ def test_the_costs_that_are_advertised_are_the_calculator_s() -> None:
     idle = monthly_cost("--processes", "1")
     sentences = " ".join(README.split())
     assert f"a million votes cost ${votes}, a million pages of comments ${pages}." in sentences
-    assert f"${idle} a month for what it looks up" in sentences
+    assert f"${idle} a month for its polling" in sentences
     assert f"${idle} a month together" in (ROOT / "docs" / "cost.md").read_text(encoding="utf-8")
 
 
