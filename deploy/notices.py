@@ -31,7 +31,7 @@ def _notice(package: Distribution) -> str:
 
 
 def declared(package: Distribution) -> str:
-    """The licence by the package's metadata, of which there are three generations."""
+    """The licence in the package's metadata, whose format has three generations."""
     metadata = package.metadata
     classifiers = [each.rpartition(" :: ")[2] for each in metadata.get_all("Classifier") or () if "License ::" in each]
     named = metadata.get("License-Expression") or metadata.get("License") or ", ".join(classifiers)

@@ -2,8 +2,8 @@
 
     RINGSIDE_WEBHOOK_SECRET=whsec_… RINGSIDE_TOKEN=rsk_… python examples/webhook_receiver.py [API] [PORT]
 
-`addWebhook` with the kinds `comment.posted` and `comment.edited` answers the secret; the token is that of a moderator,
-for example an API key. A comment with a link is rejected as spam, any other one is published.
+`addWebhook` with the kinds `comment.posted` and `comment.edited` returns the secret; the token is a moderator's,
+for example an API key. A comment with a link is rejected as spam; any other is published.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Ringside:
         return data
 
     def decide(self, comment_id: str) -> None:
-        """Publish or reject a comment that waits. A repeated message does no harm: it does not wait any more."""
+        """Publish or reject a comment that waits. A repeated message does no harm: the comment no longer waits."""
         comment = self.ask(COMMENT, id=comment_id)["node"]
         if comment is None or comment["status"] != "PENDING":
             return

@@ -1,6 +1,6 @@
 // A voting page on the GraphQL API: two mutations for voting, one subscription for the leaderboard.
 // A vote without a response is sent again with the same token, so it counts once however often it arrives.
-// On another site than the service's, a visit's token stands for the visitor in place of the cookie.
+// On sites other than the service's, a visit's token stands for the visitor in place of the cookie.
 
 const API = new URL(document.querySelector('meta[name="ringside-api"]').content, location.href);
 const board = new URLSearchParams(location.search).get('board') ?? 'main';
@@ -56,7 +56,7 @@ function keep(changed) {
   try { localStorage.setItem('ringside-visit', JSON.stringify(visit)); } catch { /* until the page is closed */ }
 }
 
-/** Returns the visit. A new one goes on as the same visitor if the old one is still valid. */
+/** Returns the visit. A new one is the same visitor's if the old one is still valid. */
 async function currentVisit() {
   if (visit && daysLeft() > RENEWED_DAYS) return visit;
   starting ??= ask(START).finally(() => { starting = null; });
@@ -119,7 +119,7 @@ function show(contender, corner) {
   describe(contender, corner);
 }
 
-/** Shows what is known beside the name, as text: nothing of it is markup. */
+/** Shows what is known beside the name, as text: none of it is markup. */
 function describe({ name, description, link }, corner) {
   const text = corner.parentElement.querySelector('.description');
   text.textContent = description ?? '';
