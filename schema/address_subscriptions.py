@@ -12,30 +12,30 @@ from schema.types import record_type
 from schema.vocabulary import ListSubscription
 
 
-@strawberry.type(description="A link was sent to the address today, and subscribes it once it is confirmed.")
+@strawberry.type(description="A link was sent to the address today. Confirming it subscribes the address.")
 class SubscriptionRequested:
     email: str = described("The address as it was given, whether or not it is known here.")
 
 
 @record_type(
     ClaimedSubscriptions,
-    "The subscriptions are the viewer's, and no longer the address's own.",
+    "The subscriptions now belong to the viewer, and no longer to the address.",
     name="SubscriptionsClaimed",
 )
 class SubscriptionsClaimed:
-    subscriptions: list[ListSubscription] = described("Those of the viewer's that the address had.")
+    subscriptions: list[ListSubscription] = described("The viewer's subscriptions that the address had.")
 
 
 @strawberry.type
 class AddressSubscriptionMutation:
     request_subscription = mutation(
         address_subscriptions.request_subscription,
-        "Sends an email to an address, with a link that subscribes it to a public list's daily word. It needs no "
+        "Emails an address a link that subscribes it to a public list's daily word. It needs no "
         "account, and stores nothing but a keyed hash until the link is confirmed.",
         SubscriptionRequested,
         input_description="An address that wants a list's daily word.",
-        result_description="That the email was sent today, or why it was not.",
-        email="The address. It gets one such email a day: its link is good for 24 hours, and once.",
+        result_description="Confirmation that the email was sent today, or why it was not.",
+        email="The address. It gets one such email a day, whose link works once, within 24 hours.",
         list="The list, which must be public.",
         character_set="The spelling of its words.",
     )

@@ -21,7 +21,7 @@ class ApiKey(Node):
     created_at: datetime = described("When it was created.")
     expires_at: datetime | None = described("When it stops working; null if it works until it is revoked.")
     last_used_at: datetime | None = described("When it was last used, to the minute; null if it never was.")
-    prefix: str = described("How the key begins, to recognise it by.")
+    prefix: str = described("The beginning of the key, to recognise it by.")
 
 
 ApiKeyConnection = connection(ApiKey, "A page of API keys.", edge="An API key in a list.")

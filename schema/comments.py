@@ -242,7 +242,7 @@ class CommentsMutation:
         comment="The comment's id.",
         status="The new status. Any decision clears the comment's reports.",
         note="A note for its author, up to 500 characters.",
-        ground="Why it was decided so; for the journal.",
+        ground="The reason for the decision; for the journal.",
     )
 
 
@@ -251,11 +251,11 @@ class CommentsSubscription:
     comment_posted: Comment = subscription(
         arrivals.comment_posted,
         "Comments on a product, each time they become visible, within about two seconds. One that is published again "
-        "after it was held comes again: replace it by its `id`. To miss and repeat none after a disconnect, resume "
-        "with the last event's id (clients of Server-Sent Events send it as `Last-Event-ID`, which comes before "
+        "after it was held comes again: replace it by its `id`. To neither miss nor repeat any after a disconnect, "
+        "resume with the last event's id (clients of Server-Sent Events send it as `Last-Event-ID`, which overrides "
         "`after`; over a WebSocket it is the event's `extensions.eventId`). It names the last 256 comments sent: only "
         "an older one that was still being written may be missed. A comment's id names no others: what became visible "
-        "out of order of time may be missed, or sent again.",
+        "out of chronological order may be missed, or sent again.",
         product="The product's id.",
         after="The last event's id, or a comment's, to resume with later comments. Without it, the stream starts now.",
     )

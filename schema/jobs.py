@@ -23,13 +23,13 @@ enum(
 )
 
 
-@record_type(jobs_store.Job, "Work that goes on beside requests and after restarts. It is kept for 30 days.")
+@record_type(jobs_store.Job, "Work that continues beside requests and across restarts. It is kept for 30 days.")
 class Job(Node):
     kind: str = described("What it does.")
     state: JobState = described("Its state.")
     done: int = described("How many things it has done; a few seconds old while it runs.")
     total: int | None = described("How many there are to do, if that is known.")
-    started_at: datetime = described("When it was begun.")
+    started_at: datetime = described("When it started.")
     finished_at: datetime | None = described("When it ended.")
     message: str | None = described("Its result, or why it failed, for people.")
 

@@ -27,11 +27,11 @@ class Occurrence(Node):
     )
     object: strawberry.ID | None = field(
         occurrences.occurrence_object,
-        "What it was done to. Votes and subscriptions have ids here, but are no nodes. Null if it was a member's own "
+        "What it was done to. Votes and subscriptions have ids here, but are not nodes. Null if it was a member's own "
         "and they were erased.",
     )
-    ground: Ground | None = described("Why a moderator decided so.")
-    note: str | None = described("What a moderator noted.")
+    ground: Ground | None = described("The reason for a moderator's decision.")
+    note: str | None = described("A moderator's note.")
 
 
 OccurrenceConnection = connection(
@@ -53,13 +53,13 @@ enum(
 @record_type(journal_store.Delivery, "An occurrence on its way to a webhook.")
 class Delivery(Node):
     occurrence: Occurrence | None = field(
-        webhooks.delivery_occurrences, "What it reports; null if that is delivered and no longer in the journal."
+        webhooks.delivery_occurrences, "What it reports; null once that is delivered and no longer in the journal."
     )
     state: DeliveryState = described("Whether it has been delivered.")
-    attempts: int = described("How often it was sent.")
-    last_status: int | None = described("The HTTP status of the last answer; null without one.")
+    attempts: int = described("How many times it was sent.")
+    last_status: int | None = described("The HTTP status of the last answer; null if there was none.")
     last_error: str | None = described("Why the last attempt failed.")
-    next_at: datetime | None = described("When it is tried again.")
+    next_at: datetime | None = described("When it will be tried again.")
 
 
 DeliveryConnection = connection(Delivery, "A page of deliveries, newest first.", edge="A delivery in its list.")
@@ -101,7 +101,7 @@ class JournalQuery:
 
 @strawberry.type(description="The webhook was added.")
 class WebhookAdded:
-    webhook: Webhook = described("The webhook. It is sent what happens from ten seconds after it was added.")
+    webhook: Webhook = described("The webhook. It receives what happens from ten seconds after it was added.")
     secret: str = described(
         "The secret that signs its messages, in the format of Standard Webhooks. It is not shown again."
     )
@@ -138,7 +138,7 @@ class JournalMutation:
     )
     remove_webhook = mutation(
         webhooks.remove_webhook,
-        "Removes a webhook, and what waits for it. For admins.",
+        "Removes a webhook and its waiting deliveries. For admins.",
         WebhookRemoved,
         input_description="A webhook to remove.",
         result_description="The removed webhook's id, or why it was not removed.",
@@ -146,8 +146,8 @@ class JournalMutation:
     )
     rotate_webhook_secret = mutation(
         webhooks.rotate_webhook_secret,
-        "Gives a webhook a new secret. The old one signs for another day, and so does each one before it: four at "
-        "most, then this answers CONFLICT. For admins.",
+        "Gives a webhook a new secret. Each old one signs for another day; at most four do, and a further rotation "
+        "answers CONFLICT. For admins.",
         WebhookSecretRotated,
         input_description="A webhook to give a new secret.",
         result_description="The webhook with its new secret, or why it keeps the old one.",
@@ -155,8 +155,8 @@ class JournalMutation:
     )
     redeliver = mutation(
         webhooks.redeliver,
-        "Delivers to a webhook again what occurred since a time, as far as the journal goes back, and what was given "
-        "up since. For admins.",
+        "Redelivers to a webhook what occurred since a given time, as far back as the journal goes, and what was "
+        "given up since. For admins.",
         Redelivery,
         input_description="What to deliver again.",
         result_description="The job, or why nothing is delivered again.",

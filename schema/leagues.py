@@ -26,9 +26,9 @@ Membership = pickem_store.Membership
 enum(
     Entry,
     "How members enter a league.",
-    OPEN="Everybody may join and see it.",
+    OPEN="Everybody may see and join it.",
     CODE="Members who have its code may join; others see its name only.",
-    APPROVAL="A captain admits; others see its name only.",
+    APPROVAL="A captain admits members; others see its name only.",
 )
 enum(
     Membership,
@@ -62,8 +62,8 @@ class LeagueEvent:
 
 @record_type(
     pickem_store.League,
-    "Members of a season who are ranked among themselves. Of a private league (CODE, APPROVAL), those who are not "
-    "members see id, name, season and entry; the rest is null for them.",
+    "Members of a season who are ranked among themselves. Those who are not members of a private league (CODE, "
+    "APPROVAL) see its id, name, season and entry; the rest is null for them.",
 )
 class League(Node):
     name: str = described("Its name.")
@@ -84,7 +84,7 @@ class League(Node):
     )
     event: LeagueEvent | None = field(
         league_pages.league_event,
-        "An event of the season for its members; null for one of another season. "
+        "An event of the season, for the league's members; null for one of another season. "
         f"Counts as {EVENT_COMPLEXITY} fields in the complexity.",
         complexity=EVENT_COMPLEXITY,
         event="The event's id.",
@@ -112,7 +112,7 @@ class LeaguesOfUser:
 class LeaguesQuery:
     league: League | None = field(
         league_resolvers.league,
-        "A league by its id or by its code. The use of a code is counted: 30 an hour for a member.",
+        "A league by its id or by its code. A member may use codes 30 times an hour.",
         id="The league's id.",
         code="The code that a captain has shared; for members who are signed in.",
     )
@@ -172,10 +172,10 @@ class LeaguesMutation:
     )
     join_league = mutation(
         league_resolvers.join_league,
-        "Joins a league: one that is OPEN or has APPROVAL by its id, one with a CODE by that code.",
+        "Joins a league: by its id if it is OPEN or has APPROVAL, by its code if it has CODE.",
         LeagueJoined,
         input_description="A league to join; give either its id or its code.",
-        result_description="The league and what the viewer is in it, or why they did not join.",
+        result_description="The league with the viewer's membership, or why they did not join.",
         league="The league, if it is OPEN or has APPROVAL.",
         code="The code of the league. Upper and lower case, spaces and hyphens make no difference.",
     )
@@ -191,8 +191,8 @@ class LeaguesMutation:
     )
     remove_from_league = mutation(
         league_resolvers.remove_from_league,
-        "Turns away somebody who is waiting, or removes a member. For the league's captains. Whoever was removed may "
-        "join again as anybody may: to keep them out of a league with a code, rotate the code first.",
+        "Turns away somebody who is waiting, or removes a member. For the league's captains. A removed member may "
+        "join again like anybody else: to keep them out of a league with a code, rotate the code first.",
         LeagueMemberRemoved,
         input_description="Somebody to remove from a league.",
         result_description="The league, or why they are still in it.",

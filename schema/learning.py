@@ -28,27 +28,25 @@ enum(
 
 @record_type(
     vocabulary_store.Card,
-    "A word that a member reviews, and when it is due next by FSRS.",
+    "A word that a member reviews, and when it is next due by FSRS.",
     name="DueCard",
 )
 class DueCard:
     word: Word = field(cards.card_words, "The word.")
     list: WordList = field(cards.card_list, "Its list.")
     due: datetime = described("When it is due.")
-    stability: float = described("The days after which the member remembers it with a probability of 90 %.")
+    stability: float = described("Days until the probability that the member remembers it falls to 90 %.")
     difficulty: float = described("How difficult it is for the member, 1 to 10.")
     reviews: int = described("The number of reviews so far.")
 
 
-DueCardConnection = connection(
-    DueCard, "A page of due cards, those that have waited longest first.", edge="A card's place in a page."
-)
+DueCardConnection = connection(DueCard, "A page of due cards, longest waiting first.", edge="A card's place in a page.")
 
 
 @strawberry.type
 class LearningOfUser:
     due: DueCardConnection = field(
-        cards.due, "The words that are due for review, those that have waited longest first. For the member only."
+        cards.due, "The words that are due for review, longest waiting first. For the member only."
     )
     due_count: int = field(
         cards.due_count, "The number of words that are due, counted up to 1,000. For the member only; others see 0."
@@ -75,10 +73,10 @@ class QuizQuestion:
 
 @record_type(quizzes.QuizView, "A quiz that the service sets and grades.", name="Quiz")
 class Quiz:
-    token: strawberry.ID = described("Names the quiz to `answerQuiz`. It is the viewer's own and works once.")
+    token: strawberry.ID = described("Identifies the quiz to `answerQuiz`, for this viewer only and only once.")
     list: WordList = field(quizzes.quiz_list, "The list of its words.")
     questions: list[QuizQuestion] = described("The questions, in their order.")
-    expires_at: datetime = described("An hour after the quiz was asked; later answers are refused.")
+    expires_at: datetime = described("An hour after the quiz was started; later answers are refused.")
 
 
 @record_type(quizzes.GradedAnswer, "An answer to a question of a quiz.")
@@ -108,10 +106,10 @@ class WordReviewed:
 class LearningMutation:
     start_quiz = mutation(
         quizzes.start_quiz,
-        "Asks a quiz about random words of a list.",
+        "Starts a quiz about random words of a list.",
         Quiz,
         input_description="A quiz to start.",
-        result_description="The quiz, or why it was not asked.",
+        result_description="The quiz, or why it was not started.",
         list="The list.",
         size="The number of questions, 3 to 50.",
         kind="What is asked about the words.",
@@ -123,8 +121,8 @@ class LearningMutation:
         input_description="The answers to a quiz.",
         result_description="The graded quiz, or why it was not graded.",
         token="The quiz's token.",  # noqa: S106 - a description
-        answers="An answer for each question, in their order: the text of a choice; null or an empty text skips "
-        "the question and counts as wrong.",
+        answers="An answer for each question, in order: the text of a choice. Null or an empty text skips the "
+        "question, which counts as wrong.",
     )
     review_word = mutation(
         cards.review_word,

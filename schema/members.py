@@ -19,7 +19,7 @@ from schema.types import enum, record_type
 
 @record_type(
     suspension_store.Suspension,
-    "A suspended member reads as before, and cannot write, except to export or erase their own data.",
+    "A suspended member can read as before, but not write, except to export or erase their own data.",
 )
 class Suspension:
     until: datetime | None = described("When it ends; null if a moderator has to end it.")
@@ -44,7 +44,7 @@ class MemberSuspended:
     user: LazyUser = described("The member.")
 
 
-@strawberry.type(description="The member may write again. Every process knows it within a minute.")
+@strawberry.type(description="The member may write again. Every process knows within a minute.")
 class MemberReinstated:
     user: LazyUser = described("The member.")
 
@@ -95,23 +95,23 @@ class MemberExport:
 class MembersMutation:
     export_member = mutation(
         exporting.export_member,
-        "Exports everything that is stored about a member. For the member, also while suspended, and admins.",
+        "Exports everything that is stored about a member. For the member, even while suspended, and for admins.",
         MemberExport,
         input_description="A member to export.",
-        result_description="The job and the link to its file, or why it was not begun.",
+        result_description="The job and the link to its file, or why it was not started.",
         while_suspended=True,
         user="The member's id.",
     )
     erase_member = mutation(
         erasing.erase_member,
         "Erases a member: profile, subscriptions, cards, private lists and everything else that is stored about them, "
-        "also in the journal. Once the answer is sent, nothing more is written for them. Erasing again answers with "
-        "the same job. For the member, also while suspended, and admins.",
+        "even in the journal. Once the answer is sent, nothing more is written for them. Erasing again returns the "
+        "same job. For the member, even while suspended, and for admins.",
         MemberErasure,
         input_description="A member to erase.",
-        result_description="The job that erases them, or why it was not begun.",
+        result_description="The job that erases them, or why it was not started.",
         while_suspended=True,
-        user="The member's id. An admin is erased by nobody but themselves.",
+        user="The member's id. Admins can be erased only by themselves.",
         contributions="What becomes of votes, predictions, comments, quiz results and sentences.",
     )
     take_back = mutation(
@@ -121,10 +121,10 @@ class MembersMutation:
         "For moderators.",
         TakenBack,
         input_description="Contributions to take back.",
-        result_description="The job that takes them back, or why it was not begun.",
+        result_description="The job that takes them back, or why it was not started.",
         user="The member's id.",
-        since="Only what they contributed from this time on.",
-        parts="What to take back. Not SUBSCRIPTIONS and PROFILE.",
+        since="Only what they contributed since this time.",
+        parts="What to take back: any parts but SUBSCRIPTIONS and PROFILE.",
     )
     suspend_member = mutation(
         suspensions.suspend_member,

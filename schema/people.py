@@ -57,8 +57,8 @@ class PeopleMutation:
         people.update_profile,
         "Changes the viewer's profile.",
         ProfileUpdated,
-        input_description="Changes to the viewer's profile. Omitted fields stay as they are; null clears a field that "
-        "may be empty.",
+        input_description="Changes to the viewer's profile. Omitted fields stay as they are; null clears an optional "
+        "field.",
         result_description="The changed profile, or why it was not changed.",
         name="The name shown to others, 1 to 80 characters.",
         avatar_url="The address of a picture, starting with https://.",

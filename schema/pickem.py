@@ -94,7 +94,7 @@ class Prediction(Node):
     )
     guess: float | None = field(
         prediction_resolvers.prediction_guess,
-        "The guess of the event's tie-break; null if it was for an earlier question. Other members' are null until "
+        "The guess for the event's tie-break; null if it was for an earlier question. Other members' are null until "
         "the event is locked.",
     )
     points: int | None = described("The points it earned; null until the event is scored.")

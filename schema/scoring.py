@@ -51,8 +51,8 @@ class ScoringMutation:
         input_description="A locked event to score, or to score again after a correction.",
         result_description="The scored event, or why it was not scored.",
         event="The event.",
-        confirm_missing="Whether to score it although matches have no result; their picks give no points. Otherwise "
-        "it is refused with CONFLICT.",
+        confirm_missing="Whether to score it even if matches have no result; their picks give no points. Otherwise it "
+        "is refused with CONFLICT.",
     )
     unscore_event = mutation(
         unscoring.unscore_event,

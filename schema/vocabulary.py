@@ -34,10 +34,10 @@ enum(
 
 _WORD_TEXTS: Any = {
     "definition": "What it means, 1 to 1,000 characters.",
-    "term": "The word in its own writing, 1 to 100 characters.",
+    "term": "The word in its own script, 1 to 100 characters.",
     "reading": "How it is read, up to 200 characters.",
     "example": "A sentence with it, up to 500 characters.",
-    "audio_url": "The address of its sound, starting with https://.",
+    "audio_url": "The address of its audio, starting with https://.",
 }
 _FROM = "The first day to include."
 _TO = "The last day to include."
@@ -51,7 +51,7 @@ class Word(Node):
     term: str = described("The word; a Chinese one in simplified characters.")
     reading: str | None = described("How it is read: kana, a transcription or, for a Chinese word, its pinyin.")
     example: str | None = described("A sentence with it.")
-    audio_url: str | None = described("The address of its sound.")
+    audio_url: str | None = described("The address of its audio.")
     simplified: str = described("In simplified characters; a word of another language as it is.")
     traditional: str | None = described("In traditional characters, if they were given.")
     pinyin: str | None = described("How a Chinese word is pronounced.")
@@ -65,7 +65,7 @@ class Word(Node):
 class DailyWord:
     list: WordList = field(daily_words.daily_word_list, "The list it was drawn from.")
     date: date = described("The day.")
-    word: Word = field(daily_words.daily_word_words, "The word, also if it was removed from the list since.")
+    word: Word = field(daily_words.daily_word_words, "The word, even if it has since been removed from the list.")
 
 
 WordConnection = connection(
@@ -124,7 +124,7 @@ class QuizResult(Node):
     correct: int = described("Questions answered correctly.")
     total: int = described("Questions asked.")
     submitted_at: datetime = described("When it was submitted.")
-    proven: bool = described("Whether the service asked and graded it; `recordQuiz` gives false.")
+    proven: bool = described("Whether the service set and graded it; `recordQuiz` gives false.")
 
 
 @record_type(vocabulary_store.Sentence, "A practice sentence.")
@@ -149,7 +149,7 @@ class Streak:
     longest: int = described("The longest streak so far.")
     last_active_on: date | None = described("The latest active day.")
     freezes: int = described(
-        "Missed days that the streak survives: one is earned at each seventh active day in a row, two at most."
+        "Missed days that the streak will survive: each seventh active day in a row earns one, two at most."
     )
 
 
@@ -210,7 +210,7 @@ class VocabularyQuery:
         "A day's members by correct answers, then accuracy, then fewer quizzes.",
         on="The day, in each member's own time zone.",
         list="Quizzes of this list only.",
-        proven="True for quizzes that the service asked and graded, false for the others; all by default.",
+        proven="True for quizzes that the service set and graded, false for the others; all by default.",
     )
 
 
@@ -288,7 +288,7 @@ class SentenceDeleted:
 class VocabularyMutation:
     create_word_list = mutation(
         lists.create_word_list,
-        "Creates a list: a public one for editors, or one of up to ten private ones for members.",
+        "Creates a list. Editors may create public lists, and members up to ten private ones.",
         WordListCreated,
         input_description="A new list.",
         result_description="The new list, or why there is none.",
@@ -309,7 +309,7 @@ class VocabularyMutation:
         corrections.update_word,
         "Corrects a word. Daily words of the past show it as it is now.",
         WordUpdated,
-        input_description="Changes to a word. Omitted texts stay as they are; null clears one that may be missing.",
+        input_description="Changes to a word. Omitted texts stay as they are; null clears an optional one.",
         result_description="The changed word, or why it was not changed.",
         word="The word.",
         simplified="A Chinese word in simplified characters, 1 to 100.",
@@ -346,7 +346,7 @@ class VocabularyMutation:
     )
     delete_sentence = mutation(
         corrections.delete_sentence,
-        "Deletes a practice sentence. Its day stays a day on which its author was active.",
+        "Deletes a practice sentence. Its author still counts as active on its day.",
         SentenceDeleted,
         input_description="A sentence to delete.",
         result_description="The deleted sentence's id, or why it was not deleted.",

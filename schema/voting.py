@@ -146,7 +146,7 @@ class Ballot:
 
 @record_type(visits.Visit, "How a page of another site identifies its visitor, where the visitor's cookie is not sent.")
 class Visit:
-    token: str = described("Send it as `Authorization: Visitor <token>`. It counts with this page's origin alone.")
+    token: str = described("Send it as `Authorization: Visitor <token>`. It is valid only with this page's origin.")
     expires_at: datetime = described(
         "When it expires. Start another visit with this token before then to stay the same visitor."
     )
@@ -249,7 +249,7 @@ class ContenderRestored:
 
 @record_type(
     ballots.VoteCast,
-    "The verdict was counted. A repeat of the same verdict counts nothing and has the same winner; its `matchup` is "
+    "The verdict was counted. Repeating the same verdict counts nothing and returns the same winner; its `matchup` is "
     "the pair's record now, in which others may have voted meanwhile.",
 )
 class VoteCast:
@@ -332,8 +332,8 @@ class VotingMutation:
     )
     start_visit = mutation(
         visits.start_visit,
-        "Starts a visit, by which a page of another site draws and votes. Pages of the origins that the operator lists "
-        "may start one.",
+        "Starts a visit, which lets a page on another site draw and vote. Only pages of the origins that the operator "
+        "lists may start one.",
         Visit,
         input_description="A new visit. A repeat by the same visitor gets the same token on the same day.",
         result_description="The visit, or why there is none.",
