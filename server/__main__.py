@@ -19,7 +19,7 @@ from server.failures import Failed
 COMMANDS: Final = {
     "serve": ("serve", "Starts the service. Without settings it runs an embedded engine, with its data in .ringside/."),
     "token": ("token", "Prints a bearer token signed with this deployment's secret: Authorization: Bearer <token>."),
-    "demo": ("demo", "Adds the demo data, except for the parts that are there already."),
+    "demo": ("demo", "Adds the demo data, except for parts that are already there."),
     "schema": ("execution", "Prints the schema in GraphQL's schema definition language."),
     "manifest": (
         "execution",
@@ -39,20 +39,20 @@ COMMANDS: Final = {
     "jobs": ("jobs", "Lists the jobs of the last 30 days, newest first. A serving process works on them by itself."),
     "backup": (
         "backup",
-        "Backs up the embedded engine's table, also while the service runs: the file is the table of one moment.",
+        "Backs up the embedded engine's table, even while the service runs: the file is the table at one moment.",
     ),
-    "restore": ("backup", "Replaces the embedded engine's table by a backup. The service must be stopped."),
+    "restore": ("backup", "Replaces the embedded engine's table with a backup. The service must be stopped."),
     "copy": (
         "whole_table",
-        "Copies the whole table to another engine, as an export and an import do. It continues if run again.",
+        "Copies the whole table to another engine, like an export and an import. It continues if run again.",
     ),
     "table": ("table", "Create, check and upgrade the table."),
     "import": ("imports", "Import data from files. Existing data is left alone."),
     "export": ("exports", "Export data to files."),
     "migrate": ("migration", "Migrate data from another layout."),
-    "board": ("voting", "Boards: how their votes are counted."),
+    "board": ("voting", "Boards: how they count votes."),
     "apikey": ("api_keys", "API keys, by which machines sign in."),
-    "webhooks": ("webhooks", "Webhooks: delivering what waits for them."),
+    "webhooks": ("webhooks", "Webhooks: deliver what waits for them."),
 }
 """Each command's module in `server.commands`, and its summary."""
 

@@ -71,8 +71,8 @@ def _unusable_layout(layout: Layout, *, older: bool) -> str | None:
     """Why a table of this layout cannot be served, and what to do; None if it can."""
     if layout.imported_items is not None:
         return (
-            "is being filled by `ringside import all` or `ringside copy`, or that was interrupted. Wait for it, or run "
-            "it again: it continues where it stopped."
+            "is being filled by `ringside import all` or `ringside copy`, or either was interrupted. Wait for it, or "
+            "run it again: it continues where it stopped."
         )
     if layout.version > CURRENT_LAYOUT:
         return (
@@ -88,5 +88,5 @@ def _unusable_layout(layout: Layout, *, older: bool) -> str | None:
         )
     return (
         f"has layout {layout.version}, and this release needs layout {CURRENT_LAYOUT}. Run `ringside table upgrade`; "
-        "services of the release before may go on meanwhile."
+        "services of the previous release may run meanwhile."
     )

@@ -29,12 +29,12 @@ def create(
         list[str], typer.Option("--role", help="member, moderator, editor or admin. Repeat it for several roles.")
     ],
     days: Annotated[
-        int | None, typer.Option(help=f"Days until it expires, 1 to {LONGEST_DAYS:,}; never if none.")
+        int | None, typer.Option(help=f"Days until it expires, 1 to {LONGEST_DAYS:,}; without it, never.")
     ] = None,
 ) -> None:
-    """Creates an API key and prints it: Authorization: Bearer <key>. It is shown this once."""
+    """Creates an API key and prints it: Authorization: Bearer <key>. It is shown only once."""
     issued = run_with_services(lambda services: _create(services, name, roles, days))
-    err.print(f"{_line(issued.api_key)}\nOnly a hash of the key is stored: keep it now.")
+    err.print(f"{_line(issued.api_key)}\nOnly a hash of the key is stored: save the key now.")
     print(issued.secret)
 
 
@@ -47,7 +47,7 @@ async def _create(services: Services, name: str, roles: list[str], days: int | N
 
 @api_keys.command("list")
 def list_keys() -> None:
-    """Lists the API keys, newest first. The first column is how a key begins."""
+    """Lists the API keys, newest first. The first column shows how a key begins."""
     for line in run_with_services(_lines):
         out.print(line)
 

@@ -28,7 +28,7 @@ app = typer.Typer()
 def backup(
     file: Annotated[Path, typer.Argument(help="The file to write; - writes to standard output.", allow_dash=True)],
 ) -> None:
-    """Backs up the embedded engine's table, also while the service runs: the file is the table of one moment.
+    """Backs up the embedded engine's table, even while the service runs: the file is the table at one moment.
 
     The file is checked before it gets its name. It does not contain the secret, RINGSIDE_DATA/secret.
     """
@@ -49,7 +49,7 @@ def backup(
 def restore(
     file: Annotated[Path, typer.Argument(help="A backup; - reads standard input.", allow_dash=True)],
 ) -> None:
-    """Replaces the embedded engine's table by a backup. The service must be stopped.
+    """Replaces the embedded engine's table with a backup. The service must be stopped.
 
     The backup is checked first. The files it replaces are kept in RINGSIDE_DATA/replaced until the next restore.
     """
@@ -64,7 +64,7 @@ def restore(
         if not file.is_file():
             raise Failed(f"There is no file {file}.")
         asyncio.run(_restore(settings, file))
-    out.print(f"The table was restored. The files before are in {settings.data / REPLACED}.")
+    out.print(f"The table was restored. The previous files are in {settings.data / REPLACED}.")
 
 
 async def _restore(settings: Settings, file: Path) -> None:

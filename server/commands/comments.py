@@ -65,7 +65,7 @@ def export_comments(
     ] = STANDARD,
     product: Annotated[str | None, typer.Option(help="Only the comments on this product, oldest first.")] = None,
 ) -> None:
-    """Exports comments to a file. Run again after an interruption, it continues after the last complete line."""
+    """Exports comments to a file. If run again after an interruption, it continues after the last complete line."""
     number = run_with_services(lambda services: export_lines(services, file, product))
     err.print(f"{number:,} comments written.")
 
@@ -86,7 +86,7 @@ async def import_lines(services: Services, source: BinaryIO, size: int | None) -
         except transfer.IdTaken as taken:
             raise _invalid(
                 reader.line_of(taken.comment),
-                "`id`: A comment on another product has it. Leave out `id`, and one is derived from `createdAt`.",
+                "`id`: A comment on another product has it. Leave `id` out, and one is derived from `createdAt`.",
             ) from None
     if reader.error is not None:
         raise reader.error
@@ -189,7 +189,7 @@ def _parse_held(fields: Mapping[str, Any]) -> Status | None:
 def _parse_text(fields: Mapping[str, Any], name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or "\x00" in value:
-        raise InvalidInput("It must be a text.", path=(name,))
+        raise InvalidInput("It must be text.", path=(name,))
     return value
 
 

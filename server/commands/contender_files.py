@@ -61,7 +61,7 @@ def read_contenders(source: Path, image_hosts: tuple[str, ...]) -> tuple[list[Ne
             continue
         first = contenders.setdefault(contender.folded, contender)
         if first is not contender:
-            problems.append(f"{place}: {contender.name} is the name at {first.place} already.")
+            problems.append(f"{place}: {contender.name} is already the name at {first.place}.")
     return list(contenders.values()), problems
 
 

@@ -32,7 +32,7 @@ def import_contenders(
     ],
     board: Annotated[str, typer.Option(help="The board to add them to.")] = MAIN,
 ) -> None:
-    """Adds many contenders to a board. Safe to run again: existing ones are left as they are, renamed ones too."""
+    """Adds many contenders to a board. Safe to run again: existing ones, even renamed, are left as they are."""
     added, existing = run_with_services(lambda services: _import(services, source, board))
     out.print(f"{added:,} contenders added to {board}, {existing:,} existed already.")
 

@@ -13,7 +13,7 @@ app = typer.Typer()
 
 @app.command()
 def demo() -> None:
-    """Adds the demo data, except for the parts that are there already."""
+    """Adds the demo data, except for parts that are already there."""
     run_with_services(seed_demo)
 
 

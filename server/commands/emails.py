@@ -35,13 +35,13 @@ _LINES_SHOWN = 20
 def send(
     ctx: typer.Context,
     on: Annotated[
-        str | None, typer.Option(metavar="DATE", help="Only everybody's words of this date, yyyy-mm-dd, at any hour.")
+        str | None, typer.Option(metavar="DATE", help="Only the words of this date, yyyy-mm-dd, for all, at any hour.")
     ] = None,
     at_once: Annotated[int, typer.Option(min=1, max=64, help="Emails to send at the same time.")] = AT_ONCE,
     held_for: Annotated[
         float,
         typer.Option(
-            min=1, help="Seconds after which this run sends what another one has begun; that one gives up after 300."
+            min=1, help="Seconds after which this run sends what another has begun; that one gives up after 300."
         ),
     ] = CLAIM_LIFETIME.total_seconds(),
 ) -> None:
@@ -120,7 +120,7 @@ def _parse_day(text: str | None) -> date | None:
     except ValueError:
         raise Failed(f"--on takes a date as yyyy-mm-dd, such as {newest}.") from None
     if day > newest:
-        raise Failed(f"{day} has not begun: words are drawn on their day. The newest is {newest}, at UTC+14.")
+        raise Failed(f"{day} has not begun: words are drawn on their day. The latest is {newest}, at UTC+14.")
     return day
 
 
@@ -130,7 +130,7 @@ def bounced(
 ) -> None:
     """Stops sending to addresses that do not accept emails, until their members confirm an address again.
 
-    Safe to run again. Exit code 1 if a line is no address; the others are done all the same.
+    Safe to run again. Exit code 1 if a line is not an address; the others are processed anyway.
     """
     addresses, wrong = _parse_addresses(read_text(file))
     found = run_with_services(lambda services: _remove_addresses(services, addresses))

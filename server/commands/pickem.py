@@ -34,12 +34,12 @@ def score(
     event: Annotated[str, typer.Argument(help="The event's id, as the API or an export shows it.")],
     *,
     confirm_missing: Annotated[
-        bool, typer.Option("--confirm-missing", help="Score although matches have no result: they give no points.")
+        bool, typer.Option("--confirm-missing", help="Score even if matches have no result: they give no points.")
     ] = False,
 ) -> None:
     """Scores the predictions of an event. Safe to interrupt, to repeat and to run several times at once.
 
-    An event that is scored already is checked: wrong points and ranks are repaired.
+    An event that is already scored is checked: wrong points and ranks are repaired.
     """
     event_id = _parse_event_id(event)
     scored = run_with_services(lambda services: _score(services, event_id, confirm_missing))

@@ -35,7 +35,7 @@ def words(
     A word of any language has the column term and may have reading, example, audioUrl; a Chinese one may have
     simplified, traditional, pinyin in their place. The first line names the columns.
 
-    Words that the list has already, or that were removed from it, are not added again. Exit code 1 if invalid rows were
+    Words that the list already has, or that were removed from it, are not added again. Exit code 1 if invalid rows were
     skipped.
     """
     if file == STANDARD and name is None:

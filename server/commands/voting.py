@@ -20,7 +20,7 @@ from server.commands.running import run_with_services
 from server.failures import Failed
 
 app = typer.Typer()
-boards = typer.Typer(help="Boards: how their votes are counted.", no_args_is_help=True)
+boards = typer.Typer(help="Boards: how they count votes.", no_args_is_help=True)
 app.add_typer(boards, name="board")
 
 

@@ -11,7 +11,7 @@ from server.webhooks.delivering import Counts, Deliverer
 from server.webhooks.sending import open_sender
 
 app = typer.Typer()
-webhooks = typer.Typer(help="Webhooks: delivering what waits for them.", no_args_is_help=True)
+webhooks = typer.Typer(help="Webhooks: deliver what waits for them.", no_args_is_help=True)
 app.add_typer(webhooks, name="webhooks")
 
 
@@ -22,7 +22,7 @@ def _group() -> None:
 
 @webhooks.command()
 def deliver() -> None:
-    """Sends what is due to webhooks, and ends. For cron, where no process serves."""
+    """Sends what is due to webhooks, then exits. For cron, where no process serves."""
     counts = run_with_services(_deliver)
     out.print(f"{counts.delivered} delivered, {counts.failed} to be tried again, {counts.dead} given up.")
 

@@ -35,7 +35,7 @@ def export_all(
         ),
     ],
 ) -> None:
-    """Exports the whole table to one compressed file. Run again after an interruption, it continues.
+    """Exports the whole table to one compressed file. If run again after an interruption, it continues.
 
     The embedded engine's table is exported as it is at one moment. Any other is read until two passes agree; if writers
     do not pause for that long, the export says how many items changed meanwhile.
@@ -67,7 +67,7 @@ def copy(
     source: Annotated[str, typer.Option("--from", metavar="URL", help="The table to copy.")],
     target: Annotated[str, typer.Option("--to", metavar="URL", help="An empty table.")],
 ) -> None:
-    """Copies the whole table to another engine, as an export and an import do. It continues if run again.
+    """Copies the whole table to another engine, like an export and an import. It continues if run again.
 
     A URL is `embedded`, `embedded:FOLDER`, `aws`, or an address such as `http://127.0.0.1:8001`; with `#NAME` at its
     end, it names a table other than RINGSIDE_TABLE.
@@ -138,9 +138,9 @@ def _report(settings: Settings, end: End, broken: list[str]) -> None:
 def _warn(end: End) -> None:
     if end.changed:
         err.print(
-            f"{end.changed:,} items were written while the table was read: the export may hold some transactions in "
-            "half. To export the table of one moment, stop the service meanwhile, or export a table that was restored "
-            "to a moment (DynamoDB: RestoreTableToPointInTime).",
+            f"{end.changed:,} items were written while the table was read: the export may hold halves of some "
+            "transactions. To export the table of one moment, stop the service meanwhile, or export a table that was "
+            "restored to a moment (DynamoDB: RestoreTableToPointInTime).",
             style="yellow",
         )
 

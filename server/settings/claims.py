@@ -34,13 +34,13 @@ ClaimPath: TypeAlias = Annotated[tuple[str, ...], NoDecode, BeforeValidator(pars
 def validate_claim(path: tuple[str, ...], others: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """Check one claim by itself, and against those of other settings."""
     if not all(path) or not 1 <= len(path) <= MAX_KEYS:
-        raise ValueError(f"it does not have 1 to {MAX_KEYS} keys, none of them empty")
+        raise ValueError(f"it must have 1 to {MAX_KEYS} keys, none of them empty")
     if path[0] in _REGISTERED:
         raise ValueError(f"the claim {path[0]} has a meaning of its own")
     for variable, other in others.items():
         shorter = min(len(path), len(other))
         if path[:shorter] == other[:shorter]:
-            raise ValueError(f"it is the claim of {variable}, or lies within it or around it")
+            raise ValueError(f"it is, contains or lies within the claim of {variable}")
     return path
 
 

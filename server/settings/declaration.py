@@ -106,19 +106,21 @@ class Settings(SignInSettings, StorageSettings):
         le=3650,
     )
     webhook_networks: Annotated[CommaSeparated[str], AfterValidator(validate_networks)] = setting(
-        "Networks that webhooks may be in although they are not public, comma-separated; there also with http.",
+        "Networks, comma-separated, that webhooks may be in even though they are not public; http is allowed there "
+        "too.",
         write="addresses or networks such as 127.0.0.1, 10.0.0.0/8",
         default=(),
     )
     quiz_seconds_per_question: float = setting(
-        "Seconds that a question of a quiz takes at least: faster answers are refused. `0` takes any.",
+        "Minimum seconds per question of a quiz: faster answers are refused. `0` accepts any.",
         write="a number from 0 to 60",
         default=1.0,
         ge=0,
         le=60,
     )
     day_begins_at: int = setting(
-        "The hour at which a member's day begins, in their time zone: with 4, a quiz at 3:59 is the previous day's.",
+        "The hour at which a member's day begins, in their time zone: with 4, a quiz at 3:59 counts for the previous "
+        "day.",
         write="an hour from 0 to 12",
         default=0,
         ge=0,
@@ -180,7 +182,7 @@ class Settings(SignInSettings, StorageSettings):
         allow_inf_nan=False,
     )
     body_timeout: float = setting(
-        "Seconds a client may take to send a request's body, and to accept any of an answer.",
+        "Seconds a client may take to send a request's body, and to accept some of an answer.",
         write="seconds from 0.1 to 3600, such as 30",
         default=30.0,
         ge=0.1,
@@ -188,7 +190,7 @@ class Settings(SignInSettings, StorageSettings):
         allow_inf_nan=False,
     )
     idle_timeout: float = setting(
-        "Seconds an idle connection is kept for the client's next request; longer than your proxy keeps one.",
+        "Seconds an idle connection is kept for the client's next request; set it longer than your proxy's.",
         write="seconds from 0.1 to 3600, such as 75",
         default=75.0,
         ge=0.1,

@@ -20,7 +20,7 @@ class SignInSettings(BaseSettings):
         write="an address such as https://login.example.com/.well-known/jwks.json",
     )
     oidc_issuer: Annotated[str, AfterValidator(validate_issuer)] | None = setting(
-        "The OIDC provider, instead of `RINGSIDE_JWKS_URL`: it tells where its keys are. Tokens must have this `iss`.",
+        "The OIDC provider, which says where its keys are; replaces `RINGSIDE_JWKS_URL`. Tokens must have this `iss`.",
         write="the issuer in your provider's /.well-known/openid-configuration, such as https://login.example.com/",
     )
     jwt_audience: str | None = setting(
@@ -59,7 +59,7 @@ class SignInSettings(BaseSettings):
         validate_default=True,
     )
     jwt_roles: Annotated[Mapping[str, Role] | None, NoDecode, BeforeValidator(parse_groups)] = setting(
-        'Roles by the groups of the roles claim, in JSON: `{"site-editors": "editor"}`. If set, other groups give no '
+        'The roles of groups in the roles claim, as JSON: `{"site-editors": "editor"}`. If set, other groups give no '
         "role, whatever their name.",
         write='a JSON object such as {"site-editors": "editor"}; the roles are member, moderator, editor and admin',
     )

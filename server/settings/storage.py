@@ -48,7 +48,7 @@ class StorageSettings(BaseSettings):
     secrets: Annotated[CommaSeparated[SecretStr], AfterValidator(validate_secrets)] = setting(
         "Secrets that sign cookies, ballots, cursors and development tokens: up to four, comma-separated, newest "
         f"first, each of {MIN_SECRET_LENGTH} characters or more.",
-        write="the output of `openssl rand -base64 48`; keep the old secret after a comma until all it signed expired",
+        write="the output of `openssl rand -base64 48`; keep the old one after a comma until all it signed has expired",
         default=(),
         shown="generated once in `RINGSIDE_DATA` if embedded; otherwise required",
     )

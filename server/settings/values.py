@@ -115,7 +115,7 @@ def parse_engine(value: str) -> str:
     address = _parse_without_password(value)
     host = address.hostname or ""
     if ":" not in host and not _ENGINE_HOST.fullmatch(host):
-        raise ValueError(f"a host has letters, digits, dots and dashes, unlike {host[:80]!r}")
+        raise ValueError(f"{host[:80]!r} is not a host name: use letters, digits, dots and dashes")
     return address.geturl().rstrip("/")
 
 
@@ -126,7 +126,7 @@ def parse_web_address(value: str) -> str:
 def parse_public_address(value: str) -> str:
     """Links are made of it by adding a path to its end."""
     if re.search(r"[\s?#]", value):
-        raise ValueError("it has white space, a query or a fragment, which would make links that lead nowhere")
+        raise ValueError("it has white space, a query or a fragment, which would break links")
     return parse_web_address(value)
 
 
@@ -242,5 +242,5 @@ def validate_networks(values: tuple[str, ...]) -> tuple[str, ...]:
         except ValueError:
             raise ValueError(f"{value!r} is neither an address nor a network") from None
         if network.prefixlen == 0:
-            raise ValueError(f"{value} is every address there is; name smaller networks")
+            raise ValueError(f"{value} covers every address; name smaller networks")
     return values

@@ -166,7 +166,7 @@ MISTAKES = {
     'name,description\nAda,"open\n': "cannot be read as CSV: line 2",
     'name\n"Ada"x\n': "cannot be read as CSV: line 2",
     "name,description\nAda,x\n,y\n": "line 3: name: A name has 1 to 80 characters",
-    "name,description\n\n\nAda,x\nada,y\n": "line 5: ada is the name at line 4 already.",
+    "name,description\n\n\nAda,x\nada,y\n": "line 5: ada is already the name at line 4.",
     f"name\n{'x' * 81}\n": "line 2: name: A name has 1 to 80 characters",
     f"name,description\nAda,{'x' * 501}\n": "line 2: description: A description has 1 to 500",
     "name,link\nAda,http://example.com/\n": "line 2: link: An address starts with https://",
@@ -206,7 +206,7 @@ async def test_the_command_says_what_is_wrong(one_client: Client, settings: Sett
     file.write_text("name\n" + "Ada\n" * 30)
     done = ringside("import", "contenders", str(file), **variables(settings))
     assert done.returncode == 1
-    assert done.stderr.count("Ada is the name at line 2 already.") == 20
+    assert done.stderr.count("Ada is already the name at line 2.") == 20
     assert "29 contenders are not valid, the first 20 are shown. Nothing was imported." in done.stderr
     (tmp_path / "empty").mkdir()
     for arguments, reason in (

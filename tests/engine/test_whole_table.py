@@ -397,7 +397,7 @@ async def test_a_table_that_somebody_writes_to_is_not_taken_for_the_export(
     await _export(settings, file)
     original = whole_table.write_rows
     for item, message in (
-        ({"pk": {"S": "ODD#0"}, "sk": {"S": "0 \u00e9"}}, "the item ODD#0, 0 é is missing or another one"),
+        ({"pk": {"S": "ODD#0"}, "sk": {"S": "0 \u00e9"}}, "the item ODD#0, 0 é is missing or different"),
         ({"pk": {"S": "more"}, "sk": {"S": "more"}}, "it has 8 items, and the export has 7"),
     ):
 

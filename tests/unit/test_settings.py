@@ -265,8 +265,8 @@ def test_introspection_is_open_only_beside_an_embedded_engine(
         ("VOTES_PER_VISITOR", "0", "not a rate", "60/minute"),
         ("VOTES_PER_ADDRESS", "lots", "not a rate", "6000/minute, or 0"),
         ("TRUSTED_PROXIES", "10.0.0.1/8", "neither an address nor a network", "10.0.0.0/8"),
-        ("TRUSTED_PROXIES", "::/0", "every address there is", "127.0.0.1"),
-        ("WEBHOOK_NETWORKS", "0.0.0.0/0", "every address there is", "10.0.0.0/8"),
+        ("TRUSTED_PROXIES", "::/0", "covers every address", "127.0.0.1"),
+        ("WEBHOOK_NETWORKS", "0.0.0.0/0", "covers every address", "10.0.0.0/8"),
     ],
 )
 def test_a_bad_setting_says_what_to_write(
@@ -287,11 +287,11 @@ def test_a_bad_setting_says_what_to_write(
         ({"JWT_ISSUER": "https://a.example"}, "RINGSIDE_JWT_ISSUER is invalid: it differs from RINGSIDE_OIDC_ISSUER"),
         (
             {"JWT_NAME_CLAIM": "email"},
-            "RINGSIDE_JWT_EMAIL_CLAIM is invalid: it is the claim of RINGSIDE_JWT_NAME_CLAIM",
+            "RINGSIDE_JWT_EMAIL_CLAIM is invalid: it is, contains or lies within the claim of RINGSIDE_JWT_NAME_CLAIM",
         ),
         (
             {"JWT_ROLES_CLAIM": "name"},
-            "RINGSIDE_JWT_NAME_CLAIM is invalid: it is the claim of RINGSIDE_JWT_ROLES_CLAIM",
+            "RINGSIDE_JWT_NAME_CLAIM is invalid: it is, contains or lies within the claim of RINGSIDE_JWT_ROLES_CLAIM",
         ),
     ],
 )

@@ -68,7 +68,7 @@ def _export_to_file(settings: Settings, file: Path, advance: Advance) -> End:
         sync(file.parent)
         shutil.rmtree(part)
     except SpoolInUse:
-        raise Failed(f"Another export writes {file}. Wait for it, or choose another file.") from None
+        raise Failed(f"Another export is writing {file}. Wait for it, or choose another file.") from None
     except sqlite3.Error as error:
         raise Failed(f"What was read cannot be kept in {part}: {error}.") from None
     except OSError as error:

@@ -141,7 +141,7 @@ class ExportReader:
         except BadLine as error:
             raise self._damaged(str(error)) from None
         if last is not None and (row.pk, row.sk) <= last:
-            raise self._damaged("its items are not in their order")
+            raise self._damaged("its items are not in order")
         return row
 
     def _check_header(self, line: bytes) -> None:
@@ -167,11 +167,11 @@ class ExportReader:
         try:
             self.end = End(int(end["items"]), int(end["changed"]), str(end["sha256"]))
         except (KeyError, TypeError, ValueError):
-            raise self._damaged("its last line is not one") from None
+            raise self._damaged("its last line is not valid") from None
         if self.end.items != self._items:
             raise self._damaged(f"it has {self._items:,} items, and should have {self.end.items:,}")
         if self.end.sha256 != checksum:
-            raise self._damaged("its checksum is another one: items were changed")
+            raise self._damaged("its checksum differs: items were changed")
 
     def _damaged(self, reason: str) -> BadExport:
         if not self._items:

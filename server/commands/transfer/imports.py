@@ -80,7 +80,7 @@ async def _difference(table: Table, source: BinaryIO, end: End, advance: Advance
     for rows in _chunks(source, 0):
         for row in await whole_table.lacking_rows(table, rows):
             if not whole_table.is_expired(row, now):
-                return f"the item {row.pk.decode()}, {row.sk.decode()} is missing or another one"
+                return f"the item {row.pk.decode()}, {row.sk.decode()} is missing or different"
             removed += 1
         compared += len(rows)
         advance("comparing", compared)
@@ -91,8 +91,8 @@ async def _difference(table: Table, source: BinaryIO, end: End, advance: Advance
 
 def _not_equal(table: Table, reason: str) -> Failed:
     return Failed(
-        f"The table {table.name} is not equal to the export: {reason}. Somebody else writes to it. Delete the table, "
-        "create it anew, and import again."
+        f"The table {table.name} is not equal to the export: {reason}. Somebody else is writing to it. Delete the "
+        "table, create it again, and repeat the import."
     )
 
 

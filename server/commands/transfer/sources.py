@@ -97,7 +97,7 @@ async def _embedded(settings: Settings, folder: Path, binary: Path | None) -> As
 def _copy_unless_recent(settings: Settings, folder: Path) -> str:
     """The moment of the copy in the folder."""
     if began := _began(settings, folder):
-        err.print(f"Continues with the table as it was at {began}. To begin anew, delete {folder.parent}.")
+        err.print(f"Continues with the table as it was at {began}. To start over, delete {folder.parent}.")
         return began
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
