@@ -160,7 +160,7 @@ async def revoke_api_key(table: Table, key_id: str, once: Once) -> ApiKey:
     """Delete the key and return it as it was; NotFound if there is none."""
     key = await read_api_key(table, key_id)
     if key is None:
-        raise NotFound("There is no such key. It may have been revoked already.", path=("input", "key"))
+        raise NotFound("There is no such key. It may already have been revoked.", path=("input", "key"))
     try:
         occurrence = once.occurred(Kind.API_KEY_REVOKED, f"ApiKey:{key.node_key}")
         await once.transact(table, key, API_KEY.delete(API_KEY.item_key(key), when=present()), *occurrence)

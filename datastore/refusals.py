@@ -63,7 +63,7 @@ class NotAllowed(Refusal):
 
 class Conflict(Refusal):
     code = "CONFLICT"
-    explanation = "Somebody changed this at the same time. Read it again and decide anew."
+    explanation = "Somebody changed this at the same time. Read it again, then decide."
 
 
 class IdempotencyMismatch(Refusal):
@@ -73,7 +73,7 @@ class IdempotencyMismatch(Refusal):
 
 class RateLimited(Refusal):
     code = "RATE_LIMITED"
-    explanation = "Too many requests. Come back a little later."
+    explanation = "Too many requests. Try again a little later."
 
 
 class Unavailable(Refusal):

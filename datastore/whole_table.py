@@ -185,7 +185,7 @@ async def require_empty(table: Table) -> None:
     if layout is not None and layout.imported_items is not None:
         raise ImportRefused(
             f"The table {table.name} was filled in part from another export. Run that import again, or delete the "
-            "table and create it anew."
+            "table and create it again."
         )
     if not await _has_no_rows(table):
         raise ImportRefused(

@@ -112,9 +112,9 @@ def parse_roles(texts: Sequence[str]) -> list[Role]:
     known = ", ".join(Role)
     for text in texts:
         if text not in set(Role):
-            raise InvalidInput(f"{text[:40]!r} is no role. The roles are {known}.", path=("input", "roles"))
+            raise InvalidInput(f"{text[:40]!r} is not a role. The roles are {known}.", path=("input", "roles"))
     if not texts:
-        raise InvalidInput(f"A key needs one role at least: {known}.", path=("input", "roles"))
+        raise InvalidInput(f"A key needs at least one role: {known}.", path=("input", "roles"))
     return [role for role in Role if role in texts]
 
 
@@ -137,7 +137,7 @@ class ApiKeys:
         """The viewer with this secret and when the key expires; or KeyRefused, RateLimited or a DynamoError."""
         key_id = api_key_store.id_in(secret)
         if key_id is None:
-            raise KeyRefused("This is no API key of a Ringside service: it was altered, or is not complete.")
+            raise KeyRefused("This is not an API key of a Ringside service: it was altered, or is incomplete.")
         key = await self._find(key_id, address)
         if key is None or not key.has_secret(secret):
             raise KeyRefused("There is no such API key. It may have been revoked.")

@@ -165,7 +165,7 @@ class Context:
     def member(self) -> Viewer:
         """The viewer, who must be a member."""
         if not self.signed_in().is_member:
-            raise NotSignedIn("This needs a signed-in member, and an API key is none.")
+            raise NotSignedIn("This needs a signed-in member, which an API key is not.")
         return self.viewer
 
     def with_role(self, role: Role) -> Viewer:

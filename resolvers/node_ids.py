@@ -35,14 +35,14 @@ def parse_node_id(text: str) -> tuple[str, str]:
         else:
             if colon and decoded[-_CHECKSUM_BYTES:] == _checksum(payload) and _encode(payload) == text:
                 return type_name, key
-    raise InvalidInput("This is not an id of this service. Use an id as an answer gave it, unchanged.")
+    raise InvalidInput("This is not an id of this service. Use an id exactly as an answer gave it.")
 
 
 def parse_node_key(type_name: str, text: str) -> str:
     """The key in an id of this type; InvalidInput for an id of another type."""
     actual_type, key = parse_node_id(text)
     if actual_type != type_name:
-        raise InvalidInput(f"This is an id of the type {actual_type}; one of the type {type_name} is wanted here.")
+        raise InvalidInput(f"This is an id of the type {actual_type}; one of the type {type_name} is needed here.")
     return key
 
 

@@ -198,7 +198,7 @@ def parse_display_name(text: str, user: str) -> str:
     name = " ".join(text.split())
     if not is_name(name, LONGEST_NAME):
         raise InvalidInput(
-            f"A name has 1 to {LONGEST_NAME} characters, a visible one at least and no control characters.",
+            f"A name has 1 to {LONGEST_NAME} characters, at least one visible, and no control characters.",
             path=("input", "name"),
         )
     if name == user[:LONGEST_NAME]:

@@ -42,7 +42,7 @@ ADVICE: Final = {
     "GRAPHQL_VALIDATION_FAILED": "A fault of the client: generate its types from the schema again.",
     "PERSISTED_QUERY_NOT_FOUND": "Deploy the manifest before the pages that use it.",
     "PERSISTED_QUERY_NOT_SUPPORTED": "Send the text, as persisted queries do by themselves.",
-    "BAD_USER_INPUT": "As INVALID_INPUT. If the document is too large, ask for less, or in several requests.",
+    "BAD_USER_INPUT": "As INVALID_INPUT. If the document is too large, ask for less, or send several requests.",
     "INVALID_CURSOR": "Read the list from its start.",
     "INTERNAL": "Show that it failed. Report the request's id, the header `x-request-id`.",
 }

@@ -75,7 +75,7 @@ async def add_webhook(table: Table, webhook: Webhook, once: Once) -> WebhookWith
         # change it: it only makes room.
         known = await table.get(WEBHOOK_ADDITIONS.at(), consistent=True)
         if sum(other.active for other in await read_webhooks(table)) >= MOST_WEBHOOKS:
-            raise Conflict(f"There are {MOST_WEBHOOKS} webhooks, which is all there can be. Remove one first.")
+            raise Conflict(f"There are {MOST_WEBHOOKS} webhooks, which is the limit. Remove one first.")
         if await _write(table, None, webhook, Kind.WEBHOOK_ADDED, once, answer, _next_addition(known)):
             return answer
 

@@ -198,8 +198,8 @@ def _refuse_second_join(failed: ConditionFailed, member: LeagueMember) -> None:
     if place is not None and place.token == member.token:
         return  # applied by an earlier attempt whose answer was lost
     if place is not None and place.membership is Membership.WAITING:
-        raise Conflict("You have asked to join this league already; a captain decides.") from None
-    raise Conflict("You are a member of this league already.") from None
+        raise Conflict("You have already asked to join this league; a captain decides.") from None
+    raise Conflict("You are already a member of this league.") from None
 
 
 def _no_admission(failed: ConditionFailed) -> Conflict | NotFound:
@@ -210,7 +210,7 @@ def _no_admission(failed: ConditionFailed) -> Conflict | NotFound:
     if league.members >= MOST_MEMBERS:
         return Conflict(f"This league is full: it has {MOST_MEMBERS:,} members.")
     if league.waiting >= MOST_WAITING:
-        return Conflict(f"{MOST_WAITING:,} members are waiting for this league already. Try again later.")
+        return Conflict(f"{MOST_WAITING:,} members are already waiting for this league. Try again later.")
     return NotFound("The code of this league has just changed. Ask a captain for the new one.")
 
 

@@ -63,7 +63,7 @@ async def read_claims(table: Table, record: str) -> list[AddressClaim]:
 
 
 class ConfirmationUsed(Conflict):
-    explanation = "This link was used already."
+    explanation = "This link was already used."
 
 
 async def confirm_subscription(

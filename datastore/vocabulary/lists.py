@@ -37,7 +37,7 @@ _DELETED = "DELETED"
 
 
 class TooManyLists(Conflict):
-    explanation = f"You have {MOST_LISTS} private lists, which is all a member may have."
+    explanation = f"You have {MOST_LISTS} private lists, which is the limit for a member."
 
 
 @dataclass(frozen=True, slots=True)

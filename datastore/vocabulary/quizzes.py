@@ -38,12 +38,12 @@ _ATTEMPTS = 20
 
 class QuizUnknown(Refusal):
     code: ClassVar[str] = "TOKEN_UNKNOWN"
-    explanation = "This token names no quiz of yours. Start a new one."
+    explanation = "This token is not for a quiz of yours. Start a new one."
 
 
 class QuizExpired(Refusal):
     code: ClassVar[str] = "TOKEN_EXPIRED"
-    explanation = "This quiz was asked more than an hour ago. Start a new one."
+    explanation = "This quiz was started more than an hour ago. Start a new one."
 
 
 class QuizAnswered(Refusal):

@@ -232,7 +232,7 @@ def _refuse_too_many(current: WordList, batch: WordBatch) -> None:
     if current.word_count + len(batch.words) > batch.max_words:
         raise TooManyWords(
             f"The list has {current.word_count} words and may have {batch.max_words}; "
-            f"these are {len(batch.words)} more."
+            f"this adds {len(batch.words)} more."
         )
     if current.next_ordinal + len(batch.words) > batch.max_words * _ORDINALS_PER_WORD:
         raise TooManyWords(

@@ -178,7 +178,7 @@ async def create_board(table: Table, board: Board, once: Once) -> Board:
         if failed.doubtful and stored_item is not None and BOARD.read(stored_item) == board:
             return board  # written by an earlier attempt whose answer was lost
         raise Conflict(
-            f"There is a board called {board.slug} already. Choose another slug.", path=("input", "slug")
+            f"There is already a board called {board.slug}. Choose another slug.", path=("input", "slug")
         ) from None
     return board
 

@@ -117,7 +117,7 @@ def _conflicting_names(failed: ConditionFailed) -> list[Name]:
 
 
 def _name_taken(name: str) -> Conflict:
-    return Conflict(f"This board has a contender called {name} already. Choose another name.", path=("input", "name"))
+    return Conflict(f"This board already has a contender called {name}. Choose another name.", path=("input", "name"))
 
 
 async def add_contender(table: Table, board: str, change: ContenderChange, now: datetime, once: Once) -> Contender:
@@ -166,7 +166,7 @@ async def _next_contender(table: Table, slug: str, now: datetime) -> Contender:
         raise board_not_found(slug)
     if current.board.size >= _MAX_CONTENDERS:
         raise Conflict(
-            f"This board has had {_MAX_CONTENDERS} contenders, and that is all it takes. Begin another board.",
+            f"This board has had {_MAX_CONTENDERS} contenders, which is the limit. Start another board.",
             path=("input", "board"),
         )
     return Contender(slug, current.board.size, "", now)

@@ -17,7 +17,7 @@ def parse_language(text: str, path: tuple[str, ...]) -> str:
     tag = _canonical(text) if len(text) <= LONGEST_TAG else None
     if tag is None:
         raise InvalidInput(
-            "A language is a BCP 47 tag of a language, with a script or region if need be: en, pt-BR, zh-Hant.",
+            "A language is a BCP 47 language tag, with a script or region if need be: en, pt-BR, zh-Hant.",
             path=path,
         )
     return tag

@@ -62,7 +62,7 @@ def validate_title(text: str | None) -> str | None:
 
 def validate_text(text: str, name: str, longest: int) -> str:
     if _blank(text) or len(text) > longest:
-        raise InvalidInput(f"A {name} has 1 to {longest:,} characters, and not only blank ones.", path=("input", name))
+        raise InvalidInput(f"A {name} has 1 to {longest:,} characters, and not only blanks.", path=("input", name))
     return text.strip()
 
 

@@ -107,9 +107,9 @@ def _check_host(destination: Destination, allowed: Sequence[str]) -> None:
         except ForbiddenAddress as reason:
             raise _refused(f"Nothing is sent there: {reason}.") from None
         except ValueError:
-            raise _refused(f"{host[:80]} is no IP address in its usual form.") from None
+            raise _refused(f"{host[:80]} is not an IP address in its usual form.") from None
     elif not _HOST.fullmatch(host):
-        raise _refused(f"{host[:80]} cannot be a host's name: between dots are 1 to 63 letters, digits and dashes.")
+        raise _refused(f"{host[:80]} cannot be a host name: between dots go 1 to 63 letters, digits and dashes.")
 
 
 def _ends_in_number(host: str) -> bool:

@@ -91,7 +91,7 @@ def _validate_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
     for index, kind in enumerate(kinds):
         if kind not in known:
             raise InvalidInput(
-                f"{kind[:40]!r} is no kind of occurrence. The kinds are {', '.join(known)}.",
+                f"{kind[:40]!r} is not a kind of occurrence. The kinds are {', '.join(known)}.",
                 path=("input", "kinds", str(index)),
             )
     return tuple(dict.fromkeys(kinds))
@@ -110,7 +110,7 @@ async def _check_names_addresses(destination: Destination, allowed: Sequence[str
             check_address(str(address[0]), allowed, secure=destination.secure)
         except ForbiddenAddress as reason:
             raise InvalidInput(
-                f"This is not an address for a webhook. {destination.host} leads where nothing is sent: {reason}.",
+                f"This is not an address for a webhook. {destination.host} leads to where nothing is sent: {reason}.",
                 path=("input", "url"),
             ) from None
 
@@ -159,7 +159,7 @@ async def redeliver_job(services: Services, run: JobRun) -> str:
         if delivery.ulid != last and journal_store.wants(webhook, delivery.kind):
             run.done += await journal_store.requeue(services.table, delivery, services.clock())
         last = delivery.ulid
-    return f"{run.done} occurrences are delivered again."
+    return f"{run.done} occurrences will be delivered again."
 
 
 @dataclass(slots=True)

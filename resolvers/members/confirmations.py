@@ -227,12 +227,13 @@ def _refuse(outcome: Outcome) -> None:
             )
         case Outcome.NOT_SENT:
             raise Unavailable(
-                "The email was not sent: the mail server does not take it now. Check the address, or try again later.",
+                "The email was not sent: the mail server does not accept it now. Check the address, or try again "
+                "later.",
                 retry_after=_SOON.total_seconds(),
             )
         case Outcome.UNDELIVERABLE:
             raise InvalidInput(
-                "The mail server of this service takes only addresses in ASCII characters. Use another address.",
+                "The mail server of this service accepts only addresses in ASCII characters. Use another address.",
                 path=("input", "email"),
             )
         case Outcome.UNKNOWN:

@@ -99,7 +99,7 @@ async def erase_member(ctx: Context, /, *, user: UserId, contributions: Contribu
         if earlier is None:
             member = await load_member(ctx, user)
             if not themselves:
-                await refuse_admin(ctx, member, "An admin is erased by nobody but themselves.")
+                await refuse_admin(ctx, member, "Admins can be erased only by themselves.")
         try:
             return await _begin(ctx, user, contributions, earlier)
         except ConditionFailed:

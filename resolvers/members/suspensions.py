@@ -67,7 +67,7 @@ async def suspend_member(ctx: Context, /, *, user: UserId, until: datetime | Non
     reason = _parse_reason(reason)
     now = ctx.now()
     if until is not None and not now < until <= now + LONGEST:
-        raise InvalidInput("`until` lies ahead, by ten years at most.", path=("input", "until"))
+        raise InvalidInput("`until` must lie ahead, by at most ten years.", path=("input", "until"))
     member = await load_member(ctx, user)
     if member.user == viewer.id:
         raise NotAllowed("Nobody can suspend themselves.", path=("input", "user"))

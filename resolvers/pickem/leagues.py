@@ -138,7 +138,7 @@ def parse_league_name(text: str) -> str:
     name = " ".join(text.split())
     if not is_name(name, LONGEST_NAME):
         raise InvalidInput(
-            f"A league's name has 1 to {LONGEST_NAME} characters, a visible one at least and no control characters.",
+            f"A league's name has 1 to {LONGEST_NAME} characters, at least one visible, and no control characters.",
             path=("input", "name"),
         )
     return name
@@ -164,7 +164,7 @@ async def _with_room(ctx: Context, own: MemberLeagues) -> MemberLeagues:
     found, _ = await pickem_store.read_leagues(ctx.table, [(each, None) for each in ids])
     gone = [each for each, league in zip(ids, found, strict=True) if league is None]
     if not gone:
-        raise Conflict(f"You are in {most} leagues already, which is the limit. Leave one first.")
+        raise Conflict(f"You are already in {most} leagues, which is the limit. Leave one first.")
     return await pickem_store.drop_leagues(ctx.table, own, gone)
 
 
@@ -233,7 +233,7 @@ async def remove_from_league(ctx: Context, /, *, league: LeagueId, user: UserId)
         if place is None:
             raise NotFound("They are neither in this league nor waiting for it.", path=("input", "user"))
         if place.membership is Membership.CAPTAIN:
-            raise Conflict("A captain is not removed: captains leave with `leaveLeague`.", path=("input", "user"))
+            raise Conflict("Captains cannot be removed: they leave with `leaveLeague`.", path=("input", "user"))
         own = await pickem_store.read_member_leagues(ctx.table, user)
         answer = _plain(current)
         try:
@@ -267,7 +267,7 @@ def _validate_successor(league: LeagueView, successor: str) -> None:
     if not league.is_captain:
         raise InvalidInput("Only a captain names a successor.", path=("input", "successor"))
     if league.place is not None and successor == league.place.user:
-        raise InvalidInput("A successor is another member of the league.", path=("input", "successor"))
+        raise InvalidInput("A successor must be another member of the league.", path=("input", "successor"))
 
 
 # ── captains ──

@@ -77,7 +77,7 @@ def validate_name(text: str, *path: str, longest: int = LONGEST_NAME) -> str:
     name = " ".join(text.split())
     if not is_name(name, longest):
         raise InvalidInput(
-            f"A name here has 1 to {longest} characters, a visible one at least and no control characters.", path=path
+            f"A name here has 1 to {longest} characters, at least one visible, and no control characters.", path=path
         )
     return name
 
@@ -98,7 +98,7 @@ def validate_place(text: str) -> str:
     place = " ".join(text.split())
     if not is_name(place, LONGEST_PLACE):
         raise InvalidInput(
-            f"A place has 1 to {LONGEST_PLACE} characters, a visible one at least and no control characters; null for "
+            f"A place has 1 to {LONGEST_PLACE} characters, at least one visible, and no control characters; null for "
             "none.",
             path=("input", "place"),
         )
@@ -109,7 +109,7 @@ def validate_season(text: str) -> str:
     season = " ".join(text.split())
     if not is_name(season, LONGEST_SEASON) or "#" in season:
         raise InvalidInput(
-            f"A season is named with 1 to {LONGEST_SEASON} characters, a visible one at least and no '#' or control "
+            f"A season's name has 1 to {LONGEST_SEASON} characters, at least one visible, and no '#' or control "
             "characters.",
             path=("input", "season"),
         )
@@ -180,7 +180,7 @@ def parse_picks(given: Iterable[tuple[str, int]], card: Sequence[str], matches: 
         if match not in card or match not in matches:
             raise InvalidInput("This match is not on the event's card.", path=(*path, "match"))
         if match in picks:
-            raise InvalidInput("This match was picked already; pick one team a match.", path=(*path, "match"))
+            raise InvalidInput("This match was already picked; pick one team per match.", path=(*path, "match"))
         teams = len(matches[match].teams)
         if not 0 <= team < teams:
             raise InvalidInput(

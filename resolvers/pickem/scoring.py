@@ -56,7 +56,7 @@ async def score_event(
     except TimeoutError:
         scoring.keep_result()
         raise Unavailable(
-            f"Scoring goes on: {scoring.progress.done} of {scoring.progress.total} predictions so far. "
+            f"Scoring continues: {scoring.progress.done} of {scoring.progress.total} predictions so far. "
             "Ask again for the result.",
             retry_after=5.0,
         ) from None
@@ -73,7 +73,7 @@ async def refuse_missing_results(services: Services, event: Event) -> None:
     named = ", ".join(f"{order}. {name}" for order, name in missing[:_NAMED]) + (", …" if len(missing) > _NAMED else "")
     raise Conflict(
         f"Matches without a result: {len(missing)} of {len(event.card)} ({named}). "
-        "Record what is missing, or confirm that it is missing to score without it.",
+        "Record them, or confirm that they are missing to score without them.",
         path=("input", "confirmMissing"),
     )
 

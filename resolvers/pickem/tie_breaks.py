@@ -53,7 +53,7 @@ def _parse_text(text: str, longest: int, name: str) -> str:
     parsed = " ".join(text.split())
     if not is_name(parsed, longest):
         raise InvalidInput(
-            f"A tie-break's {name} has 1 to {longest} characters, a visible one at least and no control characters.",
+            f"A tie-break's {name} has 1 to {longest} characters, at least one visible, and no control characters.",
             path=("input", "tieBreak", name),
         )
     return parsed

@@ -150,7 +150,7 @@ def _parse_sentence(text: str) -> str:
     lines = " ".join(sentence.split())  # line ends and tabs may be in it
     if len(sentence) > LONGEST_SENTENCE or not people.is_name(lines, LONGEST_SENTENCE):
         raise InvalidInput(
-            f"A sentence has 1 to {LONGEST_SENTENCE} characters, a visible one at least and no control characters.",
+            f"A sentence has 1 to {LONGEST_SENTENCE} characters, at least one visible, and no control characters.",
             path=("input", "text"),
         )
     return sentence

@@ -79,7 +79,7 @@ async def add_words(ctx: Context, /, *, list: ListId, words: Sequence[NewWord]) 
     word_list = await require_input_list(ctx, list)
     require_editable(ctx, word_list)
     if not 1 <= len(words) <= MOST_WORDS:
-        raise InvalidInput(f"Add 1 to {MOST_WORDS} words at a time; these are {len(words)}.", path=("input", "words"))
+        raise InvalidInput(f"Add 1 to {MOST_WORDS} words at a time, not {len(words)}.", path=("input", "words"))
     parsed = tuple(parse_word(list, word, ("input", "words", str(index))) for index, word in enumerate(words))
     ctx.services.rates.hit(CHANGE_RATE, "words", ctx.viewer.id)
     # A repeated request gets the id of its first attempt, so that it continues with the claim it finds.

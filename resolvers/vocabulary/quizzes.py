@@ -280,13 +280,13 @@ def _validated(ctx: Context, sheet: QuizSheet, answers: Sequence[str]) -> OpenQu
         raise NotFound("The list of this quiz was deleted.", path=("input", "token"))
     if len(answers) != len(quiz.words):
         raise InvalidInput(
-            f"The quiz has {len(quiz.words)} questions, and these are {len(answers)} answers.",
+            f"The quiz has {len(quiz.words)} questions, but there are {len(answers)} answers.",
             path=("input", "answers"),
         )
     least = timedelta(seconds=ctx.services.policy.quiz_seconds_per_question * len(quiz.words))
     if (left := (quiz.asked_at + least - now).total_seconds()) > 0:
         raise RateLimited(
-            f"{len(quiz.words)} questions take {least.total_seconds():g} seconds to answer.", retry_after=left
+            f"{len(quiz.words)} questions take at least {least.total_seconds():g} seconds to answer.", retry_after=left
         )
     return quiz
 

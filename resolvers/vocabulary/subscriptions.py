@@ -64,7 +64,7 @@ def make_room(existing: Sequence[Subscription], wanted: Subscription, owner: str
     """
     active = [each for each in existing if each.active]
     if len(active) >= MOST_SUBSCRIPTIONS and not any(each.list == wanted.list for each in active):
-        raise Conflict(f"{owner} {len(active)} subscriptions, which is all there may be. End one first.")
+        raise Conflict(f"{owner} {len(active)} subscriptions, which is the limit. End one first.")
     key = (wanted.list, wanted.character_set)
     others = [each for each in existing if (each.list, each.character_set) != key]
     ended = sorted((each for each in others if not each.active), key=attrgetter("since"))

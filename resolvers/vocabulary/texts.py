@@ -92,7 +92,7 @@ def _parse_line(text: str, longest: int, subject: str, path: tuple[str, ...]) ->
     line = " ".join(text.split())
     if not is_name(line, longest):
         raise InvalidInput(
-            f"{subject} has 1 to {longest} characters, a visible one at least and no control characters.", path=path
+            f"{subject} has 1 to {longest} characters, at least one visible, and no control characters.", path=path
         )
     return line
 

@@ -34,7 +34,7 @@ async def create_board(
     ctx.with_role(Role.EDITOR)
     if not voting_store.is_slug(slug):
         raise InvalidInput(
-            "A slug has 1 to 64 small letters, digits and dashes, and neither begins nor ends with a dash.",
+            "A slug has 1 to 64 lowercase letters, digits and dashes, and neither begins nor ends with a dash.",
             path=("input", "slug"),
         )
     new = Board(slug, parse_title(title), ctx.now(), opens_at=opens_at, closes_at=closes_at)

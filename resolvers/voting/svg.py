@@ -140,7 +140,8 @@ def _reason(text: str) -> str:
     if not removed:
         return "it draws nothing. Draw shapes, paths or text."
     names = ", ".join(f"<{name}>" for name in removed[:5])
-    return f"{names} {'are' if len(removed) > 1 else 'is'} removed, and nothing else draws. Use shapes, paths or text."
+    be = "are" if len(removed) > 1 else "is"
+    return f"{names} {be} removed, and nothing else is drawn. Use shapes, paths or text."
 
 
 def _with_namespaces(text: str) -> str:

@@ -81,7 +81,7 @@ class Identification:
         if params:
             authorizations = _authorizations(params) or authorizations
         if len(authorizations) > 1:
-            raise Unauthenticated("There is more than one Authorization: send one.")
+            raise Unauthenticated("There is more than one Authorization header: send one.")
         if authorizations:
             return await self._open_authorization(authorizations[0], address, origin)
         for header in cookies:
@@ -113,7 +113,7 @@ class Identification:
             ) from None
         if origin is None or not visit.is_of(origin):
             raise Unauthenticated(
-                "A visit's token counts only on pages of the origin that it was issued to, and this request "
+                "A visit's token is valid only on pages of the origin that it was issued to, and this request "
                 + ("names none." if origin is None else "comes from another."),
                 scheme="Visitor",
             )

@@ -67,7 +67,7 @@ class Tokens:
         self._verifier: JWTVerifier | None = None
         self._member_claims = MemberClaims(settings)
         if settings.has_provider and not settings.jwt_audience and not settings.jwt_client_ids:
-            log.warning("RINGSIDE_JWT_AUDIENCE is not set: the provider's tokens for other services are taken too")
+            log.warning("RINGSIDE_JWT_AUDIENCE is not set: the provider's tokens for other services are accepted too")
         self._clock = clock
         self._cached: OrderedDict[bytes, _Cached] = OrderedDict()
 

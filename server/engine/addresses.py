@@ -55,9 +55,8 @@ def _first_free() -> tuple[socket.socket, tuple[str, int]]:
             if not _is_used(port) and (holder := _bound(host, port)):
                 return holder, (host, port)
     raise EngineRefused(
-        f"None of the ports {', '.join(map(str, sorted(BAD_PORTS)))} is free, and the embedded engine uses no others: "
-        "web pages could read the table there. Stop what listens at one of them, or set RINGSIDE_DYNAMODB_URL to "
-        "another engine."
+        f"None of the ports {', '.join(map(str, sorted(BAD_PORTS)))} is free, and on others web pages could read the "
+        "embedded engine's table. Stop what listens on one of them, or set RINGSIDE_DYNAMODB_URL to another engine."
     )
 
 

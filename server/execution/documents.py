@@ -153,7 +153,7 @@ class Documents:
         if cost > self._limits.complexity:
             raise _bad_input(
                 f"This operation asks for up to {cost} fields; at most {self._limits.complexity} are answered at once. "
-                "Ask for smaller pages (`first`), or for less inside of them."
+                "Ask for smaller pages (`first`), or for less inside them."
             )
         is_subscription = operation.kind is OperationType.SUBSCRIPTION  # executed for each event
         if operation.compiled.is_postponed and (is_subscription or cost >= WORTH_COMPILING):
@@ -250,7 +250,7 @@ def _find_trusted(trusted: Mapping[str, CheckedDocument], request: GraphQLReques
             return document
     if keys and not request.query:
         raise _refused("PersistedQueryNotFound", "PERSISTED_QUERY_NOT_FOUND")
-    raise _bad_input("Only the documents of this deployment's manifest are run, and this is none of them.")
+    raise _bad_input("Only the documents of this deployment's manifest are run, and this is not one of them.")
 
 
 def _unknown_operation(document: CheckedDocument, name: str | None) -> str:

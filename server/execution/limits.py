@@ -81,7 +81,7 @@ class LimitExceeded(GraphQLError):
 
     def __init__(self, counted: str, count: int | str, limit: int) -> None:
         super().__init__(
-            f"Too many {counted}: {count}. At most {limit} are accepted; ask for less, or in several requests.",
+            f"Too many {counted}: {count}. At most {limit} are accepted; ask for less, or send several requests.",
             extensions={"code": "BAD_USER_INPUT"},
         )
 

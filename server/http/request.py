@@ -138,7 +138,7 @@ def _wrong_type(values: tuple[Any, ...]) -> HTTPException:
         for name, value, types in zip(_PARAMETERS, values, _TYPES, strict=True)
         if not isinstance(value, types)
     )
-    return HTTPException(400, f"`{name}` must be {'a text' if expected is str else 'an object'}.")
+    return HTTPException(400, f"`{name}` must be {'text' if expected is str else 'an object'}.")
 
 
 async def read_request(scope: Scope, headers: Headers, receive: Receive, max_bytes: int) -> GraphQLRequest:

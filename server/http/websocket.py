@@ -160,7 +160,7 @@ class _Connection:
             raise WebSocketDisconnect(message.get("code", 1000))
         text = message.get("text")
         if text is None:
-            raise _ProtocolError(4400, "Messages are texts")
+            raise _ProtocolError(4400, "Messages must be text")
         if len(text) > self._pipeline.settings.max_body_bytes:
             raise _ProtocolError(4400, "The message is too large")
         try:
@@ -171,7 +171,7 @@ class _Connection:
         except orjson.JSONDecodeError:
             raise _ProtocolError(4400, "The message is not JSON") from None
         if not isinstance(parsed, dict):
-            raise _ProtocolError(4400, "A message is an object")
+            raise _ProtocolError(4400, "A message must be an object")
         if parsed.get("type") not in _TYPES:
             raise _ProtocolError(4400, "Unknown message type")
         return parsed
@@ -187,7 +187,7 @@ class _Connection:
             raise _ProtocolError(4401, "Unauthorized: send connection_init first")
         payload = message.get("payload")
         if payload is not None and not isinstance(payload, dict):
-            raise _ProtocolError(4400, "The payload of connection_init is an object")
+            raise _ProtocolError(4400, "The payload of connection_init must be an object")
         identification, headers = self._pipeline.identification, self._socket.scope["headers"]
         secure, address = self._socket.url.scheme == "wss", _address(self._socket)
         try:
@@ -207,11 +207,11 @@ class _Connection:
     async def _subscribe(self, message: Mapping[str, Any]) -> None:
         id_ = message.get("id")
         if not isinstance(id_, str) or not 0 < len(id_) <= MAX_ID_LENGTH:
-            raise _ProtocolError(4400, f"The id of a subscribe message is a text of 1 to {MAX_ID_LENGTH} characters")
+            raise _ProtocolError(4400, f"The id of a subscribe message must be text of 1 to {MAX_ID_LENGTH} characters")
         if id_ in self._running:
             raise _ProtocolError(4409, f"Subscriber for {id_[:60]} already exists")
         if len(self._running) >= (most := self._pipeline.settings.operations_per_socket):
-            raise _ProtocolError(4429, f"Too many operations: at most {most} at once on a socket")
+            raise _ProtocolError(4429, f"Too many operations: at most {most} at once per socket")
         task = asyncio.create_task(self._operation(id_, message.get("payload")))
         self._running[id_] = task
         task.add_done_callback(lambda done: self._ended(id_, done))

@@ -332,7 +332,7 @@ class Migration:
         """The member with an address; a new one is added to `new_members`."""
         members = self._mappings.members(old.email)
         if len(members) > 1:
-            return Rejection("several members have this email address; name the right one in the file of users")
+            return Rejection("several members have this email address; name the right one in the users file")
         if members:
             return members[0]
         if not self._options.create_members:
@@ -359,7 +359,7 @@ def _open_report(path: Path) -> TextIO:
 def _subscription_difference(wanted: Subscription, existing: Subscription) -> str | None:
     # The member's own later decision, to end it or to start it again, prevails.
     later = existing.since > wanted.since or (wanted.active and not existing.active)
-    return None if later or existing == wanted else "the new table has this subscription with another beginning"
+    return None if later or existing == wanted else "the new table has this subscription with another start"
 
 
 async def _at_most(number: int, works: Iterable[Awaitable[Any]]) -> None:

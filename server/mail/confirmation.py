@@ -83,9 +83,9 @@ async def confirm(request: Request) -> HTMLResponse:
 def _refused(error: NotFound | NotAllowed | Conflict | DynamoError) -> HTMLResponse:
     match error:
         case NotFound() | NotAllowed():
-            return text_page("This link confirms nothing any more", error.message, 404)
+            return text_page("This link no longer confirms anything", error.message, 404)
         case ConfirmationUsed():
-            return text_page("This link was used already", "It counts once. Ask for a new one to subscribe again.", 410)
+            return text_page("This link was already used", "It works once. Ask for a new one to subscribe again.", 410)
         case Conflict():
             return text_page("Nothing was changed", error.message, 409)
         case _:
@@ -110,8 +110,8 @@ async def _confirm(services: Services, link: Link) -> HTMLResponse:
     once = services.once(f"User:{user}")
     profile = await people_store.confirm_email(services.table, user, link.email, link.address, once)
     if profile is None:
-        text = "It was used already, or another address was asked for since: then use the link sent there."
-        return text_page("This link does not count any more", text, 410)
+        text = "It was already used, or another address was asked for since: then use the link sent there."
+        return text_page("This link is no longer valid", text, 410)
     services.profiles.put(user, services.with_name(profile))
     _log.info("an address was confirmed by link")
     return text_page("Done", f"Your emails will be sent to {link.email}.")

@@ -57,7 +57,7 @@ async def test_the_button_of_the_link_s_page_confirms(
     assert await page.violations() == []
     await page.page.goto(mailing_service.url + link_in(email))
     await button.click()
-    await expect(page.page.get_by_role("heading")).to_have_text("This link was used already")
+    await expect(page.page.get_by_role("heading")).to_have_text("This link was already used")
     if screenshots is not None:
         await page.page.screenshot(path=screenshots / "confirm-used.png")
     assert await page.violations() == []

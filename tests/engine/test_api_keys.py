@@ -104,7 +104,7 @@ async def test_a_machine_acts_by_the_roles_of_its_key(client: Client) -> None:
     refused = await robot.ask(UPDATE_PROFILE, input={"name": "Robot"})
     assert (refused["code"], refused["message"]) == (
         "NOT_SIGNED_IN",
-        "This needs a signed-in member, and an API key is none.",
+        "This needs a signed-in member, which an API key is not.",
     )
     assert await robot.code("{ moderationQueue { nodes { id } } }") == "NOT_ALLOWED"
     assert await robot.code(CREATE, input={"name": "Another", "roles": ["admin"]}) == "NOT_ALLOWED"
@@ -439,8 +439,8 @@ def test_the_first_key_comes_from_the_command_line(service: Service) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["Robot", "--role", "root"], "'root' is no role. The roles are member, moderator, editor, admin."),
-        (["Robot", "--role", "editor,admin"], "'editor,admin' is no role."),
+        (["Robot", "--role", "root"], "'root' is not a role. The roles are member, moderator, editor, admin."),
+        (["Robot", "--role", "editor,admin"], "'editor,admin' is not a role."),
         (["", "--role", "editor"], "A key's name has 1 to 80 characters"),
         (["\u200b", "--role", "editor"], "A key's name has 1 to 80 characters"),
         (["Robot", "--role", "editor", "--days", "0"], "A key is valid for 1 to 3650 days."),

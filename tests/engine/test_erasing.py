@@ -509,7 +509,7 @@ async def test_who_may_erase_whom(one_client: Client) -> None:
     second = {"user": node_id("User", "second"), "contributions": "REMOVE"}
     for somebody in (admin(one_client), machine):
         refused = await somebody.ask(ERASE, input=second)
-        assert refused["message"] == "An admin is erased by nobody but themselves."
+        assert refused["message"] == "Admins can be erased only by themselves."
     unknown = await admin(one_client).answer(ERASE, input={"user": NODE, "contributions": "FORGET"})
     assert "FORGET" in unknown["errors"][0]["message"]
     assert [job async for job in jobs_store.all_jobs(one_client.services.table)] == []

@@ -322,7 +322,7 @@ async def test_a_socket_refuses_the_token_of_another_origin_and_ends_with_the_to
     """With 4403 and the reason, so that the client connects again with another; foreign pages do not get so far."""
     server, settings = served
     for origin, token, reason in (
-        (BLOG, token_of(settings), "A visit's token counts only on pages"),
+        (BLOG, token_of(settings), "A visit's token is valid only on pages"),
         (SHOP, token_of(settings)[:-1], "The visit's token was altered"),
         (SHOP, token_of(settings, days=-1), "The visit has expired"),
         (SHOP, token_of(settings, days=2 / 86_400), "token expired"),
