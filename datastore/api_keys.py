@@ -11,8 +11,8 @@
 
     rsk_ · id (10 letters, 50 bits) · secret (32 letters, 160 bits) · CRC-32 of all before (7 letters)
 
-Letters are base32's in lower case. Only the SHA-256 of a whole key is stored: with 160 random bits nobody can find the
-key that has a hash. The checksum tells keys that were mistyped or made up at random from others without a read.
+Letters are base32's in lower case. Only the SHA-256 of a whole key is stored: with 160 random bits nobody can find a
+key from its hash. The checksum shows without a read that a key was mistyped or made up at random.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@
       │        └── certainly not sent: the claim is released, and the address may be asked for again at once
       └── claimed by a process that was killed: it counts as abandoned after ten minutes
 
-The address stands here as a keyed hash, and what is to be confirmed only in the link: no address, list or wish of
-somebody else is stored before it is confirmed. So if a process is killed, no other one can send its email. Instead, the
+The address is stored here as a keyed hash, and what is to be confirmed is only in the link: nobody else's address, list
+or request is stored before it is confirmed. So if a process is killed, no other one can send its email. Instead, the
 request that asked for it gets no answer or a refusal, and asking again sends it. If the mail server had accepted the
 email before the process was killed, it then comes a second time, with the same Message-ID.
 """

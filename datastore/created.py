@@ -1,4 +1,4 @@
-"""What was created lately: an index may not show it yet, and taking back or exporting must miss nothing.
+"""Recently created objects: an index may not show them yet, but taking back and exporting must miss none.
 
 | wanted                    | read or write                        | requests |
 |---------------------------|--------------------------------------|----------|

@@ -1,4 +1,4 @@
-"""Jobs: work that goes on beside requests and after restarts.
+"""Jobs: work that continues beside requests and across restarts.
 
 | wanted                       | read or write                                              | requests |
 |------------------------------|------------------------------------------------------------|----------|

@@ -10,7 +10,7 @@
 | reports, suspension, what they did         | gsi1 MODERATION#PUBLISHED; GetItem; gsi1 of the journal | 1 a page each |
 
 Every entity of the table is either a kind of the file, with all of its fields but `LEFT_OUT_FIELDS` and with its
-`TIMES_IN_IDS`, or says why it is none; and says what becomes of it when the member is erased or taken back. Tests
+`TIMES_IN_IDS`, or says why it is not; and says what becomes of it when the member is erased or taken back. Tests
 compare this with what the datastore declares. Nothing is read by a scan. A few hundred of the member's records are in
 memory at a time, beside all events and the slugs of all boards.
 

@@ -3,8 +3,8 @@
 Law: for one key and size, `at(0) … at(size - 1)` are the numbers 0 … size - 1, each once, and `position_of` is its
 inverse. Another key gives another order.
 
-A Feistel network of six rounds permutes the least power of two that is not below `size`. A result outside of the range
-is permuted again until it is inside (cycle walking), fewer than two times on average.
+A Feistel network of six rounds permutes the smallest power of two that is not below `size`. A result outside of the
+range is permuted again until it is inside (cycle walking), fewer than two times on average.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tombstones: the ids of erased members, for which and about which nothing is written any more.
+"""Tombstones: the ids of erased members, for or about whom nothing more is written.
 
 | wanted                          | read or write                                            | requests |
 |---------------------------------|----------------------------------------------------------|----------|
@@ -6,8 +6,8 @@
 | write for or about a member     | a check of the same item in the write's own transaction  | 0 more   |
 
 A tombstone names its member by a keyed hash, so it does not contain the id. It stays until every token of the member
-has expired: a token is a valid signature, whatever happened to its member; and until a suspension of the member would
-have ended. The check costs 2 write units. Writes of visitors and API keys have none.
+has expired, since a token's signature is valid whatever happened to its member, and until a suspension of the member
+would have ended. The check costs 2 write units. Writes of visitors and API keys have none.
 
 After a rotation of secrets some processes know only the old ones. So a tombstone is written under the hash by each
 secret, and a transaction checks each hash.

@@ -1,6 +1,6 @@
 """API keys: issuing and revoking them, and finding the key of a machine that signs in.
 
-A process remembers keys for `KNOWN_SECONDS`, and those that do not exist for `ABSENT_SECONDS`, both bounded. So a
+A process remembers keys for `KNOWN_SECONDS` and absent ones for `ABSENT_SECONDS`, both bounded. So a
 revoked key is refused within half a minute in every process. Strangers cause no read unless a text has a key's form
 and checksum, and then at most `LOOKUPS_PER_ADDRESS`.
 """

@@ -14,7 +14,8 @@ whatever the counts say. Counts decide what a page costs and never what is on it
 last count is still read, with a limit that costs one unit.
 
 So there is always an exact plan, and what it costs does not depend on the size of the product. A filtering plan that
-falls short is continued by it; if it has more than 25 partitions, only when reading on with a filter would cost more.
+falls short is continued by the exact one; if that has more than 25 partitions, only when reading on with a filter would
+cost more.
 
 The cost of a plan is the sum over its queries of the read units of eventually consistent reads, in steps of 4 KB, and a
 twentieth of a unit for each query. bench/results/comments.md has measurements over all 31 sets of ratings.

@@ -17,7 +17,7 @@ An id belongs to one comment of all products: pointers, the lists of the latest 
 nothing else to tell comments apart. The index shows who has an id. It may be behind, so a pointer is also written on
 the condition that its member has no comment with this id on another product.
 
-Comments of erased members are left out. They are found by the checks alone, so also if a member is erased meanwhile.
+Comments of erased members are left out. They are found by the checks alone, even if a member is erased meanwhile.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""To layout 2, where the ranking of products has its new places, and to layout 3, where each comment has a pointer.
+"""Upgrades to layout 2, where the ranking of products has new places, and layout 3, where each comment has a pointer.
 
 | wanted                        | read or write                                                    | requests      |
 |-------------------------------|------------------------------------------------------------------|---------------|

@@ -6,9 +6,9 @@
 | `jobs`    | scheduled commands: `ringside emails`, `ringside score`, `ringside webhooks deliver`          |
 | `auditor` | `ringside audit` and exports; it can change nothing                                           |
 
-Each may do only what it calls: `tests/engine/test_access.py` runs them behind a proxy that refuses the rest, and looks
-for permissions that none of them used. Creating and upgrading the table is the operator's own right.
-`ConditionCheckItem` writes nothing: with it every command finds out, at its start, whether the engine has transactions.
+Each may make only the calls that it needs: `tests/engine/test_access.py` runs them behind a proxy that refuses the
+rest, and looks for permissions that none of them used. Creating and upgrading the table is the operator's own right.
+`ConditionCheckItem` writes nothing: every command uses it at its start to find out whether the engine has transactions.
 """
 
 from __future__ import annotations

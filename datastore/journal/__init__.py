@@ -16,9 +16,8 @@
 | a webhook's deliveries            | DELIVERIES#<id>#<state>#<shard>, merged                           | 8 to 24     |
 
 `recording` has the writes of an occurrence, `reading` the pages and `forget_member`, `webhooks` the webhooks and the
-claims of processes on them, `deliveries` what waits for them. An occurrence is kept for as many
-days as its process was told; then the engine removes it. Nobody else changes or deletes one, except for a member who is
-erased.
+claims of processes on them, `deliveries` what waits for them. An occurrence is kept for as many days as its process was
+told; then the engine removes it. Nothing else changes or deletes one, except when a member is erased.
 """
 
 from datastore.journal.deliveries import (

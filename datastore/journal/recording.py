@@ -4,12 +4,12 @@
 the occurrence, and for each webhook that wants its kind a delivery. So nothing is recorded that did not happen, and
 nothing happens without its record. With the journal off and no webhook there are none.
 
-Each process knows the webhooks as they were at most `MOST_AGE` ago: a webhook is told of everything that occurs from
-then on after it was added.
+Each process knows the webhooks as they were at most `MOST_AGE` ago: a webhook is told of everything that occurs once it
+has existed for that long.
 
 An occurrence gets its id after its transaction's object was read and before it is written. So the occurrences of one
 object have ids in the order in which they happened, as far as the servers' clocks agree. Changes that only add to a
-count, such as joining a league, do not wait for each other: theirs may have ids in either order.
+count, such as joining a league, do not wait for each other: their occurrences may have ids in either order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From layout 1 to layout 2.
+"""The upgrade from layout 1 to layout 2.
 
 | layout 1                                           | layout 2                                          |
 |----------------------------------------------------|---------------------------------------------------|
@@ -10,7 +10,7 @@
 
 Events first: each one's old gates are closed, then one transaction moves the event and its gates. In the event's old
 place stays a mark that a process of the first release cannot read or replace, so its submissions, locks, changes and
-imports of this event fail. What it has still to write of a scoring goes to old standings, which nobody reads, and to
+imports of this event fail. What it still has to write of a scoring goes to old standings, which nobody reads, and to
 predictions. So an event whose scoring had begun and not ended gets another generation of results: scoring it again
 replaces whatever the old process leaves.
 

@@ -1,8 +1,8 @@
-"""Subscriptions of an email address without an account: a record of its own has them, until a member claims them.
+"""Subscriptions of an email address without an account: they have a record of their own until a member claims them.
 
-The record is a member's profile and subscriptions, under an id that is made of the address. Nobody signs in as it.
+The record is a member's profile and subscriptions, under an id made from the address. Nobody signs in as it.
 
-Links in emails name the record. So a claim leaves an item by which they are found to mean the member's subscriptions.
+Links in emails name the record. So a claim leaves an item that leads from them to the member's subscriptions.
 It lies with the member's items, and is deleted with them when the member is erased.
 """
 

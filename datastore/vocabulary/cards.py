@@ -7,7 +7,7 @@ shows.
 A quiz may review more cards than one transaction can move in the queue. It then stores the cards, and with them one
 item that says which places are to change. That item lies before all places, so that a reader of the queue finds it in
 the same call, and changes the places first. So a queue read from its start lacks no review, whenever a process was
-killed. A reader who goes on with a cursor sees the places as they are.
+killed. A reader who continues from a cursor sees the places as they are.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Daily words: one for each list and date, drawn once and the same for all members.
 
-A draw is one transaction: it puts the date's item if there is none, and moves the list's word order on if no other draw
-has moved it and the word was not removed. A process that loses this race reads the stored word. The item includes the
+A draw is one transaction: it puts the date's item if there is none, and advances the list's word order if no other draw
+has done so and the word was not removed. A process that loses this race reads the stored word. The item includes the
 word itself, so a page of past daily words is one query; only those of a list with corrected words are read again.
 """
 

@@ -1,10 +1,10 @@
 """Daily emails: a record for each member and date, so that nobody gets a second one.
 
-`datastore/mail_claims.py` tells how an email is claimed. The table removes the records after two months; by then the
+`datastore/mail_claims.py` says how an email is claimed. The table removes the records after two months; by then the
 date's own record says that its emails were sent, and no run sends them again.
 
-A run that sends emails also notes to whom, a hundred members in one item. So the runs after it read the notes of a date
-in place of one record for each member. A member whom no note names costs that record, and nothing else.
+A run that sends emails also notes to whom, a hundred members in one item. So later runs read a date's notes in place of
+one record for each member. A member whom no note names costs that record, and nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Quizzes that the service asks: a quiz's item holds its answers, and the token only names it.
+"""Quizzes that the service sets: a quiz's item holds its answers, and the token only names it.
 
 Answering is one transaction: the quiz is marked as answered, which it can be once, and the result, the active day and
 the cards are written with it. With many cards, their places in the queue follow (see `cards`).

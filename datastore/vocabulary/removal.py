@@ -5,7 +5,7 @@
 | a member's results         | Query USER#<user> DAY#…, consistent                        | 1 a megabyte   |
 | remove some of a day       | a transaction: results, quizzes, active days if changed    | 1 for up to 90 writes |
 
-With the result of a quiz that was asked here goes the quiz itself, which holds the answers for another day. The
+The result of a quiz that was set here is removed with the quiz itself, which holds the answers for another day. The
 member's cards stay: they say when to ask the member again, and count towards nothing that others see.
 """
 

@@ -3,8 +3,8 @@
 Every change of a contender writes it, its result, and the board's `revision` in one transaction. A contender that a
 process of the first release has just added has no result yet; then the board is left to be settled.
 
-A retired contender keeps its row, name and records. Nothing is counted anew when it is restored: votes on ballots drawn
-before its retirement were added to its tallies all the time.
+A retired contender keeps its row, name and records. Nothing is counted again when it is restored: votes on ballots
+drawn before its retirement kept being added to its tallies.
 """
 
 from __future__ import annotations

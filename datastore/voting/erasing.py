@@ -6,7 +6,7 @@
 | move votes to another name    | a transaction of both items of each                          | 1 for 5     |
 | forget a voter's addresses    | the origins of the voter, and the voter among each address's | 1 for 12    |
 
-Deleting changes no count: the votes must be void before.
+Deleting changes no count: the votes must already be void.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which network addresses a webhook may be at: public ones, and those of networks that the operator allows.
+"""Which network addresses a webhook may have: public ones, and those of networks that the operator allows.
 
 The lists are our own, since Python's change between its versions. An IPv6 address must be a global unicast one that
 carries no other address: no IPv4-mapped, 6to4, Teredo or NAT64 address leads somewhere else.

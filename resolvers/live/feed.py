@@ -1,13 +1,13 @@
 """A feed of records as they arrive: one poll per topic and process, however many clients listen.
 
 A listener that starts at a position gets every record that becomes visible at a later position, once, oldest first. A
-listener that returns with the text of its last event gets the records that it missed, also those that were committed
+listener that returns with the text of its last event gets the records that it missed, even those that were committed
 late while it was away. `resume_point` describes that text.
 
 Positions grow with time, and a write is committed some time after it has chosen its position: at the latest when its
 request ends. So a position counts as passed only after `SETTLE_DELAY`; and every `FULL_SECONDS` a look reads again as
 far back as a request may take, and `CLOCK_SKEW` longer. It finds records that were committed late. They are late, but
-not lost. What was seen once is not logged again, even if a look between did not find it.
+not lost. What was seen once is not logged again, even if a look in between did not find it.
 
 All reads are consistent. One that is behind could show a record again that was deleted since, to a listener that was
 told of it elsewhere. A returning listener begins with a read of its own: it shows what the listener was not told yet,

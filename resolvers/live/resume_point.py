@@ -7,7 +7,7 @@ Positions up to `settled` are closed: each record there is committed, and was to
 may still be committed late, so every position told there is named. A listener that returns is told all other records
 after `settled`. The names are checksums: one late record in 16 million is taken for a told one, at worst.
 
-A text names the latest 256 positions told, so it has at most 1,400 characters. Among more, `settled` moves to the last
+A text names the latest 256 positions told, so it has at most 1,400 characters. With more, `settled` moves to the last
 position that is not named. The text is not sealed. A client that changes it only changes what it is told, and may
 begin at any position anyway.
 """

@@ -4,10 +4,10 @@ While a topic has listeners, its `look` runs every `seconds`. Each listener gets
 every value that differs from the previous one, in order and without repeats. A slow listener gets the newest value and
 misses those in between. The poll ends when the last listener leaves.
 
-`changes` is for values that replace each other; `rows` is for lists, of which each listener may want another number of
-rows: one read, of as many as any of them wants, serves all. `arrivals` is for records that follow each other, none of
-which may be missed; `feed` describes what it guarantees. Each of these kinds is bounded by itself, per process and per
-network address: a listener beyond a bound is refused with Overloaded.
+`changes` is for values that replace each other; `rows` is for lists, of which each listener may want a different number
+of rows: one read of the largest number serves all. `arrivals` is for records that follow each other, none of which may
+be missed; `feed` describes what it guarantees. Each of these kinds is bounded by itself, per process and per network
+address: a listener beyond a bound is refused with Overloaded.
 """
 
 from __future__ import annotations

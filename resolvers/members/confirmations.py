@@ -2,7 +2,7 @@
 
 Nothing about an address is stored before it is confirmed, except a keyed hash: the link itself says what it confirms,
 sealed. So the process that gets the request also sends the email, and the request waits for that, for some seconds at
-most. What is done does not depend on whether the address is known here: nothing of it is looked up.
+most. Nothing depends on whether the address is known here: it is not looked up.
 """
 
 from __future__ import annotations

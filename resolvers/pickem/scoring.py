@@ -6,8 +6,8 @@ nothing. So any number of scorers may work at once and any of them may be killed
 predictions that are left. Correcting a result begins another generation, and the scoring starts again with that.
 
 No prediction is accepted after the lock, so one pass sees all of them. The same pass counts the points of all, for the
-ranks within the event. Then the season is counted, and last the event becomes SCORED: an interrupted scoring can be
-seen by its event. Scoring a scored event checks every prediction, and counts the season again.
+ranks within the event. Then the season is counted, and finally the event becomes SCORED: an interrupted scoring can be
+seen in its event. Scoring a scored event checks every prediction, and counts the season again.
 
 Points are taken back in the same way (`unscoring`). A scoring that is under way then ends with CONFLICT.
 """

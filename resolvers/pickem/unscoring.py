@@ -1,9 +1,10 @@
-"""Taking back all points of an event: it is LOCKED again, and standings and ranks are as if it never was scored.
+"""Taking back all points of an event: it is LOCKED again, and standings and ranks are as if it had never been scored.
 
 The event first says so and takes two generations: in the first, each prediction loses its points and its member's
 standing loses the share, in one transaction; the second is for the next scoring. A scorer that is still under way, in
-any process, has an older generation than the predictions, so it adds nothing after a prediction lost its points. Last
-the season is counted. An interrupted unscoring can be seen by its event: unscoring or scoring it again completes it.
+any process, has an older generation than the predictions, so it adds nothing after a prediction lost its points.
+Finally the season is counted. An interrupted unscoring can be seen in its event: unscoring or scoring it again
+completes it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A quiz's questions, made of words: pure rules.
 
 The choices of a question are the right answer and up to three of other words. A word whose prompt is the same could be
-answered with either, so it lends no wrong answer; nor does one with the same answer.
+answered with either, so it provides no wrong answer; nor does one with the same answer.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Quizzes that the service asks and grades: one function per field.
+"""Quizzes that the service sets and grades: one function per field.
 
-Starting and answering take two dependent calls each: one reads all that decides, the other writes. To read a list with
+Starting and answering take two dependent calls each: one reads all it needs, the other writes. To read a list with
 random words in one call, the process remembers how many words each list had; at first it asks about the list's first
 ones. If too few of the random words can be asked about, it looks through the list, or a part of a very long one.
 """

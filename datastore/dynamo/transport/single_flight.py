@@ -1,8 +1,8 @@
-"""One piece of work for all who want the same at the same time.
+"""One piece of work for all callers who want the same at the same time.
 
 `run(key, factory)` waits for the work under way for a key, or begins it. The work runs in a task and a context of its
 own, so it belongs to none of those who wait: each of them may be cancelled, and the others still get its result or its
-error. Nothing is remembered: the next caller after the end begins anew.
+error. Nothing is remembered: the next caller after the end starts again.
 
 With `abandons`, work that is of no use to anybody else is cancelled when the last caller who waits for it gives up.
 """
