@@ -1,4 +1,4 @@
-"""Jobs: work that goes on beside requests."""
+"""Jobs: work that continues beside requests."""
 
 from __future__ import annotations
 
