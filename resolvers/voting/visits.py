@@ -1,8 +1,8 @@
 """Visits: how pages of other sites identify their visitors.
 
 Browsers send our cookie to no other site's page. Such a page starts a visit and sends the visit's token instead, which
-stands for one visitor as the cookie does. It counts with its page's `Origin` alone, a header that no page can choose,
-so that a token which leaks to another site is worth nothing there. Nothing is stored.
+stands for one visitor as the cookie does. It is valid only with its page's `Origin`, a header that no page can choose,
+so a token that leaks to another site is worth nothing there. Nothing is stored.
 
     visitor's id · origin's SHA-256, cut to 16 bytes · expiry in seconds, 5 bytes · sealed for this purpose
 
