@@ -125,7 +125,7 @@ async def update_profile(table: Table, changed: Profile, names: Iterable[str], o
 
 
 async def remove_bounced_address(table: Table, profile: Profile, once: Once) -> bool:
-    """Take a profile's address away, so that nothing is sent until one is confirmed anew. False if it has another."""
+    """Take a profile's address away, so that nothing is sent until one is confirmed again. False if it has another."""
     values = {"email": None, "email_confirmed": None}
     change = PROFILE.change(PROFILE.item_key(profile), values=values, when=where(email=profile.email))
     occurrence = once.occurred(Kind.PROFILE_CHANGED, f"User:{profile.user}", about=profile.user)

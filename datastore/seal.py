@@ -69,7 +69,7 @@ class Seal:
         return urlsafe_b64encode(self.sign(purpose, payload, size=size)).rstrip(b"=").decode()
 
     def open_text(self, purpose: str, text: str, *, size: int = 16) -> bytes:
-        """Return the payload, or raise Forged, also for another spelling of the same bytes."""
+        """Return the payload, or raise Forged, even for another spelling of the same bytes."""
         return self.open(purpose, _canonical(text), size=size)
 
 

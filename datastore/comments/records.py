@@ -88,7 +88,7 @@ class Reports:
 
     @property
     def unchanged(self) -> Condition:
-        """Also the reasons: reports that are begun anew after a decision have revision 1 again."""
+        """Also the reasons: reports that start over after a decision have revision 1 again."""
         return where(revision=self.revision, reasons=self.reasons)
 
 

@@ -158,7 +158,7 @@ async def _as_deliveries(webhook: str, occurrences: AsyncIterator[Occurrence]) -
 
 
 async def requeue(table: Table, wanted: Delivery, now: datetime) -> bool:
-    """Let an occurrence wait for a webhook anew, whatever became of it before; False if it waits already.
+    """Let an occurrence wait for a webhook again, whatever became of it before; False if it already waits.
 
     It waits in the shard that the delivery has: one that was given up keeps its own, also when its object's name, which
     chose the shard, was forgotten since.

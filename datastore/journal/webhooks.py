@@ -68,7 +68,7 @@ async def read_webhook(table: Table, webhook: str) -> Webhook | None:
 
 
 async def add_webhook(table: Table, webhook: Webhook, once: Once) -> WebhookWithSecret:
-    """Conflict if there are too many, also if several are added at once."""
+    """Conflict if there are too many, even if several are added at once."""
     answer = WebhookWithSecret(webhook, webhook.secret)
     while True:
         # Read first, so that it changes with each webhook that is added after they were counted. A removal need not

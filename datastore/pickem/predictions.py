@@ -165,7 +165,7 @@ def pick_counters(prediction: Prediction, card: Mapping[str, Match]) -> list[str
 
 
 def as_read(prediction: Prediction) -> Condition:
-    """It has not changed. The token tells it from one that was submitted anew after a removal, with version 1 again."""
+    """It has not changed. The token tells it from one resubmitted after a removal, with version 1 again."""
     return where(version=prediction.version, token=prediction.token)
 
 

@@ -206,7 +206,7 @@ def day_writes(
 
 
 def as_read(days: ActiveDays) -> Condition:
-    """That nobody has written the days since. The version alone does not say so: it begins anew with the item."""
+    """That nobody has written the days since. The version alone does not say so: it starts over with the item."""
     return where(version=days.version, since=days.since, bits=days.bits)
 
 

@@ -81,7 +81,7 @@ async def edit_comment(
 
 
 async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
-    """The id of the deleted comment; also if it was deleted before."""
+    """The id of the deleted comment, even if it was deleted before."""
     viewer = ctx.signed_in()
     deleted_id = node_id("Comment", comment)
     for _ in range(ATTEMPTS):

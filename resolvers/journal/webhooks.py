@@ -148,7 +148,7 @@ async def redeliver(ctx: Context, /, *, webhook: WebhookId, since: datetime) -> 
 
 
 async def redeliver_job(services: Services, run: JobRun) -> str:
-    """Queue deliveries again, the oldest occurrence first. Begun anew after an interruption, it repeats some."""
+    """Queue deliveries again, the oldest occurrence first. Started over after an interruption, it repeats some."""
     webhook = await journal_store.read_webhook(services.table, run.input["webhook"])
     if webhook is None or not webhook.active:
         return "The webhook was removed."

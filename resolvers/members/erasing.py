@@ -7,8 +7,8 @@ subscription, card, list, league or receipt, and no id in the journal.
 The tombstone and the job are stored in one transaction. From then on no transaction of the member's is committed, and
 none about them, so what the job reads consistently is all there is. Indexes are behind for a moment: what only they
 show is looked for again until that moment has passed and nothing is found. An hour later another job erases the member
-once more, for what an index showed later than that. Each step may be repeated, so a job that was interrupted begins
-anew; it remembers only which events to count again.
+once more, for what an index showed later than that. Each step may be repeated, so a job that was interrupted starts
+over; it remembers only which events to count again.
 
 A suspension names the member, so it is deleted; the tombstone stays at least until it would have ended.
 """

@@ -2,7 +2,7 @@
 
 Each part takes back one contribution in one transaction with everything that it counted towards. Votes are voided,
 comments rejected, predictions, quiz results and sentences removed. Then events that had given points are scored again.
-A job that is interrupted begins anew and passes over what is gone; only which events to count again is remembered, and
+A job that is interrupted starts over and passes over what is gone; only which events to count again is remembered, and
 that before the first of their predictions is removed.
 """
 

@@ -70,7 +70,7 @@ async def update_word(  # noqa: PLR0913 - a parameter for each text
 
 
 async def remove_word(ctx: Context, /, *, word: WordId) -> WordList:
-    """The list without the word, also if the word was removed before."""
+    """The list without the word, even if the word was removed before."""
     list_id, ordinal = await _require_editable_word(ctx, word)
     word_list = await vocabulary_store.remove_word(ctx.table, list_id, ordinal, ctx.once)
     ctx.services.get(VocabularyCache).put_written_list(word_list)
@@ -133,7 +133,7 @@ async def update_word_list(
 
 
 async def delete_word_list(ctx: Context, /, *, list: ListId) -> str:  # noqa: A002 - the argument's public name
-    """The id of the deleted list, also if it was deleted before."""
+    """The id of the deleted list, even if it was deleted before."""
     deleted_id = node_id("WordList", list)
     ctx.signed_in()
     stored = await vocabulary_store.read_list(ctx.table, list, consistent=True)

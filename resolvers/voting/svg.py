@@ -107,7 +107,7 @@ def _sanitized(complete: str) -> str:
 
 
 def parse_picture(text: str) -> str:
-    """The sanitised SVG, or InvalidInput, also if none of it can be seen."""
+    """The sanitised SVG, or InvalidInput if it is refused or none of it can be seen."""
     picture = sanitize(text)
     root = ET.fromstring(picture)  # noqa: S314 - without a document type
     if not _draws(root, _by_id(root)):

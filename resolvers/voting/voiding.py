@@ -59,7 +59,7 @@ async def void_voter(
 
 
 async def void_voter_job(services: Services, run: JobRun) -> str:
-    """Void what a request had no time for. It begins anew after an interruption: voided votes are passed over."""
+    """Void what a request had no time for. It starts over after an interruption: voided votes are passed over."""
     wanted = _Wanted.of_input(run.input)
     while True:
         until = monotonic() + _STEP_SECONDS

@@ -81,15 +81,15 @@ def _item_breaches(item: JournalItem, webhooks: set[str]) -> Iterator[str]:
 
 def _occurrence_breaches(occurrence: Occurrence) -> Iterator[str]:
     if not is_ulid(occurrence.ulid):
-        yield f"{occurrence.ulid!r} is no id"
+        yield f"{occurrence.ulid!r} is not an id"
     if occurrence.kind not in tuple(Kind):
-        yield f"{occurrence.kind!r} is no kind"
+        yield f"{occurrence.kind!r} is not a kind"
     if occurrence.actor is not None and occurrence.actor.partition(":")[0] not in _ACTORS:
-        yield f"{occurrence.actor!r} is nobody who acts"
+        yield f"{occurrence.actor!r} is nobody who can act"
     if occurrence.object is not None and not keys_of(occurrence.object):
         yield f"{occurrence.object!r} names no object"
     if occurrence.about is not None and occurrence.object is None:
-        yield f"it is about {occurrence.about} and has no object"
+        yield f"it is about {occurrence.about} but has no object"
 
 
 def _delivery_breaches(delivery: Delivery, webhooks: set[str]) -> Iterator[str]:

@@ -48,7 +48,7 @@ async def breaches(services: Services) -> AsyncIterator[str]:
         if league_id in existing:  # the lists may keep deleted ones
             yield f"leagues: {league_id}: the league and the list of {user} differ"
     for league_id in sorted(seen.members.keys() - seen.leagues.keys()):
-        yield f"leagues: {league_id} has members and does not exist"
+        yield f"leagues: {league_id} has members but does not exist"
     for user, number in Counter(user for user, league in seen.listed if league in existing).items():
         if number > MOST_LEAGUES:
             yield f"leagues: {user} is in {number} leagues"

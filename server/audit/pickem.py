@@ -135,7 +135,7 @@ async def _standing_breaches(services: Services, sums: Sums) -> AsyncIterator[st
             yield f"{standing.user} in {standing.season}: {breach}"
     for (season, user), left in sums.items():
         if left["events"]:
-            yield f"{user} in {season}: {left['points']} points and no standing"
+            yield f"{user} in {season}: {left['points']} points but no standing"
     for season, counts in points.items():
         async for breach in _season_breaches(services, season, counts):
             yield f"{season}: {breach}"

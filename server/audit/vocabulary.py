@@ -81,7 +81,7 @@ async def _result_breaches(services: Services) -> AsyncIterator[str]:
     results: list[QuizResult | Sentence] = []
     async for record in auditing.all_results(services.table):
         if results and results[0].user != record.user:
-            yield f"{results[0].user} has results and no active days"
+            yield f"{results[0].user} has results but no active days"
             results = []
         if not isinstance(record, ActiveDays):
             results.append(record)
@@ -90,7 +90,7 @@ async def _result_breaches(services: Services) -> AsyncIterator[str]:
             yield breach
         results = []
     if results:
-        yield f"{results[0].user} has results and no active days"
+        yield f"{results[0].user} has results but no active days"
 
 
 async def _card_breaches(services: Services) -> AsyncIterator[str]:

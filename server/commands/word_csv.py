@@ -129,7 +129,7 @@ class _Target:
         self.contents |= {word.content for group in (words, removed) async for word in group}
 
     async def add(self, words: Mapping[WordContent, Word], summary: ImportSummary) -> None:
-        """Add those that the list lacks, also if somebody else adds words at the same time."""
+        """Add those that the list lacks, even if somebody else adds words at the same time."""
         while missing := [word for content, word in words.items() if content not in self.contents]:
             try:
                 self.word_list = await self._add(missing)

@@ -168,10 +168,10 @@ async def claim_of_nothing(table: Table) -> None:
 @pytest.mark.parametrize(
     ("plant", "said"),
     [
-        (wrong_kind, "'comment.whispered' is no kind"),
-        (wrong_actor, "'ada' is nobody who acts"),
+        (wrong_kind, "'comment.whispered' is not a kind"),
+        (wrong_actor, "'ada' is nobody who can act"),
         (wrong_object, "'Comet:42' names no object"),
-        (about_nothing, "it is about ada and has no object"),
+        (about_nothing, "it is about ada but has no object"),
         (everlasting, "it expires at None"),
         (lost_index_entry, "its keys are not those of its content: gsi1pk, gsi1sk"),
         (lost_object, "does not exist, and no occurrence says that it was removed"),

@@ -531,7 +531,7 @@ async def test_the_audit_finds_members_that_do_not_add_up(one_client: Client) ->
         f"Friends ({key}): it has no captain",
         *(f"{key}: the league and the list of {user} differ" for user in ("ada", "cyd", "eve")),
         *(f"{league_id}: the league and its code differ" for league_id in (key, parse_node_key("League", coded["id"]))),
-        "gone:2026 has members and does not exist",
+        "gone:2026 has members but does not exist",
         f"dan is in {pickem_store.MOST_LEAGUES + 1} leagues",
     ):
         assert f"leagues: {planted}" in found

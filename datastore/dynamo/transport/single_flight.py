@@ -109,13 +109,13 @@ class SingleFlight(Generic[K, T]):
         work.waiting.remove(waiter)
         if work.waiting or work.task is None:
             return
-        if self._under_way.get(key) is work:  # whoever comes now begins anew
+        if self._under_way.get(key) is work:  # later callers start again
             del self._under_way[key]
         work.task.add_done_callback(lambda _: self._all.discard(work))  # if it has not begun, nothing else does this
         work.task.cancel()
 
     def forget(self, key: K) -> None:
-        """The next caller begins anew; those who wait already still get what they wait for."""
+        """The next caller starts again; those who already wait still get what they wait for."""
         self._under_way.pop(key, None)
 
     def __contains__(self, key: object) -> bool:

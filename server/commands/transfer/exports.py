@@ -8,8 +8,8 @@ writers do not pause for that long, `PASSES` passes end it; the export then hold
 the last pass, and says how many changed meanwhile.
 
 What was read is kept beside the file, in FILE.part, until the export is complete; an interrupted export goes on with
-it. A table that is no copy may change in between: a pass after the first is therefore read by one process, from its
-beginning to its end. With a new copy the export begins anew: rows of two copies are never mixed.
+it. A table that is not a copy may change in between, so each pass after the first is read by one process, from its
+beginning to its end. With a new copy the export starts over: rows of two copies are never mixed.
 """
 
 from __future__ import annotations
