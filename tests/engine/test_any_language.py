@@ -103,7 +103,7 @@ async def test_processes_of_the_first_release_can_read_every_word(one_client: Cl
     """They need the attributes `simplified` and `definition`; the others are new to them."""
     list_id = await public_list(one_client, words=0)
     await one_client.member("eve", Role.EDITOR).ask(ADD_WORDS, input={"list": list_id, "words": [ARABIC]})
-    items = one_client.services.table.scan_items()
+    items = one_client.services.table.scan_items(consistent=True)
     (item,) = [item async for item in items if WORD.recognises(item["pk"]["S"], item["sk"]["S"])]
     assert (item["simplified"], item["definition"]) == ({"S": "كتاب"}, {"S": "book"})
 

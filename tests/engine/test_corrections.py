@@ -356,7 +356,7 @@ async def test_the_words_of_a_large_deleted_list_are_deleted_by_the_daily_run(
     assert await one_client.ask("{ wordLists { nodes { id } } }") == {"nodes": []}
     assert await breaches(one_client) == []
     await run_daily(one_client.services, Outbox())
-    left = [item["sk"]["S"] async for item in table.scan_items() if item["pk"]["S"].startswith("LIST#")]
+    left = [item["sk"]["S"] async for item in table.scan_items(consistent=True) if item["pk"]["S"].startswith("LIST#")]
     assert left == ["LIST"]
     assert [each async for each in vocabulary_store.deleted_lists(table)] == []
 

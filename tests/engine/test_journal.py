@@ -70,7 +70,7 @@ async def test_a_comments_journal_says_who_did_what_and_why(client: Client) -> N
         "query ($id: ID!) { node(id: $id) { ... on Occurrence { kind note } } }", id=found[0]["id"]
     )
     assert fetched == {"kind": "comment.moderated", "note": "Rule 3."}
-    items = [item async for item in client.services.table.scan_items()]
+    items = [item async for item in client.services.table.scan_items(consistent=True)]
     assert not any("text" in str(item) for item in items if item["pk"]["S"].startswith("JOURNAL#"))
 
 
@@ -126,7 +126,7 @@ async def test_a_journal_that_is_off_writes_nothing(one_table: Table, settings: 
         await post(client.member("ada"))
         await client.member("ada").ask(UPDATE_PROFILE, input={"name": "Ada"})
         assert await kinds(client.member("max", Role.MODERATOR)) == []
-    assert not [item async for item in one_table.scan_items() if item["pk"]["S"].startswith("JOURNAL#")]
+    assert not [item async for item in one_table.scan_items(consistent=True) if item["pk"]["S"].startswith("JOURNAL#")]
 
 
 async def test_an_occurrence_expires_after_the_days_of_the_journal(one_table: Table, settings: Settings) -> None:
@@ -134,7 +134,7 @@ async def test_an_occurrence_expires_after_the_days_of_the_journal(one_table: Ta
     async with serving(settings.model_copy(update={"journal_days": 3})) as client:
         await post(client.member("ada"))
         now = client.services.clock().timestamp()
-    [item] = [item async for item in one_table.scan_items() if item["pk"]["S"].startswith("JOURNAL#")]
+    [item] = [item async for item in one_table.scan_items(consistent=True) if item["pk"]["S"].startswith("JOURNAL#")]
     assert abs(int(item["ttl"]["N"]) - now - 3 * 86400) < 60
     assert item_size(item) < 1024
 
@@ -161,7 +161,7 @@ async def test_a_forgotten_member_is_in_no_occurrence(client: Client) -> None:
     assert await forget_member(table, "ada") == 2
     await client.caught_up("the indexes name the member no more")
     assert await forget_member(table, "ada") == 0
-    items = [item async for item in table.scan_items() if item["pk"]["S"].startswith("JOURNAL#")]
+    items = [item async for item in table.scan_items(consistent=True) if item["pk"]["S"].startswith("JOURNAL#")]
     assert not any("ada" in str(item) for item in items)
     found = {(one["kind"], one["actor"], one["object"]) for one in await pages(max_, JOURNAL)}
     assert ("profile.changed", None, None) in found
@@ -222,4 +222,4 @@ async def test_a_member_is_forgotten_in_what_another_release_wrote(table: Table)
     await table.client.put_item(TableName=table.name, Item=item)
     async with asyncio.timeout(30):
         assert await forget_member(table, "ada") == 1
-    assert "ada" not in str([item async for item in table.scan_items() if "content" in item])
+    assert "ada" not in str([item async for item in table.scan_items(consistent=True) if "content" in item])

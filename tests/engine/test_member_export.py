@@ -235,7 +235,7 @@ async def test_an_export_that_was_killed_is_complete_when_it_is_resumed(
 
 
 async def _expire(table: Table) -> list[bool]:
-    return ["ttl" in item async for item in table.scan_items() if item["pk"]["S"].startswith("EXPORT#")]
+    return ["ttl" in item async for item in table.scan_items(consistent=True) if item["pk"]["S"].startswith("EXPORT#")]
 
 
 async def test_the_command_writes_the_same_file(one_client: Client) -> None:

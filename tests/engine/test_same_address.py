@@ -101,7 +101,7 @@ async def test_the_table_and_exports_hold_no_address(one_client: Client) -> None
     for _ in range(3):
         await vote(visitor)
     table = one_client.services.table
-    items = [item async for item in table.scan_items()]
+    items = [item async for item in table.scan_items(consistent=True)]
     stored = repr(items)
     assert HOME not in stored
     assert [item["sk"]["S"].split("#")[0] for item in items].count("ORIGIN") == 1

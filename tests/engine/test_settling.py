@@ -94,7 +94,7 @@ async def test_the_mark_of_a_killed_process_expires(one_client: Client, one_tabl
     await add_contenders(one_client, "a", "b")
     await vote(one_client.visitor())
     (mark,) = (await board_now(one_table)).marks
-    stored = [item async for item in one_table.scan_items() if "STIRRED" in item["sk"]["S"]]
+    stored = [item async for item in one_table.scan_items(consistent=True) if "STIRRED" in item["sk"]["S"]]
     assert [int(item[TTL]["N"]) for item in stored] == [int((mark.until + timedelta(days=1)).timestamp())]
 
 

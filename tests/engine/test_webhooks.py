@@ -305,10 +305,16 @@ async def test_a_removed_webhook_is_told_nothing_more(one_hooked: Client, monkey
         assert (await admin(one_hooked).ask(REMOVE_WEBHOOK, input={"webhook": webhook}))["code"] == "NOT_FOUND"
         table = one_hooked.services.table
         async with asyncio.timeout(30):
-            while [item async for item in table.scan_items() if item["pk"]["S"].startswith(("DELIVERIES", "WEBHOOKS"))]:
+            while [
+                item
+                async for item in table.scan_items(consistent=True)
+                if item["pk"]["S"].startswith(("DELIVERIES", "WEBHOOKS"))
+            ]:
                 await asyncio.sleep(0.05)
         await post(one_hooked.member("ada"))
-        assert not [item async for item in table.scan_items() if item["pk"]["S"].startswith("DELIVERIES")]
+        assert not [
+            item async for item in table.scan_items(consistent=True) if item["pk"]["S"].startswith("DELIVERIES")
+        ]
 
 
 async def test_much_that_is_left_of_a_removed_webhook_delays_no_other(
@@ -361,7 +367,7 @@ async def test_without_a_journal_what_happens_is_still_delivered(one_table: Tabl
         await until_delivered(client, webhook)
         [delivered] = await deliveries(client, webhook)
         assert (delivered["state"], delivered["occurrence"]) == ("DELIVERED", None)
-    items = [item async for item in one_table.scan_items()]
+    items = [item async for item in one_table.scan_items(consistent=True)]
     assert not [item for item in items if item["pk"]["S"].startswith("JOURNAL#")]
     assert not [item for item in items if item["pk"]["S"].startswith("DELIVERIES") and "content" in item]
 
@@ -518,7 +524,9 @@ async def test_an_address_that_may_not_be_sent_to_is_refused(one_client: Client,
     answer = await admin(one_client).ask(ADD_WEBHOOK, input={"url": url, "kinds": []})
     assert (answer["code"], answer["path"]) == ("INVALID_INPUT", ["input", "url"])
     assert "not an address for a webhook" in answer["message"]
-    assert not [item async for item in one_client.services.table.scan_items() if item["pk"]["S"] == "WEBHOOKS"]
+    assert not [
+        item async for item in one_client.services.table.scan_items(consistent=True) if item["pk"]["S"] == "WEBHOOKS"
+    ]
 
 
 async def test_webhooks_are_for_admins_and_of_known_kinds(one_client: Client) -> None:
