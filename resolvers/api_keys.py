@@ -101,7 +101,7 @@ def parse_name(text: str) -> str:
     name = " ".join(text.split())
     if not is_name(name, LONGEST_NAME):
         raise InvalidInput(
-            f"A key's name has 1 to {LONGEST_NAME} characters, a visible one at least and no control characters.",
+            f"A key's name has 1 to {LONGEST_NAME} characters, at least one visible, and no control characters.",
             path=("input", "name"),
         )
     return name

@@ -221,7 +221,7 @@ def _emptied(word_list: WordList, now: datetime) -> WordList:
 
 
 def _change_writes(current: WordList, after: WordList, *names: str) -> list[Write]:
-    """Writes that set these fields, and fail if the list's description has changed."""
+    """The writes that set these fields; they fail if the list's description has changed."""
     writes: list[Write] = [LIST.shift(after, *names, when=present() & _same_description(current))]
     if _is_private(current) and not _is_private(after):
         writes.append(QUOTA.change(QUOTA.at(user=current.owner), add={"lists": -1}))

@@ -129,7 +129,7 @@ async def record_answers(
 ) -> Any:
     """Store result, day and cards, once. QuizAnswered if the quiz was answered before.
 
-    `review` gives a word's card after the quiz, again from the card of now if it was reviewed meanwhile.
+    `review` gives a word's card after the quiz, again from the current card if it was reviewed meanwhile.
     """
     if sheet.quiz is None:
         raise QuizUnknown

@@ -87,7 +87,7 @@ def validate_description(text: str) -> str:
     description = "\n".join(line.rstrip() for line in text.splitlines()).strip()
     if not is_name(description.replace("\n", " "), LONGEST_DESCRIPTION):
         raise InvalidInput(
-            f"A description has 1 to {LONGEST_DESCRIPTION} characters, a visible one at least and no control "
+            f"A description has 1 to {LONGEST_DESCRIPTION} characters, at least one visible, and no control "
             "characters; null for none.",
             path=("input", "description"),
         )

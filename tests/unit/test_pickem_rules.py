@@ -187,7 +187,7 @@ def test_an_upcoming_event_in_a_file_is_locked_once_it_has_begun() -> None:
         ),
         (
             {"events": [{"name": "a\x1bb", "season": "s", "startsAt": "2028-01-01T00:00:00Z"}]},
-            "events.0.name: A name here has 1 to 200 characters, a visible one",
+            "events.0.name: A name here has 1 to 200 characters, at least one visible",
         ),
         (
             {"events": [{"name": "x", "season": "s", "startsAt": "2026-01-01T00:00:00Z",
