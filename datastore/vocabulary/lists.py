@@ -22,7 +22,7 @@ from datastore.refusals import Conflict, NotFound
 from datastore.vocabulary.word_order import WordOrder
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from datastore.dynamo import Page, Table, Window
     from datastore.dynamo.conditions import Condition
@@ -178,16 +178,19 @@ def _occurrence(once: Once, kind: Kind, word_list: WordList) -> tuple[Write, ...
     return once.occurred(kind, f"WordList:{word_list.list}")
 
 
-async def change_list(table: Table, list_id: str, change: Callable[[WordList], WordList], once: Once) -> WordList:
+async def change_list(
+    table: Table, list_id: str, change: Callable[[WordList], Awaitable[WordList]], once: Once
+) -> WordList:
     """Change a list's name, level or visibility. NotFound if it does not exist or was deleted.
 
-    `change` is made again from the current list if another change comes first.
+    `change` is made again from the current list if another change comes first, and also if it publishes the list and a
+    word is drawn first.
     """
     for _ in range(_ATTEMPTS):
         current = await read_list(table, list_id, consistent=True)
         if current is None or current.deleted_at is not None:
             raise NotFound("There is no list with this id.", path=("input", "list"))
-        after = change(current)
+        after = await change(current)
         try:
             occurrence = _occurrence(once, Kind.WORD_LIST_CHANGED, after)
             await once.transact(table, after, *_change_writes(current, after, *_DESCRIPTION), *occurrence)
@@ -222,7 +225,10 @@ def _emptied(word_list: WordList, now: datetime) -> WordList:
 
 def _change_writes(current: WordList, after: WordList, *names: str) -> list[Write]:
     """The writes that set these fields; they fail if the list's description has changed."""
-    writes: list[Write] = [LIST.shift(after, *names, when=present() & _same_description(current))]
+    unchanged = present() & _same_description(current)
+    if after.public and not current.public:  # a word that is drawn now is in its owner's part of the index
+        unchanged &= where(drawn=current.drawn)
+    writes: list[Write] = [LIST.shift(after, *names, when=unchanged)]
     if _is_private(current) and not _is_private(after):
         writes.append(QUOTA.change(QUOTA.at(user=current.owner), add={"lists": -1}))
     return writes

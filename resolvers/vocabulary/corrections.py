@@ -106,17 +106,17 @@ async def update_word_list(
     if not isinstance(level, Unset):
         validate_level(level)
     new_name = None if name is None else parse_list_name(name, ("input", "name"))
-    publishes = bool(public) and not word_list.public
-    if publishes:
+    if public and not word_list.public:
         ctx.with_role(Role.EDITOR)
-        await vocabulary_store.show_daily_words_to_everyone(ctx.table, list)
 
-    def changed(current: WordList) -> WordList:
+    async def changed(current: WordList) -> WordList:
         if public is False and current.public:
             raise Conflict(
                 "A public list stays public: members subscribe to it and name it in their quizzes.",
                 path=("input", "public"),
             )
+        if public and not current.public:  # first, since nothing repeats it if this process is killed in between
+            await vocabulary_store.show_daily_words_to_everyone(ctx.table, list)
         return replace(
             current,
             name=current.name if new_name is None else new_name,
@@ -127,8 +127,6 @@ async def update_word_list(
 
     after = await vocabulary_store.change_list(ctx.table, list, changed, ctx.once)
     ctx.services.get(VocabularyCache).put_written_list(after)
-    if publishes:  # a word that was drawn meanwhile
-        await vocabulary_store.show_daily_words_to_everyone(ctx.table, list)
     return after
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from asyncio import gather
+from contextlib import suppress
 from datetime import timedelta
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from datastore import vocabulary as vocabulary_store
-from datastore.vocabulary import LIST, WORD, WordList
+from datastore.dynamo.entity import Partition
+from datastore.vocabulary import LIST, WORD, DailyWord, WordList
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
 from resolvers.viewer import Role
@@ -20,6 +24,7 @@ from server.commands.word_csv import import_words
 from server.mail.daily_run import DailyRun, RunSummary
 from server.mail.message import Email, EmailTemplate
 from tests.client import Client
+from tests.killed import Killed, killed_at
 from tests.overtaken import overtaken
 from tests.queries import (
     ADD_WORDS,
@@ -48,6 +53,12 @@ async def stored_list(client: Client, list_id: str) -> WordList:
     found = await client.services.table.get(key, consistent=True)
     assert found is not None
     return found
+
+
+async def hidden_daily_words(client: Client, list_id: str) -> int:
+    """How many of the list's daily words are in its owner's part of the index."""
+    words: Partition[DailyWord] = vocabulary_store.DAILY.on(None, list=parse_node_key("WordList", list_id))
+    return len([word async for word in client.services.table.iterate(words) if word.owner_scope != "PUBLIC"])
 
 
 class Outbox:
@@ -330,6 +341,42 @@ async def test_a_deleted_list_has_no_words_whatever_its_record_counts(one_client
     outbox = Outbox()
     assert (await run_daily(one_client.services, outbox)).complete
     assert ["from Kept" in email.text for email in outbox.emails] == [True]
+
+
+async def test_a_publication_that_a_draw_overtakes_shows_every_daily_word(one_client: Client) -> None:
+    """Whichever of its writes the draw comes before, of a list with daily words of past days."""
+    eve, table = one_client.member("eve", Role.EDITOR), one_client.services.table
+    for write in range(4):
+        list_id = await private_list(eve, f"List {write}")
+        key = parse_node_key("WordList", list_id)
+        for days in (2, 1):
+            await vocabulary_store.draw_daily_word(table, key, today() - timedelta(days))
+        draw = partial(vocabulary_store.draw_daily_word, table, key, today())
+        with overtaken(table, write, draw) as writes:
+            published = (await eve.ask(UPDATE_LIST, input={"list": list_id, "public": True}))["list"]
+        assert published["public"]
+        assert await hidden_daily_words(one_client, list_id) == 0
+    assert writes == [3]  # the last list's were all made before a draw would have come
+    assert await breaches(one_client) == []
+
+
+async def test_a_publication_that_is_killed_can_be_repeated(one_client: Client) -> None:
+    """At each of its writes, also with a draw before that write; no daily word of a public list is hidden then."""
+    eve, table = one_client.member("eve", Role.EDITOR), one_client.services.table
+    for drawn_before, write in product(range(4), range(5)):
+        list_id = await private_list(eve, f"List {drawn_before} {write}", words=3)
+        key = parse_node_key("WordList", list_id)
+        await vocabulary_store.draw_daily_word(table, key, today() - timedelta(days=1))
+        draw = partial(vocabulary_store.draw_daily_word, table, key, today())
+        publish = partial(eve.ask, UPDATE_LIST, input={"list": list_id, "public": True})
+        with suppress(Killed), killed_at(table, write), overtaken(table, drawn_before, draw):
+            await publish()
+        if (await stored_list(one_client, list_id)).public:
+            assert await hidden_daily_words(one_client, list_id) == 0
+        assert (await publish())["list"]["public"]
+        assert await hidden_daily_words(one_client, list_id) == 0
+        await eve.ask(DELETE_LIST, input={"list": list_id})
+    assert await breaches(one_client) == []
 
 
 async def test_a_deleted_private_list_makes_room(one_client: Client) -> None:
