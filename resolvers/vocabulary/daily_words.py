@@ -27,15 +27,18 @@ _log = structlog.get_logger("ringside.vocabulary")
 
 
 async def daily_words(ctx: Context, /, *, on: date | None = None) -> list[DailyWord]:
-    """The words of all lists that the viewer may see, by the lists' names."""
+    """The words of all lists that the viewer may see, by the lists' names.
+
+    While a list is being published, both parts of the index may lead to its word.
+    """
     day = await _validated_day(ctx, on)
     owners = [None, member] if (member := member_id(ctx)) is not None else [None]
     by_owner = await asyncio.gather(*(_load_daily_words(ctx, owner, day) for owner in owners))
-    drawn = [daily for daily_words in by_owner for daily in daily_words]
-    lists = await ctx.services.get(VocabularyCache).lists.load_many([daily.list for daily in drawn])
+    drawn = {daily.list: daily for daily_words in by_owner for daily in daily_words}
+    lists = await ctx.services.get(VocabularyCache).lists.load_many([*drawn])
     named = [
         (word_list.alphabetical, word_list.list, daily)
-        for word_list, daily in zip(lists, drawn, strict=True)
+        for word_list, daily in zip(lists, drawn.values(), strict=True)
         if word_list is not None and word_list.visible_to(member_id(ctx))
     ]
     return [daily for _, _, daily in sorted(named, key=lambda row: row[:2])]

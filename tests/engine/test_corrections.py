@@ -379,6 +379,19 @@ async def test_a_publication_that_is_killed_can_be_repeated(one_client: Client) 
     assert await breaches(one_client) == []
 
 
+async def test_a_list_whose_publication_was_killed_has_one_daily_word(one_client: Client) -> None:
+    """Its owner sees it once, although the word is among the public ones already and the list is not; others do not."""
+    eve, table = one_client.member("eve", Role.EDITOR), one_client.services.table
+    list_id = await private_list(eve)
+    await vocabulary_store.draw_daily_word(table, parse_node_key("WordList", list_id), today())
+    with suppress(Killed), killed_at(table, 0):
+        await eve.ask(UPDATE_LIST, input={"list": list_id, "public": True})
+    assert await hidden_daily_words(one_client, list_id) == 0
+    assert not (await stored_list(one_client, list_id)).public
+    assert await eve.ask("{ dailyWords { list { id } } }") == [{"list": {"id": list_id}}]
+    assert await one_client.ask("{ dailyWords { list { id } } }") == []
+
+
 async def test_a_deleted_private_list_makes_room(one_client: Client) -> None:
     """Of ten lists nine are left, however often and however concurrently the deletion is sent."""
     ada = one_client.member("ada")
