@@ -5,6 +5,7 @@
 | the stored answer to an idempotency key | GetItem IDEMPOTENCY#<owner>#<key>, consistent   | 1        |
 | a change and its receipt, or neither   | the change's transaction, one item more          | 0 more   |
 | a change of steps, not begun again     | a check of the receipt in the first transaction  | 0 more   |
+| a change without a key, made once      | its occurrence on the condition that it is new   | 0 more   |
 | the receipts that name a member        | gsi1 RECEIPTS#<id>, gsi2 RECEIPTSABOUT#<hash>    | 2        |
 | nothing for or about an erased member  | a check of a tombstone in the same transaction   | 0 more   |
 
@@ -14,7 +15,7 @@ retry by this service after a lost connection, finds it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -196,6 +197,26 @@ class Once:
         if receipt.input_hash != self.input_hash:
             raise IdempotencyMismatch(path=("input", "idempotencyKey"))
         return codec_for(kind).decode(orjson.loads(receipt.answer))
+
+
+async def transact_once(
+    table: Table,
+    once: Once,
+    answer: Any,
+    writes: Sequence[Write],
+    occurrence: Sequence[Write],
+    not_erased: Sequence[Write] = (),
+) -> None:
+    """Carry out the writes with their occurrence, unless an attempt whose answer was lost has written that already.
+
+    The occurrence's id is new, so nothing else can have. ConditionFailed has the indexes of `writes`.
+    """
+    new_occurrence = [replace(write, when=absent()) for write in occurrence]
+    try:
+        await once.transact(table, answer, *writes, *new_occurrence, *not_erased)
+    except ConditionFailed as failed:
+        if max(failed.failures) < len(writes):
+            raise
 
 
 async def delete_receipts(table: Table, member: str, hashes: Sequence[str]) -> int:

@@ -8,8 +8,8 @@ the comment since. With the journal off, what the conditions failed on has to te
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datastore.comments.counts import change_updates
@@ -18,6 +18,7 @@ from datastore.comments.records import LATE_ARRIVAL, REPORTS, Comment, LateArriv
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent, present, where
 from datastore.journal.kinds import Kind
+from datastore.receipts import transact_once
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
@@ -91,26 +92,6 @@ async def change_comment(table: Table, once: Once, answer: Any, change: CommentC
     except ConditionFailed as failed:
         if not (failed.doubtful and change.was_applied(failed)):
             raise VersionConflict from None
-
-
-async def transact_once(
-    table: Table,
-    once: Once,
-    answer: Any,
-    writes: Sequence[Write],
-    occurrence: Sequence[Write],
-    not_erased: Sequence[Write],
-) -> None:
-    """Carry out the writes with their occurrence, unless an attempt whose answer was lost has written that already.
-
-    The occurrence's id is new, so nothing else can have. ConditionFailed has the indexes of `writes`.
-    """
-    new_occurrence = [replace(write, when=absent()) for write in occurrence]
-    try:
-        await once.transact(table, answer, *writes, *new_occurrence, *not_erased)
-    except ConditionFailed as failed:
-        if max(failed.failures) < len(writes):
-            raise
 
 
 def _comment_writes(old: Comment | None, new: Comment | None) -> Iterator[Write]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from datastore.comments.changes import transact_once
 from datastore.comments.records import COMMENT, HELD, REPORTS, Comment, Reports, Status, VersionConflict
 from datastore.dynamo import ConditionFailed, Page
 from datastore.dynamo.conditions import absent, present
 from datastore.dynamo.paging import SparsePage
 from datastore.journal.kinds import Kind
+from datastore.receipts import transact_once
 
 if TYPE_CHECKING:
     from datastore.dynamo import PageRequest, Table, Window

@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.attributes import StoredAs
@@ -18,6 +18,7 @@ from datastore.dynamo.conditions import absent, less, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.journal.kinds import Kind
+from datastore.receipts import transact_once
 from datastore.refusals import Conflict, NotFound
 from datastore.vocabulary.word_order import WordOrder
 
@@ -191,11 +192,12 @@ async def change_list(
         if current is None or current.deleted_at is not None:
             raise NotFound("There is no list with this id.", path=("input", "list"))
         after = await change(current)
+        writes = _change_writes(current, after, *_DESCRIPTION)
         try:
-            occurrence = _occurrence(once, Kind.WORD_LIST_CHANGED, after)
-            await once.transact(table, after, *_change_writes(current, after, *_DESCRIPTION), *occurrence)
-        except ConditionFailed:
-            continue
+            await transact_once(table, once, after, writes, _occurrence(once, Kind.WORD_LIST_CHANGED, after))
+        except ConditionFailed as failed:
+            if not (failed.doubtful and _has_description(failed.failures.get(0), after)):
+                continue
         return after
     raise Conflict(retry_after=1.0)
 
@@ -241,6 +243,11 @@ _EMPTIED = ("next_ordinal", "removed", "order", "claim", "claimed_at", "deleted_
 
 def _same_description(word_list: WordList) -> Condition:
     return where(name=word_list.name, level=word_list.level, public=word_list.public, deleted_at=None)
+
+
+def _has_description(item: Mapping[str, Any] | None, word_list: WordList) -> bool:
+    found = LIST.read(item) if item else None
+    return found is not None and all(getattr(found, name) == getattr(word_list, name) for name in _DESCRIPTION)
 
 
 def _is_private(word_list: WordList) -> bool:

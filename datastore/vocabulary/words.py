@@ -18,7 +18,7 @@ from datastore.dynamo.conditions import absent, less, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.journal.kinds import Kind
-from datastore.receipts import AlreadyAnswered
+from datastore.receipts import AlreadyAnswered, transact_once
 from datastore.refusals import Conflict, NotFound
 from datastore.vocabulary.lists import LIST, WordList, read_list
 
@@ -305,10 +305,13 @@ async def change_word(table: Table, list_id: str, ordinal: int, change: Callable
         put = WORD.put(after, when=present() & where(revision=current.revision))
         # The list says so, because its earlier daily words have the old texts.
         mark = LIST.change(LIST.at(list=list_id), values={"corrected": True}, when=present() & where(deleted_at=None))
+        occurrence = once.occurred(Kind.WORD_CHANGED, f"Word:{after.node_key}")
         try:
-            await once.transact(table, after, put, mark, *once.occurred(Kind.WORD_CHANGED, f"Word:{after.node_key}"))
-        except ConditionFailed:
-            continue
+            await transact_once(table, once, after, [put, mark], occurrence)
+        except ConditionFailed as failed:
+            item = failed.failures.get(0)
+            if not (failed.doubtful and item and WORD.read(item) == after):
+                continue
         return after
     raise Conflict(retry_after=1.0)
 

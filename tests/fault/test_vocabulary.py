@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from functools import partial
 from random import Random
 
 import pytest
 
 from datastore import vocabulary as vocabulary_store
-from datastore.vocabulary import DAILY, LIST, QUIZ, SENTENCE, SUBSCRIPTION
+from datastore.dynamo import Table
+from datastore.journal import OCCURRENCE
+from datastore.vocabulary import DAILY, LIST, QUIZ, SENTENCE, SUBSCRIPTION, WORD
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
 from resolvers.viewer import Role
 from server.audit import breaches
+from server.settings import Settings
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import EnginePair, RunningEngine
 from tests.lagging.tables import lagging_table
-from tests.queries import ADD_WORDS, CREATE_LIST, RECORD_QUIZ, SUBSCRIBE, UNSUBSCRIBE, WRITE_SENTENCE
+from tests.lost_answers import ask_without_answer
+from tests.queries import (
+    ADD_WORDS,
+    CREATE_LIST,
+    RECORD_QUIZ,
+    SUBSCRIBE,
+    UNSUBSCRIBE,
+    UPDATE_LIST,
+    UPDATE_WORD,
+    WRITE_SENTENCE,
+)
+from tests.vocabulary import public_list, word_ids
 
 MEMBERS, STEPS = 5, 24
 
@@ -127,3 +142,41 @@ async def test_faults_lose_nothing_and_double_nothing(engine_pair: EnginePair, t
                 )
         days = Counter([(daily.list, daily.date) async for daily in table.scan(DAILY)])
         assert max(days.values(), default=1) == 1
+
+
+async def _occurrences(client: Client) -> Counter[str]:
+    return Counter([occurrence.kind async for occurrence in client.services.table.scan(OCCURRENCE, consistent=True)])
+
+
+@pytest.mark.parametrize("journal_days", [90, 0])
+async def test_a_correction_whose_answer_is_lost_is_made_once(
+    one_table: Table, settings: Settings, journal_days: int
+) -> None:
+    """Without a key too: the journal has it once, or none, and the word counts one change."""
+    async with serving(settings.model_copy(update={"journal_days": journal_days})) as client:
+        list_id = await public_list(client, words=1)
+        editor, [word_id] = client.member("eve", Role.EDITOR), await word_ids(client, list_id)
+        await ask_without_answer(editor, UPDATE_WORD, word=word_id, definition="new")
+        await ask_without_answer(editor, UPDATE_LIST, list=list_id, name="New")
+        made = await _occurrences(client)
+        assert made["word.changed"] == made["wordList.changed"] == (1 if journal_days else 0)
+    [word] = [word async for word in one_table.scan(WORD, consistent=True)]
+    [word_list] = [word_list async for word_list in one_table.scan(LIST, consistent=True)]
+    assert (word.definition, word.revision, word_list.name) == ("new", 1, "New")
+
+
+async def test_a_correction_whose_answer_is_lost_does_not_replace_a_later_one(one_client: Client) -> None:
+    """Neither of a word nor of a list: it is not made a second time, on top of what somebody else did in between."""
+    list_id = await public_list(one_client, words=1)
+    editor, [word_id] = one_client.member("eve", Role.EDITOR), await word_ids(one_client, list_id)
+    for mutation, text, id_ in (
+        (UPDATE_WORD, "definition", {"word": word_id}),
+        (UPDATE_LIST, "name", {"list": list_id}),
+    ):
+        later = partial(editor.ask, mutation, input={**id_, text: "later"})
+        await ask_without_answer(editor, mutation, meanwhile=later, **id_, **{text: "earlier"})
+    table = one_client.services.table
+    assert [word.definition async for word in table.scan(WORD, consistent=True)] == ["later"]
+    assert [word_list.name async for word_list in table.scan(LIST, consistent=True)] == ["later"]
+    made = await _occurrences(one_client)
+    assert made["word.changed"] == made["wordList.changed"] == 2
