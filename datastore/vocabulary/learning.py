@@ -22,7 +22,7 @@ from datastore.refusals import Conflict, NotFound
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from datastore.dynamo import PageRequest, Table, Window
     from datastore.dynamo.conditions import Condition
@@ -210,14 +210,18 @@ def as_read(days: ActiveDays) -> Condition:
     return where(version=days.version, since=days.since, bits=days.bits)
 
 
-async def amend_sentence(table: Table, changed: Sentence, once: Once) -> None:
-    """Change a sentence's text and its word. NotFound if it does not exist."""
-    values = {"text": changed.text, "list": changed.list, "ordinal": changed.ordinal}
-    update: Update = SENTENCE.change(SENTENCE.item_key(changed), values=values, when=present())
+async def amend_sentence(table: Table, sentence: Sentence, values: Mapping[str, Any], once: Once) -> Sentence:
+    """Set these values of a sentence, and return it with them. NotFound if it does not exist.
+
+    The others are not written: they may have been changed since the sentence was read.
+    """
+    changed = replace(sentence, **values)
+    update: Update = SENTENCE.change(SENTENCE.item_key(sentence), values=values, when=present())
     try:
         await once.transact(table, changed, update, *occurrence_of(once, changed, Kind.SENTENCE_CHANGED))
     except ConditionFailed:
         raise NotFound from None
+    return changed
 
 
 async def delete_sentence(table: Table, sentence: Sentence, answer: str, once: Once) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Annotated
 
@@ -126,13 +126,10 @@ async def _amend(ctx: Context, key: str, word: Word | Unset | None, text: str) -
         raise NotFound("There is no sentence with this id.", path=("input", "sentence"))
     if existing.user != ctx.viewer.id:
         raise NotAllowed("Only its author may change a sentence.", path=("input", "sentence"))
-    changed = replace(existing, text=text)
+    values: dict[str, str | int | None] = {"text": text}
     if not isinstance(word, Unset):
-        changed = replace(
-            changed, list=word.list if word is not None else None, ordinal=word.ordinal if word is not None else None
-        )
-    await vocabulary_store.amend_sentence(ctx.table, changed, ctx.once)
-    return changed
+        values |= {"list": word.list if word else None, "ordinal": word.ordinal if word else None}
+    return await vocabulary_store.amend_sentence(ctx.table, existing, values, ctx.once)
 
 
 async def _load_practised(ctx: Context, key: str | Unset | None) -> Word | None:

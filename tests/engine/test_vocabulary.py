@@ -5,6 +5,7 @@ from __future__ import annotations
 from asyncio import gather
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from datastore.dynamo import Table
 from datastore.receipts import Once
 from datastore.vocabulary import (
     ACTIVE_DAYS,
+    SENTENCE,
     SUBSCRIBER_COUNT,
     SUBSCRIPTION,
     CharacterSet,
@@ -31,8 +33,9 @@ from server import audit
 from tests.client import Client, pages, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
+from tests.overtaken import overtaken
 from tests.queries import ADD_WORDS, CREATE_LIST, RECORD_QUIZ, SUBSCRIBE, UNSUBSCRIBE, WRITE_SENTENCE
-from tests.vocabulary import known_list, private_list, public_list, some_words, today
+from tests.vocabulary import known_list, private_list, public_list, some_words, today, word_ids
 
 ZONE = """
 mutation ($zone: String!) {
@@ -267,6 +270,21 @@ async def test_an_amended_sentence_keeps_its_id_and_day(client: Client) -> None:
 
 
 # ── on the default engine ──
+
+
+async def test_an_amended_text_leaves_the_sentence_the_word_it_has(one_client: Client) -> None:
+    """Also a word that it was given, or lost, after it was read."""
+    ada, list_id = one_client.member("ada"), await public_list(one_client, words=2)
+    before, after = await word_ids(one_client, list_id)
+    for given, left in ((after, 1), (None, None)):
+        sentence = (await ada.ask(WRITE_SENTENCE, input={"word": before, "text": "一"}))["sentence"]["id"]
+        other = partial(ada.ask, WRITE_SENTENCE, input={"sentence": sentence, "word": given, "text": "二"})
+        with overtaken(one_client.services.table, 0, other):
+            await ada.ask(WRITE_SENTENCE, input={"sentence": sentence, "text": "三"})
+        stored = [each async for each in one_client.services.table.scan(SENTENCE, consistent=True)]
+        ordinals = [each.ordinal for each in stored if node_id("Sentence", each.node_key) == sentence]
+        assert ordinals == [left]
+    assert [each.text for each in stored] == ["三", "三"]
 
 
 async def test_every_mutation_is_carried_out_once(one_client: Client) -> None:
