@@ -61,6 +61,7 @@ async def test_a_member_s_comments_are_listed_in_both_directions(client: Client)
         assert ids(before["nodes"]) == expected[-4:-2]
     await moderator.ask(MODERATE_COMMENT, input={"comment": posted[4], "status": "PUBLISHED"})
     assert ids((await of_member(client, "ada"))["nodes"]) == every
+    await client.caught_up("the index lists what happened to the deleted comment")
     assert [breach async for breach in breaches(client.services)] == []
 
 

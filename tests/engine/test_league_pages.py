@@ -77,6 +77,7 @@ async def test_an_event_shows_numbers_until_its_lock_and_picks_after_it(client: 
     assert (seen["submitted"], seen["missing"], seen["predictions"]["nodes"]) == (1, 1, [])
     await submit(ada, event, [(match, 0)])
     await editor.lock(event)
+    await client.caught_up("another process sees the members' names")
     async with serving(client.settings) as other:
         seen = (await other.member("ada").ask(EVENT, id=league, event=event))["event"]
     assert (seen["submitted"], seen["missing"]) == (2, 0)

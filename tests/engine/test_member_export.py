@@ -57,6 +57,7 @@ async def contribute(client: Client) -> None:
     made = await eve.ask(CREATE_LIST, input={"name": "Mine"})
     words = [{"simplified": "词", "definition": "word"}]
     await eve.ask(ADD_WORDS, input={"list": made["list"]["id"], "words": words})
+    await client.caught_up("the product lists the other member's comment")
     page = await client.ask('{ comments(product: "mug") { nodes { id body } } }')
     other = next(comment["id"] for comment in page["nodes"] if comment["body"].startswith("bob"))
     await eve.ask(REPORT_COMMENT, input={"comment": other, "reason": "Off topic."})
