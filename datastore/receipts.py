@@ -5,7 +5,7 @@
 | the stored answer to an idempotency key | GetItem IDEMPOTENCY#<owner>#<key>, consistent   | 1        |
 | a change and its receipt, or neither   | the change's transaction, one item more          | 0 more   |
 | a change of steps, not begun again     | a check of the receipt in the first transaction  | 0 more   |
-| a change without a key, made once      | its occurrence on the condition that it is new   | 0 more   |
+| a change made once, its answer lost    | its occurrence, on the condition that it is new  | 0 more   |
 | the receipts that name a member        | gsi1 RECEIPTS#<id>, gsi2 RECEIPTSABOUT#<hash>    | 2        |
 | nothing for or about an erased member  | a check of a tombstone in the same transaction   | 0 more   |
 
@@ -15,7 +15,7 @@ retry by this service after a lost connection, finds it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from datastore.dynamo.conditions import absent, less
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.writes import Check
-from datastore.journal.recording import OFF
+from datastore.journal.recording import OFF, is_record
 from datastore.refusals import IdempotencyMismatch
 from datastore.tombstones import MemberErased, checked_members, is_tombstone_check
 
@@ -122,9 +122,10 @@ class Once:
             await self.apply(table, *checks)
 
     async def apply(self, table: Table, *writes: Write) -> None:
-        """Carry out the writes without a receipt. MemberErased if the actor, or a member they are about, is erased.
+        """Carry out the writes without a receipt, unless an attempt whose answer was lost has done so.
 
-        ConditionFailed has the indexes of `writes`; checks of tombstones come last among them.
+        MemberErased if the actor, or a member they are about, is erased. ConditionFailed has the indexes of `writes`;
+        checks of tombstones come last among them.
         """
         changes = [write for write in writes if not is_tombstone_check(write)]
         checks = [write for write in writes if is_tombstone_check(write)]
@@ -135,6 +136,8 @@ class Once:
         try:
             await table.transact(*changes, *unique.values())
         except ConditionFailed as failed:
+            if any(index < len(changes) and is_record(changes[index]) for index in failed.failures):
+                return  # nothing else can have written it: its id is new
             if any(index >= len(changes) for index in failed.failures):
                 raise MemberErased from None
             raise
@@ -197,26 +200,6 @@ class Once:
         if receipt.input_hash != self.input_hash:
             raise IdempotencyMismatch(path=("input", "idempotencyKey"))
         return codec_for(kind).decode(orjson.loads(receipt.answer))
-
-
-async def transact_once(
-    table: Table,
-    once: Once,
-    answer: Any,
-    writes: Sequence[Write],
-    occurrence: Sequence[Write],
-    not_erased: Sequence[Write] = (),
-) -> None:
-    """Carry out the writes with their occurrence, unless an attempt whose answer was lost has written that already.
-
-    The occurrence's id is new, so nothing else can have. ConditionFailed has the indexes of `writes`.
-    """
-    new_occurrence = [replace(write, when=absent()) for write in occurrence]
-    try:
-        await once.transact(table, answer, *writes, *new_occurrence, *not_erased)
-    except ConditionFailed as failed:
-        if max(failed.failures) < len(writes):
-            raise
 
 
 async def delete_receipts(table: Table, member: str, hashes: Sequence[str]) -> int:

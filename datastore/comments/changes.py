@@ -18,7 +18,6 @@ from datastore.comments.records import LATE_ARRIVAL, REPORTS, Comment, LateArriv
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent, present, where
 from datastore.journal.kinds import Kind
-from datastore.receipts import transact_once
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
@@ -88,7 +87,7 @@ async def change_comment(table: Table, once: Once, answer: Any, change: CommentC
     about = change.new or change.old
     not_erased = () if about is None else once.not_erased(about.author)
     try:
-        await transact_once(table, once, answer, change.writes(), change.occurrence(once), not_erased)
+        await once.transact(table, answer, *change.writes(), *change.occurrence(once), *not_erased)
     except ConditionFailed as failed:
         if not (failed.doubtful and change.was_applied(failed)):
             raise VersionConflict from None

@@ -11,7 +11,6 @@ from datastore.dynamo import ConditionFailed, Page
 from datastore.dynamo.conditions import absent, present
 from datastore.dynamo.paging import SparsePage
 from datastore.journal.kinds import Kind
-from datastore.receipts import transact_once
 
 if TYPE_CHECKING:
     from datastore.dynamo import PageRequest, Table, Window
@@ -80,7 +79,7 @@ async def report_comment(table: Table, once: Once, comment: Comment, reporter: s
     writes: list[Write] = [REPORTS.put(changed, when=unchanged), COMMENT.check(COMMENT.item_key(comment), present())]
     occurrence = once.occurred(Kind.COMMENT_REPORTED, f"Comment:{comment.node_key}")
     try:
-        await transact_once(table, once, comment, writes, occurrence, once.not_erased(comment.author))
+        await once.transact(table, comment, *writes, *occurrence, *once.not_erased(comment.author))
     except ConditionFailed as failed:
         stored_item = failed.failures.get(0)
         if not (failed.doubtful and stored_item and REPORTS.read(stored_item) == changed):

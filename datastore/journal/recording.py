@@ -20,6 +20,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from datastore.dynamo import SingleFlight, shared_context, within_deadline
+from datastore.dynamo.conditions import absent
 from datastore.journal.kinds import ON_DEMAND, Ground, Kind
 from datastore.journal.records import DELIVERY, OCCURRENCE, WEBHOOKS, Delivery, Occurrence, Webhook, new_delivery
 
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from datastore.dynamo import Table
-    from datastore.dynamo.writes import Put
+    from datastore.dynamo.writes import Put, Write
 
 MOST_AGE = 10.0
 """Seconds for which a process may not know of a webhook that was added."""
+_NEW = absent()
+"""The condition of every record: its id is new, so if it exists already, its transaction was carried out."""
 
 
 class Journal:
@@ -94,10 +97,15 @@ class Journal:
         deliveries = [new_delivery(webhook, occurred) for webhook in telling]
         for delivery in deliveries:
             self.on_delivery(delivery)
-        writes = [DELIVERY.put(delivery) for delivery in deliveries]
+        writes = [DELIVERY.put(delivery, when=_NEW) for delivery in deliveries]
         if recorded:
-            writes.append(OCCURRENCE.put(replace(occurred, expires=occurred.at + self._days)))
+            writes.append(OCCURRENCE.put(replace(occurred, expires=occurred.at + self._days), when=_NEW))
         return tuple(writes)
+
+
+def is_record(write: Write) -> bool:
+    """Whether it is one of the writes that `Journal.occurrence` returns."""
+    return write.when is _NEW
 
 
 def wants(webhook: Webhook, kind: str) -> bool:

@@ -18,7 +18,6 @@ from datastore.dynamo.conditions import absent, less, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.journal.kinds import Kind
-from datastore.receipts import transact_once
 from datastore.refusals import Conflict, NotFound
 from datastore.vocabulary.word_order import WordOrder
 
@@ -194,7 +193,7 @@ async def change_list(
         after = await change(current)
         writes = _change_writes(current, after, *_DESCRIPTION)
         try:
-            await transact_once(table, once, after, writes, _occurrence(once, Kind.WORD_LIST_CHANGED, after))
+            await once.transact(table, after, *writes, *_occurrence(once, Kind.WORD_LIST_CHANGED, after))
         except ConditionFailed as failed:
             if not (failed.doubtful and _has_description(failed.failures.get(0), after)):
                 continue

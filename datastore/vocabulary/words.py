@@ -18,7 +18,7 @@ from datastore.dynamo.conditions import absent, less, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.journal.kinds import Kind
-from datastore.receipts import AlreadyAnswered, transact_once
+from datastore.receipts import AlreadyAnswered
 from datastore.refusals import Conflict, NotFound
 from datastore.vocabulary.lists import LIST, WordList, read_list
 
@@ -259,7 +259,8 @@ async def _add_once(table: Table, current: WordList, batch: WordBatch, once: Onc
     values = {"next_ordinal": after.next_ordinal, "claim": None, "claimed_at": None}
     try:
         writes: list[Write] = [LIST.change(key, values=values, when=unchanged), *map(WORD.put, words)]
-        await once.transact(table, answer, *writes, *once.occurred(Kind.WORDS_ADDED, f"WordList:{current.list}"))
+        occurrence = once.occurred(Kind.WORDS_ADDED, f"WordList:{current.list}")
+        await once.transact(table, answer, *writes, *occurrence)
     except ConditionFailed as failed:
         if failed.doubtful and await _were_added(table, answer, new):
             return answer
@@ -307,7 +308,7 @@ async def change_word(table: Table, list_id: str, ordinal: int, change: Callable
         mark = LIST.change(LIST.at(list=list_id), values={"corrected": True}, when=present() & where(deleted_at=None))
         occurrence = once.occurred(Kind.WORD_CHANGED, f"Word:{after.node_key}")
         try:
-            await transact_once(table, once, after, [put, mark], occurrence)
+            await once.transact(table, after, put, mark, *occurrence)
         except ConditionFailed as failed:
             item = failed.failures.get(0)
             if not (failed.doubtful and item and WORD.read(item) == after):

@@ -27,13 +27,14 @@ from tests.queries import (
     ADD_WORDS,
     CREATE_LIST,
     RECORD_QUIZ,
+    REMOVE_WORD,
     SUBSCRIBE,
     UNSUBSCRIBE,
     UPDATE_LIST,
     UPDATE_WORD,
     WRITE_SENTENCE,
 )
-from tests.vocabulary import public_list, word_ids
+from tests.vocabulary import public_list, some_words, word_ids
 
 MEMBERS, STEPS = 5, 24
 
@@ -180,3 +181,23 @@ async def test_a_correction_whose_answer_is_lost_does_not_replace_a_later_one(on
     assert [word_list.name async for word_list in table.scan(LIST, consistent=True)] == ["later"]
     made = await _occurrences(one_client)
     assert made["word.changed"] == made["wordList.changed"] == 2
+
+
+@pytest.mark.parametrize("rival", ["updateWord", "removeWord"])
+async def test_words_whose_addition_loses_its_answer_are_added_once(one_client: Client, rival: str) -> None:
+    """Also if somebody corrects or removes one of them before it is tried again."""
+    list_id = await public_list(one_client, words=0)
+    editor = one_client.member("eve", Role.EDITOR)
+
+    async def change() -> None:
+        word_id = (await word_ids(one_client, list_id))[0]
+        if rival == "updateWord":
+            await editor.ask(UPDATE_WORD, input={"word": word_id, "definition": "corrected"})
+        else:
+            await editor.ask(REMOVE_WORD, input={"word": word_id})
+
+    added = await ask_without_answer(editor, ADD_WORDS, meanwhile=change, list=list_id, words=some_words(3))
+    [word_list] = [found async for found in one_client.services.table.scan(LIST, consistent=True)]
+    assert (word_list.next_ordinal, len(added["words"])) == (3, 3 if rival == "updateWord" else 2)
+    assert (await _occurrences(one_client))["words.added"] == 1
+    assert [breach async for breach in breaches(one_client.services)] == []

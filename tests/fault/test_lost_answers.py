@@ -1,0 +1,89 @@
+"""Changes whose transaction is applied, while the engine's answer is lost: they are made and recorded once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from datastore.dynamo import Table
+from datastore.journal import OCCURRENCE, Kind
+from datastore.people import PROFILE
+from datastore.pickem import EVENT
+from datastore.vocabulary import SENTENCE
+from datastore.voting import BOARD, CONTENDER
+from resolvers.viewer import Role
+from tests.client import Client
+from tests.lost_answers import ask_without_answer
+from tests.queries import (
+    CREATE_BOARD,
+    UPDATE_BOARD,
+    UPDATE_CONTENDER,
+    UPDATE_EVENT,
+    UPDATE_PROFILE,
+    WRITE_SENTENCE,
+)
+from tests.season import EventEditor
+from tests.voting import add_contenders
+
+
+async def _board(client: Client) -> dict[str, str]:
+    await client.member("eve", Role.EDITOR).ask(CREATE_BOARD, input={"slug": "shows", "title": "Shows"})
+    return {"slug": "shows"}
+
+
+async def _contender(client: Client) -> dict[str, str]:
+    [contender] = await add_contenders(client, "Ada")
+    return {"contender": contender}
+
+
+async def _event(client: Client) -> dict[str, str]:
+    return {"event": (await EventEditor(client).event())["id"]}
+
+
+async def _sentence(client: Client) -> dict[str, str]:
+    written = await client.member("eve", Role.EDITOR).ask(WRITE_SENTENCE, input={"text": "first"})
+    return {"sentence": written["sentence"]["id"]}
+
+
+async def _profile(_: Client) -> dict[str, str]:
+    return {}
+
+
+@pytest.mark.parametrize(
+    ("prepare", "mutation", "text", "entity", "attribute", "kind"),
+    [
+        (_profile, UPDATE_PROFILE, "name", PROFILE, "name", Kind.PROFILE_CHANGED),
+        (_board, UPDATE_BOARD, "title", BOARD, "title", Kind.BOARD_CHANGED),
+        (_contender, UPDATE_CONTENDER, "name", CONTENDER, "name", Kind.CONTENDER_CHANGED),
+        (_event, UPDATE_EVENT, "name", EVENT, "name", Kind.EVENT_CHANGED),
+        (_sentence, WRITE_SENTENCE, "text", SENTENCE, "text", Kind.SENTENCE_CHANGED),
+    ],
+)
+async def test_a_change_whose_answer_is_lost_does_not_replace_a_later_one(
+    one_client: Client,
+    prepare: Callable[[Client], Awaitable[dict[str, str]]],
+    mutation: str,
+    text: str,
+    entity: Any,
+    attribute: str,
+    kind: Kind,
+) -> None:
+    """It is answered as done, although somebody else has changed the same thing before it is tried again."""
+    editor, table = one_client.member("eve", Role.EDITOR), one_client.services.table
+    await editor.ask(UPDATE_PROFILE, input={"name": "Eve"})  # so that the change's transaction is the first one
+    changed, before = await prepare(one_client), await _recorded(table)
+    later = partial(editor.ask, mutation, input={**changed, text: "later"})
+    answer = await ask_without_answer(editor, mutation, meanwhile=later, **changed, **{text: "earlier"})
+    assert "code" not in answer
+    stored = [getattr(found, attribute) async for found in table.scan(entity, consistent=True)]
+    assert "later" in stored
+    assert "earlier" not in stored
+    assert await _recorded(table) - before == {kind: 2}
+
+
+async def _recorded(table: Table) -> Counter[str]:
+    return Counter([occurrence.kind async for occurrence in table.scan(OCCURRENCE, consistent=True)])
