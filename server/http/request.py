@@ -150,7 +150,10 @@ async def read_request(scope: Scope, headers: Headers, receive: Receive, max_byt
         return parse_request(_query_parameters(scope))
     if scope["method"] != "POST":
         raise HTTPException(405, "Ask with POST or GET.", {"allow": "GET, POST"})
-    _check_headers(headers, max_bytes)
+    _check_kind(headers.get(b"content-type", b""), headers.get(b"content-encoding", b""))
+    announced = headers.get(b"content-length", b"")
+    if announced.isdigit() and int(announced) > max_bytes:
+        raise _too_large(max_bytes)
     body, more = bytearray(), True
     while more:
         message = await receive()
@@ -170,18 +173,15 @@ async def read_request(scope: Scope, headers: Headers, receive: Receive, max_byt
     return parse_request(parameters)
 
 
-def _check_headers(headers: Headers, max_bytes: int) -> None:
-    """HTTPException if the body is of a kind or size that is not read."""
-    if not _is_json(headers.get(b"content-type", b"")):
-        raise HTTPException(415, f"Send the request as {LEGACY} in UTF-8.", {"accept-post": LEGACY})
-    if headers.get(b"content-encoding", b"").strip().lower() not in (b"", b"identity"):
-        raise HTTPException(415, "Send the body uncompressed.", {"accept-encoding": "identity"})
-    announced = headers.get(b"content-length", b"")
-    if announced.isdigit() and int(announced) > max_bytes:
-        raise _too_large(max_bytes)
-
-
 @lru_cache(maxsize=64)
+def _check_kind(content_type: bytes, encoding: bytes) -> None:
+    """HTTPException if bodies of this kind are not read."""
+    if not _is_json(content_type):
+        raise HTTPException(415, f"Send the request as {LEGACY} in UTF-8.", {"accept-post": LEGACY})
+    if encoding.strip().lower() not in (b"", b"identity"):
+        raise HTTPException(415, "Send the body uncompressed.", {"accept-encoding": "identity"})
+
+
 def _is_json(content_type: bytes) -> bool:
     media_type, _, parameters = content_type.decode("latin-1").partition(";")
     charset = parameters.replace(" ", "").lower().removeprefix("charset=").strip('"')

@@ -39,6 +39,7 @@ NEVER_STORED = {
     ("Receipt", "member"),
     *(("Receipt", f"{index}{part}") for index in ("gsi1", "gsi2") for part in ("pk", "sk")),
     ("ImportBatch", "left_out"),
+    ("Tally", "marks"),
     ("Gate", "picked"),
     ("Gate", "revision"),
     ("Event", "narrowing"),
