@@ -249,7 +249,7 @@ async def test_an_id_belongs_to_a_comment_on_one_product(one_client: Client, pla
     repeated = {"id": SHARED_ID, "author": "ada", "product": "43"}
     changes.insert(place + 1, repeated)
     for _ in range(2):
-        refusal = f"Line {place + 2} is not a valid comment: `id`: .* Leave out `id`.* Earlier lines were imported"
+        refusal = f"Line {place + 2} is not a valid comment: `id`: .* Leave `id` out.* Earlier lines were imported"
         with pytest.raises(Failed, match=refusal):
             await import_lines(services, _lines(*changes), None)
         assert (await one_client.ask(COMMENT_STATISTICS, product="42"))["total"] > place
@@ -271,7 +271,7 @@ async def test_an_id_belongs_to_a_comment_of_one_member(one_client: Client) -> N
     await one_client.caught_up("the id is found")
     other = {**held, "product": "43", "author": "bob"}
     for file in (_lines(other), _lines({"body": "Before."}, other)):
-        with pytest.raises(Failed, match=r"`id`: .* Leave out `id`"):
+        with pytest.raises(Failed, match=r"`id`: .* Leave `id` out"):
             await import_lines(services, file, None)
     del other["id"]
     assert await import_lines(services, _lines(held, other), None) == Imported(2, 1)
