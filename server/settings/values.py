@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, SecretStr
 from pydantic_settings import NoDecode
 
 from datastore.seal import MOST_SECRETS
+from resolvers.email_addresses import with_ascii_domain
 from resolvers.rate_limits import OFF, parse_rate
 from server.auth.secret import MIN_SECRET_LENGTH
 from server.mail.rendering import EmailTemplates
@@ -164,6 +165,9 @@ def parse_sender(value: str) -> str:
     name, address = parseaddr(value)
     if not value.isprintable() or "@" not in address.strip("@") or any(character in address for character in " ,;<>"):
         raise ValueError("it is not an email address")
+    address = with_ascii_domain(address)
+    if not address.isascii():
+        raise ValueError("some mail servers do not accept a sender's address with letters beyond a to z")
     return formataddr((name, address))
 
 

@@ -228,6 +228,7 @@ def test_introspection_is_open_only_beside_an_embedded_engine(
         ("SMTP_URL", "mail.example.com", "smtp:// or smtps://", "smtp://user:password@"),
         ("MAIL_FROM", "words", "not an email address", "words@example.com"),
         ("MAIL_FROM", "a@example.com\nBcc: b@example.com", "not an email address", "words@example.com"),
+        ("MAIL_FROM", "jörg@example.com", "letters beyond a to z", "words@example.com"),
         ("EMAIL_MINUTES", "0.5", "greater than or equal to 1", "1 to 1440"),
         ("EMAIL_TEMPLATES", "/nowhere/at/all", "no such folder", "the path of a folder"),
         ("PUBLIC_URL", "api.example.com", "not an address", "https://api.example.com"),
@@ -321,6 +322,12 @@ def test_keys_may_come_without_tls_from_a_private_network(monkeypatch: pytest.Mo
     """From this machine, or a neighbour in compose or a cluster."""
     monkeypatch.setenv("RINGSIDE_JWKS_URL", url)
     assert Settings.load().jwks_url == url
+
+
+def test_a_sender_s_domain_may_be_written_in_any_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mail servers are given the form of it that all of them accept."""
+    monkeypatch.setenv("RINGSIDE_MAIL_FROM", "Bücher <words@bücher.example>")
+    assert Settings.load().mail_from == "=?utf-8?q?B=C3=BCcher?= <words@xn--bcher-kva.example>"
 
 
 def test_all_mistakes_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
