@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from anyio.from_thread import start_blocking_portal
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from server.commands import err, out
@@ -59,18 +60,20 @@ def restore(
             received = Path(folder, "backup")
             with open_input(file) as (source, _), received.open("wb") as target:
                 shutil.copyfileobj(source, target)
-            asyncio.run(_restore(settings, received))
+            _restore(settings, received)
     else:
         if not file.is_file():
             raise Failed(f"There is no file {file}.")
-        asyncio.run(_restore(settings, file))
+        _restore(settings, file)
     out.print(f"The table was restored. The previous files are in {settings.data / REPLACED}.")
 
 
-async def _restore(settings: Settings, file: Path) -> None:
+def _restore(settings: Settings, file: Path) -> None:
+    """Replace the table in this thread: an interruption ends that before it gives the folder's lock back."""
+    lock = locked_folder(settings.data)
     try:
-        async with locked_folder(settings.data):
-            await asyncio.to_thread(_replace, settings, file)
+        with start_blocking_portal() as portal, portal.wrap_async_context_manager(lock):
+            _replace(settings, file)
     except EngineInUse as in_use:
         raise Failed(
             f"A restore replaces the table, which process {in_use.pid} serves. Stop that process first."

@@ -10,7 +10,7 @@ transaction is half in it, and writers do not wait. Meanwhile SQLite's log keeps
 | name the copy `table.db.restored`                     | the engine's next start goes on with the next step         |
 | move the table's present files to `replacing/`        | the same                                                   |
 | name the copy `table.db`                              | the same                                                   |
-| remove `replaced/`                                    | the same                                                   |
+| name `replaced/` `removing/`, and remove it           | the same                                                   |
 | name `replacing/` `replaced/`                         | done                                                       |
 
 A restore that is run again after it was killed goes on with `replacing/`, and deletes nothing of it. The table that it
@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Final
 
 from server.engine.folder import is_alive, refuse_own_file
+from server.engine.integrity import open_to_read
 from server.engine.programs import table_file
 from server.failures import Failed
 
@@ -36,7 +37,8 @@ REPLACED: Final = "replaced"
 _REPLACING: Final = "replacing"
 _RESTORING: Final = "restoring"
 _RESTORED: Final = "table.db.restored"
-_PARTS: Final = ("", "-wal", "-shm")
+_REMOVING: Final = "removing"
+_PARTS: Final = ("", "-wal", "-shm", "-journal")
 _PAGES_A_STEP: Final = 2_000
 """8 MB: some milliseconds, after which the progress is told."""
 _SQLITE: Final = b"SQLite format 3\0"
@@ -96,7 +98,7 @@ def _private(part: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        for suffix in ("", "-journal", "-wal", "-shm"):
+        for suffix in _PARTS:
             part.with_name(part.name + suffix).unlink(missing_ok=True)
 
 
@@ -107,7 +109,7 @@ def copy_file(source: Path, target: Path, advance: Advance | None = None) -> Non
         if advance is not None:
             advance(left, pages)
 
-    with closing(_read_only(source)) as old, closing(sqlite3.connect(target, isolation_level=None)) as new:
+    with closing(open_to_read(source)) as old, closing(sqlite3.connect(target, isolation_level=None)) as new:
         old.execute("BEGIN")
         old.execute("SELECT count(*) FROM sqlite_master").fetchall()  # from here on it sees one moment
         old.backup(new, pages=_PAGES_A_STEP, progress=told)
@@ -118,7 +120,7 @@ def copy_file(source: Path, target: Path, advance: Advance | None = None) -> Non
 def check_backup(file: Path) -> None:
     """Refuse a file that is not a whole table's, with the reason. All of it is read."""
     try:
-        with closing(_read_only(file)) as connection:
+        with closing(open_to_read(file)) as connection:
             ((result,),) = connection.execute("PRAGMA integrity_check(1)")
             tables = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = '_tables'").fetchone()[0]
     except sqlite3.Error as error:
@@ -130,8 +132,10 @@ def check_backup(file: Path) -> None:
 
 
 def is_backup(file: Path) -> bool:
-    """Whether a file may be a backup, by its beginning."""
+    """Whether a file may be a backup, by its beginning. A pipe is not opened: it may never have one."""
     try:
+        if not file.is_file():
+            return False
         with file.open("rb") as opened:
             return opened.read(len(_SQLITE)) == _SQLITE
     except OSError:
@@ -179,6 +183,7 @@ def install(data: Path, folder: Path) -> None:
 
 def complete_restore(data: Path) -> None:
     """Finish a restore that was killed after its copy was complete. The caller holds the folder's lock."""
+    shutil.rmtree(data / _REMOVING, ignore_errors=True)
     restored, present, aside = data / _RESTORED, table_file(data), data / _REPLACING
     if restored.exists():
         aside.mkdir(mode=0o700, exist_ok=True)
@@ -193,15 +198,19 @@ def complete_restore(data: Path) -> None:
     if not aside.exists():
         return
     if any(aside.iterdir()):
-        shutil.rmtree(data / REPLACED, ignore_errors=True)
+        _remove_replaced(data)
         aside.rename(data / REPLACED)
     else:
         aside.rmdir()  # there was no table to replace
     sync(data)
 
 
-def _read_only(file: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+def _remove_replaced(data: Path) -> None:
+    """All of it, under another name: nobody restores a table whose log has been removed already."""
+    with suppress(FileNotFoundError):
+        (data / REPLACED).rename(data / _REMOVING)
+        sync(data)
+        shutil.rmtree(data / _REMOVING, ignore_errors=True)
 
 
 def sync(path: Path) -> None:

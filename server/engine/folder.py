@@ -21,13 +21,13 @@ LOCK_TIMEOUT: Final = 6.0
 
 OWN_FILES: Final = (
     "lock", "secret", ".secret-", "table.db", "engine.log", "node_modules", "package", "backups", "replaced",
-    "replacing", "restoring", "copy-",
+    "replacing", "removing", "restoring", "copy-",
 )  # fmt: skip
 
 
 _WRITTEN: Final = ("", "-wal", "-shm", "-journal", ".restored")
 _SERVED: Final = ("lock", "secret", "engine.log", *(f"table.db{part}" for part in _WRITTEN))
-_REMOVED: Final = ("replaced", "replacing", "restoring")
+_REMOVED: Final = ("replaced", "replacing", "removing", "restoring")
 """Folders of the data folder that a restore removes with all that is in them."""
 
 
@@ -36,9 +36,13 @@ def refuse_own_file(file: Path) -> None:
 
     A data folder is known by its lock. Other files in it, as those in `backups/`, are anybody's.
     """
-    target = file.resolve()
+    try:
+        file.exists()
+        target = file.resolve()
+    except (OSError, RuntimeError) as error:  # a name that is too long, or links that lead to each other
+        raise Failed(f"{file} cannot be written: {getattr(error, 'strerror', None) or error}.") from None
     folder = target.parent
-    served = target.name in _SERVED and (folder / "lock").exists()
+    served = target.name in (*_SERVED, *_REMOVED, "backups") and (folder / "lock").exists()
     if served or (folder.name in _REMOVED and (folder.parent / "lock").exists()):
         data = folder if served else folder.parent
         raise Failed(

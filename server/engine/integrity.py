@@ -42,9 +42,15 @@ def check_file(file: Path) -> None:
         )
 
 
+def open_to_read(file: Path) -> sqlite3.Connection:
+    """A connection that changes nothing, but for what a killed writer began: that is undone by its journal first."""
+    mode = "rw" if file.with_name(f"{file.name}-journal").exists() else "ro"
+    return sqlite3.connect(f"{file.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None)
+
+
 def _first_problem(file: Path) -> str | None:
     ends = time.monotonic() + CHECK_SECONDS
-    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+    with closing(open_to_read(file)) as connection:
         connection.set_progress_handler(lambda: time.monotonic() > ends, _STEPS)
         try:
             ((result,),) = connection.execute("PRAGMA quick_check(1)")

@@ -21,7 +21,7 @@ async def run_engine_async(
 ) -> AsyncIterator[Engine]:
     """Run the engine of a data folder while the block runs."""
     async with locked_folder(data) as lock:
-        await asyncio.to_thread(complete_restore, data)
+        complete_restore(data)  # some renaming; in a thread it would outlive the lock if this is cancelled
         await asyncio.to_thread(check_file, table_file(data))
         with reserved_address() as address:
             engine = Engine(program or choose_program(data, binary), data, lock, address)

@@ -73,13 +73,63 @@ def dying(original, *names):
             steps -= 1
         return original(path, *given, **more)
     return call
-Path.rename = dying(Path.rename, "table.db", "replacing")
-shutil.rmtree = dying(shutil.rmtree, "replaced")
+Path.rename = dying(Path.rename, "table.db", "replacing", "replaced")
+shutil.rmtree = dying(shutil.rmtree, "replaced", "removing")
 
 from server.__main__ import main
 main()
 """
 """The command line, killed before the n-th step with which a restore changes the data folder."""
+
+KILLED_AT_REMOVING = """
+import os, shutil, signal
+from pathlib import Path
+
+rmtree = shutil.rmtree
+def dying(path, *given, **more):
+    if Path(path).name in ("replaced", "removing") and (log := Path(path, "table.db-wal")).exists():
+        log.unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return rmtree(path, *given, **more)
+shutil.rmtree = dying
+
+from server.__main__ import main
+main()
+"""
+"""The command line, killed once it has removed the log of the table in `replaced/`."""
+
+SLOW_CHECK = """
+import time
+from server.engine import backup
+
+check = backup.check_backup
+def slow(file):
+    print("checking", flush=True)
+    time.sleep(3)
+    check(file)
+backup.check_backup = slow
+
+from server.__main__ import main
+main()
+"""
+"""The command line with a backup whose check takes a while."""
+
+KILLED_WRITER = """
+import os, signal, sqlite3, sys
+
+file, mode = sys.argv[1:]
+connection = sqlite3.connect(file, isolation_level=None)
+connection.execute(f"PRAGMA journal_mode = {mode}")
+connection.execute("PRAGMA wal_autocheckpoint = 0")
+connection.execute("PRAGMA cache_size = 2")  # so that pages are written before the commit
+connection.execute("CREATE TABLE more (text)")
+connection.execute("BEGIN")
+connection.executemany("INSERT INTO more VALUES (?)", [("x" * 3000,)] * 200)
+if mode == "WAL":
+    connection.execute("COMMIT")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+"""Leaves 200 rows in the log only, or a journal of rows that were not committed."""
 
 WITHOUT_DYNOXIDE = """
 from pathlib import Path
@@ -221,6 +271,9 @@ async def test_no_command_writes_its_file_over_those_of_a_data_folder(data: Path
             back_up(data, file)
     with pytest.raises(BackupFailed, match="is the table itself"):
         back_up(data, tmp_path / "hard")
+    for name in ("replacing", "removing", "replaced", "backups"):
+        with pytest.raises(Failed, match=f"belongs to the data folder {data}"):
+            back_up(data, data / name)
     for command in ("export all", "export votes", "export events", "export comments", "export member ada"):
         given = (*command.split(), str(table_file(data)))
         assert "belongs to the data folder" in await asyncio.to_thread(_refused, data, *given, COLUMNS="1000")
@@ -229,6 +282,16 @@ async def test_no_command_writes_its_file_over_those_of_a_data_folder(data: Path
     assert table_file(data).stat().st_ino == inode
     assert await _profiles(data) == ["ada"]
     assert back_up(data, data / "backups.db") > 0
+
+
+async def test_a_backup_to_an_odd_path_is_refused_at_once(data: Path, tmp_path: Path) -> None:
+    """A pipe is not waited for; a name that no file may have is no traceback."""
+    await _write_profiles(data, "ada")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for path, reason in (("pipe", "is not a backup"), ("loop", "cannot be written"), ("n" * 300, "cannot be written")):
+        with pytest.raises(Failed, match=reason):
+            back_up(data, tmp_path / path)
 
 
 async def test_a_backup_that_cannot_be_completed_leaves_the_earlier_one(
@@ -340,7 +403,7 @@ async def test_undoing_a_restore_that_is_killed_and_run_again_loses_no_table(dat
     back_up(data, tmp_path / "backup")
     await _write_profiles(data, "newer")
     assert (await asyncio.to_thread(_run, data, "restore", str(tmp_path / "backup"))).returncode == 0
-    for step in range(7):
+    for step in range(10):
         copy, aside = tmp_path / f"copy-{step}", tmp_path / f"aside-{step}"
         await asyncio.to_thread(subprocess.run, ["cp", "-r", str(data), str(copy)], check=True)
         undo = ("restore", str(copy / "replaced" / "table.db"))
@@ -354,6 +417,72 @@ async def test_undoing_a_restore_that_is_killed_and_run_again_loses_no_table(dat
         assert await _profiles(copy) == ["new", "newer"], step
         (copy / "replaced").rename(aside)
         assert await _profiles(aside) == ["new"], step
+
+
+async def test_undoing_a_restore_keeps_what_is_in_the_log_of_the_replaced_table(data: Path, tmp_path: Path) -> None:
+    """Also if it is killed while it removes the replaced table, and run again."""
+    await _write_profiles(data, "new")
+    back_up(data, tmp_path / "backup")
+    await _killed_writer(data, "WAL")
+    assert (await asyncio.to_thread(_run, data, "restore", str(tmp_path / "backup"))).returncode == 0
+    undo = ("restore", str(data / "replaced" / "table.db"))
+    killed = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", KILLED_AT_REMOVING, *undo],
+        env=environment(RINGSIDE_DATA=str(data)), cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    again = await asyncio.to_thread(_run, data, *undo)
+    assert again.returncode == 0 or "There is no file" in again.stderr, again.stderr
+    assert await _profiles(data) == ["new"]
+    with closing(sqlite3.connect(table_file(data))) as connection:
+        assert connection.execute("SELECT count(*) FROM more").fetchone() == (200,)
+
+
+async def test_the_journal_of_a_killed_writer_is_undone_or_put_aside_with_its_table(data: Path, tmp_path: Path) -> None:
+    """The engine starts, as SQLite would go on; a backup is whole; a restored table is not mixed with the old one."""
+    await _write_profiles(data, "new")
+    back_up(data, tmp_path / "small")
+    await _write_profiles(data, *(f"member-{number}" for number in range(200)))
+    back_up(data, tmp_path / "large")
+    assert (await asyncio.to_thread(_run, data, "restore", str(tmp_path / "small"))).returncode == 0
+    for action in ("start", "backup", "restore"):
+        copy = tmp_path / action
+        await asyncio.to_thread(subprocess.run, ["cp", "-r", str(data), str(copy)], check=True)
+        await _killed_writer(copy, "DELETE")
+        assert table_file(copy).with_name("table.db-journal").stat().st_size > 0
+        if action == "backup":
+            back_up(copy, tmp_path / "made")
+            made = await asyncio.to_thread(_run, tmp_path / "other", "restore", str(tmp_path / "made"))
+            assert made.returncode == 0, made.stderr
+            assert await _profiles(tmp_path / "other") == ["new"]
+        elif action == "restore":
+            restored = await asyncio.to_thread(_run, copy, "restore", str(tmp_path / "large"))
+            assert restored.returncode == 0, restored.stderr
+        assert len(await _profiles(copy)) == (201 if action == "restore" else 1)
+
+
+async def _killed_writer(data: Path, mode: str) -> None:
+    killed = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", KILLED_WRITER, str(table_file(data)), mode], check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+
+
+async def test_a_restore_that_is_interrupted_changes_nothing(data: Path, tmp_path: Path) -> None:
+    """It ends before it gives the folder back: another process may serve the table right after it."""
+    await _write_profiles(data, "new")
+    back_up(data, tmp_path / "backup")
+    await _write_profiles(data, "newer")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", SLOW_CHECK, "restore", str(tmp_path / "backup"),
+        env=environment(RINGSIDE_DATA=str(data)), cwd=ROOT, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"checking\n"
+    process.send_signal(signal.SIGINT)
+    assert await process.wait() == 130
+    assert await _profiles(data) == ["new", "newer"]
+    assert not (data / "replaced").exists()
 
 
 @pytest.mark.parametrize("command", ["restore", "export all"])
