@@ -125,7 +125,7 @@ class Once:
         """Carry out the writes without a receipt, unless an attempt whose answer was lost has done so.
 
         MemberErased if the actor, or a member they are about, is erased. ConditionFailed has the indexes of `writes`;
-        checks of tombstones come last among them.
+        checks of tombstones come last among them. It is doubtful only if nothing is recorded.
         """
         changes = [write for write in writes if not is_tombstone_check(write)]
         checks = [write for write in writes if is_tombstone_check(write)]
@@ -136,10 +136,13 @@ class Once:
         try:
             await table.transact(*changes, *unique.values())
         except ConditionFailed as failed:
-            if any(index < len(changes) and is_record(changes[index]) for index in failed.failures):
+            records = [index for index, change in enumerate(changes) if is_record(change)]
+            if any(map(failed.at, records)):
                 return  # nothing else can have written it: its id is new
             if any(index >= len(changes) for index in failed.failures):
                 raise MemberErased from None
+            if records:  # none of the attempts was applied: it would have left its record
+                raise ConditionFailed(failed.failures) from None
             raise
 
     async def transact(self, table: Table, answer: Any, *writes: Write) -> None:

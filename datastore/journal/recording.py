@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MOST_AGE = 10.0
 """Seconds for which a process may not know of a webhook that was added."""
 _NEW = absent()
-"""The condition of every record: its id is new, so if it exists already, its transaction was carried out."""
+"""The condition of every occurrence: its id is new, so if it exists already, its transaction was carried out."""
 
 
 class Journal:
@@ -97,14 +97,14 @@ class Journal:
         deliveries = [new_delivery(webhook, occurred) for webhook in telling]
         for delivery in deliveries:
             self.on_delivery(delivery)
-        writes = [DELIVERY.put(delivery, when=_NEW) for delivery in deliveries]
+        writes = [DELIVERY.put(delivery) for delivery in deliveries]
         if recorded:
             writes.append(OCCURRENCE.put(replace(occurred, expires=occurred.at + self._days), when=_NEW))
         return tuple(writes)
 
 
 def is_record(write: Write) -> bool:
-    """Whether it is one of the writes that `Journal.occurrence` returns."""
+    """Whether it puts an occurrence into the journal. A delivery is none: it is removed once it is sent."""
     return write.when is _NEW
 
 

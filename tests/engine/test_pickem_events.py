@@ -11,9 +11,12 @@ import pytest
 
 from datastore.dynamo import Rejected, Table
 from datastore.dynamo.attributes import iso
+from datastore.journal import OCCURRENCE
+from datastore.pickem import events as events_store
 from datastore.pickem import read_events
 from resolvers.node_ids import parse_node_key
 from resolvers.pickem import predictions
+from resolvers.pickem.cache import load_settled_event
 from resolvers.viewer import Role
 from server.audit import breaches
 from tests.client import Client, serving
@@ -453,3 +456,26 @@ async def test_a_request_that_read_an_older_card_takes_later_picks_out_of_the_co
     monkeypatch.setattr(predictions, "_load_for_submission", read_event_earlier)
     await submit(ada, event, [(first, 1)])
     assert [breach async for breach in breaches(one_client.services)] == []
+
+
+@pytest.mark.parametrize("change", ["startsAt", "cancelled"])
+async def test_a_change_that_another_process_finishes_is_recorded_once(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """A submission to it that meets a closed gate finishes what was begun, before its own process can."""
+    created = await EventEditor(one_client).event()
+    given = {"startsAt": in_hours(20)} if change == "startsAt" else {"cancelled": True}
+    close, finished = events_store.change_gates, False
+
+    async def closed_and_finished(table: Table, gates: Any, *numbers: Any) -> None:
+        nonlocal finished
+        await close(table, gates, *numbers)
+        if not finished:
+            finished = True
+            await load_settled_event(other.services, gates.event)
+
+    monkeypatch.setattr(events_store, "change_gates", closed_and_finished)
+    async with serving(one_client.settings) as other:
+        await one_client.member("eve", Role.EDITOR).ask(UPDATE_EVENT, input={"event": created["id"], **given})
+    kinds = [found.kind async for found in one_client.services.table.scan(OCCURRENCE, consistent=True)]
+    assert sorted(kinds) == ["event.changed", "event.created"]

@@ -13,12 +13,13 @@ from datastore.dynamo import Table
 from datastore.journal import OCCURRENCE, Kind
 from datastore.people import PROFILE
 from datastore.pickem import EVENT
-from datastore.vocabulary import SENTENCE
+from datastore.vocabulary import LIST, SENTENCE
 from datastore.voting import BOARD, CONTENDER
 from resolvers.viewer import Role
 from tests.client import Client
 from tests.lost_answers import ask_without_answer
 from tests.queries import (
+    ADD_WORDS,
     CREATE_BOARD,
     UPDATE_BOARD,
     UPDATE_CONTENDER,
@@ -27,6 +28,7 @@ from tests.queries import (
     WRITE_SENTENCE,
 )
 from tests.season import EventEditor
+from tests.vocabulary import public_list, some_words
 from tests.voting import add_contenders
 
 
@@ -83,6 +85,29 @@ async def test_a_change_whose_answer_is_lost_does_not_replace_a_later_one(
     assert "later" in stored
     assert "earlier" not in stored
     assert await _recorded(table) - before == {kind: 2}
+
+
+async def test_a_change_that_never_reached_the_engine_is_not_taken_for_a_rival_s(one_client: Client) -> None:
+    """Two editors add the same words; the first attempt of one is lost before it arrives. Her key finds her own."""
+    list_id, table = await public_list(one_client, words=0), one_client.services.table
+    eve, bob = one_client.member("eve", Role.EDITOR), one_client.member("bob", Role.EDITOR)
+    await eve.ask(UPDATE_PROFILE, input={"name": "Eve"})  # so that the words' transaction is the first one
+    added = {"list": list_id, "words": some_words(3)}
+    original, arrived = table.client.transact_write_items, False
+
+    async def lose_one_request(**request: Any) -> Any:
+        nonlocal arrived
+        if not arrived:
+            arrived = True
+            await bob.ask(ADD_WORDS, input=added)
+            raise TimeoutError
+        return await original(**request)
+
+    table.client.transact_write_items = lose_one_request
+    answers = [await eve.ask(ADD_WORDS, input={**added, "idempotencyKey": "k"}) for _ in range(2)]
+    assert answers[0] == answers[1]
+    assert [word_list.next_ordinal async for word_list in table.scan(LIST, consistent=True)] == [6]
+    assert (await _recorded(table))[Kind.WORDS_ADDED] == 2
 
 
 async def _recorded(table: Table) -> Counter[str]:
