@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from datastore.dynamo import Table
 from datastore.dynamo.budgets import current
+from tests.intercepted import Send, intercepted
 
 T = TypeVar("T")
 CALLS = ("get_item", "batch_get_item", "query", "put_item", "update_item", "transact_write_items")
@@ -17,23 +18,16 @@ TURNS = 50
 
 async def dependent_calls(table: Table, request: Awaitable[T]) -> tuple[T, int]:
     """The request's answer, and the number of its rounds of calls: the calls of a round are made at the same time."""
-    client, made, go_on, rounds = table.client, 0, asyncio.Event(), 0
-    originals = {name: getattr(client, name) for name in CALLS}
+    made, go_on, rounds = 0, asyncio.Event(), 0
 
-    def held(name: str) -> Any:
-        async def call(**parameters: Any) -> Any:
-            nonlocal made
-            if current().spent is None:  # the service makes it beside requests
-                return await originals[name](**parameters)
+    async def call(_: str, send: Send) -> Any:
+        nonlocal made
+        if current().spent is not None:  # otherwise the service makes it beside requests
             made += 1
             await go_on.wait()
-            return await originals[name](**parameters)
+        return await send()
 
-        return call
-
-    for name in CALLS:
-        setattr(client, name, held(name))
-    try:
+    with intercepted(table, CALLS, call):
         running = asyncio.ensure_future(request)
         while not running.done():
             before, turns = made, 0
@@ -46,6 +40,3 @@ async def dependent_calls(table: Table, request: Awaitable[T]) -> tuple[T, int]:
                 go_on = asyncio.Event()
             await asyncio.sleep(0.001)
         return await running, rounds
-    finally:
-        for name, original in originals.items():
-            setattr(client, name, original)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tests.client import Client
+from tests.intercepted import Send, intercepted
 
 
 async def ask_without_answer(
@@ -15,12 +16,11 @@ async def ask_without_answer(
 
     `meanwhile` is what others do before it is tried again.
     """
-    table_client, lost = client.services.table.client, False
-    original = table_client.transact_write_items
+    lost = False
 
-    async def lose_one_answer(**request: Any) -> Any:
+    async def call(_: str, send: Send) -> Any:
         nonlocal lost
-        answer = await original(**request)
+        answer = await send()
         if not lost:
             lost = True
             if meanwhile is not None:
@@ -28,8 +28,5 @@ async def ask_without_answer(
             raise TimeoutError
         return answer
 
-    table_client.transact_write_items = lose_one_answer
-    try:
+    with intercepted(client.services.table, ("transact_write_items",), call):
         return await client.ask(query, input=given)
-    finally:
-        table_client.transact_write_items = original

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from datastore.dynamo import Table
-from tests.killed import WRITES
+from tests.intercepted import WRITES, Send, intercepted
 
 
 @contextmanager
@@ -16,26 +16,17 @@ def overtaken(table: Table, write: int, rival: Callable[[], Awaitable[Any]]) -> 
 
     The rival's own writes are not counted.
     """
-    client, counted, racing = table.client, [0], False
-    originals = {name: getattr(client, name) for name in WRITES}
+    counted, racing = [0], False
 
-    def overtaking(name: str) -> Any:
-        async def call(**parameters: Any) -> Any:
-            nonlocal racing
-            if not racing:
-                counted[0] += 1
-                if counted[0] == write + 1:
-                    racing = True
-                    await rival()
-                    racing = False
-            return await originals[name](**parameters)
+    async def call(_: str, send: Send) -> Any:
+        nonlocal racing
+        if not racing:
+            counted[0] += 1
+            if counted[0] == write + 1:
+                racing = True
+                await rival()
+                racing = False
+        return await send()
 
-        return call
-
-    for name in WRITES:
-        setattr(client, name, overtaking(name))
-    try:
+    with intercepted(table, WRITES, call):
         yield counted
-    finally:
-        for name, original in originals.items():
-            setattr(client, name, original)

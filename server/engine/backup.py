@@ -27,7 +27,7 @@ from glob import escape
 from pathlib import Path
 from typing import Final
 
-from server.engine.folder import is_alive, refuse_own_file
+from server.engine.folder import TABLE_PARTS, is_alive, refuse_own_file
 from server.engine.integrity import open_to_read
 from server.engine.programs import table_file
 from server.failures import Failed
@@ -38,7 +38,6 @@ _REPLACING: Final = "replacing"
 _RESTORING: Final = "restoring"
 _RESTORED: Final = "table.db.restored"
 _REMOVING: Final = "removing"
-_PARTS: Final = ("", "-wal", "-shm", "-journal")
 _PAGES_A_STEP: Final = 2_000
 """8 MB: some milliseconds, after which the progress is told."""
 _SQLITE: Final = b"SQLite format 3\0"
@@ -98,7 +97,7 @@ def _private(part: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        for suffix in _PARTS:
+        for suffix in TABLE_PARTS:
             part.with_name(part.name + suffix).unlink(missing_ok=True)
 
 
@@ -187,7 +186,7 @@ def complete_restore(data: Path) -> None:
     restored, present, aside = data / _RESTORED, table_file(data), data / _REPLACING
     if restored.exists():
         aside.mkdir(mode=0o700, exist_ok=True)
-        for part in (f"{present.name}{part}" for part in _PARTS):
+        for part in (f"{present.name}{part}" for part in TABLE_PARTS):
             # What is there already was moved by a killed restore, whose own copy nothing has served.
             if not (aside / part).exists():
                 with suppress(FileNotFoundError):

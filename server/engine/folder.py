@@ -25,8 +25,9 @@ OWN_FILES: Final = (
 )  # fmt: skip
 
 
-_WRITTEN: Final = ("", "-wal", "-shm", "-journal", ".restored")
-_SERVED: Final = ("lock", "secret", "engine.log", *(f"table.db{part}" for part in _WRITTEN))
+TABLE_PARTS: Final = ("", "-wal", "-shm", "-journal")
+"""What SQLite adds to a file's name for the files that belong to it."""
+_SERVED: Final = ("lock", "secret", "engine.log", "table.db.restored", *(f"table.db{part}" for part in TABLE_PARTS))
 _REMOVED: Final = ("replaced", "replacing", "removing", "restoring")
 """Folders of the data folder that a restore removes with all that is in them."""
 

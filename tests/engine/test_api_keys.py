@@ -27,6 +27,7 @@ from tests.attack.serving import serving_on_a_socket
 from tests.client import Client, pages, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
+from tests.intercepted import Send, intercepted
 from tests.queries import ADD_CONTENDER, CREATE_BOARD, UPDATE_PROFILE
 from tests.service import Service, ringside
 from tests.websockets import PROTOCOL, receive, send, wait_until_closed
@@ -73,23 +74,14 @@ def clock_at(client: Client, now: datetime) -> Iterator[None]:
 @asynccontextmanager
 async def calls_of(client: Client) -> AsyncIterator[list[str]]:
     """The reads that the service asks of its engine meanwhile."""
-    engine, calls = client.services.table.client, []
-    originals = {name: getattr(engine, name) for name in ("get_item", "batch_get_item", "query", "update_item")}
+    calls: list[str] = []
 
-    def counted(name: str) -> Any:
-        def call(**parameters: Any) -> Any:
-            calls.append(name)
-            return originals[name](**parameters)
+    async def call(name: str, send: Send) -> Any:
+        calls.append(name)
+        return await send()
 
-        return call
-
-    for name in originals:
-        setattr(engine, name, counted(name))
-    try:
+    with intercepted(client.services.table, ("get_item", "batch_get_item", "query", "update_item"), call):
         yield calls
-    finally:
-        for name, original in originals.items():
-            setattr(engine, name, original)
 
 
 # ── what a key may do ──

@@ -105,14 +105,14 @@ from server.engine import backup
 check = backup.check_backup
 def slow(file):
     print("checking", flush=True)
-    time.sleep(3)
+    time.sleep(60)
     check(file)
 backup.check_backup = slow
 
 from server.__main__ import main
 main()
 """
-"""The command line with a backup whose check takes a while."""
+"""The command line with a backup whose check takes longer than a test waits to interrupt it."""
 
 KILLED_WRITER = """
 import os, signal, sqlite3, sys

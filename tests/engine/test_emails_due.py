@@ -241,7 +241,7 @@ async def test_a_killed_runs_reminder_is_sent_once_its_claim_has_lapsed(one_clie
 
 
 async def test_nobody_is_reminded_of_an_event_that_is_being_locked(one_client: Client) -> None:
-    """Its lock was announced and not completed: whoever looks at it next finds it locked."""
+    """The change that locks it was begun but never finished; the next reader finishes it."""
     outbox, editor = Outbox(), EventEditor(one_client)
     event, _ = await editor.card(10, starts=in_hours(20))
     await wants(one_client, "ada", lockReminderHours=24)

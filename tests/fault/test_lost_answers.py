@@ -17,6 +17,7 @@ from datastore.vocabulary import LIST, SENTENCE
 from datastore.voting import BOARD, CONTENDER
 from resolvers.viewer import Role
 from tests.client import Client
+from tests.intercepted import Send, intercepted
 from tests.lost_answers import ask_without_answer
 from tests.queries import (
     ADD_WORDS,
@@ -93,18 +94,18 @@ async def test_a_change_that_never_reached_the_engine_is_not_taken_for_a_rival_s
     eve, bob = one_client.member("eve", Role.EDITOR), one_client.member("bob", Role.EDITOR)
     await eve.ask(UPDATE_PROFILE, input={"name": "Eve"})  # so that the words' transaction is the first one
     added = {"list": list_id, "words": some_words(3)}
-    original, arrived = table.client.transact_write_items, False
+    arrived = False
 
-    async def lose_one_request(**request: Any) -> Any:
+    async def lose_one_request(_: str, send: Send) -> Any:
         nonlocal arrived
         if not arrived:
             arrived = True
             await bob.ask(ADD_WORDS, input=added)
             raise TimeoutError
-        return await original(**request)
+        return await send()
 
-    table.client.transact_write_items = lose_one_request
-    answers = [await eve.ask(ADD_WORDS, input={**added, "idempotencyKey": "k"}) for _ in range(2)]
+    with intercepted(table, ("transact_write_items",), lose_one_request):
+        answers = [await eve.ask(ADD_WORDS, input={**added, "idempotencyKey": "k"}) for _ in range(2)]
     assert answers[0] == answers[1]
     assert [word_list.next_ordinal async for word_list in table.scan(LIST, consistent=True)] == [6]
     assert (await _recorded(table))[Kind.WORDS_ADDED] == 2
