@@ -7,6 +7,7 @@ imports only what it needs. Until then the commands' names and summaries are tho
 from __future__ import annotations
 
 import sys
+from errno import ENOSPC
 from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any, Final
@@ -117,6 +118,8 @@ def _expected_message(failure: Exception) -> str | None:
     """What to tell the operator about a failure; None if it is a bug."""
     if isinstance(failure, Failed):
         return str(failure)
+    if isinstance(failure, OSError):
+        return _full_disk_message(failure)
     # Whatever raises one of these has imported them already.
     from datastore.dynamo import DynamoError
     from datastore.refusals import Refusal
@@ -129,6 +132,16 @@ def _expected_message(failure: Exception) -> str | None:
     if isinstance(failure, DynamoError):
         return f"The table could not be used: {failure}"
     return None
+
+
+def _full_disk_message(failure: OSError) -> str | None:
+    """What to tell the operator if the disk of a file, or of standard output, is full."""
+    if failure.errno != ENOSPC:
+        return None
+    from server.commands.files import STANDARD, discard_standard_output
+
+    discard_standard_output()
+    return f"{failure.filename or STANDARD} cannot be written: {failure.strerror}."
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -129,6 +129,15 @@ async def pages(client: Asks, query: str, *, size: int = 2, **variables: Any) ->
         while "pageInfo" not in page:
             page = next(iter(page.values()))
         nodes += page["nodes"]
-        if not page["pageInfo"]["hasNextPage"]:
+        after = next_cursor(page, after)
+        if after is None:
             return nodes
-        after = page["pageInfo"]["endCursor"]
+
+
+def next_cursor(page: Mapping[str, Any], after: str | None) -> str | None:
+    """What to ask for the next page with, or None; fails where a client would ask for the same page for ever."""
+    if not page["pageInfo"]["hasNextPage"]:
+        return None
+    cursor = page["pageInfo"]["endCursor"]
+    assert cursor not in (None, after), "there is a next page, but no cursor leads to it"
+    return str(cursor)

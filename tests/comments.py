@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from datastore.comments.planner import Filter
-from tests.client import Client
+from tests.client import Client, next_cursor
 from tests.queries import COMMENTS_PAGE, POST_COMMENT
 
 
@@ -47,9 +47,9 @@ class Traversal:
         while True:
             page = await self.page(first=size, after=after)
             bodies += [edge["node"]["body"] for edge in page["edges"]]
-            if not page["pageInfo"]["hasNextPage"]:
+            after = next_cursor(page, after)
+            if after is None:
                 return bodies
-            after = page["pageInfo"]["endCursor"]
 
     async def backwards(self, size: int) -> list[str]:
         """The bodies of all pages, read from the end, in the order of the list."""

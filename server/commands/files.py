@@ -85,10 +85,14 @@ def _standard_output() -> Iterator[BinaryIO]:
     except OSError as error:
         if error.filename is not None:
             raise  # of a file that was opened meanwhile
-        # What is still in the buffer is written again when the process ends, and would fail again.
-        with Path(os.devnull).open("wb") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        discard_standard_output()
         raise Failed(f"{STANDARD} cannot be written: {error.strerror}.") from None
+
+
+def discard_standard_output() -> None:
+    """What is still in the buffer is written again when the process ends, and would fail again."""
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def write_text(file: Path, text: str) -> None:

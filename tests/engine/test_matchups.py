@@ -22,7 +22,7 @@ from datastore.voting import (
 from datastore.voting.seeding import Shown, seed_board
 from resolvers.context import utc_now
 from resolvers.node_ids import node_id
-from tests.client import Client
+from tests.client import Client, next_cursor
 
 SEAL = Seal(["a secret for the cursors of these tests"])
 MOST_UNITS = 150
@@ -106,8 +106,8 @@ async def test_a_client_goes_on_behind_a_page_without_records(one_client: Client
     while True:
         page = (await one_client.ask(MATCHUPS, id=contender, after=after))["matchups"]
         pages.append(page["nodes"])
-        after = page["pageInfo"]["endCursor"]
-        if not page["pageInfo"]["hasNextPage"]:
+        after = next_cursor(page, after)
+        if after is None:
             break
     assert [] in pages
     record = {"left": {"id": contender}, "right": {"id": node_id("Contender", "b/250")}, "votes": 3}

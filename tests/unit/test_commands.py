@@ -84,7 +84,7 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, monkeypatch: pytest
         read_text(STANDARD)
 
 
-@pytest.mark.parametrize("command", ["schema", "manifest -"])
+@pytest.mark.parametrize("command", ["schema", "manifest -", "token --user ada"])
 def test_a_full_disk_behind_standard_output_is_said_in_a_sentence(command: str) -> None:
     """A small output fails only when it is flushed, and must not fail again when the process ends."""
     with Path("/dev/full").open("wb") as full:
