@@ -105,7 +105,7 @@ def main() -> None:
     try:
         app()
     except Exception as failure:
-        message = _expected_message(failure)
+        message = _full_disk_message(failure) or _expected_message(failure)
         if message is None:
             raise
         from server.commands import err
@@ -118,8 +118,6 @@ def _expected_message(failure: Exception) -> str | None:
     """What to tell the operator about a failure; None if it is a bug."""
     if isinstance(failure, Failed):
         return str(failure)
-    if isinstance(failure, OSError):
-        return _full_disk_message(failure)
     # Whatever raises one of these has imported them already.
     from datastore.dynamo import DynamoError
     from datastore.refusals import Refusal
@@ -134,9 +132,9 @@ def _expected_message(failure: Exception) -> str | None:
     return None
 
 
-def _full_disk_message(failure: OSError) -> str | None:
+def _full_disk_message(failure: Exception) -> str | None:
     """What to tell the operator if the disk of a file, or of standard output, is full."""
-    if failure.errno != ENOSPC:
+    if not isinstance(failure, OSError) or failure.errno != ENOSPC:
         return None
     from server.commands.files import STANDARD, discard_standard_output
 

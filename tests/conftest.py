@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import botocore.session
 import pytest
@@ -16,7 +17,7 @@ from datastore.layout import ensure_layout
 from server import audit
 from server.settings import Settings
 from tests.client import Client, serving
-from tests.engines import RunningEngine, default_engine, engine, engine_pair, table_name
+from tests.engines import RunningEngine, default_engine, engine, engine_pair, engine_program, table_name
 from tests.no_skips import pytest_make_collect_report, pytest_runtest_makereport
 from tests.service import Service, running_service
 
@@ -50,6 +51,13 @@ def brief_pauses_of_the_audit(request: pytest.FixtureRequest, monkeypatch: pytes
     """Unless the test's engine lags: no index of the other engines is behind."""
     if "engine" not in request.fixturenames or request.getfixturevalue("engine").name != "lagging":
         monkeypatch.setattr(audit, "PAUSE_SECONDS", 0.05)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data folder that does not exist yet, on a machine that has dynoxide."""
+    engine_program("dynoxide", tmp_path)
+    return tmp_path / "data"
 
 
 @pytest.fixture

@@ -39,13 +39,6 @@ NO_ANSWER = (BotoCoreError, ClientError)
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """A data folder that does not exist yet, on a machine that has dynoxide."""
-    engine_program("dynoxide", tmp_path)
-    return tmp_path / "data"
-
-
-@pytest.fixture
 async def running(data: Path) -> AsyncIterator[Engine]:
     """The engine of the data folder."""
     async with run_engine_async(data) as engine:

@@ -30,13 +30,6 @@ shift; trap '' XFSZ; ulimit -f 3000; exec "$@"
 """
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """A data folder that does not exist yet, on a machine that has dynoxide."""
-    engine_program("dynoxide", tmp_path)
-    return tmp_path / "data"
-
-
 def _may_mount(folder: Path) -> bool:
     command = ["unshare", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "tmpfs", str(folder)]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0

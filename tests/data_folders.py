@@ -1,0 +1,76 @@
+"""A data folder of the embedded engine, and the command line on it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from datastore.dynamo import open_table
+from datastore.dynamo.declaration import create
+from datastore.layout import ensure_layout
+from datastore.people import PROFILE, Profile
+from resolvers.context import utc_now
+from server.engine import run_engine_async
+from tests.service import ringside
+
+KILLED_AT = """
+import os, signal, sys
+from pathlib import Path
+from server.engine import backup
+
+steps = int(sys.argv.pop())
+for name in ("copy_file", "check_backup", "sync", "complete_restore"):
+    def dying(*given, original=getattr(backup, name), **more):
+        global steps
+        if not steps:
+            os.kill(os.getpid(), signal.SIGKILL)
+        steps -= 1
+        return original(*given, **more)
+    setattr(backup, name, dying)
+
+rename = Path.rename
+def dying_rename(path, target):
+    global steps
+    if path.name.startswith("table.db"):
+        if not steps:
+            os.kill(os.getpid(), signal.SIGKILL)
+        steps -= 1
+    return rename(path, target)
+Path.rename = dying_rename
+
+from server.__main__ import main
+main()
+"""
+"""The command line, killed before its n-th step."""
+
+
+async def write_profiles(data: Path, *names: str) -> None:
+    async with run_engine_async(data) as engine, open_table("ringside", url=engine.url) as table:
+        await create(table)
+        await ensure_layout(table)
+        for name in names:
+            await table.write(PROFILE.put(Profile(name, name, utc_now())))
+
+
+async def read_profiles(data: Path) -> list[str]:
+    async with run_engine_async(data) as engine, open_table("ringside", url=engine.url) as table:
+        return sorted([profile.user async for profile in table.scan(PROFILE)])
+
+
+def run_on(data: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return ringside(*arguments, RINGSIDE_DATA=str(data), **variables)
+
+
+def refused_on(data: Path, *arguments: str, **variables: str) -> str:
+    result = run_on(data, *arguments, **variables)
+    assert result.returncode == 1, result.stdout
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+def damage(file: Path) -> None:
+    size = file.stat().st_size
+    with file.open("r+b") as opened:
+        opened.seek(size // 2)
+        opened.write(os.urandom(min(20_000, size // 3)))

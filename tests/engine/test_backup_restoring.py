@@ -1,0 +1,279 @@
+"""Restoring a backup of the embedded engine: the whole table or nothing, also when it is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from datastore.dynamo import open_table
+from datastore.dynamo.declaration import create
+from datastore.layout import LAYOUT, Layout
+from server.engine import back_up, run_engine_async, table_file
+from server.engine.backup import complete_restore
+from tests.data_folders import KILLED_AT, damage, read_profiles, refused_on, run_on, write_profiles
+from tests.service import ROOT, environment
+
+KILLED_AT_INSTALLING = """
+import os, shutil, signal, sys
+from pathlib import Path
+
+steps = int(sys.argv.pop())
+def dying(original, *names):
+    def call(path, *given, **more):
+        global steps
+        if Path(path).name.startswith(names):
+            if not steps:
+                os.kill(os.getpid(), signal.SIGKILL)
+            steps -= 1
+        return original(path, *given, **more)
+    return call
+Path.rename = dying(Path.rename, "table.db", "replacing", "replaced")
+shutil.rmtree = dying(shutil.rmtree, "replaced", "removing")
+
+from server.__main__ import main
+main()
+"""
+"""The command line, killed before the n-th step with which a restore changes the data folder."""
+
+KILLED_AT_REMOVING = """
+import os, shutil, signal
+from pathlib import Path
+
+rmtree = shutil.rmtree
+def dying(path, *given, **more):
+    if Path(path).name in ("replaced", "removing") and (log := Path(path, "table.db-wal")).exists():
+        log.unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return rmtree(path, *given, **more)
+shutil.rmtree = dying
+
+from server.__main__ import main
+main()
+"""
+"""The command line, killed once it has removed the log of the table in `replaced/`."""
+
+SLOW_CHECK = """
+import time
+from server.engine import backup
+
+check = backup.check_backup
+def slow(file):
+    print("checking", flush=True)
+    time.sleep(60)
+    check(file)
+backup.check_backup = slow
+
+from server.__main__ import main
+main()
+"""
+"""The command line with a backup whose check takes longer than a test waits to interrupt it."""
+
+KILLED_WRITER = """
+import os, signal, sqlite3, sys
+
+file, mode = sys.argv[1:]
+connection = sqlite3.connect(file, isolation_level=None)
+connection.execute(f"PRAGMA journal_mode = {mode}")
+connection.execute("PRAGMA wal_autocheckpoint = 0")
+connection.execute("PRAGMA cache_size = 2")  # so that pages are written before the commit
+connection.execute("CREATE TABLE more (text)")
+connection.execute("BEGIN")
+connection.executemany("INSERT INTO more VALUES (?)", [("x" * 3000,)] * 200)
+if mode == "WAL":
+    connection.execute("COMMIT")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+"""Leaves 200 rows in the log only, or a journal of rows that were not committed."""
+
+WITHOUT_DYNOXIDE = """
+from pathlib import Path
+from server.engine import programs
+programs.CHECKOUT = Path("nowhere")
+
+from server.__main__ import main
+main()
+"""
+"""The command line on a machine on which nothing is installed but Ringside."""
+
+
+async def test_a_damaged_cut_or_foreign_file_is_not_restored(data: Path, tmp_path: Path) -> None:
+    """The table stays as it is."""
+    await write_profiles(data, *(f"user-{number}" for number in range(200)))
+    good = tmp_path / "good"
+    back_up(data, good)
+    bad = {name: tmp_path / name for name in ("damaged", "cut", "empty", "text", "foreign", "without", "newer")}
+    bad["damaged"].write_bytes(good.read_bytes())
+    damage(bad["damaged"])
+    bad["cut"].write_bytes(good.read_bytes()[: good.stat().st_size // 2])
+    bad["empty"].touch()
+    bad["text"].write_text("SQLite")
+    with closing(sqlite3.connect(bad["foreign"])) as connection:
+        connection.execute("CREATE TABLE words (word TEXT)")
+    await _make_backup(tmp_path / "w", bad["without"], "another")
+    await _make_backup(tmp_path / "n", bad["newer"], "ringside", Layout(99))
+    messages = {
+        "damaged": "damaged", "cut": "damaged", "empty": "not a backup", "text": "not a backup",
+        "foreign": "not a backup", "without": "cannot be used", "newer": "newer release",
+    }  # fmt: skip
+    for name, message in messages.items():
+        assert message in await asyncio.to_thread(refused_on, data, "restore", str(bad[name])), name
+    assert "There is no file" in await asyncio.to_thread(refused_on, data, "restore", str(tmp_path / "none"))
+    assert len(await read_profiles(data)) == 200
+    assert not (data / "replaced").exists()
+    assert not (data / "restoring").exists()
+
+
+async def _make_backup(data: Path, file: Path, table_name: str, layout: Layout | None = None) -> None:
+    async with run_engine_async(data) as engine, open_table(table_name, url=engine.url) as table:
+        await create(table)
+        if layout:
+            await table.write(LAYOUT.put(layout))
+    back_up(data, file)
+
+
+async def test_a_restore_that_is_killed_leaves_the_old_table_or_the_new_one(data: Path, tmp_path: Path) -> None:
+    """Killed before each of its steps in turn. The next start finishes what was begun, or nothing has changed."""
+    await write_profiles(data, "new")
+    file = tmp_path / "backup"
+    back_up(data, file)
+    await write_profiles(data, "newer")
+    kills, seen = 0, set()
+    for step in range(60):
+        copy = tmp_path / f"copy-{step}"
+        await asyncio.to_thread(subprocess.run, ["cp", "-r", str(data), str(copy)], check=True)
+        process = await asyncio.to_thread(
+            subprocess.run, [sys.executable, "-c", KILLED_AT, "restore", str(file), str(step)],
+            env=environment(RINGSIDE_DATA=str(copy)), cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL, process.stderr
+        kills += 1
+        found = await read_profiles(copy)
+        seen.add(tuple(found))
+        if step % 4 == 0:
+            again = await asyncio.to_thread(run_on, copy, "restore", str(file))
+            assert again.returncode == 0, again.stderr
+            assert await read_profiles(copy) == ["new"]
+    assert kills > 8
+    assert seen == {("new",), ("new", "newer")}
+
+
+async def test_undoing_a_restore_that_is_killed_and_run_again_loses_no_table(data: Path, tmp_path: Path) -> None:
+    """Killed before each of its last steps in turn: neither the table of before, nor the one that is restored."""
+    await write_profiles(data, "new")
+    back_up(data, tmp_path / "backup")
+    await write_profiles(data, "newer")
+    assert (await asyncio.to_thread(run_on, data, "restore", str(tmp_path / "backup"))).returncode == 0
+    for step in range(10):
+        copy, aside = tmp_path / f"copy-{step}", tmp_path / f"aside-{step}"
+        await asyncio.to_thread(subprocess.run, ["cp", "-r", str(data), str(copy)], check=True)
+        undo = ("restore", str(copy / "replaced" / "table.db"))
+        killed = await asyncio.to_thread(
+            subprocess.run, [sys.executable, "-c", KILLED_AT_INSTALLING, *undo, str(step)],
+            env=environment(RINGSIDE_DATA=str(copy)), cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        again = await asyncio.to_thread(run_on, copy, *undo)
+        assert again.returncode == 0 or "There is no file" in again.stderr, again.stderr
+        assert await read_profiles(copy) == ["new", "newer"], step
+        (copy / "replaced").rename(aside)
+        assert await read_profiles(aside) == ["new"], step
+
+
+async def test_undoing_a_restore_keeps_what_is_in_the_log_of_the_replaced_table(data: Path, tmp_path: Path) -> None:
+    """Also if it is killed while it removes the replaced table, and run again."""
+    await write_profiles(data, "new")
+    back_up(data, tmp_path / "backup")
+    await _killed_writer(data, "WAL")
+    assert (await asyncio.to_thread(run_on, data, "restore", str(tmp_path / "backup"))).returncode == 0
+    undo = ("restore", str(data / "replaced" / "table.db"))
+    killed = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", KILLED_AT_REMOVING, *undo],
+        env=environment(RINGSIDE_DATA=str(data)), cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    again = await asyncio.to_thread(run_on, data, *undo)
+    assert again.returncode == 0 or "There is no file" in again.stderr, again.stderr
+    assert await read_profiles(data) == ["new"]
+    with closing(sqlite3.connect(table_file(data))) as connection:
+        assert connection.execute("SELECT count(*) FROM more").fetchone() == (200,)
+
+
+async def test_the_journal_of_a_killed_writer_is_undone_or_put_aside_with_its_table(data: Path, tmp_path: Path) -> None:
+    """The engine starts, as SQLite would go on; a backup is whole; a restored table is not mixed with the old one."""
+    await write_profiles(data, "new")
+    back_up(data, tmp_path / "small")
+    await write_profiles(data, *(f"member-{number}" for number in range(200)))
+    back_up(data, tmp_path / "large")
+    assert (await asyncio.to_thread(run_on, data, "restore", str(tmp_path / "small"))).returncode == 0
+    for action in ("start", "backup", "restore"):
+        copy = tmp_path / action
+        await asyncio.to_thread(subprocess.run, ["cp", "-r", str(data), str(copy)], check=True)
+        await _killed_writer(copy, "DELETE")
+        assert table_file(copy).with_name("table.db-journal").stat().st_size > 0
+        if action == "backup":
+            back_up(copy, tmp_path / "made")
+            made = await asyncio.to_thread(run_on, tmp_path / "other", "restore", str(tmp_path / "made"))
+            assert made.returncode == 0, made.stderr
+            assert await read_profiles(tmp_path / "other") == ["new"]
+        elif action == "restore":
+            restored = await asyncio.to_thread(run_on, copy, "restore", str(tmp_path / "large"))
+            assert restored.returncode == 0, restored.stderr
+        assert len(await read_profiles(copy)) == (201 if action == "restore" else 1)
+
+
+async def _killed_writer(data: Path, mode: str) -> None:
+    killed = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", KILLED_WRITER, str(table_file(data)), mode], check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+
+
+async def test_a_restore_that_is_interrupted_changes_nothing(data: Path, tmp_path: Path) -> None:
+    """It ends before it gives the folder back: another process may serve the table right after it."""
+    await write_profiles(data, "new")
+    back_up(data, tmp_path / "backup")
+    await write_profiles(data, "newer")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", SLOW_CHECK, "restore", str(tmp_path / "backup"),
+        env=environment(RINGSIDE_DATA=str(data)), cwd=ROOT, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"checking\n"
+    process.send_signal(signal.SIGINT)
+    assert await process.wait() == 130
+    assert await read_profiles(data) == ["new", "newer"]
+    assert not (data / "replaced").exists()
+
+
+@pytest.mark.parametrize("command", ["restore", "export all"])
+async def test_without_dynoxide_a_command_says_how_to_put_it_into_the_data_folder(
+    data: Path, tmp_path: Path, command: str
+) -> None:
+    """Not into the folder of the copy with which it works, which is gone afterwards."""
+    await write_profiles(data, "ada")
+    file = tmp_path / "file"
+    if command == "restore":
+        back_up(data, file)
+    refused = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", WITHOUT_DYNOXIDE, *command.split(), str(file)],
+        env=environment(RINGSIDE_DATA=str(data), PATH="", COLUMNS="1000"),
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert refused.returncode == 1
+    assert "was written by dynoxide, which was not found" in refused.stderr
+    assert f"npm install --prefix {data} dynoxide" in refused.stderr
+
+
+def test_completing_no_restore_changes_nothing(tmp_path: Path) -> None:
+    """As at every start."""
+    complete_restore(tmp_path)
+    assert list(tmp_path.iterdir()) == []

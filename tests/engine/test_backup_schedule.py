@@ -1,0 +1,200 @@
+"""Backups that the service makes on a schedule."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from structlog.testing import capture_logs
+
+from server.engine import BackupFailed, BackupSchedule, back_up, backup, schedule
+from tests.data_folders import read_profiles, refused_on, run_on, write_profiles
+from tests.service import running_service, start_service
+
+
+def _wait_for(condition: threading.Event) -> None:
+    assert condition.wait(60)
+
+
+def _names(data: Path) -> list[str]:
+    return sorted(path.name for path in (data / "backups").glob("*.db"))
+
+
+async def test_the_service_makes_scheduled_backups_and_keeps_seven(data: Path) -> None:
+    """One is due at the start if the newest is old; it replaces the oldest. The metrics say when it was made."""
+    await write_profiles(data, "ada")
+    folder = data / "backups"
+    folder.mkdir()
+    old = [datetime.now(UTC) - timedelta(hours=number) for number in range(3, 12)]
+    for moment in old:
+        back_up(data, folder / moment.strftime(schedule._NAME))
+    with ExitStack() as stack:
+        variables = {"RINGSIDE_DATA": str(data), "RINGSIDE_BACKUP_HOURS": "2"}
+        service = await start_service(variables, stack)
+        async with asyncio.timeout(60), httpx.AsyncClient(base_url=service.url) as http:
+            while len(names := _names(data)) != 7 or names[-1] <= old[0].strftime(schedule._NAME):
+                await asyncio.sleep(0.1)
+            figures = (await http.get("/metrics")).text
+        assert "ringside_backup_failures 0.0" in figures
+        newest = next(line for line in figures.splitlines() if line.startswith("ringside_backup_newest"))
+        assert float(newest.split()[1]) > old[0].timestamp() + 3600
+        service.stop()
+    restored = await asyncio.to_thread(run_on, data, "restore", str(folder / names[-1]))
+    assert restored.returncode == 0, restored.stderr
+    assert await read_profiles(data) == ["ada"]
+
+
+async def test_one_of_several_processes_makes_the_backups_and_all_tell_of_them(data: Path) -> None:
+    """The one that runs the engine; the metrics of the workers read when it was."""
+    engine_variables = {"RINGSIDE_DATA": str(data), "RINGSIDE_BACKUP_HOURS": "1"}
+    with ExitStack() as stack:
+        running = running_service(engine_variables, ["--workers", "2"])
+        service = await asyncio.to_thread(stack.enter_context, running)
+        async with asyncio.timeout(60), httpx.AsyncClient(base_url=service.url) as http:
+            while not _names(data):
+                await asyncio.sleep(0.1)
+            figures = (await http.get("/metrics")).text
+        made = [line for line in figures.splitlines() if line.startswith("ringside_backup_newest")]
+        assert len(made) == 1
+        assert float(made[0].split()[1]) > 0
+        assert len(_names(data)) == 1
+        assert service.stop() == 0
+
+
+async def test_backups_from_a_clock_that_was_ahead_make_room_for_new_ones(data: Path) -> None:
+    """They count as the oldest, for the metrics too; what somebody else named in a similar way is left alone."""
+    await write_profiles(data, "ada")
+    folder = data / "backups"
+    folder.mkdir()
+    ahead = [datetime.now(UTC) + timedelta(days=30 + number) for number in range(schedule.KEPT)]
+    for moment in ahead:
+        (folder / moment.strftime(schedule._NAME)).touch()
+    copies = [f"ringside-{number}-keepZ.db" for number in range(schedule.KEPT)]
+    for name in copies:
+        (folder / name).touch()
+    backups = BackupSchedule(data, 3600)
+    assert backups._seconds_until_due() == 0
+    assert schedule.backup_figures(data)["newest"] == 0
+    backups._back_up()
+    kept = [name for name in _names(data) if name not in copies]
+    assert kept[1:] == [moment.strftime(schedule._NAME) for moment in ahead[1:]]
+    assert set(copies) < set(_names(data))
+    backup.check_backup(folder / kept[0])
+    assert 0 < schedule.backup_figures(data)["newest"] < ahead[0].timestamp()
+    assert backups._seconds_until_due() > 0
+
+
+async def test_a_scheduled_backup_leaves_one_alone_that_somebody_writes_beside_it(data: Path) -> None:
+    """What a killed process left of a scheduled one is removed."""
+    await write_profiles(data, "ada")
+    folder = data / "backups"
+    folder.mkdir()
+    leftover = folder / f".{datetime.now(UTC).strftime(schedule._NAME)}.part-{os.getppid()}-0a1b2c3d"
+    leftover.touch()
+    beside: list[int] = []
+
+    def begin_another(_left: int, _pages: int) -> None:
+        if not beside:
+            beside.append(0)
+            BackupSchedule(data, 3600)._back_up()
+
+    assert back_up(data, folder / "before-upgrade.db", begin_another) > 0
+    backup.check_backup(folder / "before-upgrade.db")
+    assert len(_names(data)) == 2
+    assert not leftover.exists()
+
+
+async def test_a_backup_that_is_moved_away_at_once_is_not_made_again_at_once(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one is due after the whole time."""
+    await write_profiles(data, "ada")
+    pauses: list[float | None] = []
+
+    class Pauses(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            pauses.append(timeout)
+            return len(pauses) > 2
+
+    def move_away(folder: Path, file: Path, advance: backup.Advance) -> int:
+        size = back_up(folder, file, advance)
+        file.unlink()
+        return size
+
+    monkeypatch.setattr(schedule, "back_up", move_away)
+    backups = BackupSchedule(data, 3600)
+    backups._stopping = Pauses()
+    backups._run()
+    assert pauses == [0, 3600, 3600]
+
+
+async def test_a_failed_scheduled_backup_is_logged_counted_and_tried_again(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The earlier backups stay; after the next success nothing counts as failed."""
+    await write_profiles(data, "ada")
+    failed, made = threading.Event(), threading.Event()
+
+    def fail(*_: object) -> int:
+        failed.set()
+        raise BackupFailed("the disk is full")
+
+    monkeypatch.setattr(schedule, "back_up", fail)
+    monkeypatch.setattr(schedule, "RETRY_SECONDS", 0.05)
+    with capture_logs() as logs, BackupSchedule(data, 3600):
+        await asyncio.to_thread(_wait_for, failed)
+        async with asyncio.timeout(30):
+            while not schedule.backup_figures(data)["failures"]:
+                await asyncio.sleep(0.01)
+        assert schedule.backup_figures(data)["newest"] == 0
+
+        def succeed(folder: Path, file: Path, advance: backup.Advance) -> int:
+            size = back_up(folder, file, advance)
+            made.set()
+            return size
+
+        monkeypatch.setattr(schedule, "back_up", succeed)
+        await asyncio.to_thread(_wait_for, made)
+        async with asyncio.timeout(30):
+            while schedule.backup_figures(data)["failures"]:
+                await asyncio.sleep(0.01)
+    assert logs[0] == {
+        "event": "backup failed", "log_level": "error", "reason": "the disk is full", "retry_seconds": 0.05,
+        "exc_info": None,
+    }  # fmt: skip
+    assert len(_names(data)) == 1
+
+
+async def test_a_schedule_that_ends_gives_up_the_backup_under_way(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stopping service does not wait for it, and no part of it is left."""
+    await write_profiles(data, "ada")
+    begun = threading.Event()
+    monkeypatch.setattr(backup, "_PAGES_A_STEP", 1)
+
+    class Slow(BackupSchedule):
+        def _advance(self, left: int, pages: int) -> None:
+            begun.set()
+            self._stopping.wait(60)
+            super()._advance(left, pages)
+
+    with Slow(data, 3600):
+        await asyncio.to_thread(_wait_for, begun)
+    assert list((data / "backups").iterdir()) == []
+
+
+@pytest.mark.parametrize("hours", ["0", "-1", "1000", "nan", "daily", "inf"])
+def test_absurd_hours_between_backups_are_refused(data: Path, hours: str) -> None:
+    """With a correct value."""
+    assert "RINGSIDE_BACKUP_HOURS is invalid" in refused_on(data, "token", "--user", "a", RINGSIDE_BACKUP_HOURS=hours)
+
+
+def test_scheduled_backups_of_another_engine_are_refused(data: Path) -> None:
+    """They would be of nothing."""
+    other = {"RINGSIDE_DYNAMODB_URL": "aws", "RINGSIDE_SECRETS": "s" * 40, "RINGSIDE_BACKUP_HOURS": "24"}
+    assert "RINGSIDE_BACKUP_HOURS is for the embedded engine" in refused_on(data, "token", "--user", "a", **other)
