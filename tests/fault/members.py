@@ -28,7 +28,7 @@ from tests.fault.recording import (
     RecordingClient,
     SharedState,
 )
-from tests.leagues import ADMIT, CREATE_LEAGUE, DELETE_LEAGUE, JOIN_LEAGUE, LEAVE_LEAGUE, ROTATE_CODE
+from tests.leagues import ADMIT, CREATE_LEAGUE, DELETE_LEAGUE, JOIN_LEAGUE, LEAVE_LEAGUE, REMOVE, ROTATE_CODE
 from tests.queries import (
     CAST_VOTE,
     CREATE_LIST,
@@ -194,6 +194,8 @@ class Member(RecordingClient):
             await self._create_league(text)
         elif waiting := [place for place in self._waiting() if self.shared.is_free(*place)]:
             await self._admit(*self.random.choice(waiting))
+        elif (removable := self._removable()) and self.random.random() < 0.2:
+            await self._remove(*self.random.choice(removable))
         elif with_code and self.random.random() < 0.3:
             await self.random.choice((self._rotate_code, self._delete_league))(self.random.choice(with_code))
         else:
@@ -208,9 +210,18 @@ class Member(RecordingClient):
     def _captained(self) -> list[str]:
         return [key for key, league in self.ledger.leagues.items() if league.places.get(self.name) == "CAPTAIN"]
 
-    def _waiting(self) -> list[tuple[str, str]]:
+    def _places(self) -> list[tuple[str, str, str]]:
+        """All places in the own leagues."""
         own = [(key, self.ledger.leagues[key].places.items()) for key in self._captained()]
-        return [(key, user) for key, places in own for user, membership in places if membership == "WAITING"]
+        return [(key, user, membership) for key, places in own for user, membership in places]
+
+    def _waiting(self) -> list[tuple[str, str]]:
+        return [(key, user) for key, user, membership in self._places() if membership == "WAITING"]
+
+    def _removable(self) -> list[tuple[str, str]]:
+        """Those who are neither captains, nor being erased, nor changing their place."""
+        others = [(key, user) for key, user, membership in self._places() if membership != "CAPTAIN"]
+        return [place for place in others if place[1] not in LEAVERS and self.shared.is_free(*place)]
 
     async def _rotate_code(self, key: str) -> None:
         with self.shared.changing((key, EVERYBODY)):
@@ -228,6 +239,11 @@ class Member(RecordingClient):
             answer = await self.mutate(ADMIT, "NOT_ALLOWED", "NOT_FOUND", league=key, user=node_id("User", user))
             if answer and user in self.ledger.leagues[key].places:  # else erased meanwhile
                 self.ledger.leagues[key].places[user] = "MEMBER"
+
+    async def _remove(self, key: str, user: str) -> None:
+        with self.shared.changing((key, user)):
+            await self.must(REMOVE, league=key, user=node_id("User", user))
+            del self.ledger.leagues[key].places[user]
 
     async def _join_or_leave(self) -> None:
         """A captain who leaves names a successor."""
