@@ -36,7 +36,7 @@ def time_zone(name: str | None) -> tzinfo:
         return UTC
     try:
         return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError, TypeError):  # TypeError: "Europe/__init__/Vienna"
+    except (ZoneInfoNotFoundError, ValueError, OSError, TypeError):  # TypeError: "Europe/__init__/Vienna" before 3.13
         return UTC
 
 
