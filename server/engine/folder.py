@@ -38,10 +38,11 @@ def refuse_own_file(file: Path) -> None:
     A data folder is known by its lock. Other files in it, as those in `backups/`, are anybody's.
     """
     try:
-        file.exists()
-        target = file.resolve()
-    except (OSError, RuntimeError) as error:  # a name that is too long, or links that lead to each other
-        raise Failed(f"{file} cannot be written: {getattr(error, 'strerror', None) or error}.") from None
+        with suppress(FileNotFoundError):
+            file.stat()
+    except OSError as error:  # a name that is too long, or links that lead to each other
+        raise Failed(f"{file} cannot be written: {error.strerror}.") from None
+    target = file.resolve()
     folder = target.parent
     served = target.name in (*_SERVED, *_REMOVED, "backups") and (folder / "lock").exists()
     if served or (folder.name in _REMOVED and (folder.parent / "lock").exists()):

@@ -274,8 +274,17 @@ async def test_queries_answer_what_they_answered(visitor: Client) -> None:
                 "query ($slug: String!) { board(slug: $slug) { votes } }", slug=edge["node"]["slug"]
             )
             edge["node"]["votes"] = settled["votes"]
-        assert await replay(visitor, exchange) == exchange["answer"], exchange
+        assert rounded(await replay(visitor, exchange)) == rounded(exchange["answer"]), exchange
     await assert_sound(visitor)
+
+
+def rounded(value: Any) -> Any:
+    """Without the last digits of fractions: since Python 3.12 a sum of them is more exact."""
+    if isinstance(value, dict):
+        return {name: rounded(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [rounded(inner) for inner in value]
+    return round(value, 9) if isinstance(value, float) else value
 
 
 async def test_mutations_with_a_known_key_answer_from_their_receipts(visitor: Client) -> None:
