@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -167,7 +167,7 @@ async def run(service: Service, secret: str, options: Any) -> tuple[dict[str, Ph
 
 
 def table(phases: dict[str, Phase]) -> list[str]:
-    rows = {
+    rows: dict[str, Callable[[Phase], object]] = {
         "honest requests": lambda p: len(p.honest),
         "honest votes counted": lambda p: p.votes,
         "honest p50, ms": lambda p: f"{p.percentile(50):.1f}",

@@ -28,6 +28,7 @@ import orjson
 import uvloop
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
+from botocore.credentials import ReadOnlyCredentials
 from yarl import URL
 
 from datastore.dynamo import Table, open_table
@@ -37,6 +38,7 @@ from datastore.dynamo.keys import Key
 from server.engine import run_engine
 
 RESULTS = Path(__file__).parent / "results" / "datapath.md"
+KEYS = ReadOnlyCredentials("bench", "bench", None)
 NAME, ITEMS = "ringside-bench", 20
 PACKAGES = ("aioboto3", "aiodynamo", "aiohttp", "orjson", "httptools", "uvloop")
 Client = Callable[[], Awaitable[Any]]
@@ -133,10 +135,6 @@ UNSIGNED = {
     "Authorization": "AWS4-HMAC-SHA256 Credential=bench/20261120/us-east-1/dynamodb/aws4_request, "
     "SignedHeaders=content-type;host;x-amz-date;x-amz-target, Signature=0",
 }
-
-
-class KEYS:
-    access_key, secret_key, token = "bench", "bench", None
 
 
 async def aiodynamo(http: aiohttp.ClientSession, url: str) -> Client:

@@ -66,10 +66,11 @@ async def contribute(client: Client, size: int) -> None:
     await client.member(MEMBER).ask(UPDATE_PROFILE, input={"name": "Zoltan"})
     services, day = client.services, client.services.clock().date()
     writes: list[Awaitable[object]] = []
-    board = (await voting_store.read_board_with_marks(services.table, "main")).board
+    read = await voting_store.read_board_with_marks(services.table, "main")
+    assert read is not None
     for number in range(1, size // 2 + 1):
         ballot = Ballot(MEMBER, "main", number, 0, 1 + number % 9, services.clock(), PairWalk().packed())
-        vote = voting_store.vote_on(ballot, board, list(Verdict)[number % 3], services.clock())
+        vote = voting_store.vote_on(ballot, read.board, list(Verdict)[number % 3], services.clock())
         writes.append(voting_store.cast(services.table, vote, services.once()))
     for number in range(size * 3 // 10):
         comment = Comment(f"p{number % 50}", _id(services), "en", 1 + number % 5, "Well made. " * 25, MEMBER)
@@ -126,7 +127,7 @@ class Others:
 
 
 def memory() -> float:
-    return psutil.Process().memory_info().rss / 1e6
+    return float(psutil.Process().memory_info().rss) / 1e6
 
 
 async def measured(url: str, contributions: str, size: int) -> str:

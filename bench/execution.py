@@ -65,7 +65,7 @@ def install() -> None:
     if not (PEERS / ".venv" / "bin" / "ariadne").exists():
         uv = Path(sys.executable).with_name("uv")
         subprocess.run([uv, "venv", "-q", "--clear", PEERS / ".venv", "--python", sys.executable], check=True)
-        locked = ["--require-hashes", "-r", PEERS / "requirements.lock"]
+        locked = ["--require-hashes", "-r", str(PEERS / "requirements.lock")]
         subprocess.run(
             [uv, "pip", "install", "-q", "--python", PEERS / ".venv" / "bin" / "python", *locked], check=True
         )

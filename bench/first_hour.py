@@ -28,7 +28,7 @@ GUIDE = urllib.request.Request("http://127.0.0.1:8001/")
 def answered(request: urllib.request.Request) -> bool:
     try:
         with urllib.request.urlopen(request, timeout=5) as answer:
-            return answer.status == 200
+            return bool(answer.status == 200)
     except (urllib.error.URLError, ConnectionError, TimeoutError):
         return False
 

@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -93,7 +94,7 @@ class Site:
 # ── voting ──
 
 
-async def add_board(site: Site, slug: str, contenders: int, rate: float | None = None) -> None:
+async def add_board(site: Site, slug: str, contenders: int, rate: int | None = None) -> None:
     now = utc_now()
     board = Board(slug, slug, now, size=contenders, revision=contenders)
     if rate is not None:
@@ -120,7 +121,7 @@ async def votes(site: Site, contenders: int, rate: int, *, resharded: bool = Fal
 async def draws(site: Site) -> str:
     await add_board(site, "drawn", 100)
     visitors = [site.client.visitor() for _ in range(500)]
-    await site.count((lambda visitor=visitor: visitor.ask(DRAW_MATCHUP, board="drawn")) for visitor in visitors * 2)
+    await site.count(partial(visitor.ask, DRAW_MATCHUP, board="drawn") for visitor in visitors * 2)
     return site.row("5,000 draws/s on a board, reads", 5, reads=True)
 
 
@@ -133,7 +134,7 @@ async def submissions(site: Site) -> str:
     matches = [await editor.match(event, "A", "B", "C", "D") for _ in range(20)]
     picks = [(match["id"], 1) for match in matches]
     members = [site.client.member(f"m{number}") for number in range(2000)]
-    await site.count((lambda member=member: submit(member, event, picks)) for member in members)
+    await site.count(partial(submit, member, event, picks) for member in members)
     return site.row("2,000 submissions/s to an event of 20 matches of 4")
 
 
@@ -164,7 +165,7 @@ async def score(editor: EventEditor, event: str) -> None:
 async def comments(site: Site, number: int, products: int, promise: str) -> str:
     members = [site.client.member(f"m{index}") for index in range(number)]
     await site.count(
-        (lambda member=member, index=index: post(member, product=f"{promise[:1]}{index % products}", body=BODY))
+        partial(post, member, product=f"{promise[:1]}{index % products}", body=BODY)
         for index, member in enumerate(members)
     )
     return site.row(promise)

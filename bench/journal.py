@@ -12,9 +12,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import tempfile
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 from bench.heat import BODY, SECRET, Site, add_board, vote
@@ -69,12 +71,13 @@ async def measured(engines: EnginePair, days: int, *, hooked: bool) -> dict[str,
         if hooked:
             client.services.journal.know([_webhook()], float("inf"))
         units = {}
-        for name, operations in {
-            "comment of 300 B": [lambda n=n: post(client.member(f"m{n}"), body=BODY) for n in range(OPERATIONS)],
-            "vote": [lambda: vote(site, "board") for _ in range(OPERATIONS)],
-            "prediction": [lambda n=n: submit(client.member(f"m{n}"), event, [(match, 0)]) for n in range(OPERATIONS)],
-        }.items():
-            await site.count(operations)
+        operations: dict[str, Callable[[int], Awaitable[Any]]] = {
+            "comment of 300 B": lambda n: post(client.member(f"m{n}"), body=BODY),
+            "vote": lambda _: vote(site, "board"),
+            "prediction": lambda n: submit(client.member(f"m{n}"), event, [(match, 0)]),
+        }
+        for name, operation in operations.items():
+            await site.count(partial(operation, n) for n in range(OPERATIONS))
             written = [(key, number) for (key, _), number in engine.ledger.writes.items()]
             units[name] = sum(number for key, number in written if not key.value.startswith(BESIDE))
             if name.startswith("comment"):
@@ -105,19 +108,18 @@ async def heat(engines: EnginePair) -> list[str]:
         journal.know([webhook], float("inf"))
         async with serving(Settings(dynamodb_url=engine.url, table=table.name, secrets=(SECRET,))) as client:
             site = Site(engine, table, client)
-            await site.count(
-                lambda n=n: table.transact(*journal.occurrence(Kind.COMMENT_POSTED, "ApiKey:one", f"Comment:42#{n}"))
-                for n in range(OCCURRENCES)
-            )
+
+            async def occur(n: int) -> None:
+                await table.transact(*journal.occurrence(Kind.COMMENT_POSTED, "ApiKey:one", f"Comment:42#{n}"))
+
+            await site.count(partial(occur, n) for n in range(OCCURRENCES))
             rows = [site.row(f"{OCCURRENCES:,} occurrences/s of one actor, wanted by a webhook")]
             waiting = [
                 one
                 for shard in range(DELIVERY_SHARDS)
                 for one in await journal_store.read_waiting(table, webhook.id, shard, utc_now(), OCCURRENCES)
             ]
-            await site.count(
-                lambda one=one: journal_store.mark_delivered(table, one, 200, utc_now()) for one in waiting
-            )
+            await site.count(partial(journal_store.mark_delivered, table, one, 200, utc_now()) for one in waiting)
             return [*rows, site.row(f"{len(waiting):,} deliveries/s marked as delivered")]
 
 

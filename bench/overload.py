@@ -95,7 +95,7 @@ class Target:
 
     @property
     def cpu(self) -> float:
-        return sum(psutil.Process(self.service.process.pid).cpu_times()[:2])
+        return float(sum(psutil.Process(self.service.process.pid).cpu_times()[:2]))
 
     async def load(self, rate: float, seconds: float, clients: int = MAX_IN_FLIGHT) -> dict[str, Any]:
         port = self.service.url.rpartition(":")[2]
@@ -185,7 +185,8 @@ async def cpu_per_refusal(target: Target) -> float:
     """Return the seconds of CPU per 503 response, with a limit of one concurrent request and 16 clients."""
     before = target.cpu
     results = await target.load(0, 4, clients=16)
-    return (target.cpu - before) / max(1, results["answers"].get("overloaded", 0))
+    refusals: int = max(1, results["answers"].get("overloaded", 0))
+    return (target.cpu - before) / refusals
 
 
 async def describe_outage(what: str, target: Target, outage: AbstractAsyncContextManager[None], seconds: float) -> str:

@@ -82,7 +82,7 @@ async def measure(turns: int) -> dict[str, list[float]]:
     options: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
     hosts = AllowedHosts(answer, ("127.0.0.1", "localhost"))
     setups: dict[str, tuple[type[Any], uvicorn.Config]] = {
-        "uvicorn": (HttpToolsProtocol, uvicorn.Config(answer, http=HttpToolsProtocol, **options)),  # type: ignore[arg-type]
+        "uvicorn": (HttpToolsProtocol, uvicorn.Config(answer, http=HttpToolsProtocol, **options)),
         "bounded": (LimitedProtocol, ServerConfig(answer, limits, **options)),
         "bounded, hosts": (LimitedProtocol, ServerConfig(hosts, limits, **options)),
     }

@@ -89,7 +89,7 @@ def all_items(members: int) -> Iterator[Put]:
 async def read(url: str) -> None:
     """Do the reads of the daily run and nothing else."""
     async with open_table("bench", url=url) as table:
-        before, began, users, subscriptions = peak_memory(), time.perf_counter(), Counter(), 0
+        before, began, users, subscriptions = peak_memory(), time.perf_counter(), Counter[str](), 0
         with metered() as spent:
             async for reader in vocabulary_store.all_subscribers(table):
                 users[reader.user] += 1

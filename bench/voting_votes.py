@@ -33,6 +33,7 @@ from datastore import voting
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.layout import ensure_layout
+from datastore.receipts import Once
 from datastore.seal import Seal
 from datastore.voting import BOARD, CONTENDER, RESULT, VOTE, Board, Contender, PairVerdict, Vote
 from datastore.voting.pair_walk import PairWalk
@@ -149,11 +150,11 @@ async def cast_with_separate_updates(table: Table, vote: Vote) -> None:
 
 
 async def cast_in_one_shard(table: Table, vote: Vote) -> None:
-    await voting.cast(table, replace(vote, shard=0))
+    await voting.cast(table, replace(vote, shard=0), Once.unkeyed(vote.at))
 
 
 async def cast_in_shards(table: Table, vote: Vote) -> None:
-    await voting.cast(table, vote)
+    await voting.cast(table, vote, Once.unkeyed(vote.at))
 
 
 DESIGNS = {

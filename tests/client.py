@@ -47,7 +47,7 @@ async def lifespan(app: ASGIApp) -> AsyncIterator[Served]:
     served = Served(app)
     received: asyncio.Queue[Message] = asyncio.Queue()
     sent: asyncio.Queue[Message] = asyncio.Queue()
-    running = asyncio.create_task(app({"type": "lifespan", "state": served.state}, received.get, sent.put))
+    running = asyncio.ensure_future(app({"type": "lifespan", "state": served.state}, received.get, sent.put))
     await received.put({"type": "lifespan.startup"})
     if (await sent.get())["type"] != "lifespan.startup.complete":
         await running  # raises what went wrong

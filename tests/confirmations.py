@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from datastore.people import PROFILE, Profile
 from server.settings import Settings
 from tests.client import Client, serving
-from tests.mail_server import Mailbox, mail_server
+from tests.mail_server import Mailbox, body_of, mail_server
 
 REQUEST_SUBSCRIPTION = """
 mutation ($input: RequestSubscriptionInput!) { requestSubscription(input: $input) {
@@ -33,9 +33,7 @@ _LINK = re.compile(r"http://127\.0\.0\.1:8000(/confirm\?token=[\w-]+)")
 
 def link_in(email: EmailMessage) -> str:
     """The link's path and token."""
-    body = email.get_body(("plain",))
-    assert body is not None
-    found = _LINK.search(body.get_content())
+    found = _LINK.search(body_of(email))
     assert found is not None
     return found[1]
 
@@ -73,6 +71,7 @@ class MailingService:
 
     async def profile(self, address: str) -> Profile | None:
         """The profile that has an address, found by a scan."""
+        profile: Profile
         async for profile in self.client.services.table.consistent().scan(PROFILE):
             if profile.email == address:
                 return profile

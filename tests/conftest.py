@@ -6,6 +6,7 @@ import functools
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import botocore.session
 import pytest
@@ -17,7 +18,15 @@ from datastore.layout import ensure_layout
 from server import audit
 from server.settings import Settings
 from tests.client import Client, serving
-from tests.engines import RunningEngine, default_engine, engine, engine_pair, engine_program, table_name
+from tests.engines import (
+    ReachableEngine,
+    RunningEngine,
+    default_engine,
+    engine,
+    engine_pair,
+    engine_program,
+    table_name,
+)
 from tests.no_skips import pytest_make_collect_report, pytest_runtest_makereport
 from tests.service import Service, running_service
 
@@ -40,9 +49,9 @@ botocore.session.create_loader = functools.cache(botocore.session.create_loader)
 SECRET = "a secret that is long enough to be one, in tests"
 
 
-def settings_for(engine: RunningEngine, table_name: str, **more: object) -> Settings:
+def settings_for(engine: ReachableEngine, table_name: str, **more: object) -> Settings:
     """Settings with a timeout that a busy machine keeps, unless a test is about timeouts."""
-    given = {"request_timeout": 60.0, **more}
+    given: dict[str, Any] = {"request_timeout": 60.0, **more}
     return Settings(dynamodb_url=engine.url, table=table_name, secrets=(SECRET,), introspection="on", **given)
 
 

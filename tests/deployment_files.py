@@ -14,7 +14,7 @@ MANIFESTS = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 
 
-class _Template(yaml.SafeLoader):
+class _Template(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
     """YAML with CloudFormation's short functions, read as their values."""
 
 

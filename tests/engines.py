@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 from uuid import uuid4
 
 import aioboto3
@@ -39,6 +39,13 @@ class RunningEngine:
 
     name: str
     url: str
+
+
+class ReachableEngine(Protocol):
+    """An engine, or a proxy in front of one."""
+
+    @property
+    def url(self) -> str: ...
 
 
 class EnginePair(NamedTuple):

@@ -57,11 +57,15 @@ def guide_cost() -> str:
     return _filled("docs/cost.md", costs=costs_table(units["operations"]), idle=idle_table(units["idle"]))
 
 
+def _between_markers(table: str, markers: re.Match[str]) -> str:
+    return f"{markers[1]}{table}\n{markers[2]}"
+
+
 def _filled(name: str, **tables: str) -> str:
     text = (ROOT / name).read_text(encoding="utf-8")
     for marker, table in tables.items():
         between = re.compile(rf"(<!-- {marker}: .*? -->\n).*?(<!-- /{marker} -->)", re.DOTALL)
-        text, replaced = between.subn(lambda markers, table=table: f"{markers[1]}{table}\n{markers[2]}", text)
+        text, replaced = between.subn(partial(_between_markers, table), text)
         assert replaced == 1, f"{name} has lost the markers around its {marker}"
     return text
 

@@ -61,18 +61,21 @@ async def create(captain: Client, entry: str = "OPEN", name: str = "Friends", se
     """A new league as its captain sees it."""
     answer = await captain.ask(CREATE_LEAGUE, input={"name": name, "season": season, "entry": entry})
     assert "league" in answer, answer
-    return answer["league"]  # type: ignore[no-any-return]
+    league: dict[str, Any] = answer["league"]
+    return league
 
 
 async def join(member: Client, **given: Any) -> str:
     """What the member is in the league that they have joined."""
     answer = await member.ask(JOIN_LEAGUE, input=given)
     assert "membership" in answer, answer
-    return answer["membership"]  # type: ignore[no-any-return]
+    membership: str = answer["membership"]
+    return membership
 
 
 async def user_id(member: Client) -> str:
-    return (await member.ask("{ viewer { id } }"))["id"]  # type: ignore[no-any-return]
+    id_: str = (await member.ask("{ viewer { id } }"))["id"]
+    return id_
 
 
 async def places(member: Client, league: str) -> dict[str, str]:

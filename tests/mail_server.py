@@ -54,6 +54,13 @@ class Mailbox:
         return sorted(recipient for recipient, _ in self.emails)
 
 
+def body_of(email: EmailMessage, kind: str = "plain") -> str:
+    """The text of an email, in plain text or HTML."""
+    part = email.get_body((kind,))
+    assert part is not None
+    return str(part.get_content())
+
+
 def _login(_server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
     valid = isinstance(data, LoginPassword) and data == LoginPassword(USER.encode(), PASSWORD.encode())
     return AuthResult(success=valid, handled=False)

@@ -47,8 +47,10 @@ def reference(schema: GraphQLSchema, examples: Path) -> str:
     parts = [HEAD]
     for root, title in zip(ROOTS, ("Queries", "Mutations", "Subscriptions"), strict=True):
         parts.append(f"## {title}\n\n")
-        fields = schema.type_map[root].fields  # type: ignore[attr-defined]
-        parts += [_root_field(name, field, shown.get((root.lower(), name))) for name, field in sorted(fields.items())]
+        type_ = schema.type_map[root]
+        assert isinstance(type_, GraphQLObjectType)
+        fields = sorted(type_.fields.items())
+        parts += [_root_field(name, field, shown.get((root.lower(), name))) for name, field in fields]
     parts.append("## Types\n\n")
     types = (named for name, named in sorted(schema.type_map.items()) if not name.startswith("__"))
     parts += [_type(named) for named in types if named.name not in ROOTS and not _is_built_in(named)]

@@ -39,13 +39,13 @@ class EventEditor:
 
     async def event(self, name: str = "AEW Revolution", *, starts: str | None = None, **more: Any) -> dict[str, Any]:
         fields = {"name": name, "season": self.season, "startsAt": starts or in_hours(24), **more}
-        created: dict[str, Any] = await self.client.ask(CREATE_EVENT, input=fields)
-        return created["event"]  # type: ignore[no-any-return]
+        created: dict[str, Any] = (await self.client.ask(CREATE_EVENT, input=fields))["event"]
+        return created
 
     async def match(self, event: str, *names: str, points: int = 10, **more: Any) -> dict[str, Any]:
         fields = {"event": event, "name": "Singles", "points": points, "teams": teams(*(names or ("A", "B"))), **more}
-        added: dict[str, Any] = await self.client.ask(ADD_MATCH, input=fields)
-        return added["match"]  # type: ignore[no-any-return]
+        added: dict[str, Any] = (await self.client.ask(ADD_MATCH, input=fields))["match"]
+        return added
 
     async def card(
         self, *points: int, starts: str | None = None, name: str = "Show", **more: Any
@@ -55,27 +55,33 @@ class EventEditor:
         return event, [(await self.match(event, points=match_points))["id"] for match_points in points]
 
     async def lock(self, event: str) -> dict[str, Any]:
-        return (await self.client.ask(LOCK_EVENT, input={"event": event}))["event"]  # type: ignore[no-any-return]
+        locked: dict[str, Any] = (await self.client.ask(LOCK_EVENT, input={"event": event}))["event"]
+        return locked
 
     async def result(self, match: str, winner: int | None = None, outcome: str = "WON") -> dict[str, Any]:
         fields = {"match": match, "outcome": outcome, "winner": winner}
-        return (await self.client.ask(RECORD_RESULT, input=fields))["match"]  # type: ignore[no-any-return]
+        decided: dict[str, Any] = (await self.client.ask(RECORD_RESULT, input=fields))["match"]
+        return decided
 
     async def score(self, event: str, **more: Any) -> int:
-        return (await self.client.ask(SCORE_EVENT, input={"event": event, **more}))["predictionsScored"]  # type: ignore[no-any-return]
+        scored: int = (await self.client.ask(SCORE_EVENT, input={"event": event, **more}))["predictionsScored"]
+        return scored
 
     async def unscore(self, event: str) -> dict[str, Any]:
-        return (await self.client.ask(UNSCORE_EVENT, input={"event": event}))["event"]  # type: ignore[no-any-return]
+        unscored: dict[str, Any] = (await self.client.ask(UNSCORE_EVENT, input={"event": event}))["event"]
+        return unscored
 
     async def standings(self, **page: Any) -> dict[str, Any]:
-        return await self.visitor.ask(STANDINGS, season=self.season, **page)  # type: ignore[no-any-return]
+        standings: dict[str, Any] = await self.visitor.ask(STANDINGS, season=self.season, **page)
+        return standings
 
 
 async def submit(member: Client, event: str, picks: Sequence[tuple[str, int]], **more: Any) -> dict[str, Any]:
     """Submits a member's picks; returns the accepted prediction."""
     answer = await member.ask(SUBMIT_PREDICTION, input={**prediction_input(event, picks), **more})
     assert "prediction" in answer, answer
-    return answer["prediction"]  # type: ignore[no-any-return]
+    prediction: dict[str, Any] = answer["prediction"]
+    return prediction
 
 
 def prediction_input(event: str, picks: Sequence[tuple[str, int]]) -> dict[str, Any]:

@@ -9,16 +9,17 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Subprotocol
 
 from tests.service import Service
 
-PROTOCOL = "graphql-transport-ws"
+PROTOCOL = Subprotocol("graphql-transport-ws")
 
 
 @asynccontextmanager
 async def open_socket(service: Service, **more: Any) -> AsyncIterator[ClientConnection]:
     address = service.url.replace("http", "ws") + "/graphql"
-    async with connect(address, subprotocols=[PROTOCOL], **more) as connection:  # type: ignore[list-item]
+    async with connect(address, subprotocols=[PROTOCOL], **more) as connection:
         yield connection
 
 

@@ -118,7 +118,8 @@ def _conditions() -> Iterator[bytes]:
                       for n, name in enumerate(names))  # fmt: skip
     query = f"query ({' '.join(f'${name}: Boolean!' for name in names)}) {{ {fields} }}"
     for number in count():
-        yield http(query, **{name: bool(number >> n & 1) for n, name in enumerate(names)})
+        variables: dict[str, Any] = {name: bool(number >> n & 1) for n, name in enumerate(names)}
+        yield http(query, **variables)
 
 
 def _names() -> Iterator[bytes]:

@@ -126,7 +126,7 @@ class _ClientProtocol(asyncio.Protocol):
         self.done: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport  # type: ignore[assignment]
+        self._transport = transport  # type: ignore[assignment]  # of a TCP connection
         self._transport.write(next(self._requests))
 
     def data_received(self, data: bytes) -> None:

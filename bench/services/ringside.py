@@ -120,9 +120,9 @@ def application() -> ASGIApp:
     )
     configure_logging(settings.log)
     seal = settings.seal()
-    services = Services(SimpleNamespace(), seal)  # type: ignore[arg-type] - nothing here asks the table
+    services = Services(SimpleNamespace(), seal)  # type: ignore[arg-type]  # nothing here asks the table
     # No cache across requests: every request loads its authors again, as on the other servers.
-    services.profiles = Loader(read_users, fresh=True)  # type: ignore[assignment,arg-type]
+    services.profiles = Loader(read_users, fresh=True)  # type: ignore[call-overload]  # users instead of profiles
     documents = Documents(strawberry.Schema(query=Query)._schema)  # noqa: SLF001 - where Strawberry keeps graphql-core's
 
     @asynccontextmanager

@@ -18,5 +18,5 @@ def _init_uncached(self: Loader[Any, Any], read: Any, **options: Any) -> None:
 
 
 if __name__ == "__main__":
-    Loader.__init__ = _init_uncached  # type: ignore[method-assign]
+    Loader.__init__ = _init_uncached  # type: ignore[method-assign]  # what this program is for
     main()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
@@ -73,7 +73,7 @@ async def _match_number(ctx: Context, match: MatchView) -> int:
     return current.number if current else 0
 
 
-async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncIterator[Event]:
+async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncGenerator[Event]:
     """The event immediately, then again after each change."""
 
     async def load_current() -> Event:

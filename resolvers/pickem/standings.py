@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from datastore import pickem as pickem_store
@@ -57,7 +57,7 @@ async def standing_users(ctx: Context, standings: Sequence[StandingView], /) -> 
 
 async def standings_changed(
     ctx: Context, /, *, season: str, league: LeagueId | None = None, first: int | None = None
-) -> AsyncIterator[list[StandingView]]:
+) -> AsyncGenerator[list[StandingView]]:
     """The first rows, of the season or of a league, immediately; then again after each change."""
     name, size = _validate_season(season), PAGE_SIZE if first is None else first
     if not 1 <= size <= LARGEST_PAGE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
@@ -199,7 +199,7 @@ def rank_from_top(contenders: Sequence[Contender]) -> list[LeaderboardRow]:
 
 async def leaderboard_changed(
     ctx: Context, /, *, board: str = MAIN, first: int | None = None
-) -> AsyncIterator[list[LeaderboardRow]]:
+) -> AsyncGenerator[list[LeaderboardRow]]:
     """The first rows now, and again after each change."""
     size = _USUAL_PAGE if first is None else first
     if not 1 <= size <= _LARGEST_PAGE:

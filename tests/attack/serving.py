@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
@@ -12,12 +12,13 @@ import uvicorn
 
 from server.app import application
 from server.commands.serve import uvicorn_config
+from server.http.protocol import ServerConfig
 from server.settings import Settings
 
 
 class _Server(uvicorn.Server):
     @contextmanager
-    def capture_signals(self):  # type: ignore[no-untyped-def]
+    def capture_signals(self) -> Iterator[None]:
         """Leaves the signals to the tests."""
         yield
 
@@ -28,6 +29,11 @@ class Served:
 
     server: uvicorn.Server
     url: str
+
+    @property
+    def config(self) -> ServerConfig:
+        assert isinstance(self.server.config, ServerConfig)
+        return self.server.config
 
 
 @asynccontextmanager

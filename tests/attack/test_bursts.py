@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
+from typing import Any
 
 import httpx
 import pytest
@@ -49,7 +50,7 @@ def note(iterations: Iterations, monkeypatch: pytest.MonkeyPatch, owner: type, n
     """Counts each call of this method as blocking the loop."""
     original = getattr(owner, name)
 
-    def noted(*arguments, **named):  # type: ignore[no-untyped-def]
+    def noted(*arguments: Any, **named: Any) -> Any:
         iterations.blocked.append(iterations.number)
         return original(*arguments, **named)
 
@@ -64,7 +65,7 @@ async def served(default_engine: RunningEngine, one_table: Table) -> AsyncIterat
 
 async def _burst(url: str, queries: Sequence[str]) -> list[str]:
     """Sends all queries over one socket, in one piece; the types of what comes back."""
-    async with connect(url.replace("http", "ws") + "/graphql", subprotocols=[PROTOCOL]) as connection:  # type: ignore[list-item]
+    async with connect(url.replace("http", "ws") + "/graphql", subprotocols=[PROTOCOL]) as connection:
         await send(connection, {"type": "connection_init"})
         assert (await receive(connection))["type"] == "connection_ack"
         asked = [{"id": str(n), "type": "subscribe", "payload": {"query": query}} for n, query in enumerate(queries)]

@@ -6,6 +6,7 @@ import httpx
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
+from websockets.typing import Origin
 
 from datastore.dynamo import Table
 from server.http.hosts import default_hosts
@@ -91,8 +92,8 @@ async def test_an_origin_includes_its_scheme(service: Service, default_engine: R
     settings = settings_for(default_engine, one_table.name, public_url="https://api.example.com")
     async with serving_on_a_socket(settings) as served:
         address = served.url.replace("http", "ws") + "/graphql"
-        async with connect(address, subprotocols=[PROTOCOL], origin="https://api.example.com"):  # type: ignore[list-item,arg-type]
+        async with connect(address, subprotocols=[PROTOCOL], origin=Origin("https://api.example.com")):
             pass
         with pytest.raises(InvalidStatus):
-            async with connect(address, subprotocols=[PROTOCOL], origin="http://api.example.com"):  # type: ignore[list-item,arg-type]
+            async with connect(address, subprotocols=[PROTOCOL], origin=Origin("http://api.example.com")):
                 pass

@@ -63,7 +63,7 @@ async def served(strict: Settings) -> AsyncIterator[Served]:
 @asynccontextmanager
 async def socket_of(url: str, token: str | None = None, **how: Any) -> AsyncIterator[ClientConnection]:
     """An acknowledged socket."""
-    async with connect(url.replace("http", "ws") + "/graphql", subprotocols=[PROTOCOL], **how) as connection:  # type: ignore[list-item]
+    async with connect(url.replace("http", "ws") + "/graphql", subprotocols=[PROTOCOL], **how) as connection:
         await send(connection, {"type": "connection_init", "payload": {"Authorization": token} if token else {}})
         assert (await receive(connection))["type"] == "connection_ack"
         yield connection
@@ -224,7 +224,7 @@ async def test_a_token_is_checked_again_while_a_socket_is_open(
     """A secret or a role that was withdrawn ends it; a visitor's socket has nothing that could end."""
     monkeypatch.setattr(credentials_module, "CHECK_SECONDS", 0.01)
     headers = [(b"authorization", bearer(strict).encode())]
-    services = Services(SimpleNamespace(), strict.seal())  # type: ignore[arg-type] - no table
+    services = Services(SimpleNamespace(), strict.seal())  # type: ignore[arg-type]  # no table
     before = Identification(strict, services)
     identified = await before.identify(headers, secure=False)
     rotated = Settings(dynamodb_url=strict.dynamodb_url, secrets=(f"{SECRET}, but another",))
@@ -258,7 +258,7 @@ async def test_an_aborted_socket_fills_no_log(service: Service) -> None:
     """It used to be a traceback for each operation under way."""
     lines = len(service.lines)
     for _ in range(3):
-        async with connect(service.url.replace("http", "ws") + "/graphql", subprotocols=[PROTOCOL]) as connection:  # type: ignore[list-item]
+        async with connect(service.url.replace("http", "ws") + "/graphql", subprotocols=[PROTOCOL]) as connection:
             await send(connection, {"type": "connection_init"}, *(ask(number, READ) for number in range(30)))
             await receive(connection)
             connection.transport.abort()

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from datastore.dynamo import Table
-from server.http.connection_limits import LISTENERS, ConnectionLimits, listeners
+from server.http.connection_limits import LISTENERS, listeners
 from server.http.protocol import MAX_HEADERS, LimitedProtocol, ServerConfig
 from tests.attack import raw_http
 from tests.attack.raw_http import CHUNKED, EXAMPLES, LIVEZ, QUERY, connect, exchange, head, post
@@ -132,7 +132,7 @@ async def test_a_client_that_stops_is_not_waited_for(impatient: Served) -> None:
     assert answered == {name: statuses for name, (_, statuses) in STOPPED.items()}
     await asyncio.sleep(0.05)
     assert not impatient.server.server_state.connections
-    assert not impatient.server.config.waiting  # type: ignore[attr-defined]
+    assert not impatient.config.waiting
 
 
 async def test_a_byte_now_and_then_does_not_keep_a_connection(impatient: Served) -> None:
@@ -232,8 +232,7 @@ async def test_a_full_service_refuses_clearly(impatient: Served) -> None:
             reader, writer = await stack.enter_async_context(connect(impatient.url))
             writer.write(stream)
             assert status in await reader.readline()
-        limits: ConnectionLimits = impatient.server.config.connection_limits  # type: ignore[attr-defined]
-        impatient.server.config.connection_limits = replace(limits, connections=10)  # type: ignore[attr-defined]
+        impatient.config.connection_limits = replace(impatient.config.connection_limits, connections=10)
         await asyncio.sleep(0.5)  # the refused one is idle until then
         refused = await exchange(impatient.url, [])
         assert (refused.statuses, refused.closed) == ([503], True)

@@ -49,7 +49,7 @@ def _subscribe(**payload: Any) -> dict[str, Any]:
     return {"id": "1", "type": "subscribe", "payload": payload}
 
 
-_MESSAGES = some.sampled_from(
+_MESSAGES: some.SearchStrategy[Any] = some.sampled_from(
     [{"type": "connection_init"}, {"type": "connection_init", "payload": {"Authorization": "Bearer x"}},
      {"type": "connection_init", "payload": []}, {"type": "ping"}, {"type": "pong"}, {"type": "complete", "id": "1"},
      {"type": "complete"}, {"type": 7}, [], 0, None, "", {"id": [], "type": "subscribe"}, _subscribe(),

@@ -283,7 +283,7 @@ async def a_finished_event(world: World, _: Viewer) -> Mapping[str, Any]:
 
 
 async def a_scored_event(world: World, _: Viewer) -> Mapping[str, Any]:
-    _, event = await world.finished_match()
+    event = (await world.finished_match())[1]
     await world.do(Viewer.EDITOR, "scoreEvent", "EventScored event { id }", event=event)
     return {"event": event}
 

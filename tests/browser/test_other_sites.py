@@ -93,7 +93,7 @@ def other_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Servi
         address = f"http://localhost:{server.server_port}"
         variables = {"RINGSIDE_DATA": str(tmp_path_factory.mktemp("visited")), "RINGSIDE_CORS_ORIGINS": address}
         with running_service(variables, ["--demo"]) as service:
-            server.RequestHandlerClass.api = f"{service.url}/graphql"  # type: ignore[attr-defined]
+            server.RequestHandlerClass.api = f"{service.url}/graphql"  # type: ignore[attr-defined]  # of _Site
             yield service, address
 
 
@@ -161,7 +161,7 @@ async def test_a_page_of_a_site_that_is_not_listed_cannot_vote(
     """Its browser refuses to send the request. The page says that it tries again, the console what may be missing."""
     service, _ = other_site
     with site() as server:
-        server.RequestHandlerClass.api = f"{service.url}/graphql"  # type: ignore[attr-defined]
+        server.RequestHandlerClass.api = f"{service.url}/graphql"  # type: ignore[attr-defined]  # of _Site
         page = VotingPage(await strict_browser.new_page(), f"http://localhost:{server.server_port}")
         await page.page.goto(f"{page.origin}/")
         await expect(page.status).to_have_text("The service cannot be reached. Trying again.")

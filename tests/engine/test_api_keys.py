@@ -335,8 +335,8 @@ async def test_a_revoked_key_ends_its_sockets_and_streams(hasty: Settings) -> No
         params = ({"Authorization": bearer}, {"headers": {"Authorization": bearer}})
         header = {"accept": "text/event-stream", "authorization": bearer}
         async with (
-            connect(url, subprotocols=[PROTOCOL]) as one,  # type: ignore[list-item]
-            connect(url, subprotocols=[PROTOCOL]) as two,  # type: ignore[list-item]
+            connect(url, subprotocols=[PROTOCOL]) as one,
+            connect(url, subprotocols=[PROTOCOL]) as two,
             httpx.AsyncClient(base_url=served.url, timeout=30) as http,
         ):
             for connection, payload in zip((one, two), params, strict=True):
@@ -377,7 +377,7 @@ async def test_a_wrong_key_opens_no_socket(hasty: Settings) -> None:
     """4403 with the reason."""
     async with (
         serving_on_a_socket(hasty) as served,
-        connect(served.url.replace("http", "ws") + "/graphql", subprotocols=[PROTOCOL]) as connection,  # type: ignore[list-item]
+        connect(served.url.replace("http", "ws") + "/graphql", subprotocols=[PROTOCOL]) as connection,
     ):
         await send(connection, {"type": "connection_init", "payload": {"Authorization": f"Bearer {new_secret()}"}})
         with pytest.raises(ConnectionClosed) as closed:

@@ -43,7 +43,11 @@ async def test_a_backup_beside_writers_is_the_table_of_one_moment(data: Path, tm
 def _slow_steps() -> backup.Advance:
     """Lets writers go on between the steps of a backup."""
     pause = threading.Event()
-    return lambda _left, _pages: pause.wait(0.05) and None
+
+    def wait(_left: int, _pages: int) -> None:
+        pause.wait(0.05)
+
+    return wait
 
 
 async def test_the_command_backs_up_while_the_service_runs_and_restores_when_it_does_not(

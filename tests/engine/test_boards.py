@@ -19,6 +19,7 @@ from datastore.dynamo import Table, budgets, capacity
 from datastore.seal import Seal
 from datastore.voting import BOARD, CONTENDER, RESULT, Board, BoardResults, BoardWithMarks, Contender, settling
 from datastore.voting.shards import shard_count, voter_shard
+from datastore.voting.tallies import read_contender_sums
 from resolvers.context import Services, utc_now
 from resolvers.voting.board_cache import BoardCache
 from server.commands import voting as commands
@@ -105,7 +106,6 @@ async def test_a_settling_that_meets_a_change_reads_again(one_client: Client, mo
     for number in range(4):
         await vote(one_client.member(f"v{number}"))
     await one_client.services.get(BoardCache).settler("main")._loop.close()  # this test settles by itself
-    sums = settling.read_contender_sums
     retired = False
 
     async def slow_sums(table: Table, board: Board) -> Mapping[int, tuple[int, int, int]]:
@@ -114,7 +114,7 @@ async def test_a_settling_that_meets_a_change_reads_again(one_client: Client, mo
             retired = True
             for contender in ids:
                 await editor(one_client).ask(RETIRE_CONTENDER, input={"contender": contender})
-        return await sums(table, board)
+        return await read_contender_sums(table, board)
 
     monkeypatch.setattr(settling, "read_contender_sums", slow_sums)
     first = await _settle(one_client)

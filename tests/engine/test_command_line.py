@@ -114,7 +114,8 @@ def _alive_after(seconds: float, processes: Sequence[psutil.Process]) -> Sequenc
 
 def _is_alive(process: psutil.Process) -> bool:
     try:
-        return process.status() != psutil.STATUS_ZOMBIE  # which orphans stay until the system's first process looks
+        # An orphan stays a zombie until the system's first process looks.
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
 

@@ -110,4 +110,4 @@ async def test_an_upgrade_ranks_what_the_first_release_ranked(one_table: Table) 
 
 def _is_new(item: Item) -> bool:
     """Whether an item is the place of a product, or a pointer to a comment."""
-    return item["sk"]["S"] == "LEADER" or item.get("gsi1pk", {"S": ""})["S"].startswith("LATEST#")
+    return bool(item["sk"]["S"] == "LEADER" or item.get("gsi1pk", {"S": ""})["S"].startswith("LATEST#"))

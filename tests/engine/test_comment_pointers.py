@@ -170,7 +170,7 @@ async def test_a_comment_that_is_edited_while_it_is_upgraded_has_its_pointer(
     """Between the upgrade's read and its write; an edit itself writes no pointer."""
     table, [comment, *_] = one_client.services.table, comments_of_an_earlier_release()
     await table.transact(*CommentChange(None, comment).writes()[:-1])
-    transact, edits = table.client.transact_write_items, []
+    transact, edits = table.client.transact_write_items, list[Comment]()
 
     async def edit_first(**request: object) -> object:
         if not edits:

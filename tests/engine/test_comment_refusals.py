@@ -30,7 +30,7 @@ from tests.queries import (
 
 GOOD = {"product": "42", "language": "en", "rating": 5, "body": "Well made."}
 
-BAD_INPUT = [
+BAD_INPUT: list[tuple[dict[str, Any], str]] = [
     ({"rating": 0}, "rating"),
     ({"rating": 6}, "rating"),
     ({"rating": -1}, "rating"),

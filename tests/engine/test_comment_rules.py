@@ -142,18 +142,20 @@ async def test_wrong_counts_change_no_page(one_client: Client) -> None:
                 wronged = {**item, **{f"r{rating}": {"N": wrong} for rating in (1, 2, 5)}, "bytes": {"N": wrong}}
                 await table.client.put_item(TableName=table.name, Item=wronged)
         del one_client.services._parts[CountsCache]
-        for ratings, bodies in right.items():
+        for chosen, bodies in right.items():
             page = await one_client.ask(
-                COMMENTS_PAGE, product="42", ratings=list(ratings), languages=["en", "fr"], first=3
+                COMMENTS_PAGE, product="42", ratings=list(chosen), languages=["en", "fr"], first=3
             )
             assert [edge["node"]["body"] for edge in page["edges"]] == bodies
 
 
-async def test_an_unsettled_product_is_settled_by_the_next_reader(one_client: Client) -> None:
+async def test_an_unsettled_product_is_settled_by_the_next_reader(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A process that is killed between posting and settling leaves a mark, which the next reader finds."""
     ada = one_client.member("ada")
     settler = one_client.services.get(LeaderSettler)
-    settler.comment_changed = lambda _: None  # type: ignore[method-assign]
+    monkeypatch.setattr(settler, "comment_changed", lambda _: None)
     await post(ada)
     await post(ada)
     standing = await one_client.ask("{ topProducts { nodes { product fiveStars } } }")
@@ -575,7 +577,7 @@ async def test_reports_of_a_deleted_comment_are_deleted_with_it(
     id_ = (await post(ada))["id"]
     await _report(one_client, id_, "bob", "cyd")
     await ada.ask(DELETE_COMMENT, input={"comment": id_})
-    late, transact, deleted = (await post(ada))["id"], table.client.transact_write_items, []
+    late, transact, deleted = (await post(ada))["id"], table.client.transact_write_items, list[str]()
 
     async def delete_first(**request: Any) -> Any:
         if not deleted and "REPORTS#" in str(request):

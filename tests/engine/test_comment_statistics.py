@@ -55,8 +55,8 @@ async def test_wrong_lists_of_products_are_refused(one_client: Client) -> None:
         error = (await one_client.answer(MANY, products=products, **more))["errors"][0]
         assert error["extensions"]["code"] == "BAD_USER_INPUT"
         assert error["extensions"].get("path", path) == path
-    for products in (None, [None], {"a": 1}):
-        assert (await one_client.answer(MANY, products=products))["errors"]
+    for wrong in (None, [None], {"a": 1}):
+        assert (await one_client.answer(MANY, products=wrong))["errors"]
 
 
 @pytest.mark.parametrize("form", ["variable", "literal"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -183,7 +184,7 @@ async def test_what_an_import_accepts_is_shown_exported_and_imported_again(
     assert (await import_lines(one_client.services, io.BytesIO(file.read_bytes()), None)).new == 0
 
 
-def _lines(*changes: dict[str, object]) -> io.BytesIO:
+def _lines(*changes: Mapping[str, object]) -> io.BytesIO:
     return io.BytesIO(b"".join(orjson.dumps({**GOOD, **change}) + b"\n" for change in changes))
 
 
@@ -246,7 +247,7 @@ async def test_an_id_belongs_to_a_comment_on_one_product(one_client: Client, pla
     services, ada = one_client.services, one_client.member("ada")
     changes: list[dict[str, object]] = [{"body": f"{number}", "author": f"a{number}"} for number in range(250)]
     changes[0] |= {"id": SHARED_ID, "author": "ada"}
-    repeated = {"id": SHARED_ID, "author": "ada", "product": "43"}
+    repeated: dict[str, object] = {"id": SHARED_ID, "author": "ada", "product": "43"}
     changes.insert(place + 1, repeated)
     for _ in range(2):
         refusal = f"Line {place + 2} is not a valid comment: `id`: .* Leave `id` out.* Earlier lines were imported"

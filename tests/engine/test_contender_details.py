@@ -29,13 +29,15 @@ HOSTS = ("images.example.com", "cdn.example.net")
 
 
 async def add(client: Client, name: str = "Ada", **details: Any) -> dict[str, Any]:
-    answer: dict[str, Any] = await editor(client).ask(ADD, input={"name": name, **details})
-    return answer.get("contender", answer)
+    answer = await editor(client).ask(ADD, input={"name": name, **details})
+    added: dict[str, Any] = answer.get("contender", answer)
+    return added
 
 
 async def update(client: Client, contender: str, **changes: Any) -> dict[str, Any]:
-    answer: dict[str, Any] = await editor(client).ask(UPDATE, input={"contender": contender, **changes})
-    return answer.get("contender", answer)
+    answer = await editor(client).ask(UPDATE, input={"contender": contender, **changes})
+    updated: dict[str, Any] = answer.get("contender", answer)
+    return updated
 
 
 async def test_details_are_added_changed_and_removed(table: Table, engine: RunningEngine) -> None:

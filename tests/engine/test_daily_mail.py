@@ -47,7 +47,7 @@ from server.mail.smtp import (
 from tests.client import Client
 from tests.conftest import SECRET
 from tests.engines import RunningEngine
-from tests.mail_server import Mailbox, mail_server, trusted
+from tests.mail_server import Mailbox, body_of, mail_server, trusted
 from tests.waiting import caught_up
 
 ON = date(2026, 11, 20)
@@ -112,7 +112,7 @@ async def test_every_subscriber_gets_one_email(table: Table, engine: RunningEngi
     assert mailbox.recipients == ["ada@example.org", "bob@example.org"]
     assert (done.lists, done.sent, done.without_address, done.complete) == (2, 2, 1, True)
     assert (again.sent, again.already_sent, again.complete) == (0, 2, True)
-    texts = {to: email.get_body(("plain",)).get_content() for to, email in mailbox.emails}  # type: ignore[union-attr]
+    texts = {to: body_of(email) for to, email in mailbox.emails}
     assert "from First" in texts["ada@example.org"]
     assert "from Second" in texts["ada@example.org"]
     assert "简" in texts["ada@example.org"]
@@ -131,7 +131,7 @@ async def test_an_email_has_what_mail_programs_need(one_table: Table, tmp_path: 
     assert email["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     assert email["From"] == SENDER
     assert "简0 (pīn 0)" in email["Subject"]
-    html = email.get_body(("html",)).get_content()  # type: ignore[union-attr]
+    html = body_of(email, "html")
     assert "&lt;b&gt;meaning&lt;/b&gt;" in html
     assert "A &lt;i&gt;list&lt;/i&gt;" in html
     assert 'lang="zh-Hans"' in html
@@ -432,13 +432,15 @@ async def test_a_rejected_email_raises(tmp_path: Path) -> None:
     async with mail_server(mailbox, tmp_path) as url:
         transport = SmtpTransport(url, "words@example.org", pause=0.01)
         for answer in ("550 never", "450 later"):
-            mailbox.answer_recipient = lambda _, answer=answer: answer  # type: ignore[misc]
+            mailbox.answer_recipient = {"ada@example.org": answer}.get
             with pytest.raises(EmailRejected, match=answer):
                 await transport.send(email)
         await transport.close()
 
 
-async def test_a_connection_is_not_used_again_in_the_middle_of_an_email(tmp_path: Path) -> None:
+async def test_a_connection_is_not_used_again_in_the_middle_of_an_email(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An email cancelled while the server decides leaves no half of a transaction to the next one."""
     mailbox, decides, handed_over = Mailbox(), asyncio.Event(), asyncio.Event()
 
@@ -447,7 +449,7 @@ async def test_a_connection_is_not_used_again_in_the_middle_of_an_email(tmp_path
         await decides.wait()
         return await Mailbox.handle_DATA(mailbox, *arguments)
 
-    mailbox.handle_DATA = accept  # type: ignore[method-assign]
+    monkeypatch.setattr(mailbox, "handle_DATA", accept)
     async with mail_server(mailbox, tmp_path) as url:
         transport = SmtpTransport(url, "words@example.org", at_once=1)
         first = asyncio.create_task(transport.send(Email("ada@example.org", "", "", b"Subject: 1\r\n\r\n")))
@@ -462,9 +464,11 @@ async def test_a_connection_is_not_used_again_in_the_middle_of_an_email(tmp_path
     ]
 
 
-async def test_connections_that_the_server_closed_meanwhile_cost_no_email(tmp_path: Path) -> None:
+async def test_connections_that_the_server_closed_meanwhile_cost_no_email(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """More of them than an email has attempts: servers close what is idle for long."""
-    mailbox, arrived, opened = Mailbox(), asyncio.Barrier(4), []
+    mailbox, arrived, opened = Mailbox(), asyncio.Barrier(4), list[Any]()
 
     async def accept_together(server: Any, *arguments: Any) -> str:
         if len(opened) < 4:
@@ -472,7 +476,7 @@ async def test_connections_that_the_server_closed_meanwhile_cost_no_email(tmp_pa
             await arrived.wait()
         return await Mailbox.handle_DATA(mailbox, server, *arguments)
 
-    mailbox.handle_DATA = accept_together  # type: ignore[method-assign]
+    monkeypatch.setattr(mailbox, "handle_DATA", accept_together)
     async with mail_server(mailbox, tmp_path) as url:
         transport = SmtpTransport(url, "words@example.org", pause=0.01)
         email = Email("ada@example.org", "", "", b"Subject: x\r\n\r\n")
@@ -582,7 +586,7 @@ async def test_the_link_works_without_a_login(one_client: Client, tmp_path: Path
     async with mail_server(mailbox, tmp_path) as url:
         await run(services, url)
     email = mailbox.emails[0][1]
-    text = email.get_body(("plain",)).get_content()  # type: ignore[union-attr]
+    text = body_of(email)
     end_first = re.findall(r"https://api\.example\.org(/unsubscribe\?token=[\w-]+)", text)[0]
     end_all = str(email["List-Unsubscribe"]).removeprefix("<https://api.example.org").removesuffix(">")
 

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -284,6 +285,9 @@ async def test_a_killed_engine_restarts_at_its_address_with_every_acknowledged_w
                 else:
                     acknowledged.add(key)
 
+    def has_restarted(times: int) -> bool:
+        return _engine_events(logs).count("engine restarted") == times
+
     async def kill() -> None:
         enough = len(acknowledged) + 20
         await _wait_until(lambda: len(acknowledged) > enough)
@@ -293,7 +297,7 @@ async def test_a_killed_engine_restarts_at_its_address_with_every_acknowledged_w
     with capture_logs() as logs:
         for restarts in range(1, kills + 1):
             await kill()
-            await _wait_until(lambda restarts=restarts: _engine_events(logs).count("engine restarted") == restarts)  # type: ignore[misc]
+            await _wait_until(partial(has_restarted, restarts))
     done.set()
     await asyncio.gather(*writers)
     assert acknowledged <= await _keys(running.url)

@@ -243,7 +243,7 @@ async def test_made_anonymous_while_a_corrected_event_is_scored_again(
     await editor.result(match, 1)
     services.get(JobRunner)._kinds = {}  # this process works on none
     job = await _job(services, Contributions.ANONYMISE)
-    transact, erased = services.table.client.transact_write_items, []
+    transact, erased = services.table.client.transact_write_items, list[str]()
 
     async def erase_first(**request: object) -> object:
         if not erased and f"USER#{MEMBER}" in str(request):
@@ -275,7 +275,7 @@ async def test_made_anonymous_while_a_scored_event_is_passed_over_again(
     await editor.score(event)
     services.get(JobRunner)._kinds = {}  # this process works on none
     job = await _job(services, Contributions.ANONYMISE)
-    query, erased = services.table.client.query, []
+    query, erased = services.table.client.query, list[str]()
 
     async def erase_after(**request: object) -> object:
         answer = await query(**request)
@@ -343,7 +343,7 @@ async def test_made_anonymous_while_their_points_are_taken_back(
     event = await _scored_event(editor, one_client)
     services.get(JobRunner)._kinds = {}  # this process works on none
     job = await _job(services, Contributions.ANONYMISE)
-    transact, moved = services.table.client.transact_write_items, []
+    transact, moved = services.table.client.transact_write_items, list[str]()
 
     async def move_first(**request: object) -> object:
         if not moved and f"USER#{MEMBER}" in str(request):
@@ -421,7 +421,7 @@ async def test_taking_back_counts_again_whoever_is_erased_meanwhile(
     now = services.clock()
     wanted = TakingBack(MEMBER, None, frozenset({Part.PREDICTIONS}), "User:mia").as_input()
     job = jobs_store.new_job(services.ids.next(now), TAKE_BACK, "somebody", now, wanted)
-    transact, removed = services.table.client.transact_write_items, []
+    transact, removed = services.table.client.transact_write_items, list[str]()
 
     async def bury_after(**request: object) -> object:
         answer = await transact(**request)
@@ -523,9 +523,8 @@ async def test_erasing_again_answers_the_same(one_client: Client) -> None:
     await one_client.member(MEMBER).ask(UPDATE_PROFILE, input={"name": "Name"})
     wanted = {"user": NODE, "contributions": "REMOVE", "idempotencyKey": "once"}
     member = one_client.member(MEMBER)
-    answers = await asyncio.gather(
-        member.ask(ERASE, input=wanted), admin(one_client).ask(ERASE, input=wanted), member.ask(ERASE, input=wanted)
-    )
+    askers = (member, admin(one_client), member)
+    answers = list(await asyncio.gather(*(asker.ask(ERASE, input=wanted) for asker in askers)))
     assert (await ended(admin(one_client), answers[0]["job"]["id"]))["state"] == "DONE"
     answers += [await asker.ask(ERASE, input=wanted) for asker in (member, admin(one_client))]
     answers.append(await admin(one_client).ask(ERASE, input={"user": NODE, "contributions": "ANONYMISE"}))

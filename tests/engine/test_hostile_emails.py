@@ -9,7 +9,7 @@ from pathlib import Path
 from datastore.dynamo import Table
 from tests.client import Client
 from tests.engines import RunningEngine
-from tests.mail_server import Mailbox, mail_server
+from tests.mail_server import Mailbox, body_of, mail_server
 from tests.queries import ADD_WORDS, CREATE_LIST, SUBSCRIBE, UPDATE_PROFILE
 from tests.service import ringside
 
@@ -68,4 +68,4 @@ async def test_no_text_of_a_member_adds_a_header_or_a_part(
         assert [part.get_content_type() for part in email.walk()] == [
             "multipart/alternative", "text/plain", "text/html",
         ]  # fmt: skip
-        assert "<h1>" not in email.get_body(("html",)).get_content()  # type: ignore[union-attr]
+        assert "<h1>" not in body_of(email, "html")

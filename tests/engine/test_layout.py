@@ -68,7 +68,7 @@ async def test_a_new_table_is_not_taken_for_an_old_one_beside_another_start(
 ) -> None:
     """The other process names the layout before this one looks for items, and this one finds that item only."""
     await one_table.write(LAYOUT.delete(LAYOUT.at()))
-    scan, starts = one_table.client.scan, []
+    scan, starts = one_table.client.scan, list[Any]()
 
     async def after_another_start(**request: Any) -> Any:
         if not starts:

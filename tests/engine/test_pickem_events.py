@@ -14,6 +14,7 @@ from datastore.dynamo.attributes import iso
 from datastore.journal import OCCURRENCE
 from datastore.pickem import events as events_store
 from datastore.pickem import read_events
+from datastore.pickem.gates import change_gates
 from resolvers.node_ids import parse_node_key
 from resolvers.pickem import predictions
 from resolvers.pickem.cache import load_settled_event
@@ -378,7 +379,7 @@ async def test_a_cancellation_that_was_answered_before_is_not_carried_out_again(
     async with serving(settings) as one, serving(settings) as two:
         event, [match] = await EventEditor(one).card(10)
         keyed = {"event": event, "cancelled": True, "idempotencyKey": "k"}
-        table, ed, answered = two.services.table, two.member("ed", Role.EDITOR), []
+        table, ed, answered = two.services.table, two.member("ed", Role.EDITOR), list[str]()
         await ed.ask(UPDATE_EVENT, input={"event": event, "name": "Renamed"})
         original = getattr(table.client, method)
 
@@ -465,11 +466,11 @@ async def test_a_change_that_another_process_finishes_is_recorded_once(
     """A submission to it that meets a closed gate finishes what was begun, before its own process can."""
     created = await EventEditor(one_client).event()
     given = {"startsAt": in_hours(20)} if change == "startsAt" else {"cancelled": True}
-    close, finished = events_store.change_gates, False
+    finished = False
 
     async def closed_and_finished(table: Table, gates: Any, *numbers: Any) -> None:
         nonlocal finished
-        await close(table, gates, *numbers)
+        await change_gates(table, gates, *numbers)
         if not finished:
             finished = True
             await load_settled_event(other.services, gates.event)

@@ -244,7 +244,7 @@ async def test_a_prediction_that_was_removed_and_submitted_anew_is_not_taken_for
     await submit(member, key, [(match, 0)])
     event_id = parse_node_key("Event", key)
     event = (await read_events(services.table, [event_id]))[event_id]
-    transact, renewed = services.table.client.transact_write_items, []
+    transact, renewed = services.table.client.transact_write_items, list[str]()
 
     async def renew_first(**request: Any) -> Any:
         if not renewed:

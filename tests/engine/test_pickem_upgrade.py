@@ -182,7 +182,7 @@ async def test_a_first_round_scorer_that_goes_on_is_superseded(one_table: Table,
     picked = [f"picked_{match}_{team}" for one in (first, second, third) for match, team in one.picks.items()]
     add = {"predictions": 3, **{name: picked.count(name) for name in picked}}
     await one_table.write(OLD_GATE.change(OLD_GATE.at(event=event.id, number=0), add=add))
-    wrong = {"points": 1, "correct": 1, "generation": event.generation}
+    wrong: dict[str, Any] = {"points": 1, "correct": 1, "generation": event.generation}
     await one_table.write_many([PREDICTION.put(replace(first, **wrong)), PREDICTION.put(second), PREDICTION.put(third)])
     await upgraded(one_table)
     names = ("points", "correct", "generation", "starts_at")

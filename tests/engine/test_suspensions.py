@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
+from datastore import suspensions as suspension_store
 from datastore.dynamo import Table, iso
 from datastore.suspensions import SUSPENSION, Suspension
 from resolvers.context import utc_now
@@ -158,7 +159,7 @@ async def test_a_look_that_overlaps_a_change_forgets_nothing(
     """What the process has just written is known at once, and stays known when a look ends that began before it."""
     known, ada = one_client.services.get(Suspensions), one_client.member("ada")
     await post(ada)
-    read, begun, changed = suspensions.suspension_store.read_every_suspension, asyncio.Event(), asyncio.Event()
+    read, begun, changed = suspension_store.read_every_suspension, asyncio.Event(), asyncio.Event()
 
     async def read_before_the_change(table: Table) -> Mapping[str, Suspension]:
         found = await read(table)
@@ -170,7 +171,7 @@ async def test_a_look_that_overlaps_a_change_forgets_nothing(
         begun.clear()
         changed.clear()
         with monkeypatch.context() as patched:
-            patched.setattr(suspensions.suspension_store, "read_every_suspension", read_before_the_change)
+            patched.setattr(suspension_store, "read_every_suspension", read_before_the_change)
             looking = asyncio.create_task(known.look())
             await begun.wait()
         assert "user" in await moderator(one_client).ask(query, input={"user": ADA, **given})

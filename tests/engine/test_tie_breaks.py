@@ -191,7 +191,8 @@ async def ask(editor: EventEditor, event: str, question: dict[str, str] | None) 
 
 
 async def guess_of(member: Client, event: str) -> float | None:
-    return (await member.ask(GUESSES, id=event))["viewerPrediction"]["guess"]  # type: ignore[no-any-return]
+    guess: float | None = (await member.ask(GUESSES, id=event))["viewerPrediction"]["guess"]
+    return guess
 
 
 async def test_a_guess_for_an_earlier_question_counts_as_missing(client: Client) -> None:

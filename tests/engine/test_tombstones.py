@@ -144,7 +144,7 @@ async def test_a_change_whose_editor_is_erased_meanwhile_is_given_up(
     """It was announced and is refused at its last step; the event takes predictions again at once."""
     editor, services = EventEditor(one_client), one_client.services
     event, [match] = await editor.card(10)
-    update, buried = services.table.client.update_item, []
+    update, buried = services.table.client.update_item, list[str]()
 
     async def bury_first(**request: Any) -> Any:
         if not buried:

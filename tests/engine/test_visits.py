@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.typing import Origin
 
 from datastore.dynamo import Table
 from datastore.seal import Forged, Seal
@@ -284,7 +285,7 @@ async def served(one_table: Table, default_engine: RunningEngine) -> AsyncIterat
 
 def socket(served: Served, origin: str) -> connect:
     address = served.url.replace("http", "ws") + "/graphql"
-    return connect(address, subprotocols=[PROTOCOL], origin=origin)  # type: ignore[list-item,arg-type]
+    return connect(address, subprotocols=[PROTOCOL], origin=Origin(origin))
 
 
 async def initialise(connection: ClientConnection, token: str) -> None:
@@ -306,7 +307,7 @@ async def test_a_page_of_another_site_votes_over_a_socket(served: tuple[Served, 
         start = {"query": START, "variables": {"input": {}}}
         for number, payload in enumerate(({"query": DRAW}, start)):
             await send(connection, {"id": str(number), "type": "subscribe", "payload": payload})
-        answers = {}
+        answers: dict[str, Any] = {}
         while len(answers) < 2:
             message = await receive(connection)
             if message["type"] == "next":

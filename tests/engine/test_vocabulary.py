@@ -113,7 +113,7 @@ async def test_only_its_owner_sees_a_private_list(client: Client) -> None:
       }
       quizLeaderboard(on: $day, list: $list) { nodes { rank } }
     }"""
-    hidden = {
+    hidden: dict[str, Any] = {
         "wordList": None,
         "nodes": [None, None, None],
         "wordLists": {"nodes": []},
@@ -208,7 +208,7 @@ async def test_a_list_that_is_deleted_while_its_word_is_drawn_gets_none(
 ) -> None:
     """What was left of the list may be deleted already, and nobody would delete this word."""
     list_key, table = parse_node_key("WordList", await public_list(one_client)), one_client.services.table
-    transact, deleted = table.client.transact_write_items, []
+    transact, deleted = table.client.transact_write_items, list[str]()
 
     async def delete_first(**request: Any) -> Any:
         if not deleted:
@@ -291,7 +291,7 @@ async def test_every_mutation_is_carried_out_once(one_client: Client) -> None:
     """Of five concurrent requests with one key one is carried out, and all get its answer; another input is refused."""
     ada = one_client.member("ada")
     list_id = await private_list(ada)
-    asked = (
+    asked: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
         (CREATE_LIST, {"name": "Once"}, {"name": "Twice"}),
         (ADD_WORDS, {"list": list_id, "words": some_words(2)}, {"list": list_id, "words": some_words(3)}),
         (SUBSCRIBE, {"list": list_id}, {"list": list_id, "characterSet": "TRADITIONAL"}),

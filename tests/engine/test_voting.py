@@ -284,6 +284,7 @@ async def test_ranks_are_shared_across_pages(client: Client) -> None:
     await editor(client).ask(RETIRE_CONTENDER, input={"contender": ids[0]})
     await client.caught_up("a retired contender leaves the leaderboard")
     assert "delta" not in [row["contender"]["name"] for row in (await client.ask(LEADERBOARD))["nodes"]]
+    assert after is not None
     assert await client.code(LEADERBOARD, after=after[:-2] + "AA") == "INVALID_CURSOR"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from datastore import journal as journal_store
 from datastore.dynamo import Table, iso
 from datastore.ids import Ids
 from datastore.jobs import JOB
@@ -198,7 +199,7 @@ async def test_a_redelivery_whose_answer_is_lost_has_begun_once(one_client: Clie
     webhook = (await admin(one_client).ask(ADD_WEBHOOK, input={"url": "https://8.8.8.8/", "kinds": []}))["webhook"][
         "id"
     ]
-    once = {"idempotencyKey": "1"} if keyed else {}
+    once: dict[str, Any] = {"idempotencyKey": "1"} if keyed else {}
     answer = await ask_without_answer(admin(one_client), REDELIVER, webhook=webhook, since=iso(utc_now()), **once)
     assert (await ended(admin(one_client), answer["job"]["id"]))["state"] == "DONE"
     assert [job.kind async for job in one_client.services.table.scan(JOB, consistent=True)] == ["REDELIVER"]
@@ -328,7 +329,7 @@ async def test_much_that_is_left_of_a_removed_webhook_delays_no_other(
         await enough.wait()
 
     monkeypatch.setattr(delivering, "CLEAR_SECONDS", 0.0)
-    monkeypatch.setattr(delivering.journal_store, "clear_deliveries", clear_slowly)
+    monkeypatch.setattr(journal_store, "clear_deliveries", clear_slowly)
     async with receiving() as removed, receiving() as other:
         webhook = (await add(one_hooked, removed))["webhook"]["id"]
         await admin(one_hooked).ask(REMOVE_WEBHOOK, input={"webhook": webhook})
@@ -567,7 +568,7 @@ async def test_there_are_ten_webhooks_also_if_more_are_added_at_once(one_client:
 async def test_an_added_webhook_whose_answer_is_lost_is_added_once(one_client: Client, *, keyed: bool) -> None:
     """The request that added it answers with it, with a key and without."""
     once = {"idempotencyKey": "1"} if keyed else {}
-    given = {"url": "https://8.8.8.8/", "kinds": ["comment.posted"], **once}
+    given: dict[str, Any] = {"url": "https://8.8.8.8/", "kinds": ["comment.posted"], **once}
     answer = await ask_without_answer(admin(one_client), ADD_WEBHOOK, **given)
     assert answer["webhook"]["active"]
     assert len([webhook async for webhook in one_client.services.table.iterate(WEBHOOKS, consistent=True)]) == 1

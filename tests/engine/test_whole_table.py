@@ -342,7 +342,7 @@ async def test_an_import_that_stalled_changes_nothing_after_another_run_of_it_co
     monkeypatch.setattr(imports, "_CHUNK", 2)
     last = {"pk": {"S": "ODD#2"}, "sk": {"S": "5 \u00e9"}}
     async with _another(settings.dynamodb_url) as other:
-        call, stalls = getattr(other.client, stalled_after), []
+        call, stalls = getattr(other.client, stalled_after), list[Any]()
 
         async def stall(**request: Any) -> Any:
             answer = await call(**request)

@@ -188,4 +188,4 @@ async def _answer(client: Client, query: str, **variables: Any) -> dict[str, Any
         body = (await client.post(query, **variables)).json()
     except (httpx.HTTPError, ValueError):
         return None
-    return None if "errors" in body else body["data"]  # type: ignore[no-any-return]
+    return None if "errors" in body else body["data"]

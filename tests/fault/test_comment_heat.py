@@ -38,11 +38,9 @@ def units(engine: LaggingEngine) -> Counter[PartitionKey]:
     """The write units of each partition key so far; those of keys that differ in their shard are spread evenly."""
     spent = Counter[PartitionKey]()
     for (key, _), number in engine.ledger.writes.items():
-        shards = SHARDS.get(key.value.partition("#")[0])
-        if shards:
-            spent[PartitionKey(key.index_name, key.value.partition("#")[0])] += number / shards  # type: ignore[assignment]
-        else:
-            spent[key] += number  # type: ignore[assignment]
+        name = key.value.partition("#")[0]
+        whole = PartitionKey(key.index_name, name) if name in SHARDS else key
+        spent[whole] += number / SHARDS.get(name, 1)  # type: ignore[assignment]  # also fractions of a unit
     return spent
 
 

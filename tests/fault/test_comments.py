@@ -231,7 +231,7 @@ async def test_faults_lose_and_duplicate_no_comment(visitor: Client, proxy: Lagg
             what = source.random()
             if what < 0.5 or not own:
                 body = f"{seed}-{turn}"
-                given = {"product": "9", "language": "en", "rating": source.randint(1, 5), "body": body}
+                given: dict[str, Any] = {"product": "9", "language": "en", "rating": source.randint(1, 5), "body": body}
                 answer = await member.ask(POST_COMMENT, input={**given, "idempotencyKey": body})
                 if "comment" in answer:
                     own.append(answer["comment"]["id"])

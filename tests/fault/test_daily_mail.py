@@ -20,10 +20,10 @@ from server.mail.message import EmailTemplate
 from server.mail.smtp import SmtpTransport
 from tests.client import serving
 from tests.conftest import settings_for
-from tests.engines import EnginePair, RunningEngine
+from tests.engines import EnginePair, ReachableEngine
 from tests.lagging import Lag
 from tests.lagging.tables import lagging, lagging_table
-from tests.mail_server import Mailbox, mail_server
+from tests.mail_server import Mailbox, body_of, mail_server
 from tests.season import EventEditor, in_hours, submit
 from tests.service import ROOT, environment
 
@@ -72,7 +72,7 @@ async def start_run(**variables: str) -> asyncio.subprocess.Process:
     )
 
 
-async def run_with_kills(mailbox: Mailbox, pause: float = 0.0, **variables: str) -> str:
+async def run_with_kills(mailbox: Mailbox, pause: float = 0.0, /, **variables: str) -> str:
     """Three runs that are killed while they send, one that completes them, and one more: what the last one says."""
     for kill in range(1, 4):
         process = await start_run(**variables)
@@ -100,7 +100,7 @@ def assert_each_once(mailbox: Mailbox, addresses: list[str]) -> None:
     assert len(ids) == len(addresses), "a second email has another Message-ID than the first"
 
 
-def variables_of(engine: RunningEngine, table_name: str, smtp_url: str) -> dict[str, str]:
+def variables_of(engine: ReachableEngine, table_name: str, smtp_url: str) -> dict[str, str]:
     return {
         "RINGSIDE_DYNAMODB_URL": engine.url,
         "RINGSIDE_TABLE": table_name,
@@ -192,5 +192,5 @@ async def test_what_was_acknowledged_before_the_run_counts_though_the_index_is_l
     )
     assert (done.sent, done.subscribers, done.unsubscribed, done.without_address) == (30, 40, 10, 0)
     assert (again.sent, again.subscribers, again.already_sent) == (0, 30, 30)
-    texts = [email.get_body(("plain",)).get_content() for to, email in mailbox.emails if to.startswith("adding")]  # type: ignore[union-attr]
+    texts = [body_of(email) for to, email in mailbox.emails if to.startswith("adding")]
     assert all("from First" in text and "from Second" in text for text in texts)

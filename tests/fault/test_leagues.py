@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -80,10 +81,10 @@ async def test_a_lost_answer_changes_nothing_twice(one_client: Client, *, keyed:
     """Creating, joining, admitting, leaving, rotating, removing: each is done once and answered as done."""
     ada, bob = one_client.member("ada"), one_client.member("bob")
 
-    def once(name: str) -> dict[str, str]:
+    def once(name: str) -> dict[str, Any]:
         return {"idempotencyKey": name} if keyed else {}
 
-    given = {"name": "L", "season": "2026", "entry": "APPROVAL", **once("create")}
+    given: dict[str, Any] = {"name": "L", "season": "2026", "entry": "APPROVAL", **once("create")}
     league = (await ask_without_answer(ada, CREATE_LEAGUE, **given))["league"]["id"]
     assert len((await ada.ask(OWN_LEAGUES))["leagues"]["nodes"]) == 1
     assert (await ask_without_answer(bob, JOIN_LEAGUE, league=league, **once("join")))["membership"] == "WAITING"

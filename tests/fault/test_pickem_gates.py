@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from itertools import count
@@ -52,13 +52,12 @@ async def test_no_key_is_hot_when_many_submit(
                     for member in range(SUBMISSIONS)
                 )
             )
-    units: Counter[str] = Counter()
+    units: dict[str, float] = defaultdict(float)
     for (key, _), spent in engine.ledger.writes.items():
         units[key.value] += spent
     gates = [spent for key, spent in units.items() if "#GATE#" in key]
     assert sum(gates) == 2 * SUBMISSIONS
-    [(_, hottest)] = units.most_common(1)
-    assert hottest / SUBMISSIONS * PROMISED_RATE <= 700
+    assert max(units.values()) / SUBMISSIONS * PROMISED_RATE <= 700
 
 
 async def test_a_lock_succeeds_while_submissions_keep_the_gates_busy(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -176,7 +176,7 @@ async def test_a_credit_costs_the_same_in_every_event_of_a_season(tmp_path: Path
             event, _ = await seed(table, f"E{number}")
             engine.ledger.writes.clear()
             await score(services, event.id, ScoringProgress())
-            units: Counter[str] = Counter()
+            units: dict[str, float] = defaultdict(float)
             once = (f"EVENT#{event.id}", "STANDINGS#2026")
             for (key, _), spent in engine.ledger.writes.items():
                 if key.value not in once and not key.value.startswith(ONCE_PER_SCORING):

@@ -101,6 +101,7 @@ async def _compare_events(of: RandomSchema, seed: int) -> None:
     compiled = CompiledOperation(of.schema, document, definition_of(document))
     prepared = compiled.prepare(operation.variables, suggestions=True)
     assume(isinstance(prepared, PreparedOperation))  # wrong variables end a subscription before its first event
+    assert isinstance(prepared, PreparedOperation)
     results = [result async for result in await _events(of, document, operation, prepared.execute_event)]
     expected = [result async for result in await _events(of, document, operation)]
     for result, expected_result in zip(results, expected, strict=True):
@@ -110,8 +111,8 @@ async def _compare_events(of: RandomSchema, seed: int) -> None:
 async def _events(of: RandomSchema, document: Any, operation: RandomOperation, *execute: Any) -> Any:
     executor = Executor.build(of.schema, document, None, CONTEXT, operation.variables)
     assert isinstance(executor, Executor)
-    source: Any = await create_source_event_stream(executor)  # Strawberry makes each source a coroutine
-    return map_source_to_response_event(executor, source, *execute)
+    source: Any = create_source_event_stream(executor)  # Strawberry makes each source a coroutine
+    return map_source_to_response_event(executor, await source, *execute)
 
 
 async def _compare_many(schemas: int) -> None:

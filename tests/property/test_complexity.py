@@ -67,7 +67,7 @@ class LargeAnswers:
         self._most = most
         self.fields = 0
 
-    def resolve(self, record: Any, info: GraphQLResolveInfo, **arguments: Any) -> Any:
+    def resolve(self, record: Any, info: GraphQLResolveInfo[Any], **arguments: Any) -> Any:
         self.fields += 1
         if self.fields > self._most:
             raise TooManyFields(f"The complexity is {self._most}.")

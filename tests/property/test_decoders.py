@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from enum import IntEnum, StrEnum
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -79,7 +80,7 @@ FIGHTS = some.builds(
 
 
 REQUIRED = {"title", "rounds", "share", "open", "data", "at", "rank"}
-DEFAULTS = {"corners": (), "seats": {}, "score": 0, "later": None, "note": None, "other": None}
+DEFAULTS: dict[str, Any] = {"corners": (), "seats": {}, "score": 0, "later": None, "note": None, "other": None}
 
 
 @given(FIGHTS)

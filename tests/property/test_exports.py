@@ -16,7 +16,7 @@ from datastore.dynamo.lines import BadLine, canonical_number, item_line, parse_l
 from datastore.whole_table import Row, parse_row
 from server.commands.transfer.file import BadExport, End, ExportReader, is_export, write_export
 
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 NUMBERS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**30), max_value=10**30, places=8).map(str)
 BINARY = st.binary(max_size=20)
 SCALARS = st.one_of(

@@ -62,6 +62,7 @@ class Listen:
     events: int = 1_000
 
 
+Action = Begin | End | Delete | Pass | Listen
 SKEWS = some.sampled_from([-2.4, -0.3, 0.0, 0.7, 2.4])
 ACTIONS = some.lists(
     some.builds(Begin, SKEWS)
@@ -109,17 +110,16 @@ class World:
         found = sorted(id_ for id_ in self.present if past < id_ <= up_to)[:3]
         return [Arrival(id_, id_) for id_ in found], found[-1] if len(found) == 3 else up_to
 
-    async def play(self, actions: list[Begin | End | Delete | Pass | Listen]) -> None:
+    async def play(self, actions: list[Action]) -> None:
         steady = asyncio.create_task(self.listen_steadily())
         await turns()
-        for action in actions:
-            await self.act(action)
-        for action in (*[Pass(5.0)] * 8, Listen(1), *[Pass(5.0)] * 8):
+        ending: list[Action] = [*[Pass(5.0)] * 8, Listen(1), *[Pass(5.0)] * 8]
+        for action in actions + ending:
             await self.act(action)
         await self.leave()
         await left(steady)
 
-    async def act(self, action: Begin | End | Delete | Pass | Listen) -> None:
+    async def act(self, action: Action) -> None:
         match action:
             case Begin(skew):
                 self.open[self.new_id(skew)] = self.now
@@ -182,7 +182,7 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-def play(actions: list[Begin | End | Delete | Pass | Listen]) -> World:
+def play(actions: list[Action]) -> World:
     with patch.object(feeds, "SECONDS", 1e6), capture_logs():  # looks begin only when a test hurries them
         world = World()
         asyncio.run(world.play(actions))
@@ -202,7 +202,7 @@ SLOW_WRITER = [Begin(-2.4), Listen(1), Pass(9.0), Begin(), End(1), Pass(0.6), En
 @example(actions=FAST_THEN_SLOW)
 @example(actions=SLOW_WRITER)
 @given(actions=ACTIONS)
-def test_every_record_is_told_once(actions: list[Begin | End | Delete | Pass | Listen]) -> None:
+def test_every_record_is_told_once(actions: list[Action]) -> None:
     """To a listener that stays, and to one that comes and goes between two processes."""
     world = play(actions)
     assert sorted(world.told) == sorted(world.committed)
@@ -211,7 +211,7 @@ def test_every_record_is_told_once(actions: list[Begin | End | Delete | Pass | L
 
 @settings(max_examples=100, deadline=None)
 @given(actions=ACTIONS)
-def test_beyond_its_bound_a_text_repeats_nothing(actions: list[Begin | End | Delete | Pass | Listen]) -> None:
+def test_beyond_its_bound_a_text_repeats_nothing(actions: list[Action]) -> None:
     """A text that can name two positions: what it cannot name counts as told. A listener that stays misses nothing."""
     with patch.object(resume_point, "MAX_NAMED", 2):
         world = play(actions)

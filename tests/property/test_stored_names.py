@@ -15,6 +15,7 @@ from datastore.dynamo.attributes import StoredAs, codec_for
 from datastore.dynamo.conditions import absent, among, less, more, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
+from datastore.dynamo.writes import Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def test_writes_and_conditions_are_the_same_before_and_after_a_rename(old: OldBo
     """Each names the field by its Python name."""
     new = renamed(old)
     key, new_key = OLD.item_key(old), NEW.item_key(new)
-    pairs = [
+    pairs: list[tuple[Write, Write]] = [
         (
             OLD.change(key, values={"pages": old.pages}, add={"seen": 1}),
             NEW.change(new_key, values={"pages": new.pages}, add={"views": 1}),

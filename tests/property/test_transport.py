@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import botocore.session
@@ -11,6 +10,7 @@ import orjson
 import pytest
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
+from botocore.credentials import ReadOnlyCredentials
 from botocore.parsers import create_parser
 from botocore.serialize import create_serializer
 from hypothesis import given
@@ -46,7 +46,9 @@ ITEM = some.dictionaries(NAME, ATTRIBUTE, max_size=6)
 
 def parsed_by_the_sdk(operation: str, body: bytes) -> Any:
     response = {"status_code": 200, "headers": {}, "body": body}
-    answer = create_parser("json").parse(response, MODEL.operation_model(operation).output_shape)
+    shape = MODEL.operation_model(operation).output_shape
+    assert shape is not None
+    answer = create_parser("json").parse(response, shape)
     answer.pop("ResponseMetadata")
     return answer
 
@@ -102,7 +104,7 @@ def test_a_value_that_no_attribute_can_hold_is_refused() -> None:
 def test_signatures_are_the_sdks(url: str, body: bytes, token: str | None, secret: str) -> None:
     """With and without a session's token, whatever the port."""
     way = Endpoint(URL(url), "DynamoDB_20120810.", "application/x-amz-json-1.0", "agent", "eu-west-1", "dynamodb", "v4")
-    keys = SimpleNamespace(access_key="AKID", secret_key=secret, token=token)
+    keys = ReadOnlyCredentials("AKID", secret, token)
     request = AWSRequest(
         "POST", url, {"Content-Type": way.content_type, "X-Amz-Target": "DynamoDB_20120810.Query"}, data=body
     )
@@ -124,7 +126,7 @@ def test_errors_are_parsed_by_the_sdk_s_own_parser(item: Any) -> None:
     reasons = [{"Code": "None"}, {"Code": "ConditionalCheckFailed", "Item": item, "Message": "no"}]
     cancelled = {"__type": f"{prefix}TransactionCanceledException", "Message": "x", "CancellationReasons": reasons}
     errors = ErrorParser(MODEL)
-    one = errors.parse("PutItem", Response(400, [], request_body(failed))).response
+    one: Any = errors.parse("PutItem", Response(400, [], request_body(failed))).response
     assert (one["Error"]["Code"], one["Item"]) == ("ConditionalCheckFailedException", item)
     many = errors.parse("TransactWriteItems", Response(400, [], request_body(cancelled))).response
     assert many["CancellationReasons"][1]["Item"] == item

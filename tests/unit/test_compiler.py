@@ -23,7 +23,7 @@ from server.compiler.planning import MAX_FIELDS
 from server.execution.answers import run
 from server.execution.documents import Documents, GraphQLRequest, Operation, hash_of
 from server.execution.limits import Limits
-from server.execution.turns import Turns
+from server.execution.turns import Result, Turns
 from server.failures import Failed
 from tests.property.differential.comparing import execute_by_core, execute_compiled
 
@@ -223,7 +223,7 @@ async def test_an_operation_that_cannot_be_compiled_is_left_to_graphql_core(text
     if "@d" in text:
         from strawberry.directive import DirectiveLocation  # noqa: PLC0415 - for this case alone
 
-        @strawberry.directive(locations=[DirectiveLocation.QUERY])  # type: ignore[arg-type]
+        @strawberry.directive(locations=[DirectiveLocation.QUERY])
         def d() -> str:
             return ""
 
@@ -312,9 +312,9 @@ async def test_each_choice_of_variables_is_compiled_in_a_turn() -> None:
     taken: list[object] = []
 
     class CountingTurns(Turns):
-        async def take(self, key: Hashable, work: Callable[[], object]) -> None:
+        async def take(self, key: Hashable, work: Callable[[], Result]) -> Result:
             taken.append(key)
-            await super().take(key, work)
+            return await super().take(key, work)
 
     turns = CountingTurns()
     reasons: list[str] = []
@@ -395,7 +395,9 @@ class OwnerType:
 
 @strawberry.type
 class Owners:
-    owners: list[OwnerType | None] = strawberry.field(resolver=lambda: [Owner(1), Owner(0)])
+    owners: list[OwnerType | None] = strawberry.field(  # type: ignore[assignment]  # records of that type
+        resolver=lambda: [Owner(1), Owner(0)]
+    )
 
 
 async def test_a_null_is_no_object_even_if_only_its_type_name_is_selected() -> None:

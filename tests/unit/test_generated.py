@@ -44,7 +44,7 @@ def _described() -> Iterator[tuple[str, str | None]]:
                     yield f"{name}.{value_name}", value.description
 
 
-class _Template(yaml.SafeLoader):
+class _Template(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
     """YAML with CloudFormation's short functions, read as their names."""
 
 

@@ -157,7 +157,8 @@ HASHES: list[tuple[str, dict[str, Any], str]] = [
 
 async def context_of(name: str, given: dict[str, Any]) -> tuple[Context, Any]:
     """The context of a request that came as far as the table, which is not there."""
-    ctx = Context(Services(None, Seal(["a secret for the tests, long enough"])), Viewer("ada", Kind.MEMBER))  # type: ignore[arg-type]
+    services = Services(None, Seal(["a secret for the tests, long enough"]))  # type: ignore[arg-type]  # no table
+    ctx = Context(services, Viewer("ada", Kind.MEMBER))
     input_type = name[0].upper() + name[1:] + "Input"
     document = f"mutation M($input: {input_type}!) {{ {name}(input: $input) {{ ... on Refused {{ code path }} }} }}"
     answer = await schema.execute(document, {"input": given}, context_value=ctx)

@@ -39,7 +39,7 @@ def deployment(*secrets: str, **more: Any) -> Settings:
 
 def identification(settings: Settings | None = None) -> Identification:
     settings = settings or deployment()
-    return Identification(settings, Services(SimpleNamespace(), settings.seal()))  # type: ignore[arg-type] - no table
+    return Identification(settings, Services(SimpleNamespace(), settings.seal()))  # type: ignore[arg-type]  # no table
 
 
 def signed(secret: str = NEW, algorithm: str = "HS256", **claims: object) -> str:

@@ -18,6 +18,7 @@ from datastore.seal import Forged, Seal
 from datastore.vocabulary import CharacterSet, Word
 from server.mail.message import Email, EmailTemplate, Section, Unsubscription, message_id
 from server.mail.serialization import UnsafeEmail, serialize
+from tests.mail_server import body_of
 
 SEAL = Seal(["a secret that is long enough to be one"])
 TEMPLATE = EmailTemplate("Words <words@example.org>", "https://api.example.org/", SEAL)
@@ -129,7 +130,7 @@ def test_markup_in_a_word_is_escaped() -> None:
         "list", MALICIOUS, CharacterSet.SIMPLIFIED, Word("list", 0, MALICIOUS, MALICIOUS, MALICIOUS, MALICIOUS)
     )
     email = TEMPLATE.render("ada", "ada@example.org", [section], ON)
-    html = parsed(email).get_body(("html",)).get_content()  # type: ignore[union-attr]
+    html = body_of(parsed(email), "html")
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -100,7 +101,7 @@ def test_a_shard_is_read_for_its_share_and_some_more() -> None:
 
 def test_an_exported_season_file_is_imported_unchanged() -> None:
     """Cards, results, tie-breaks and ids; events that have begun are locked."""
-    given = {
+    given: dict[str, list[dict[str, Any]]] = {
         "events": [
             {
                 "name": "Past",

@@ -29,7 +29,7 @@ def test_pages_are_the_ranking_cut_in_pieces(
     quizzes: list[tuple[str, str, int, int]], listed: str | None, size: int
 ) -> None:
     """Whatever the page size, all pages together rank everybody once, with ranks shared by equals."""
-    day, sums = QuizLeaderboard(), {}
+    day, sums = QuizLeaderboard(), dict[str, tuple[int, int, int]]()
     for number, quiz in enumerate(quizzes):
         one = result(number, *quiz)
         day.add(one)

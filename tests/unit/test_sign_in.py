@@ -32,8 +32,8 @@ from tests.generated import ROOT
 
 KEY = rsa.generate_private_key(65537, 2048)
 RECIPES = (ROOT / "docs" / "sign-in.md").read_text(encoding="utf-8")
-MEMBER = {Role.MEMBER}
-EDITOR = {Role.MEMBER, Role.EDITOR}
+MEMBER = frozenset({Role.MEMBER})
+EDITOR = frozenset({Role.MEMBER, Role.EDITOR})
 
 
 class Provider(ThreadingHTTPServer):
@@ -458,7 +458,8 @@ async def test_an_unverified_address_is_ignored_beside_its_claim_and_at_the_top(
     """Also if the provider says so in text."""
     nested = local(jwt_email_claim="who.email")
     for no in (False, "false"):
-        for claims in ({"email_verified": no}, {"who": {"email_verified": no}}):
+        both: list[dict[str, Any]] = [{"email_verified": no}, {"who": {"email_verified": no}}]
+        for claims in both:
             who = {"email": "ann@example.com"} | claims.get("who", {})
             assert (await Tokens(nested).member(own(claims | {"who": who})))[0].email is None
     assert (await Tokens(nested).member(own({"who": {"email": "ann@example.com"}})))[0].email == "ann@example.com"

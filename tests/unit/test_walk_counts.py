@@ -15,7 +15,7 @@ HALF_RETIRED = EligibleContenders(400, sum(1 << ordinal for ordinal in range(0, 
 
 
 def services() -> Services:
-    return Services(None, Seal(["x" * 32]))  # type: ignore[arg-type] - counting reads nothing
+    return Services(None, Seal(["x" * 32]))  # type: ignore[arg-type]  # counting reads nothing
 
 
 async def test_a_long_count_leaves_a_turn_to_others_after_each_slice() -> None:

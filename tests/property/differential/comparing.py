@@ -36,7 +36,7 @@ async def execute_by_core(schema: GraphQLSchema, document: DocumentNode, variabl
         variable_values=variables,
         operation_name=name.value if name else None,
     )
-    return await result if isawaitable(result) else result  # type: ignore[return-value]
+    return await result if isawaitable(result) else result
 
 
 async def execute_compiled(

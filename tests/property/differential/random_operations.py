@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from graphql import (
@@ -155,13 +155,14 @@ class RandomOperation:
                 for name, field in type_.fields.items()
                 if rng.random() < 0.6 or (is_non_null_type(field.type) and not field.default)
             }
-        return {
+        leaves: dict[str, Callable[[], Any]] = {
             "Int": lambda: rng.randint(0, 9),
             "Float": lambda: 0.5,
             "Boolean": lambda: rng.random() < 0.5,
             "DateTime": lambda: "2026-11-20T20:00:00Z",
             "Date": lambda: "2026-11-20",
-        }.get(type_.name, lambda: f"text {rng.randint(0, 9)}")()
+        }
+        return leaves.get(type_.name, lambda: f"text {rng.randint(0, 9)}")()
 
     def _literal(self, value: Any, type_: Any) -> str:
         type_ = getattr(type_, "of_type", type_) if is_non_null_type(type_) else type_

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Annotated, Any, Union
 
 import strawberry
+from graphql import GraphQLInterfaceType, GraphQLObjectType
 from strawberry.schema.config import StrawberryConfig
 
 from resolvers.loading.batched import batched
@@ -32,7 +33,7 @@ class RandomSchema:
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
-        self._module = ModuleType(f"random_schema_{seed}")
+        self._module: Any = ModuleType(f"random_schema_{seed}")
         sys.modules[self._module.__name__] = self._module
         self.values: RandomValues
         self._leaf_types()
@@ -41,8 +42,7 @@ class RandomSchema:
         self._abstract_types = ["I0", "U0"]
         self._interface()
         types = [self._type(name, number) for number, name in enumerate(self._object_types)]
-        members = tuple(types[: max(1, count - 1)])
-        self._module.U0 = Annotated[Union[members], strawberry.union("U0")]  # noqa: UP007 - of a tuple
+        self._union(tuple(types[: max(1, count - 1)]))
         self.strawberry = strawberry.Schema(
             query=strawberry.type(self._class("Query", (), 6, root=True)),
             mutation=strawberry.type(self._class("Mutation", (), 4, root=True)),
@@ -55,8 +55,8 @@ class RandomSchema:
 
     def _leaf_types(self) -> None:
         module = self._module
-        module.Kind = enum.Enum("Kind", {"PLAIN": "plain", "FANCY": "fancy"}, module=module.__name__)
-        strawberry.enum(module.Kind)
+        new_enum: Any = enum.Enum  # called with members, it makes a class
+        module.Kind = strawberry.enum(new_enum("Kind", {"PLAIN": "plain", "FANCY": "fancy"}, module=module.__name__))
         module.datetime, module.ID = datetime, strawberry.ID
         module.Odd = type("Odd", (), {})
         module.Filter = strawberry.input(
@@ -75,6 +75,9 @@ class RandomSchema:
 
     def _interface(self) -> None:
         self._module.I0 = strawberry.interface(self._class("I0", (), 2))
+
+    def _union(self, members: tuple[type, ...]) -> None:
+        self._module.U0 = Annotated[Union[members], strawberry.union("U0")]  # noqa: UP007 - of a tuple
 
     def _type(self, name: str, number: int) -> type:
         implements = (self._module.I0,) if number == 0 or self._rng.random() < 0.5 else ()
@@ -117,7 +120,7 @@ class RandomSchema:
             return strawberry.field(
                 resolver=self._strawberry_resolver(owner, field_name, parameters, is_async="async" in kind)
             )
-        resolver = self._direct_resolver(owner, field_name, kind, root=root)
+        resolver: Any = self._direct_resolver(owner, field_name, kind, root=root)
         positional = [inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_ONLY)]
         if not root:
             positional.append(inspect.Parameter("record", inspect.Parameter.POSITIONAL_ONLY))
@@ -128,11 +131,17 @@ class RandomSchema:
         resolver.__signature__ = inspect.Signature([*positional, *keywords])
         resolver.__annotations__ = dict(annotations)
         resolver.__name__ = field_name
-        return field(resolver, "A field.", **dict.fromkeys(names, "An argument."))
+        described: dict[str, Any] = dict.fromkeys(names, "An argument.")
+        return field(resolver, "A field.", **described)
+
+    def _field_type(self, owner: str, field_name: str) -> Any:
+        type_ = self.schema.type_map[owner]
+        assert isinstance(type_, GraphQLObjectType | GraphQLInterfaceType)
+        return type_.fields[field_name].type
 
     def _answer(self, owner: str, field_name: str, seed: Any, given: dict[str, Any]) -> Any:
         """What a resolver answers: a function of its record, its field and its arguments."""
-        type_ = self.schema.type_map[owner].fields[_camel(field_name)].type  # type: ignore[union-attr]
+        type_ = self._field_type(owner, _camel(field_name))
         arguments = sorted((name, _text(value)) for name, value in given.items())
         return self.values.draw(type_, seed, field_name, arguments)
 
@@ -168,7 +177,9 @@ class RandomSchema:
         except Exception as error:  # noqa: BLE001 - it is the answer
             return error
 
-    def _strawberry_resolver(self, owner: str, field_name: str, parameters: list[Any], *, is_async: bool) -> Any:
+    def _strawberry_resolver(
+        self, owner: str, field_name: str, parameters: list[tuple[str, Any, Any]], *, is_async: bool
+    ) -> Any:
         def seed_of(root: Any) -> Any:
             return "root" if root is None else _seed(root)
 
@@ -186,7 +197,7 @@ class RandomSchema:
     def _subscription(self) -> type:
         async def events(info: Any) -> Any:  # noqa: ARG001
             for number in range(3):
-                yield self.values.draw(self.schema.type_map["Subscription"].fields["events"].type, "event", number)  # type: ignore[union-attr]
+                yield self.values.draw(self._field_type("Subscription", "events"), "event", number)
 
         declare_signature(events, "events", [], root=False)
         members = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -65,14 +66,15 @@ class RandomValues:
 
     def _leaf(self, type_: Any, rng: random.Random) -> Any:
         if isinstance(type_, GraphQLEnumType):
-            return rng.choice(list(type_.wrapped_cls))  # type: ignore[attr-defined]
-        return {
+            return rng.choice(list(type_.wrapped_cls))  # type: ignore[attr-defined]  # Strawberry's enum
+        leaves: dict[str, Callable[[], Any]] = {
             "Int": lambda: rng.randint(-5, 5),
             "Float": lambda: rng.choice([0.5, -1.25, 2, 1e300]),
             "Boolean": lambda: rng.random() < 0.5,
             "DateTime": lambda: datetime(2026, 11, rng.randint(1, 28), tzinfo=UTC),
             "Date": lambda: date(2026, 11, rng.randint(1, 28)),
-        }.get(type_.name, lambda: f"text {rng.randint(0, 99)}")()
+        }
+        return leaves.get(type_.name, lambda: f"text {rng.randint(0, 99)}")()
 
     def _fault(self, type_: Any, rng: random.Random, seed: Any) -> Any:
         kind = rng.randint(0, 7)
@@ -102,7 +104,7 @@ class RandomValues:
         if random.Random(repr((seed, "class"))).random() < self.faults / 4:
             return UnknownRecord()
         class_ = self._classes.get(type_.name) or self._class(type_)
-        record = object.__new__(class_)
+        record: Any = object.__new__(class_)
         object.__setattr__(record, "seed", (type_.name, hash_of(seed)))
         return record
 

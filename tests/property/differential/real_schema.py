@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 from graphql import GraphQLField, GraphQLObjectType, GraphQLSchema
 
@@ -31,15 +32,15 @@ class InMemorySchema:
             if isinstance(type_, GraphQLObjectType) and not type_.name.startswith("__"):
                 for name, field in type_.fields.items():
                     self._replace(type_, name, field)
-        planning.field_source = lambda parent, name, field, schema: (  # type: ignore[assignment]
-            self._sources.get(id(field)) or field_source(parent, name, field, schema)
-        )
         try:
-            yield
+            with patch.object(planning, "field_source", self._source):
+                yield
         finally:
-            planning.field_source = field_source
             for field, resolve in self._resolvers:
                 field.resolve = resolve
+
+    def _source(self, parent: GraphQLObjectType, name: str, field: GraphQLField, schema: GraphQLSchema) -> FieldSource:
+        return self._sources.get(id(field)) or field_source(parent, name, field, schema)
 
     def _replace(self, type_: GraphQLObjectType, name: str, field: GraphQLField) -> None:
         source = field_source(type_, name, field, self.schema)
