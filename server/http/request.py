@@ -207,4 +207,5 @@ def _bad_json(source: str, error: orjson.JSONDecodeError) -> HTTPException:
 
 
 def _too_large(max_bytes: int) -> HTTPException:
-    return HTTPException(413, f"The body is larger than {max_bytes} bytes.", {"connection": "close"})
+    # The connection stays open, and the rest of the body is dropped: closing at once may destroy the answer.
+    return HTTPException(413, f"The body is larger than {max_bytes} bytes.")

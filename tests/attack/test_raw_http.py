@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import inspect
 import json
 import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -30,6 +32,7 @@ from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.service import Service, running_service
 
+ENDLESS: Sequence[bytes] = (CHUNKED, *[b"10000\r\n" + b" " * 65_536 + b"\r\n"] * 40)
 LARGE = b"x" * 140_000
 """More than twice the limit: what a read brings after the headers' end is counted from the next one on."""
 
@@ -102,9 +105,18 @@ async def test_an_endless_header_costs_little_memory(tmp_path: Path) -> None:
 
 async def test_a_body_beyond_the_limit_is_refused_before_it_ends(service: Service) -> None:
     """Also if nothing announces its size: what comes after the limit is not kept."""
-    pieces = (CHUNKED, *[b"10000\r\n" + b" " * 65_536 + b"\r\n"] * 40)
-    answered = await exchange(service.url, pieces)
-    assert (answered.statuses, answered.closed) == ([413], True)
+    answered = await exchange(service.url, ENDLESS)
+    assert answered.statuses == [413]
+
+
+@pytest.mark.parametrize("size", [2_000_000, 40_000_000])
+def test_a_client_that_sends_too_much_before_it_reads_gets_the_refusal(service: Service, size: int) -> None:
+    """As most do, and can go on with another request. Closing the connection would take the refusal from them."""
+    with closing(http.client.HTTPConnection(urlsplit(service.url).netloc, timeout=20)) as connection:
+        for body, status in ((b" " * size, 413), (QUERY, 200)):
+            connection.request("POST", "/graphql", body, {"content-type": "application/json"})
+            with connection.getresponse() as response:
+                assert (response.status, bool(response.read())) == (status, True)
 
 
 async def test_trailers_do_not_become_headers(service: Service) -> None:
@@ -118,6 +130,7 @@ STOPPED = {
     "line breaks": (b"\r\n" * 20, []),
     "half a header": (b"GET /livez HTTP/1.1\r\nho", [408]),
     "half a body": (post()[:-5], [408]),
+    "too much": (b"".join(ENDLESS), [413]),
     "no chunk": (CHUNKED + b"1a\r\n", [408]),
     "no more": (LIVEZ, [200]),
     "a line break more": (LIVEZ + b"\r\n", [200]),
