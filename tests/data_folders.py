@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 from datastore.dynamo import open_table
@@ -12,7 +13,7 @@ from datastore.layout import ensure_layout
 from datastore.people import PROFILE, Profile
 from resolvers.context import utc_now
 from server.engine import run_engine_async
-from tests.service import ringside
+from tests.service import ROOT, environment, ringside
 
 KILLED_AT = """
 import os, signal, sys
@@ -60,6 +61,14 @@ async def read_profiles(data: Path) -> list[str]:
 
 def run_on(data: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return ringside(*arguments, RINGSIDE_DATA=str(data), **variables)
+
+
+def run_script(script: str, data: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """A changed command line, such as `KILLED_AT`."""
+    return subprocess.run(
+        [sys.executable, "-c", script, *arguments], env=environment(RINGSIDE_DATA=str(data), **variables),
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
 
 
 def refused_on(data: Path, *arguments: str, **variables: str) -> str:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, closing, suppress
 from dataclasses import replace
+from itertools import chain, repeat
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -146,6 +147,13 @@ async def test_a_client_that_stops_is_not_waited_for(impatient: Served) -> None:
     await asyncio.sleep(0.05)
     assert not impatient.server.server_state.connections
     assert not impatient.config.waiting
+
+
+async def test_a_client_that_never_stops_sending_is_cut_off(impatient: Served) -> None:
+    """Its body is refused once it is too large, and then dropped for no longer than a body may take."""
+    async with asyncio.timeout(20):
+        answered = await exchange(impatient.url, chain([CHUNKED], repeat(ENDLESS[1])), quiet=None)
+    assert (answered.statuses, answered.closed) == ([413], True)
 
 
 async def test_a_byte_now_and_then_does_not_keep_a_connection(impatient: Served) -> None:

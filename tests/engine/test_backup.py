@@ -18,7 +18,7 @@ from datastore.dynamo.declaration import create
 from server.engine import BackupFailed, back_up, backup, run_engine_async, table_file
 from server.failures import Failed
 from tests.backups import counted, counting_writers
-from tests.data_folders import KILLED_AT, damage, read_profiles, refused_on, run_on, write_profiles
+from tests.data_folders import KILLED_AT, damage, read_profiles, refused_on, run_on, run_script, write_profiles
 from tests.service import ROOT, environment, start_service
 
 
@@ -179,10 +179,7 @@ async def test_a_backup_that_is_killed_has_no_name(data: Path, tmp_path: Path) -
     await write_profiles(data, "ada")
     file = tmp_path / "backup"
     for step in range(20):
-        process = await asyncio.to_thread(
-            subprocess.run, [sys.executable, "-c", KILLED_AT, "backup", str(file), str(step)],
-            env=environment(RINGSIDE_DATA=str(data)), cwd=ROOT, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        process = await asyncio.to_thread(run_script, KILLED_AT, data, "backup", str(file), str(step))
         if process.returncode == 0:
             break
         if file.exists():

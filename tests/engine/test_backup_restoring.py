@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from datastore.dynamo.declaration import create
 from datastore.layout import LAYOUT, Layout
 from server.engine import back_up, run_engine_async, table_file
 from server.engine.backup import complete_restore
-from tests.data_folders import KILLED_AT, damage, read_profiles, refused_on, run_on, write_profiles
+from tests.data_folders import KILLED_AT, damage, read_profiles, refused_on, run_on, run_script, write_profiles
 from tests.service import ROOT, environment
 
 KILLED_AT_INSTALLING = """
@@ -148,10 +149,7 @@ async def test_a_restore_that_is_killed_leaves_the_old_table_or_the_new_one(data
     for step in range(60):
         copy = tmp_path / f"copy-{step}"
         await asyncio.to_thread(subprocess.run, ["cp", "-r", str(data), str(copy)], check=True)
-        process = await asyncio.to_thread(
-            subprocess.run, [sys.executable, "-c", KILLED_AT, "restore", str(file), str(step)],
-            env=environment(RINGSIDE_DATA=str(copy)), cwd=ROOT, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        process = await asyncio.to_thread(run_script, KILLED_AT, copy, "restore", str(file), str(step))
         if process.returncode == 0:
             break
         assert process.returncode == -signal.SIGKILL, process.stderr
@@ -176,10 +174,7 @@ async def test_undoing_a_restore_that_is_killed_and_run_again_loses_no_table(dat
         copy, aside = tmp_path / f"copy-{step}", tmp_path / f"aside-{step}"
         await asyncio.to_thread(subprocess.run, ["cp", "-r", str(data), str(copy)], check=True)
         undo = ("restore", str(copy / "replaced" / "table.db"))
-        killed = await asyncio.to_thread(
-            subprocess.run, [sys.executable, "-c", KILLED_AT_INSTALLING, *undo, str(step)],
-            env=environment(RINGSIDE_DATA=str(copy)), cwd=ROOT, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        killed = await asyncio.to_thread(run_script, KILLED_AT_INSTALLING, copy, *undo, str(step))
         assert killed.returncode == -signal.SIGKILL, killed.stderr
         again = await asyncio.to_thread(run_on, copy, *undo)
         assert again.returncode == 0 or "There is no file" in again.stderr, again.stderr
@@ -195,10 +190,7 @@ async def test_undoing_a_restore_keeps_what_is_in_the_log_of_the_replaced_table(
     await _killed_writer(data, "WAL")
     assert (await asyncio.to_thread(run_on, data, "restore", str(tmp_path / "backup"))).returncode == 0
     undo = ("restore", str(data / "replaced" / "table.db"))
-    killed = await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-c", KILLED_AT_REMOVING, *undo],
-        env=environment(RINGSIDE_DATA=str(data)), cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    killed = await asyncio.to_thread(run_script, KILLED_AT_REMOVING, data, *undo)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     again = await asyncio.to_thread(run_on, data, *undo)
     assert again.returncode == 0 or "There is no file" in again.stderr, again.stderr
@@ -263,11 +255,8 @@ async def test_without_dynoxide_a_command_says_how_to_put_it_into_the_data_folde
     file = tmp_path / "file"
     if command == "restore":
         back_up(data, file)
-    refused = await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-c", WITHOUT_DYNOXIDE, *command.split(), str(file)],
-        env=environment(RINGSIDE_DATA=str(data), PATH="", COLUMNS="1000"),
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    without = partial(run_script, WITHOUT_DYNOXIDE, data, PATH="", COLUMNS="1000")
+    refused = await asyncio.to_thread(without, *command.split(), str(file))
     assert refused.returncode == 1
     assert "was written by dynoxide, which was not found" in refused.stderr
     assert f"npm install --prefix {data} dynoxide" in refused.stderr
