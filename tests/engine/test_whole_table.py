@@ -200,7 +200,7 @@ async def test_an_export_of_the_embedded_engine_beside_writers_is_of_one_moment(
 
 async def test_an_export_beside_members_passes_the_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Votes, comments, edits and predictions go on while the embedded engine's table is exported, several times."""
-    monkeypatch.setattr(audit, "PAUSE_SECONDS", 0.4)  # votes of the last two seconds may be unsettled
+    monkeypatch.setattr(audit, "PAUSE_SECONDS", 1.0)  # as outside of tests: votes are settled two seconds after a read
     data, files = tmp_path / "data", [tmp_path / f"{number}.export" for number in range(3)]
     async with run_engine_async(data) as engine, open_table("ringside", url=engine.url) as table:
         await create(table)
