@@ -2,9 +2,10 @@
 
 DynamoDB Local listens on every interface and has no option against that. A socket stays in the namespace in which it
 was opened: this process opens the port first, then moves to an empty namespace, starts the engine in there and forwards
-the connections. Where a process may not create namespaces, as in some containers, the engine listens on all interfaces.
+the connections. Where a process may not create namespaces, as in most containers and for the ordinary users of Ubuntu,
+the engine listens on all interfaces, at another port: other engines use the same port of other loopback addresses.
 
-    python -P isolated_dynamodb.py HOST PORT COMMAND…        runs COMMAND… with `-port PORT` appended
+    python -P isolated_dynamodb.py HOST PORT COMMAND…        runs COMMAND… with `-port` and a port appended
 """
 
 import asyncio
@@ -31,6 +32,24 @@ def enter_empty_network() -> None:
         raise OSError(ctypes.get_errno(), "unshare")
     with socket.socket() as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", IFF_UP))
+
+
+def can_enter_empty_network() -> bool:
+    """Whether a child process can. Ubuntu lets ordinary users enter one but not set up its loopback interface."""
+    child = os.fork()
+    if child == 0:
+        try:
+            enter_empty_network()
+        except (OSError, AttributeError):
+            os._exit(1)
+        os._exit(0)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def free_port() -> int:
+    """Return a port that is free on every interface."""
+    with socket.create_server(("", 0)) as probe:
+        return int(probe.getsockname()[1])
 
 
 class Forwarder(asyncio.Protocol):
@@ -72,8 +91,8 @@ class Forwarder(asyncio.Protocol):
 
 
 async def run_engine(listening: socket.socket, port: int, command: Sequence[str]) -> int:
-    """Run the engine and forward connections to it; return its exit code."""
-    engine = await asyncio.create_subprocess_exec(*command)
+    """Run the engine at a port and forward connections to it; return its exit code."""
+    engine = await asyncio.create_subprocess_exec(*command, "-port", str(port))
     server = await asyncio.get_running_loop().create_server(lambda: Forwarder(port), sock=listening)
     code = await engine.wait()
     server.close()
@@ -81,17 +100,14 @@ async def run_engine(listening: socket.socket, port: int, command: Sequence[str]
 
 
 def main() -> None:
-    """Open the port, then run the engine in an empty network."""
-    host, port = sys.argv[1], int(sys.argv[2])
-    command = [*sys.argv[3:], "-port", str(port)]
-    with socket.create_server((host, port)) as listening:
-        try:
+    """Open the port, then run the engine, in an empty network if possible."""
+    host, port, *command = sys.argv[1:]
+    with socket.create_server((host, int(port))) as listening:
+        if can_enter_empty_network():
             enter_empty_network()
-        except (OSError, AttributeError) as failure:
-            print(f"No network namespace ({failure}): the engine listens on every interface.", file=sys.stderr)  # noqa: T201
         else:
-            sys.exit(asyncio.run(run_engine(listening, port, command)))
-    os.execvp(command[0], command)
+            print("Without a network namespace, DynamoDB Local listens on every interface.", file=sys.stderr)  # noqa: T201
+        sys.exit(asyncio.run(run_engine(listening, free_port(), command)))
 
 
 if __name__ == "__main__":

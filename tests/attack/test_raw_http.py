@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from datastore.dynamo import Table
-from server.http.connection_limits import LISTENERS, listeners
+from server.http.connection_limits import LISTENERS, listeners, raise_file_limit
 from server.http.protocol import MAX_HEADERS, LimitedProtocol, ServerConfig
 from tests.attack import raw_http
 from tests.attack.raw_http import CHUNKED, EXAMPLES, LIVEZ, QUERY, connect, exchange, head, post
@@ -194,6 +194,7 @@ async def test_idle_connections_make_room_for_requests(impatient: Served) -> Non
 
 async def test_eleven_hundred_idle_sockets_stop_nobody(tmp_path: Path) -> None:
     """They used up the descriptors of the process."""
+    raise_file_limit()  # this process has as many sockets, and the usual limit is 1,024
     with running_service({"RINGSIDE_DATA": str(tmp_path), "RINGSIDE_MAX_CONNECTIONS": "200"}) as own:
         async with AsyncExitStack() as stack:
             await asyncio.gather(*(stack.enter_async_context(connect(own.url)) for _ in range(1100)))
