@@ -67,7 +67,7 @@ def run_script(script: str, data: Path, *arguments: str, **variables: str) -> su
     """A changed command line, such as `KILLED_AT`."""
     return subprocess.run(
         [sys.executable, "-c", script, *arguments], env=environment(RINGSIDE_DATA=str(data), **variables),
-        cwd=ROOT, capture_output=True, text=True, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
 

@@ -8,8 +8,9 @@ import os
 import signal
 import socket
 import sys
-from contextlib import AbstractContextManager, nullcontext
-from typing import Annotated
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, AsyncExitStack, contextmanager, nullcontext
+from typing import Annotated, Any, cast
 
 import typer
 import uvicorn
@@ -51,14 +52,16 @@ def serve(
     listening = _listen(host, port)
     limit_unaccepted_data(listening, settings.body_timeout)
     with engine_for(settings, share=False) as reachable:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            # After its own shutdown uvicorn raises the signal again: leaving by an exception stops the engine too.
-            signal.signal(number, lambda *_: sys.exit(0))
+        # After its own shutdown uvicorn raises the signal again: leaving by an exception stops the engine too.
+        _handle_signals(lambda *_: sys.exit(0))
         hosts = settings.allowed_hosts or default_hosts(host, settings.public_url)
         served = reachable.model_copy(update={"demo": demo or settings.demo, "allowed_hosts": hosts})
         address = graphql_address(host, listening.getsockname()[1])
         with asyncio.Runner(loop_factory=uvicorn_config(served, None, workers).get_loop_factory()) as runner:
-            runner.run(_serve(settings, served, listening, address, alone=workers == 1))
+            try:
+                runner.run(_serve(settings, served, listening, address, alone=workers == 1))
+            except asyncio.CancelledError:  # by a signal
+                sys.exit(0)
         if workers > 1:
             with _scheduled_backups(settings):
                 _serve_by_many(served, listening, workers)
@@ -73,21 +76,44 @@ def _scheduled_backups(settings: Settings) -> AbstractContextManager[object]:
 
 async def _serve(settings: Settings, served: Settings, listening: socket.socket, address: str, *, alone: bool) -> None:
     """Prepare the table; if no other process serves, also serve with the same connection to it."""
-    async with open_engine(served) as table:
-        if settings.embedded:
-            await declaration.create(table)
-        layout = await validate_table(table, older=settings.embedded)
-        if layout.version < CURRENT_LAYOUT:
-            await upgrade_with_progress(table)
-        if served.demo:
-            await _add_demo_data(table, settings)
-        server = _server(served, table) if alone else None
+    async with AsyncExitStack() as stack:
+        with _cancelled_by_signals():
+            table = await stack.enter_async_context(open_engine(served))
+            await _prepare(table, settings, demo=served.demo)
+            server = _server(served, table) if alone else None
         _let_connections_wait(listening)
         _tell_systemd()
         out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)", markup=True)
         if server is not None:
             with _scheduled_backups(settings):
                 await server.serve(sockets=listeners(listening))
+
+
+@contextmanager
+def _cancelled_by_signals() -> Iterator[None]:
+    """Let signals cancel this task, because uvloop drops an exception that a handler raises within a callback of it."""
+    loop, task = asyncio.get_running_loop(), cast("asyncio.Task[None]", asyncio.current_task())
+    before = _handle_signals(lambda *_: loop.call_soon_threadsafe(task.cancel))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _handle_signals(handler: Callable[..., object]) -> dict[signal.Signals, Any]:
+    """Handle the signals that end a service; return the handlers that they had."""
+    return {number: signal.signal(number, handler) for number in (signal.SIGTERM, signal.SIGINT)}
+
+
+async def _prepare(table: Table, settings: Settings, *, demo: bool) -> None:
+    if settings.embedded:
+        await declaration.create(table)
+    layout = await validate_table(table, older=settings.embedded)
+    if layout.version < CURRENT_LAYOUT:
+        await upgrade_with_progress(table)
+    if demo:
+        await _add_demo_data(table, settings)
 
 
 async def _add_demo_data(table: Table, settings: Settings) -> None:

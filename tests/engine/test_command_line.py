@@ -21,10 +21,33 @@ from server.commands import serve
 from server.execution.documents import hash_of, read_manifest
 from server.failures import Failed
 from server.settings import Settings, variable
+from tests.data_folders import run_script
 from tests.engines import RunningEngine
 from tests.service import ROOT, environment, ringside, running_service
 
 SECRET = "a secret that is long enough to be one in tests"
+SIGNALLED_IN_A_CALLBACK = """
+import signal, sys
+from datastore.dynamo.transport.connections import _Connection
+from server.commands import serve
+
+number = int(sys.argv.pop())
+received = _Connection.data_received
+def signalled(self, data):
+    _Connection.data_received = received
+    signal.raise_signal(number)
+    received(self, data)
+
+seed_demo = serve.seed_demo
+async def watched(services):
+    _Connection.data_received = signalled
+    await seed_demo(services)
+serve.seed_demo = watched
+
+from server.__main__ import main
+main()
+"""
+"""The command line, which gets a signal while the event loop gives it an answer of the engine."""
 
 
 def test_the_service_keeps_its_data_when_it_is_started_again(tmp_path: Path) -> None:
@@ -39,6 +62,15 @@ def test_the_service_keeps_its_data_when_it_is_started_again(tmp_path: Path) -> 
         asked = httpx.post(f"{second.url}/graphql", json={"query": "{ viewer { name } }"}, headers=headers)
         assert asked.json() == {"data": {"viewer": {"name": "Kept"}}}
         assert second.stop() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_start(tmp_path: Path, number: signal.Signals) -> None:
+    """uvloop logs an exception that a signal's handler raises in its callbacks, and the start went on."""
+    arguments = ("serve", "--port", "0", "--demo")
+    done = run_script(SIGNALLED_IN_A_CALLBACK, tmp_path, *arguments, str(number.value))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Ringside answers" not in done.stdout
 
 
 def test_several_workers_share_a_port_and_an_engine(tmp_path: Path) -> None:
