@@ -56,8 +56,9 @@ async def _read_reported(table: Table, request: PageRequest) -> SparsePage[Comme
 
 
 async def read_reports(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:
-    """The reports of comments, by product and id."""
-    reports = await table.get_many([REPORTS.at(product=product, ulid=ulid) for product, ulid in keys])
+    """The reports of comments, by product and id; consistent: the answer to a decision shows that it cleared them."""
+    wanted = [REPORTS.at(product=product, ulid=ulid) for product, ulid in keys]
+    reports = await table.get_many(wanted, consistent=True)
     return {(one.product, one.ulid): one for one in reports if one is not None}
 
 

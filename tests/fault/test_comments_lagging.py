@@ -16,14 +16,14 @@ from datastore.ids import first_id
 from resolvers.comments.arrivals import comment_posted
 from resolvers.context import Context
 from resolvers.live import feed
-from resolvers.viewer import Kind, Viewer
+from resolvers.viewer import Kind, Role, Viewer
 from server.audit.comments import breaches
 from tests.client import Client
 from tests.comments import Traversal, post
 from tests.engines import RunningEngine
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
-from tests.queries import COMMENT_STATISTICS, DELETE_COMMENT, EDIT_COMMENT
+from tests.queries import COMMENT_STATISTICS, DELETE_COMMENT, EDIT_COMMENT, mutation
 
 TURNS = 40
 LISTENED = 0.4
@@ -101,3 +101,19 @@ async def test_two_services_agree_and_listeners_miss_nothing(
         for ratings in ([5], [1, 4], [1, 2, 3, 4, 5]):
             traversal = Traversal(clients[1], "42", {"ratings": ratings})
             assert await traversal.forwards(3) == await traversal.backwards(7)
+
+
+async def test_an_answer_shows_the_reports_that_its_own_change_leaves(
+    default_engine: RunningEngine, tmp_path: Path, table_name: str
+) -> None:
+    """A moderator sees the own report at once, and none after the decision, though plain reads show neither yet."""
+    report = mutation("reportComment", "CommentReported", "comment { reportReasons }")
+    decide = mutation("moderateComment", "CommentModerated", "comment { reportReasons }")
+    lag = Lag(mean=60.0, longest=600.0, stale=1.0)
+    async with lagging_services(default_engine, tmp_path, table_name, lag=lag) as (engine, (client,)):
+        comment, moderator = (await post(client.member("ada")))["id"], client.member("mod", Role.MODERATOR)
+        reported = await moderator.ask(report, input={"comment": comment, "reason": "Spam."})
+        assert reported["comment"]["reportReasons"] == ["Spam."]
+        await engine.catch_up()
+        decided = await moderator.ask(decide, input={"comment": comment, "status": "PUBLISHED"})
+        assert decided["comment"]["reportReasons"] == []
