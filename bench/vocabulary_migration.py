@@ -19,7 +19,7 @@ from datastore.dynamo import declaration, metered, open_table
 from resolvers.context import Services
 from server.engine import run_engine
 from server.legacy import LegacySource, Migration
-from server.legacy.sample import Sample
+from tests.legacy_sample import Sample
 
 OLD_TABLES = ("old-subscriptions", "old-words")
 

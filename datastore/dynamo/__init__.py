@@ -26,7 +26,7 @@ from datastore.dynamo.errors import (
     TooCostly,
     TransactionConflict,
 )
-from datastore.dynamo.foreign import create_foreign, foreign_rows, write_foreign
+from datastore.dynamo.foreign import foreign_rows
 from datastore.dynamo.keys import BadKey, best_first, key_text
 from datastore.dynamo.paging import Page, PageRequest, Window
 from datastore.dynamo.retries import remaining, within_deadline
@@ -55,7 +55,6 @@ __all__ = [
     "Window",
     "best_first",
     "charged_context",
-    "create_foreign",
     "deadline",
     "foreign_rows",
     "iso",
@@ -66,5 +65,4 @@ __all__ = [
     "shared_context",
     "unlimited",
     "within_deadline",
-    "write_foreign",
 ]

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from datastore import layout
-from datastore.dynamo import EngineUnavailable, Table, create_foreign, deadline, declaration, open_table
+from datastore.dynamo import EngineUnavailable, Table, deadline, declaration, open_table
 from datastore.dynamo.conditions import absent
 from datastore.layout import CURRENT_LAYOUT, LAYOUT, Layout
 from datastore.people import PROFILE, Profile
@@ -24,6 +24,7 @@ from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine, running_engine
 from tests.fault.proxy import Proxy
 from tests.first_round import ITEMS, items_of, write_items
+from tests.legacy_sample import create_foreign_table
 from tests.service import ROOT, environment, ringside, running_service
 
 SECRET = "a secret that is long enough to be one in tests"
@@ -102,7 +103,7 @@ async def test_a_table_whose_creation_was_interrupted_gets_its_time_to_live(tabl
 async def test_a_table_of_something_else_gets_no_time_to_live(one_table: Table) -> None:
     """Its items may have an attribute of the same name, and would be removed."""
     other = Table(one_table.client, f"{one_table.name}-other")
-    await create_foreign(other, "Id", "Date")
+    await create_foreign_table(other, "Id", "Date")
     try:
         assert not await declaration.create(other)
         assert await _time_to_live(other) == "DISABLED"

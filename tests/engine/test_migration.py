@@ -23,9 +23,9 @@ from resolvers.context import Services, utc_now
 from server.audit import breaches
 from server.legacy import LegacySource, Migration, MigrationOptions, MigrationSummary
 from server.legacy.migration import list_id
-from server.legacy.sample import Sample
 from tests.conftest import SECRET
 from tests.engines import RunningEngine
+from tests.legacy_sample import Sample
 
 SAMPLE = Sample(lists=3, words=30, days=20, subscriptions=60)
 

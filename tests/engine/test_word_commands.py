@@ -11,8 +11,8 @@ import pytest
 
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table, open_table
-from server.legacy.sample import Sample
 from tests.engines import RunningEngine
+from tests.legacy_sample import Sample
 from tests.service import ringside
 
 SECRET = "a secret that is long enough to be one in tests"

@@ -1,4 +1,4 @@
-"""Sample data in the old layout, for tests, benchmarks and trials of the migration: two tables and a CSV file.
+"""Sample data in the old layout, to test and measure the migration with: two tables and a CSV file.
 
 Some rows are invalid on purpose, one for each reason that the migration reports.
 """
@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import csv
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from datastore.dynamo import Table, create_foreign, write_foreign
+from datastore.dynamo import Table
+from datastore.dynamo.retries import retry
 
 _CHARACTERS = "天地人山水火木金土日月星春夏秋冬东南西北中大小上下左右前后"
 
@@ -68,14 +70,14 @@ class Sample:
             yield {"ListId": {"S": "L0"}, "Date": {"S": "2020-01-01"}, "Word": {"S": "not in the file"}}
 
     def subscription_items(self) -> Iterator[dict[str, Any]]:
-        chance = random.Random(self.seed)  # noqa: S311 - sample data
+        chance = random.Random(self.seed)
         for number in range(self.subscriptions):
             list_number = number % self.lists
             yield {
                 "ListId": {"S": f"L{list_number}"},
                 "SubscriberEmail": {"S": f"reader{number // min(2, self.lists)}@example.org"},
                 "CharacterSet": {"S": chance.choice(["simplified", "traditional"])},
-                "Status": {"S": "unsubscribed" if chance.random() < 0.1 else "subscribed"},  # noqa: PLR2004
+                "Status": {"S": "unsubscribed" if chance.random() < 0.1 else "subscribed"},
                 "DateSubscribed": {"S": str(date(2021, 1, 1) + timedelta(days=number % 1000))},
             }
         if self.bad:
@@ -94,7 +96,27 @@ class Sample:
         """Create and fill both tables and the file."""
         with words.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows(self.word_rows())
-        await create_foreign(subscriptions, "ListId", "SubscriberEmail")
-        await create_foreign(past_words, "ListId", "Date")
-        await write_foreign(subscriptions, self.subscription_items())
-        await write_foreign(past_words, self.day_items())
+        await create_foreign_table(subscriptions, "ListId", "SubscriberEmail")
+        await create_foreign_table(past_words, "ListId", "Date")
+        await _write_items(subscriptions, self.subscription_items())
+        await _write_items(past_words, self.day_items())
+
+
+async def create_foreign_table(table: Table, partition: str, sort: str) -> None:
+    """Create a table with these keys, which are not those of Ringside's own."""
+    keys = ((partition, "HASH"), (sort, "RANGE"))
+    await table.client.create_table(
+        TableName=table.name,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in keys],
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name, _ in keys],
+    )
+
+
+async def _write_items(table: Table, items: Iterable[Mapping[str, Any]]) -> None:
+    requests = ({"PutRequest": {"Item": item}} for item in items)
+    while batch := list(islice(requests, 25)):
+        unprocessed: Mapping[str, Any] = {table.name: batch}
+        while unprocessed:
+            answer = await retry(table.client.batch_write_item, RequestItems=unprocessed)
+            unprocessed = answer.get("UnprocessedItems") or {}
