@@ -49,8 +49,8 @@ async def reserve(table: Table, use: AddressUse, share: int, allowed: int) -> tu
     try:
         after = await table.write_back(change, ADDRESS_USE)
     except ConditionFailed as failed:
-        stored_item = failed.failures.get(0)
-        return 0, ADDRESS_USE.read(stored_item).used if stored_item else allowed
+        stored = failed.stored(ADDRESS_USE)
+        return 0, allowed if stored is None else stored.used
     return min(share, allowed - (after.used - share)), after.used
 
 

@@ -66,8 +66,7 @@ async def claim_confirmation(table: Table, wanted: Confirmation, once: Once) -> 
     try:
         await once.apply(table, CONFIRMATION.put(wanted, when=absent() | abandoned | own))
     except ConditionFailed as failed:
-        item = failed.failures.get(0)
-        return CONFIRMATION.read(item) if item else wanted
+        return failed.stored(CONFIRMATION) or wanted
     return None
 
 

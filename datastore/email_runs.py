@@ -33,6 +33,5 @@ async def take_turn(table: Table, now: datetime, next_at: datetime) -> bool:
     try:
         await table.write(EMAIL_RUN.put(run, when=absent() | less("next_at", now)))
     except ConditionFailed as failed:
-        stored_item = failed.failures.get(0)
-        return failed.doubtful and stored_item is not None and EMAIL_RUN.read(stored_item) == run
+        return failed.was_written(EMAIL_RUN, run)
     return True

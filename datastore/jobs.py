@@ -119,8 +119,7 @@ async def begin_job(table: Table, job: Job) -> Job:
     try:
         await table.write(job_put(job))
     except ConditionFailed as failed:
-        stored_item = failed.failures.get(0)
-        return JOB.read(stored_item) if stored_item else job
+        return failed.stored(JOB) or job
     return job
 
 
@@ -202,8 +201,7 @@ async def _write(table: Table, before: Job, after: Job, *names: str) -> Job:
     try:
         await table.write(JOB.shift(after, *names, "revision", when=unchanged))
     except ConditionFailed as failed:
-        stored_item = failed.failures.get(0)
-        if failed.doubtful and stored_item and JOB.read(stored_item) == after:
+        if failed.was_written(JOB, after):
             return after
         raise JobLost from None
     return after

@@ -57,8 +57,7 @@ class MailClaims(Generic[C]):
             put = self.entity.put(wanted, when=absent() | lapsed | mine)
             await once.apply(table, put, *once.not_erased(wanted.user))
         except ConditionFailed as failed:
-            item = failed.failures.get(0)
-            return self.entity.read(item) if item else wanted
+            return failed.stored(self.entity) or wanted
         return None
 
     async def mark_sent(self, table: Table, mine: C, now: datetime) -> bool:

@@ -228,8 +228,7 @@ async def _write_import(table: Table, layout: Layout, when: Condition) -> bool:
     try:
         await table.write(LAYOUT.put(layout, when=when))
     except ConditionFailed as failed:
-        stored_item = failed.failures.get(0)
-        return failed.doubtful and stored_item is not None and LAYOUT.read(stored_item) == layout
+        return failed.was_written(LAYOUT, layout)
     return True
 
 

@@ -75,8 +75,8 @@ class CommentChange:
             return False
         if self.old is None:
             return True  # the id is new, so only this change can have created the item
-        item = failed.failures.get(0 if entity_for(self.old) is entity_for(self.new) else 1)
-        return item is not None and entity_for(self.new).read(item) == self.new
+        position = 0 if entity_for(self.old) is entity_for(self.new) else 1
+        return failed.stored(entity_for(self.new), position) == self.new
 
 
 async def change_comment(table: Table, once: Once, answer: Any, change: CommentChange) -> None:

@@ -82,6 +82,5 @@ async def report_comment(table: Table, once: Once, comment: Comment, reporter: s
     try:
         await once.transact(table, comment, *writes, *occurrence, *once.not_erased(comment.author))
     except ConditionFailed as failed:
-        stored_item = failed.failures.get(0)
-        if not (failed.doubtful and stored_item and REPORTS.read(stored_item) == changed):
+        if not failed.was_written(REPORTS, changed):
             raise VersionConflict from None

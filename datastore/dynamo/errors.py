@@ -16,7 +16,7 @@ DynamoError
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiohttp import ClientError as HttpError
 from botocore.exceptions import (
@@ -30,6 +30,10 @@ from botocore.exceptions import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from datastore.dynamo.entity import Entity
+
+R = TypeVar("R")
 
 
 class DynamoError(Exception):
@@ -59,6 +63,15 @@ class ConditionFailed(DynamoError):
 
     def at(self, position: int) -> bool:
         return position in self.failures
+
+    def stored(self, entity: Entity[R], position: int = 0) -> R | None:
+        """The record that a failed operation found; None if there was none, or if the operation did not fail."""
+        item = self.failures.get(position)
+        return entity.read(item) if item else None
+
+    def was_written(self, entity: Entity[R], record: R) -> bool:
+        """Whether an earlier attempt, whose answer was lost, has written this record by the first operation."""
+        return self.doubtful and self.stored(entity) == record
 
 
 class EngineUnavailable(DynamoError):

@@ -84,8 +84,7 @@ async def _forget(table: Table, listed: Occurrence, member: str) -> bool:
         try:
             await table.write(OCCURRENCE.shift(anonymous, "actor", "object", "about", "note", when=unchanged))
         except ConditionFailed as failed:
-            stored_item = failed.failures.get(0)  # none: it has expired
-            current = OCCURRENCE.read(stored_item) if stored_item else None
+            current = failed.stored(OCCURRENCE)  # none: it has expired
         else:
             return True
     return False
@@ -124,8 +123,7 @@ async def _forget_in_delivery(table: Table, listed: Delivery, member: str) -> bo
         try:
             await table.write(DELIVERY.change(key, values=values, when=present("content") & unchanged))
         except ConditionFailed as failed:
-            stored_item = failed.failures.get(0)  # none: it was delivered
-            current = DELIVERY.read(stored_item) if stored_item else None
+            current = failed.stored(DELIVERY)  # none: it was delivered
         else:
             return True
     return False

@@ -125,8 +125,7 @@ async def _write(
     except ConditionFailed as failed:
         if not failed.at(0):
             return False
-        stored_item = failed.failures[0]
-        if not (failed.doubtful and stored_item and WEBHOOK.read(stored_item) == after):
+        if not failed.was_written(WEBHOOK, after):
             raise Conflict from None
     return True
 
@@ -161,8 +160,7 @@ async def claim_shard(table: Table, claim: ShardClaim, before: ShardClaim | None
     try:
         await table.write(SHARD_CLAIM.put(claim, when=_unchanged(before)))
     except ConditionFailed as failed:
-        stored_item = failed.failures.get(0)
-        return failed.doubtful and stored_item is not None and SHARD_CLAIM.read(stored_item) == claim
+        return failed.was_written(SHARD_CLAIM, claim)
     return True
 
 

@@ -259,9 +259,8 @@ async def _replace(table: Table, after: Event, once: Once, answer: Any, *writes:
     try:
         await once.transact(table, answer, EVENT.put(after, when=when), *writes)
     except ConditionFailed as failed:
-        stored_item = failed.failures.get(0)
-        if failed.doubtful and stored_item and EVENT.read(stored_item) == after:
-            return  # applied by an earlier attempt whose answer was lost
+        if failed.was_written(EVENT, after):
+            return
         if not failed.at(0):
             raise
         raise VersionConflict from None

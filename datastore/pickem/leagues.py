@@ -193,8 +193,7 @@ def _exists() -> Condition:
 
 
 def _refuse_second_join(failed: ConditionFailed, member: LeagueMember) -> None:
-    item = failed.failures.get(1)
-    place = LEAGUE_MEMBER.read(item) if item else None
+    place = failed.stored(LEAGUE_MEMBER, 1)
     if place is not None and place.token == member.token:
         return  # applied by an earlier attempt whose answer was lost
     if place is not None and place.membership is Membership.WAITING:
@@ -203,8 +202,7 @@ def _refuse_second_join(failed: ConditionFailed, member: LeagueMember) -> None:
 
 
 def _no_admission(failed: ConditionFailed) -> Conflict | NotFound:
-    item = failed.failures.get(0)
-    league = LEAGUE.read(item) if item else None
+    league = failed.stored(LEAGUE)
     if league is None or league.deleted_at is not None:
         return NotFound("There is no such league any more.")
     if league.members >= MOST_MEMBERS:
@@ -239,7 +237,7 @@ async def admit(
     try:
         await once.transact(table, answer, *writes, *_occurred(once, Kind.LEAGUE_ADMITTED, before.league, before.user))
     except ConditionFailed as failed:
-        if failed.at(1) and (item := failed.failures.get(1)) and LEAGUE_MEMBER.read(item).token == after.token:
+        if (stored := failed.stored(LEAGUE_MEMBER, 1)) is not None and stored.token == after.token:
             return  # applied by an earlier attempt whose answer was lost
         raise _not_admitted(failed) from None
 
@@ -251,8 +249,7 @@ def _as_captain(captain: LeagueMember) -> Write:
 def _not_admitted(failed: ConditionFailed) -> Conflict | NotAllowed:
     if failed.at(2):
         return NotAllowed(_ONLY_CAPTAINS)
-    item = None if failed.at(1) else failed.failures.get(0)
-    league = LEAGUE.read(item) if item else None
+    league = None if failed.at(1) else failed.stored(LEAGUE)
     if league is not None and league.members >= MOST_MEMBERS:
         return Conflict(f"This league is full: it has {MOST_MEMBERS:,} members.")
     if league is not None and league.captains >= MOST_CAPTAINS:
@@ -281,15 +278,15 @@ async def leave(
     try:
         await once.transact(table, answer, *writes, *_occurred(once, Kind.LEAGUE_LEFT, place.league))
     except ConditionFailed as failed:
-        if failed.doubtful and failed.at(1) and not failed.failures.get(1):
+        if failed.doubtful and failed.at(1) and failed.stored(LEAGUE_MEMBER, 1) is None:
             return  # applied by an earlier attempt whose answer was lost
-        if successor is None or not _is_captain(failed.failures.get(3)):
+        if successor is None or not _is_captain(failed.stored(LEAGUE_MEMBER, 3)):
             raise _not_left(failed) from None
         await leave(table, place, None, own, once, answer)  # as one captain of several
 
 
-def _is_captain(item: Mapping[str, Any] | None) -> bool:
-    return item is not None and LEAGUE_MEMBER.read(item).membership is Membership.CAPTAIN
+def _is_captain(place: LeagueMember | None) -> bool:
+    return place is not None and place.membership is Membership.CAPTAIN
 
 
 def _not_left(failed: ConditionFailed) -> Conflict | NotFound:
@@ -297,7 +294,7 @@ def _not_left(failed: ConditionFailed) -> Conflict | NotFound:
         return StaleLeagues()
     if failed.at(3):
         return Conflict("The successor is not a member of this league.", path=("input", "successor"))
-    if not failed.failures.get(0):
+    if failed.stored(LEAGUE) is None:
         return NotFound(path=("input", "league"))
     return Conflict(
         "You are the league's last captain: name a successor among its members, or delete the league.",
@@ -319,7 +316,7 @@ async def remove(
     try:
         await once.transact(table, answer, *writes, *occurred)
     except ConditionFailed as failed:
-        if failed.doubtful and failed.at(1) and not failed.failures.get(1):
+        if failed.doubtful and failed.at(1) and failed.stored(LEAGUE_MEMBER, 1) is None:
             return  # applied by an earlier attempt whose answer was lost
         if failed.at(3):
             raise NotAllowed(_ONLY_CAPTAINS) from None
@@ -339,8 +336,7 @@ async def rotate_code(
     try:
         await once.transact(table, answer, *writes, *_occurred(once, Kind.LEAGUE_CODE_CHANGED, after.id))
     except ConditionFailed as failed:
-        item = failed.failures.get(0)
-        if failed.at(0) and item and LEAGUE.read(item).code == after.code:
+        if (stored := failed.stored(LEAGUE)) is not None and stored.code == after.code:
             return True  # applied by an earlier attempt whose answer was lost
         if failed.at(0) or failed.at(1):
             raise _not_changed(failed) from None
@@ -379,7 +375,8 @@ async def _delete_first(table: Table, once: Once, *writes: Write) -> None:
     try:
         await once.apply(table, *writes)
     except ConditionFailed as failed:
-        if failed.doubtful and (item := failed.failures.get(0)) and LEAGUE.read(item).deleted_at is not None:
+        stored = failed.stored(LEAGUE)
+        if failed.doubtful and stored is not None and stored.deleted_at is not None:
             return  # applied by an earlier attempt whose answer was lost
         raise _not_changed(failed) from None
 

@@ -183,8 +183,7 @@ async def review_card(
         try:
             await once.transact(table, after, *card_writes(before, after))
         except ConditionFailed as failed:
-            item = failed.failures.get(0)
-            if failed.doubtful and item and CARD.read(item) == after:
+            if failed.was_written(CARD, after):
                 return after
             continue
         return after

@@ -97,8 +97,7 @@ async def _draw_once(table: Table, word_list: WordList, drawn: DrawnWord, on: da
     try:
         await table.transact(DAILY.put(daily_word, when=absent()), move_on, not_removed)
     except ConditionFailed as failed:
-        item = failed.failures.get(0)
-        return DAILY.read(item) if item else None
+        return failed.stored(DAILY)
     return daily_word
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.attributes import StoredAs
@@ -195,7 +195,7 @@ async def change_list(
         try:
             await once.transact(table, after, *writes, *_occurrence(once, Kind.WORD_LIST_CHANGED, after))
         except ConditionFailed as failed:
-            if not (failed.doubtful and _has_description(failed.failures.get(0), after)):
+            if not (failed.doubtful and _has_description(failed.stored(LIST), after)):
                 continue
         return after
     raise Conflict(retry_after=1.0)
@@ -244,8 +244,7 @@ def _same_description(word_list: WordList) -> Condition:
     return where(name=word_list.name, level=word_list.level, public=word_list.public, deleted_at=None)
 
 
-def _has_description(item: Mapping[str, Any] | None, word_list: WordList) -> bool:
-    found = LIST.read(item) if item else None
+def _has_description(found: WordList | None, word_list: WordList) -> bool:
     return found is not None and all(getattr(found, name) == getattr(word_list, name) for name in _DESCRIPTION)
 
 

@@ -163,8 +163,8 @@ def _mark_answered(quiz: OpenQuiz, once: Once) -> Write:
 def _refuse_answered(failed: ConditionFailed, once: Once) -> None:
     if failed.at(0) and not failed.doubtful:
         raise QuizAnswered
-    item = failed.failures.get(0)
-    if item and OPEN_QUIZ.read(item).answered_at != once.now:
+    stored = failed.stored(OPEN_QUIZ)
+    if stored is not None and stored.answered_at != once.now:
         raise QuizAnswered
 
 

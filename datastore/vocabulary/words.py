@@ -310,8 +310,7 @@ async def change_word(table: Table, list_id: str, ordinal: int, change: Callable
         try:
             await once.transact(table, after, put, mark, *occurrence)
         except ConditionFailed as failed:
-            item = failed.failures.get(0)
-            if not (failed.doubtful and item and WORD.read(item) == after):
+            if not failed.was_written(WORD, after):
                 continue
         return after
     raise Conflict(retry_after=1.0)

@@ -174,9 +174,8 @@ async def create_board(table: Table, board: Board, once: Once) -> Board:
         occurrence = once.occurred(Kind.BOARD_CREATED, f"Board:{board.slug}")
         await once.transact(table, board, BOARD.put(board, when=absent()), *occurrence)
     except ConditionFailed as failed:
-        stored_item = failed.failures.get(0)
-        if failed.doubtful and stored_item is not None and BOARD.read(stored_item) == board:
-            return board  # written by an earlier attempt whose answer was lost
+        if failed.was_written(BOARD, board):
+            return board
         raise Conflict(
             f"There is already a board called {board.slug}. Choose another slug.", path=("input", "slug")
         ) from None

@@ -150,8 +150,7 @@ async def _write_results(table: Table, results: Sequence[Contender]) -> list[boo
             try:
                 await table.write(_result_write(result))
             except ConditionFailed as failed:
-                stored_item = failed.failures.get(0)
-                return failed.doubtful and stored_item is not None and RESULT.read(stored_item) == result
+                return failed.was_written(RESULT, result)
             return True
 
     return await gather_or_cancel(write(result) for result in results)

@@ -161,6 +161,5 @@ async def cast(table: Table, vote: Vote, once: Once, check: Callable[[], None] |
         occurrence = vote_occurrence(once, Kind.VOTE_CAST, vote)
         await once.apply(table, VOTE.put(vote, when=when), *counter_updates(vote), *occurrence)
     except ConditionFailed as failed:
-        stored_item = failed.failures.get(0)
-        return VOTE.read(stored_item) if stored_item else vote
+        return failed.stored(VOTE) or vote
     return vote
