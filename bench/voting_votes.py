@@ -35,9 +35,10 @@ from datastore.dynamo.declaration import create
 from datastore.layout import ensure_layout
 from datastore.receipts import Once
 from datastore.seal import Seal
+from datastore.shards import shard_of
 from datastore.voting import BOARD, CONTENDER, RESULT, VOTE, Board, Contender, PairVerdict, Vote
 from datastore.voting.pair_walk import PairWalk
-from datastore.voting.shards import shard_count, voter_shard
+from datastore.voting.shards import shard_count
 from datastore.voting.votes import counter_updates
 from resolvers.context import Services, utc_now
 from server.audit.voting import breaches
@@ -179,7 +180,7 @@ async def measure_data_path(engine: str, contenders: int, votes: int, hold: floa
         async def cast(number: int) -> None:
             low, high = sorted(chance.sample(range(contenders), 2))
             voter = f"voter-{number}"
-            shard = voter_shard(voter, shards)
+            shard = shard_of(voter, shards)
             vote = Vote(voter, "main", 1, low, high, PairVerdict.LOW_WINS, utc_now(), PairWalk().packed(), shard)
             await DESIGNS[label](table, vote)
 

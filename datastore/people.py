@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.journal.kinds import Kind
 from datastore.refusals import NotAllowed, NotFound
+from datastore.shards import shard_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ SHARDS = 16
 
 def member_shard(user: str) -> int:
     """A member's shard in sharded indexes and tallies; never changes."""
-    return zlib.crc32(user.encode()) % SHARDS
+    return shard_of(user, SHARDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ Counts of layout 1 stay where they are and are added to every sum; see `upgrade`
 from __future__ import annotations
 
 import asyncio
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ from typing import TYPE_CHECKING
 from datastore.comments.planner import RATINGS, CommentCounts
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
+from datastore.shards import shard_of
 
 if TYPE_CHECKING:
     from datastore.comments.records import Comment
@@ -97,7 +97,7 @@ def count_updates(changes: Iterable[tuple[int, Comment]], *, shard: int | None =
 
 
 def comment_shard(ulid: str) -> int:
-    return zlib.crc32(ulid.encode()) % SHARDS
+    return shard_of(ulid, SHARDS)
 
 
 def _addition(tally: Tally, numbers: dict[str, int]) -> Update:

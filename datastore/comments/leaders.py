@@ -16,7 +16,6 @@ entry that the index shows late is settled late; one that it shows after it was 
 from __future__ import annotations
 
 import asyncio
-import zlib
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -27,6 +26,7 @@ from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.merge import shard_limit
+from datastore.shards import shard_of
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table, Window
@@ -46,7 +46,7 @@ class Leader:
 
     @property
     def shard(self) -> int:
-        return zlib.crc32(self.product.encode()) % LEADER_SHARDS
+        return shard_of(self.product, LEADER_SHARDS)
 
 
 LEADER = Entity(

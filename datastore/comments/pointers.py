@@ -18,7 +18,6 @@ may be short. Its cursors lie around everything that was read for it.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -29,6 +28,7 @@ from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.merge import shard_limit
 from datastore.dynamo.paging import Page, SparsePage
+from datastore.shards import shard_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -55,7 +55,7 @@ class Pointer:
 
 
 def _latest_shard(ulid: str) -> int:
-    return zlib.crc32(ulid.encode()) % LATEST_SHARDS
+    return shard_of(ulid, LATEST_SHARDS)
 
 
 POINTER = Entity(

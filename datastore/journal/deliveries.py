@@ -23,8 +23,8 @@ from datastore.journal.records import (
     DeliveryState,
     Occurrence,
     new_delivery,
-    spread,
 )
+from datastore.shards import shard_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -75,7 +75,7 @@ async def read_delivery(table: Table, webhook: str, shard: int, ulid: str) -> De
 async def read_occurrences_of(table: Table, deliveries: Sequence[Delivery]) -> list[Occurrence | None]:
     """What each delivery reports; None if the journal does not have it any more."""
     wanted = {one.ulid for one in deliveries if one.content is None}
-    keys = [OCCURRENCE.at(shard=spread(ulid, SHARDS), ulid=ulid) for ulid in wanted]
+    keys = [OCCURRENCE.at(shard=shard_of(ulid, SHARDS), ulid=ulid) for ulid in wanted]
     stored = {one.ulid: one for one in await table.get_many(keys) if one is not None}
     return [one.content or stored.get(one.ulid) for one in deliveries]
 

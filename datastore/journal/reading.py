@@ -20,8 +20,8 @@ from datastore.journal.records import (
     DeliveryState,
     Occurrence,
     object_key,
-    spread,
 )
+from datastore.shards import shard_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -58,7 +58,7 @@ def _of_actor(actor: str) -> list[Partition[Occurrence]]:
 
 
 async def read_occurrence(table: Table, ulid: str) -> Occurrence | None:
-    return await table.get(OCCURRENCE.at(shard=spread(ulid, SHARDS), ulid=ulid), consistent=True)
+    return await table.get(OCCURRENCE.at(shard=shard_of(ulid, SHARDS), ulid=ulid), consistent=True)
 
 
 async def forget_member(table: Table, member: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -11,6 +10,7 @@ from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.keys import HIGHEST, Key
 from datastore.ids import creation_time
 from datastore.journal.kinds import Ground
+from datastore.shards import shard_of
 
 SHARDS = 16
 """Of the journal. A thousand occurrences a second are 125 units a second and key."""
@@ -21,11 +21,6 @@ ACTOR_SHARDS = 4
 DELIVERY_SHARDS = 8
 """Of one webhook's deliveries; the deliveries about one object share a shard. A thousand a second are about 400 units
 a second and key: each is written in its transaction, and deleted."""
-
-
-def spread(text: str, shards: int) -> int:
-    """The shard of a text; never changes."""
-    return zlib.crc32(text.encode()) % shards
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +50,11 @@ class Occurrence:
 
     @property
     def shard(self) -> int:
-        return spread(self.ulid, SHARDS)
+        return shard_of(self.ulid, SHARDS)
 
     @property
     def actor_shard(self) -> int:
-        return spread(self.ulid, ACTOR_SHARDS)
+        return shard_of(self.ulid, ACTOR_SHARDS)
 
     @property
     def object_key(self) -> str | None:
@@ -197,5 +192,5 @@ DELIVERY = Entity(Delivery, Key("DELIVERIES#{webhook}#{state}#{shard:02d}", "{ul
 
 def new_delivery(webhook: str, occurrence: Occurrence) -> Delivery:
     """What is written for a webhook in the transaction of the occurrence itself."""
-    shard = spread(occurrence.object or occurrence.ulid, DELIVERY_SHARDS)
+    shard = shard_of(occurrence.object or occurrence.ulid, DELIVERY_SHARDS)
     return Delivery(webhook, DeliveryState.WAITING, shard, occurrence.ulid, occurrence.kind, content=occurrence)

@@ -27,8 +27,8 @@
 | a rank among all                       | STANDINGS#<season> RANKS; its histogram, cached            | 1, then 1   |
 | a member's standings and predictions   | gsi1 USER#<user>                                           | 1 a page    |
 
-What many members write at the same time is spread over 16 shards (`people.shard`) or 48 gates. Rankings are spread over
-4, because every page reads each shard once.
+What many members write at the same time is spread over 16 shards (`people.member_shard`) or 48 gates. Rankings are
+spread over 4, because every page reads each shard once.
 """
 
 from datastore.pickem.event_records import (

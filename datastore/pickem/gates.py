@@ -8,7 +8,6 @@ change of all gates may be interrupted, repeated and done by several processes a
 from __future__ import annotations
 
 import asyncio
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +22,7 @@ from datastore.dynamo.conditions import ALWAYS, Condition, absent, less
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.writes import Put
+from datastore.shards import shard_of
 
 GATES = 48
 """A gate takes one transaction of some 10 ms at a time. At 2,000 submissions a second it is busy less than half of the
@@ -31,7 +31,7 @@ time, and uses 83 of its key's 1,000 write units. All gates, a card and its even
 
 def gate_number(user: str) -> int:
     """The gate that accepts a member's predictions; never changes."""
-    return zlib.crc32(user.encode()) % GATES
+    return shard_of(user, GATES)
 
 
 class GateState(StrEnum):

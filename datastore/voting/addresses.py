@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.voting.shards import voter_shard
+from datastore.shards import shard_of
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
@@ -63,7 +63,7 @@ async def remember_origin(table: Table, voter: str, board: str, address: str, da
     """Remember that a voter casts votes from an address on a day. Return the tag for these votes."""
     tag = secrets.token_hex(6)
     expires = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1) + LOOKBACK
-    shard = voter_shard(voter, ADDRESS_SHARDS)
+    shard = shard_of(voter, ADDRESS_SHARDS)
     writes = (
         ORIGIN.put(Origin(voter, board, tag, address, expires)),
         ADDRESS_VOTER.put(AddressVoter(address, board, shard, voter, expires)),

@@ -18,8 +18,8 @@ from datastore.dynamo import ConditionFailed
 from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Partition
+from datastore.shards import shard_of
 from datastore.voting.addresses import ADDRESS_SHARDS, ADDRESS_VOTER, ORIGIN
-from datastore.voting.shards import voter_shard
 from datastore.voting.votes import VOTE, Vote
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _AT_ONCE = 5
 
 async def clear_voter(table: Table, voter: str, board: str) -> None:
     """Delete everything that names a voter of a board. Safe to repeat."""
-    shard = voter_shard(voter, ADDRESS_SHARDS)
+    shard = shard_of(voter, ADDRESS_SHARDS)
     async for origin in table.iterate(ORIGIN.on(voter=voter, board=board), consistent=True):
         key = ADDRESS_VOTER.at(address=origin.address, board=board, shard=shard, voter=voter)
         await table.write(ADDRESS_VOTER.delete(key))

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent
 from datastore.dynamo.writes import Put
+from datastore.shards import shard_of
 from datastore.voting.boards import BOARD, Board
 from datastore.voting.contenders import CONTENDER, DETAILS, NAME, PICTURE, RESULT, Contender, Details, Name, Picture
-from datastore.voting.shards import shard_count, voter_shard
+from datastore.voting.shards import shard_count
 from datastore.voting.tallies import PAIR, TALLY, PairTally, Tally
 from datastore.voting.votes import COUNTERS, VOTE, Vote
 
@@ -38,7 +39,7 @@ async def seed_board(
     The board is written last. Nothing else is visible without it, so an interrupted seeding can be repeated.
     """
     shards = shard_count(len(contenders), board.rate)
-    votes = [replace(vote, shard=voter_shard(vote.voter, shards)) for vote in votes]
+    votes = [replace(vote, shard=shard_of(vote.voter, shards)) for vote in votes]
     await table.write_many(_items(board.slug, contenders, votes))
     counted = replace(
         board,

@@ -12,7 +12,6 @@ All votes of one voter go to one shard.
 
 from __future__ import annotations
 
-import zlib
 from math import ceil
 
 MAX_SHARDS = 64
@@ -27,7 +26,3 @@ def shard_count(contenders: int, rate: int) -> int:
     without_conflicts = ceil(4 * rate * _TRANSACTION_SECONDS / (_CONFLICTS * max(2, contenders)))
     without_heat = ceil(rate * _UNITS_A_VOTE / _UNITS_A_SHARD)
     return max(1, min(MAX_SHARDS, max(without_conflicts, without_heat)))
-
-
-def voter_shard(voter: str, shards: int) -> int:
-    return zlib.crc32(voter.encode()) % shards

@@ -13,9 +13,9 @@ from datastore.dynamo.conditions import absent, permitted
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.journal.kinds import Kind
+from datastore.shards import shard_of
 from datastore.voting.ballots import Verdict
 from datastore.voting.pair_walk import PairWalk
-from datastore.voting.shards import voter_shard
 from datastore.voting.tallies import PAIR, TALLY
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def vote_on(ballot: Ballot, board: Board, verdict: Verdict, now: datetime, origi
         verdict=_pair_verdict(verdict, left_is_low=ballot.left < ballot.right),
         at=now,
         walk=ballot.walk,
-        shard=voter_shard(ballot.voter, board.write_shards),
+        shard=shard_of(ballot.voter, board.write_shards),
         origin=origin,
     )
 

@@ -16,8 +16,8 @@ from datastore import journal as journal_store
 from datastore.ids import is_ulid
 from datastore.journal import DELIVERY_SHARDS, Delivery, DeliveryState, Kind, Occurrence
 from datastore.journal.auditing import JournalItem, journal_items
-from datastore.journal.records import spread
 from datastore.named_objects import keys_of, missing_objects
+from datastore.shards import shard_of
 from resolvers.context import Services
 
 _OBJECTS_AT_ONCE = 500
@@ -105,6 +105,6 @@ def _delivery_breaches(delivery: Delivery, webhooks: set[str]) -> Iterator[str]:
     if (content.ulid, content.kind) != (delivery.ulid, delivery.kind):
         yield f"its occurrence is {content.kind} {content.ulid}"
     # The name of an erased member's object was taken out of what waits.
-    if content.object is not None and delivery.shard != spread(content.object, DELIVERY_SHARDS):
+    if content.object is not None and delivery.shard != shard_of(content.object, DELIVERY_SHARDS):
         yield f"deliveries about {content.object} lie in another shard"
     yield from _occurrence_breaches(content)

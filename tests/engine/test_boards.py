@@ -17,8 +17,9 @@ import pytest
 from datastore import voting
 from datastore.dynamo import Table, budgets, capacity
 from datastore.seal import Seal
+from datastore.shards import shard_of
 from datastore.voting import BOARD, CONTENDER, RESULT, Board, BoardResults, BoardWithMarks, Contender, settling
-from datastore.voting.shards import shard_count, voter_shard
+from datastore.voting.shards import shard_count
 from datastore.voting.tallies import read_contender_sums
 from resolvers.context import Services, utc_now
 from resolvers.voting.board_cache import BoardCache
@@ -196,7 +197,7 @@ def test_no_shard_takes_more_than_700_units_a_second(contenders: int, rate: int)
     """A vote costs 6 units in its voter's shard; voters are many, and spread by chance."""
     shards = shard_count(contenders, rate)
     for second in range(20):
-        votes = Counter(voter_shard(f"voter {second}-{number}", shards) for number in range(rate))
+        votes = Counter(shard_of(f"voter {second}-{number}", shards) for number in range(rate))
         assert max(votes.values()) * 6 <= 700
 
 

@@ -16,8 +16,9 @@ from datastore import voting
 from datastore.dynamo import Table, open_table
 from datastore.receipts import Once
 from datastore.seal import Seal
+from datastore.shards import shard_of
 from datastore.voting import CONTENDER, TALLY, VOTE, PairVerdict, Vote
-from datastore.voting.shards import shard_count, voter_shard
+from datastore.voting.shards import shard_count
 from datastore.voting.votes import counter_updates
 from resolvers.context import Services, utc_now
 from server.audit.voting import breaches
@@ -220,7 +221,7 @@ async def test_conflicts_are_rare_with_the_computed_number_of_shards(
 
         async def client() -> None:
             for number in left:
-                shard = voter_shard(f"v{number}", shards)
+                shard = shard_of(f"v{number}", shards)
                 vote = Vote(f"v{number}", "main", 1, 0, 1, PairVerdict.LOW_WINS, utc_now(), b"", shard)
                 assert await voting.cast(shaky, vote, Once.unkeyed(vote.at)) == vote
 

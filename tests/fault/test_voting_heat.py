@@ -13,8 +13,9 @@ from datastore import voting
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.receipts import Once
+from datastore.shards import shard_of
 from datastore.voting import BOARD, CONTENDER, RESULT, Board, Contender, PairVerdict, Vote
-from datastore.voting.shards import shard_count, voter_shard
+from datastore.voting.shards import shard_count
 from resolvers.context import utc_now
 from tests.engines import running_engine
 from tests.lagging import Lag, LaggingEngine
@@ -46,7 +47,7 @@ def votes(contenders: int, number: int) -> list[Vote]:
     """As many votes of as many voters, on neighbours all over the board."""
     shards = shard_count(contenders, VOTES_PER_SECOND)
     return [
-        Vote(voter, "main", 1, low, low + 1, PairVerdict.LOW_WINS, utc_now(), b"", voter_shard(voter, shards))
+        Vote(voter, "main", 1, low, low + 1, PairVerdict.LOW_WINS, utc_now(), b"", shard_of(voter, shards))
         for voter, low in ((f"voter {one}", 2 * one % (contenders - 1)) for one in range(number))
     ]
 
