@@ -47,7 +47,7 @@ async def viewer(ctx: Context, /) -> Profile | None:
 
 
 async def user(ctx: Context, /, *, id: UserId) -> Profile | None:  # noqa: A002 - the argument's public name
-    if ctx.viewer.is_member and id == ctx.viewer.id:
+    if ctx.viewer.is_user(id):
         return await viewer(ctx)
     return await ctx.services.profiles.load(key_text(id))
 
@@ -70,23 +70,22 @@ def _unknown_profile(ctx: Context, user: str) -> Profile:
 
 def email(ctx: Context, profile: Profile, /) -> str | None:
     """Visible to the member and to admins only."""
-    allowed = (ctx.viewer.is_member and ctx.viewer.id == profile.user) or ctx.viewer.may(Role.ADMIN)
-    return profile.email if allowed else None
+    return profile.email if ctx.viewer.is_user(profile.user) or ctx.viewer.may(Role.ADMIN) else None
 
 
 def time_zone(ctx: Context, profile: Profile, /) -> str | None:
     """Visible to the member only: it reveals where they live."""
-    return profile.time_zone if ctx.viewer.is_member and ctx.viewer.id == profile.user else None
+    return profile.time_zone if ctx.viewer.is_user(profile.user) else None
 
 
 def daily_word_at(ctx: Context, profile: Profile, /) -> str | None:
     """Visible to the member only, as their time zone is."""
-    return profile.daily_word_at if ctx.viewer.is_member and ctx.viewer.id == profile.user else None
+    return profile.daily_word_at if ctx.viewer.is_user(profile.user) else None
 
 
 def lock_reminder_hours(ctx: Context, profile: Profile, /) -> int | None:
     """Visible to the member only."""
-    return profile.lock_reminder_hours if ctx.viewer.is_member and ctx.viewer.id == profile.user else None
+    return profile.lock_reminder_hours if ctx.viewer.is_user(profile.user) else None
 
 
 async def update_profile(

@@ -47,6 +47,15 @@ class Viewer:
         return self.kind is Kind.MEMBER
 
     @property
+    def member_id(self) -> str | None:
+        """The id of the member; None for a visitor and the machine of an API key."""
+        return self.id if self.is_member else None
+
+    def is_user(self, user: str) -> bool:
+        """Whether this is the member with this id, who may see and change what is their own."""
+        return self.member_id == user
+
+    @property
     def is_signed_in(self) -> bool:
         """Whether this is a member or the machine of an API key, either of which may have roles."""
         return self.kind is not Kind.VISITOR

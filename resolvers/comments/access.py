@@ -15,7 +15,7 @@ CommentId = Annotated[str, NodeOf("Comment")]
 
 
 def may_change(viewer: Viewer, comment: Comment) -> bool:
-    return (viewer.is_member and viewer.id == comment.author) or viewer.may(Role.MODERATOR)
+    return viewer.is_user(comment.author) or viewer.may(Role.MODERATOR)
 
 
 def may_see(viewer: Viewer, comment: Comment) -> bool:

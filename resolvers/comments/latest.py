@@ -12,8 +12,7 @@ from resolvers.viewer import Role
 
 async def member_comments(ctx: Context, member: Profile, /, *, window: BothWaysWindow) -> MemberComments:
     """Published ones; all of them for the member and for moderators."""
-    viewer = ctx.viewer
-    with_held = viewer.may(Role.MODERATOR) or (viewer.is_member and viewer.id == member.user)
+    with_held = ctx.viewer.may(Role.MODERATOR) or ctx.viewer.is_user(member.user)
     return await comments_store.read_member_comments(ctx.table, member.user, window, with_held=with_held)
 
 

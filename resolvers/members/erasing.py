@@ -88,7 +88,7 @@ class Contributions(StrEnum):
 async def erase_member(ctx: Context, /, *, user: UserId, contributions: Contributions) -> Job:
     """Begin to erase a member; for themselves and admins. Erasing again answers with the same job."""
     viewer = ctx.signed_in()
-    themselves = viewer.is_member and viewer.id == user
+    themselves = viewer.is_user(user)
     if not (viewer.may(Role.ADMIN) or themselves):
         raise NotAllowed("Only an admin can erase another member.", path=("input", "user"))
     while True:
@@ -113,7 +113,7 @@ async def _begin(ctx: Context, user: str, contributions: Contributions, earlier:
     # A transaction names each item once, so it cannot check the tombstone that it writes.
     unchecked = replace(ctx.once, tombstones=None)
     occurred = unchecked.occurred(Kind.MEMBER_ERASED, f"User:{user}", about=user)
-    if ctx.viewer.is_member and user == ctx.viewer.id:
+    if ctx.viewer.is_user(user):
         ctx.once = unchecked
     # The receipt is another's, and nothing finds it to erase it: it does not name the member.
     await begin_job_once(ctx, job, replace(job, input={}), *tombstones, *occurred)

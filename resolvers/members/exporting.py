@@ -52,7 +52,7 @@ class MemberExport:
 async def export_member(ctx: Context, /, *, user: UserId) -> MemberExport:
     """Begin to write down everything about a member; for themselves and admins."""
     viewer = ctx.signed_in()
-    if not (viewer.may(Role.ADMIN) or (viewer.is_member and viewer.id == user)):
+    if not (viewer.may(Role.ADMIN) or viewer.is_user(user)):
         raise NotAllowed("Only an admin can export another member's data.", path=("input", "user"))
     member = await load_member(ctx, user)
     ctx.services.rates.hit(RATE, "members:export", viewer.id)

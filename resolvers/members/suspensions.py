@@ -45,7 +45,7 @@ _log = structlog.get_logger("ringside.members")
 async def suspension(ctx: Context, member: Profile, /) -> Suspension | None:
     """For the member and moderators; None once it has ended."""
     viewer = ctx.viewer
-    if not (viewer.may(Role.MODERATOR) or (viewer.is_member and viewer.id == member.user)):
+    if not (viewer.may(Role.MODERATOR) or viewer.is_user(member.user)):
         return None
     found = await ctx.services.get(suspensions_loader).load(member.user)
     return found if found is not None and found.holds_at(ctx.now()) else None
@@ -69,7 +69,7 @@ async def suspend_member(ctx: Context, /, *, user: UserId, until: datetime | Non
     if until is not None and not now < until <= now + LONGEST:
         raise InvalidInput("`until` must lie ahead, by at most ten years.", path=("input", "until"))
     member = await load_member(ctx, user)
-    if member.user == viewer.id:
+    if viewer.is_user(member.user):
         raise NotAllowed("Nobody can suspend themselves.", path=("input", "user"))
     await refuse_admin(ctx, member, "An admin cannot be suspended.")
     suspended = Suspension(member.user, reason, now, until)
@@ -82,7 +82,7 @@ async def reinstate_member(ctx: Context, /, *, user: UserId) -> Profile:
     """End a member's suspension."""
     viewer = ctx.with_role(Role.MODERATOR)
     member = await load_member(ctx, user)
-    if member.user == viewer.id:
+    if viewer.is_user(member.user):
         raise NotAllowed("Nobody can reinstate themselves.", path=("input", "user"))
     if not await suspension_store.reinstate(ctx.table, ctx.once, member, member.user):
         raise Conflict("This member is not suspended.", path=("input", "user"))

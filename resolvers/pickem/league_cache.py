@@ -141,8 +141,7 @@ def league_cache(ctx: Context) -> LeagueCache:
 
 async def load_league(ctx: Context, league_id: str) -> LeagueView | None:
     """A league as the viewer stands to it; None if there is none, or none any more."""
-    user = ctx.viewer.id if ctx.viewer.is_member else None
-    return await league_cache(ctx).views.load((league_id, user))
+    return await league_cache(ctx).views.load((league_id, ctx.viewer.member_id))
 
 
 async def load_for_change(ctx: Context, league_id: str) -> LeagueView:

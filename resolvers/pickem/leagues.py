@@ -97,7 +97,7 @@ async def user_leagues(ctx: Context, profile: Profile, /, *, season: str | None 
     """The member's own leagues, newest first; none for others."""
     request = window.open(f"leagues:{profile.user}:{season}")
     ids: list[str] = []
-    if ctx.viewer.is_member and ctx.viewer.id == profile.user:
+    if ctx.viewer.is_user(profile.user):
         own = await pickem_store.read_member_leagues(ctx.table, profile.user)
         ids = sorted((league for league, of in own.leagues.items() if season in (None, of)), reverse=True)
     views = await league_cache(ctx).views.load_many([(each, profile.user) for each in ids])

@@ -106,7 +106,7 @@ async def prediction_users(ctx: Context, predictions: Sequence[PredictionView], 
 def picks(ctx: Context, view: PredictionView, /) -> list[Pick] | None:
     """In the card's order; None for others until the lock."""
     event, prediction = view.event, view.prediction
-    if not event.revealed and not (ctx.viewer.is_member and ctx.viewer.id == prediction.user):
+    if not event.revealed and not ctx.viewer.is_user(prediction.user):
         return None
     return [
         Pick(event.id, match, team, rules.is_correct(event, match, team))
@@ -117,7 +117,7 @@ def picks(ctx: Context, view: PredictionView, /) -> list[Pick] | None:
 
 def prediction_guess(ctx: Context, view: PredictionView, /) -> float | None:
     """As visible as the picks."""
-    shown = view.event.revealed or (ctx.viewer.is_member and ctx.viewer.id == view.prediction.user)
+    shown = view.event.revealed or ctx.viewer.is_user(view.prediction.user)
     guess = guess_of(view.event, view.prediction)
     return guess / THOUSAND if shown and guess is not None else None
 

@@ -15,19 +15,19 @@ from resolvers.loading.batched import batched
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.lists import split_word_key
 from resolvers.vocabulary.scheduling import Grade, reviewed
-from resolvers.vocabulary.visibility import load_word, member_id, require_list
+from resolvers.vocabulary.visibility import load_word, require_list
 
 REVIEW_RATE = "600/minute"
 
 
 async def due(ctx: Context, profile: Profile, /, *, window: Window) -> Page[Card]:
-    if member_id(ctx) != profile.user:
+    if not ctx.viewer.is_user(profile.user):
         return Page.cut((), window.open(f"due {profile.user}"))
     return await vocabulary_store.read_due_page(ctx.table, profile.user, ctx.now(), window)
 
 
 async def due_count(ctx: Context, profile: Profile, /) -> int:
-    if member_id(ctx) != profile.user:
+    if not ctx.viewer.is_user(profile.user):
         return 0
     return await vocabulary_store.count_due(ctx.table, profile.user, ctx.now())
 

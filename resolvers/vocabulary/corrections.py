@@ -20,7 +20,7 @@ from resolvers.vocabulary.learning import sentence_node
 from resolvers.vocabulary.lists import CHANGE_RATE, ListId, split_word_key
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
 from resolvers.vocabulary.texts import as_new_word, parse_list_name, parse_word, validate_level
-from resolvers.vocabulary.visibility import load_word, member_id, require_editable, require_input_list
+from resolvers.vocabulary.visibility import load_word, require_editable, require_input_list
 
 WordId = Annotated[str, NodeOf("Word")]
 
@@ -135,7 +135,7 @@ async def delete_word_list(ctx: Context, /, *, list: ListId) -> str:  # noqa: A0
     deleted_id = node_id("WordList", list)
     ctx.signed_in()
     stored = await vocabulary_store.read_list(ctx.table, list, consistent=True)
-    if stored is None or not stored.was_visible_to(member_id(ctx)):
+    if stored is None or not stored.was_visible_to(ctx.viewer.member_id):
         raise NotFound("There is no list with this id.", path=("input", "list"))
     require_editable(ctx, stored)
     ctx.services.rates.hit(CHANGE_RATE, "lists", ctx.viewer.id)
@@ -164,7 +164,7 @@ async def delete_sentence(ctx: Context, /, *, sentence: Annotated[str, NodeOf("S
     existing = await sentence_node(ctx, sentence)
     if existing is None:
         raise NotFound("There is no sentence with this id.", path=("input", "sentence"))
-    if existing.user != viewer.id and not viewer.may(Role.MODERATOR):
+    if not viewer.is_user(existing.user) and not viewer.may(Role.MODERATOR):
         raise NotAllowed("Only its author or a moderator may delete a sentence.", path=("input", "sentence"))
     deleted_id = node_id("Sentence", sentence)
     await vocabulary_store.delete_sentence(ctx.table, existing, deleted_id, ctx.once)

@@ -18,7 +18,7 @@ from resolvers.context import Context
 from resolvers.loading.batched import batched
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.streaks import local_day, time_zone
-from resolvers.vocabulary.visibility import member_id, require_list
+from resolvers.vocabulary.visibility import require_list
 
 R = TypeVar("R")
 
@@ -32,14 +32,14 @@ async def daily_words(ctx: Context, /, *, on: date | None = None) -> list[DailyW
     While a list is being published, both parts of the index may lead to its word.
     """
     day = await _validated_day(ctx, on)
-    owners = [None, member] if (member := member_id(ctx)) is not None else [None]
+    owners = [None, member] if (member := ctx.viewer.member_id) is not None else [None]
     by_owner = await asyncio.gather(*(_load_daily_words(ctx, owner, day) for owner in owners))
     drawn = {daily.list: daily for daily_words in by_owner for daily in daily_words}
     lists = await ctx.services.get(VocabularyCache).lists.load_many([*drawn])
     named = [
         (word_list.alphabetical, word_list.list, daily)
         for word_list, daily in zip(lists, drawn.values(), strict=True)
-        if word_list is not None and word_list.visible_to(member_id(ctx))
+        if word_list is not None and word_list.visible_to(ctx.viewer.member_id)
     ]
     return [daily for _, _, daily in sorted(named, key=lambda row: row[:2])]
 

@@ -25,7 +25,7 @@ from resolvers.vocabulary.lists import ListId, split_word_key
 from resolvers.vocabulary.profile_screen import profile_screens
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, QuizStanding, Selection
 from resolvers.vocabulary.streaks import Streak, compute_streak, local_day, time_zone
-from resolvers.vocabulary.visibility import load_list, load_word, member_id, require_input_list, require_list
+from resolvers.vocabulary.visibility import load_list, load_word, require_input_list, require_list
 
 LONGEST_QUIZ = 1000
 LONGEST_SENTENCE = 2000
@@ -124,7 +124,7 @@ async def _amend(ctx: Context, key: str, word: Word | Unset | None, text: str) -
     existing = await sentence_node(ctx, key)
     if existing is None:
         raise NotFound("There is no sentence with this id.", path=("input", "sentence"))
-    if existing.user != ctx.viewer.id:
+    if not ctx.viewer.is_user(existing.user):
         raise NotAllowed("Only its author may change a sentence.", path=("input", "sentence"))
     values: dict[str, str | int | None] = {"text": text}
     if not isinstance(word, Unset):
@@ -179,7 +179,7 @@ async def quiz_results(
     ctx: Context, profile: Profile, /, *, from_: date | None = None, to: date | None = None, window: Window
 ) -> Page[QuizResult]:
     """Newest day first. Results of private lists are visible to their owner only."""
-    span, own = DateRange(from_, to), member_id(ctx) == profile.user
+    span, own = DateRange(from_, to), ctx.viewer.is_user(profile.user)
     request = vocabulary_store.quiz_request(profile.user, span, window, all_lists=own)
     screen = await _load_screen(ctx, profile, span, request)
     if screen is None:
@@ -265,7 +265,7 @@ async def quiz_standing_users(ctx: Context, standings: Sequence[QuizStanding], /
 async def quiz_node(ctx: Context, key: str) -> QuizResult | None:
     result_key = _split_key(key)
     result = await vocabulary_store.read_quiz_result(ctx.table, *result_key) if result_key else None
-    return result if result is not None and (not result.private or member_id(ctx) == result.user) else None
+    return result if result is not None and (not result.private or ctx.viewer.is_user(result.user)) else None
 
 
 async def sentence_node(ctx: Context, key: str) -> Sentence | None:

@@ -15,7 +15,7 @@ from resolvers.context import Context, NodeOf
 from resolvers.viewer import Role
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word, validate_level
-from resolvers.vocabulary.visibility import load_word, member_id, require_editable, require_input_list
+from resolvers.vocabulary.visibility import load_word, require_editable, require_input_list
 
 ListId = Annotated[str, NodeOf("WordList")]
 
@@ -28,7 +28,7 @@ _ORDINAL_DIGITS = 6
 
 async def word_list(ctx: Context, /, *, id: ListId) -> WordList | None:  # noqa: A002 - the argument's public name
     stored_list = await vocabulary_store.read_list(ctx.table, id, consistent=True)
-    if stored_list is None or not stored_list.visible_to(member_id(ctx)):
+    if stored_list is None or not stored_list.visible_to(ctx.viewer.member_id):
         return None
     ctx.services.get(VocabularyCache).lists.put(id, stored_list)
     return stored_list
@@ -36,7 +36,7 @@ async def word_list(ctx: Context, /, *, id: ListId) -> WordList | None:  # noqa:
 
 async def word_lists(ctx: Context, /, *, window: Window) -> Page[WordList]:
     """Public lists and the viewer's own private ones, merged by name."""
-    return await vocabulary_store.read_lists_page(ctx.table, member_id(ctx), window)
+    return await vocabulary_store.read_lists_page(ctx.table, ctx.viewer.member_id, window)
 
 
 async def owner(ctx: Context, word_list: WordList, /) -> Profile | None:

@@ -40,7 +40,7 @@ from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
 from resolvers.vocabulary.quiz_questions import QuizKind, QuizQuestion, ask, count_fitting, prompt_and_answer
 from resolvers.vocabulary.scheduling import Grade, reviewed
 from resolvers.vocabulary.streaks import Streak, compute_streak
-from resolvers.vocabulary.visibility import member_id, require_list
+from resolvers.vocabulary.visibility import require_list
 
 SHORTEST, LONGEST = 3, 50
 LIFETIME = timedelta(hours=1)
@@ -166,7 +166,7 @@ async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind) -> 
         words = [word for word in words if word_list is not None and word.ordinal < word_list.next_ordinal]
         if len(ask(words, size, kind, _random)) == size:
             break
-    if word_list is None or not word_list.visible_to(member_id(ctx)):
+    if word_list is None or not word_list.visible_to(ctx.viewer.member_id):
         raise NotFound("There is no list with this id.", path=("input", "list"))
     sizes.put(word_list)
     ctx.services.get(VocabularyCache).lists.put(list_id, word_list)

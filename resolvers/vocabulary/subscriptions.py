@@ -16,14 +16,14 @@ from resolvers.context import Context
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.lists import CHANGE_RATE, ListId
 from resolvers.vocabulary.profile_screen import profile_screens
-from resolvers.vocabulary.visibility import member_id, require_input_list, require_list
+from resolvers.vocabulary.visibility import require_input_list, require_list
 
 MOST_SUBSCRIPTIONS = 200
 
 
 async def subscriptions(ctx: Context, profile: Profile, /) -> list[Subscription]:
     """The member's subscriptions, shown to the member only. Those of a deleted list have ended."""
-    if member_id(ctx) != profile.user:
+    if not ctx.viewer.is_user(profile.user):
         return []
     screen = await ctx.services.get(profile_screens).load((profile.user, date.max))
     subscribed = screen.subscriptions if screen else await vocabulary_store.read_subscriptions(ctx.table, profile.user)

@@ -19,21 +19,16 @@ if TYPE_CHECKING:
     from resolvers.context import Context
 
 
-def member_id(ctx: Context) -> str | None:
-    """The member whose private lists may be shown; None for a visitor."""
-    return ctx.viewer.id if ctx.viewer.is_member else None
-
-
 async def load_list(ctx: Context, list_id: str) -> WordList | None:
     """A list, if the viewer may see it."""
     word_list = await ctx.services.get(VocabularyCache).lists.load(key_text(list_id))
-    return word_list if word_list is not None and word_list.visible_to(member_id(ctx)) else None
+    return word_list if word_list is not None and word_list.visible_to(ctx.viewer.member_id) else None
 
 
 async def require_list(ctx: Context, list_id: str) -> WordList:
     """The list that a record names, which may be the empty record of a deleted one."""
     word_list = await ctx.services.get(VocabularyCache).lists.load(list_id)
-    if word_list is None or not word_list.was_visible_to(member_id(ctx)):
+    if word_list is None or not word_list.was_visible_to(ctx.viewer.member_id):
         raise NotFound
     return word_list
 
