@@ -10,9 +10,7 @@ from datastore.comments.pointers import Pointer, member_pointers
 from datastore.ids import creation_time
 from datastore.journal import Ground
 from datastore.receipts import Once
-from resolvers.comments.counts import CountsCache
-from resolvers.comments.leaders import LeaderSettler
-from resolvers.comments.writing import revised
+from resolvers.comments.writing import revised, store_change
 from resolvers.context import Services
 
 
@@ -34,9 +32,7 @@ async def _withdraw(services: Services, pointer: Pointer, once: Once) -> bool:
             return False
         change = CommentChange(comment, revised(comment, held=Status.REJECTED), Decision(Ground.FRAUD))
         try:
-            await comments_store.change_comment(services.table, once, None, change)
+            await store_change(services, once, None, change)
         except VersionConflict:
             continue
-        services.get(CountsCache).comment_changed(change)
-        services.get(LeaderSettler).comment_changed(change)
         return True

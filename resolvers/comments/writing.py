@@ -8,13 +8,14 @@ from typing import Any
 
 from datastore import comments as comments_store
 from datastore.comments import Comment, CommentChange, Decision, Status, VersionConflict
+from datastore.receipts import Once
 from datastore.refusals import Conflict, NotAllowed
 from resolvers.comments.access import CommentId, check_rate, load_comment, load_visible_comment, may_change, may_see
 from resolvers.comments.counts import CountsCache
 from resolvers.comments.languages import parse_language
 from resolvers.comments.leaders import LeaderSettler
 from resolvers.comments.rules import validate_body, validate_product, validate_rating, validate_title
-from resolvers.context import UNSET, AnyId, Context, Unset
+from resolvers.context import UNSET, AnyId, Context, Services, Unset
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 
@@ -39,7 +40,7 @@ async def post_comment(
         held=Status.PENDING if _needs_moderation(ctx) else None,
     )
     await check_rate(ctx, "post")
-    await _store_change(ctx, posted, CommentChange(None, posted))
+    await store_change(ctx.services, ctx.once, posted, CommentChange(None, posted))
     return posted
 
 
@@ -92,7 +93,7 @@ async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
         if not may_change(viewer, old):
             raise NotAllowed("Only its author or a moderator may delete a comment.", path=("input", "comment"))
         try:
-            await _store_change(ctx, deleted_id, CommentChange(old, None))
+            await store_change(ctx.services, ctx.once, deleted_id, CommentChange(old, None))
         except VersionConflict:
             continue
         return deleted_id
@@ -110,7 +111,7 @@ async def change_comment(
             await ctx.once.store_receipt(ctx.table, old, about=old.author)
             return old
         try:
-            await _store_change(ctx, new, CommentChange(old, new, decision))
+            await store_change(ctx.services, ctx.once, new, CommentChange(old, new, decision))
         except VersionConflict:
             continue
         return new
@@ -121,10 +122,11 @@ def revised(comment: Comment, **changes: Any) -> Comment:
     return replace(comment, revision=(comment.revision or 0) + 1, **changes)
 
 
-async def _store_change(ctx: Context, answer: Any, change: CommentChange) -> None:
-    await comments_store.change_comment(ctx.table, ctx.once, answer, change)
-    ctx.services.get(CountsCache).comment_changed(change)
-    ctx.services.get(LeaderSettler).comment_changed(change)
+async def store_change(services: Services, once: Once, answer: Any, change: CommentChange) -> None:
+    """Store a change of a comment, and tell what this process remembers of its product; may raise VersionConflict."""
+    await comments_store.change_comment(services.table, once, answer, change)
+    services.get(CountsCache).comment_changed(change)
+    services.get(LeaderSettler).comment_changed(change)
 
 
 def _needs_moderation(ctx: Context) -> bool:

@@ -49,9 +49,7 @@ from datastore.receipts import Once, delete_receipts
 from datastore.refusals import NotAllowed
 from datastore.vocabulary.erasing import delete_private_lists, end_subscriptions, move_results
 from datastore.voting.erasing import clear_voter, move_votes
-from resolvers.comments.counts import CountsCache
-from resolvers.comments.leaders import LeaderSettler
-from resolvers.comments.writing import revised
+from resolvers.comments.writing import revised, store_change
 from resolvers.context import Context, UserId
 from resolvers.jobs.running import JobRun, JobRunner, begin_job_once, hashes_about, new_job
 from resolvers.members.access import load_member, refuse_admin
@@ -220,11 +218,9 @@ class _Member:
             change = CommentChange(old, None if self.alias is None else revised(old, author=self.alias))
             try:
                 once = self.told if self.alias is None else self.silent
-                await comments_store.change_comment(self._table, once, None, change)
+                await store_change(self._services, once, None, change)
             except VersionConflict:
                 continue
-            self._services.get(CountsCache).comment_changed(change)
-            self._services.get(LeaderSettler).comment_changed(change)
             return True
 
     # ── results ──
