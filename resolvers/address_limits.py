@@ -15,7 +15,6 @@ visit's token proves nothing, since these can be collected; people who only look
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil, floor
@@ -25,6 +24,7 @@ from datastore import address_use
 from datastore.address_use import AddressUse
 from datastore.dynamo import SingleFlight, shared_context, within_deadline
 from datastore.refusals import RateLimited
+from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.rate_limits import OFF, Rate, address_hash, parse_rate
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ class AddressLimits:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._shares: OrderedDict[tuple[str, str], _Share] = OrderedDict()
-        self._visitors: OrderedDict[str, None] = OrderedDict()
+        self._shares: BoundedDict[tuple[str, str], _Share] = BoundedDict(_MAX_SHARES)
+        self._visitors: BoundedDict[str, None] = BoundedDict(_MAX_VISITORS)
         self._admissions: SingleFlight[str, None] = SingleFlight(shared_context)
 
     async def admit_vote(self, ctx: Context) -> None:
@@ -118,8 +118,6 @@ class AddressLimits:
     async def _admit(self, visitor: str, address: str) -> None:
         await self._take(VISITORS, self._services.policy.new_visitors_per_address, address)
         self._visitors[visitor] = None
-        if len(self._visitors) > _MAX_VISITORS:
-            self._visitors.popitem(last=False)
 
     async def close(self) -> None:
         await self._admissions.close()
@@ -128,19 +126,12 @@ class AddressLimits:
         if limit == OFF or not address:
             return
         rate, key = parse_rate(limit), (kind, address_hash(self._services.seal, address))
-        share = self._share(key)
+        share = self._shares[key] = self._shares.get(key) or _Share()
         while not share.take(self._period(rate)[0]):
             wait = share.refused_until - asyncio.get_running_loop().time()
             if wait > 0 or share.waiting >= _MAX_WAITING:
                 raise RateLimited(retry_after=ceil(max(wait, _WRITE_INTERVAL) * 10) / 10)
             await self._wait_for_share(share, rate, key)
-
-    def _share(self, key: tuple[str, str]) -> _Share:
-        share = self._shares.setdefault(key, _Share())
-        self._shares.move_to_end(key)
-        if len(self._shares) > _MAX_SHARES:
-            self._shares.popitem(last=False)
-        return share
 
     def _period(self, rate: Rate) -> tuple[int, float]:
         """The number of the present period and the seconds since it began, by the clock that all processes share."""

@@ -7,7 +7,6 @@ and checksum, and then at most `LOOKUPS_PER_ADDRESS`.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -20,6 +19,7 @@ from datastore.api_keys import USE_INTERVAL, ApiKey, IssuedKey
 from datastore.dynamo import DynamoError, Page, SingleFlight, Window, deadline, shared_context
 from datastore.refusals import InvalidInput
 from resolvers.context import Context, NodeOf
+from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.loading.loader import Loader
 from resolvers.people import is_name
 from resolvers.rate_limits import network
@@ -127,7 +127,7 @@ class ApiKeys:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._keys: Loader[str, ApiKey] = services.loaders.add("api_keys", Loader(self._read, ttl=KNOWN_SECONDS))
-        self._absent: OrderedDict[str, float] = OrderedDict()
+        self._absent: BoundedDict[str, float] = BoundedDict(MOST_ABSENT)
         """Until when keys count as absent, by id, the oldest first."""
         self._used_at: dict[str, datetime] = {}
         """When the keys that were found here were used, as far as it is stored or being stored."""
@@ -168,9 +168,6 @@ class ApiKeys:
         if key is None:
             self._used_at.pop(key_id, None)
             self._absent[key_id] = monotonic() + ABSENT_SECONDS
-            self._absent.move_to_end(key_id)
-            if len(self._absent) > MOST_ABSENT:
-                self._absent.popitem(last=False)
         return key
 
     async def _read(self, key_ids: Sequence[str]) -> Mapping[str, ApiKey]:

@@ -19,6 +19,7 @@ from datastore.refusals import InvalidInput
 from datastore.tombstones import MemberErased
 from resolvers.context import UNSET, AddedLater, Context, Unset, UserId
 from resolvers.email_addresses import LONGEST_EMAIL, is_email_address
+from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.members.confirmations import Confirmations, Purpose
 from resolvers.viewer import LONGEST_NAME, Role, member_name
 
@@ -158,15 +159,12 @@ class KnownMembers:
     SECONDS = 24 * 3600.0
 
     def __init__(self, _: Services) -> None:
-        self._known_at: dict[str, float] = {}
+        self._known_at: BoundedDict[str, float] = BoundedDict(self.MAX_MEMBERS)
 
     def __contains__(self, member: str) -> bool:
         return monotonic() - self._known_at.get(member, -self.SECONDS) < self.SECONDS
 
     def add(self, member: str) -> None:
-        self._known_at.pop(member, None)
-        if len(self._known_at) >= self.MAX_MEMBERS:
-            self._known_at.pop(next(iter(self._known_at)))
         self._known_at[member] = monotonic()
 
 

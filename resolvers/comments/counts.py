@@ -17,6 +17,7 @@ from datastore.refusals import InvalidInput
 from resolvers.comments.languages import parse_language
 from resolvers.comments.rules import parse_filter, validate_product
 from resolvers.context import AnyId, Context, Services
+from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.loading.loader import Loader, read_each
 
 RECENT_SECONDS = 45.0
@@ -113,7 +114,7 @@ class CountsCache:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._recent: dict[str, tuple[float, CommentCounts]] = {}
+        self._recent: BoundedDict[str, tuple[float, CommentCounts]] = BoundedDict(MOST_PRODUCTS)
         """When they were read, and the counts."""
         self._refreshes: SingleFlight[str, None] = SingleFlight(shared_context)
         exact: Loader[str, CommentCounts] = Loader(self._read_exact, fresh=True)
@@ -123,7 +124,7 @@ class CountsCache:
         answers = await read_each(products, partial(comments_store.read_counts, self._services.table))
         for product, exact in answers.items():
             if not isinstance(exact, Exception):
-                self._keep(product, exact)
+                self._recent[product] = (monotonic(), exact)
         return answers
 
     def recent(self, comment_filter: Filter) -> CommentCounts:
@@ -140,15 +141,10 @@ class CountsCache:
 
     async def _refresh(self, product: str) -> None:
         try:
-            self._keep(product, await comments_store.read_counts(self._services.table, product, consistent=False))
+            counts = await comments_store.read_counts(self._services.table, product, consistent=False)
+            self._recent[product] = (monotonic(), counts)
         except DynamoError as error:
             _log.info("the counts for planning could not be read", product=product, reason=str(error))
-
-    def _keep(self, product: str, counts: CommentCounts) -> None:
-        self._recent.pop(product, None)
-        self._recent[product] = (monotonic(), counts)
-        if len(self._recent) > MOST_PRODUCTS:
-            del self._recent[next(iter(self._recent))]
 
     async def exact(self, product: str) -> CommentCounts:
         """The current counts."""

@@ -12,6 +12,8 @@ One rule holds for all three:
   that key alone; an exception raised by a read fails all keys of that read. Errors are not cached.
 - **End.** When the process ends, all shared work and all waiting for it end.
 
+A `BoundedDict` holds what a process remembers between requests without such a read.
+
 `SingleFlight` is in `datastore.dynamo.transport`, since the table shares its reads by it too; `Poller` is in
 `resolvers.live`. A property test holds each of them to the rule.
 """

@@ -25,6 +25,7 @@ from datastore.journal import Kind
 from datastore.pickem import Event, EventState, Histogram, Match, MemberPage, PickCounts, Season, VersionConflict
 from datastore.refusals import Refusal, Unavailable
 from resolvers.context import Context, Services
+from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.loading.loader import Loader, read_each
 
 _HOUR = 3600.0
@@ -58,7 +59,7 @@ class PickemCache:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._locks: SingleFlight[str, Event | None] = SingleFlight(shared_context)
-        self._last_members: dict[str, tuple[str, ...]] = {}
+        self._last_members: BoundedDict[str, tuple[str, ...]] = BoundedDict(_LISTS)
         add = services.loaders.add
         events: Loader[str, Event] = Loader(self._read_events, fresh=True)
         seasons: Loader[str, Season] = Loader(self._read_seasons, fresh=True)
@@ -193,8 +194,6 @@ class PickemCache:
         last = self._last_members.pop(list_name, ())
         page, _ = await asyncio.gather(reading, self._services.profiles.load_many(last))
         self._last_members[list_name] = tuple(record.user for record in page.nodes)
-        if len(self._last_members) > _LISTS:
-            del self._last_members[next(iter(self._last_members))]
         return page
 
     async def _read_member_pages(

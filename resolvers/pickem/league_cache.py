@@ -19,6 +19,7 @@ from datastore.ids import is_ulid
 from datastore.pickem import League, LeagueMember, Membership, Season
 from datastore.refusals import NotFound
 from resolvers.context import Context, Services
+from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.loading.loader import Loader, read_each
 from resolvers.pickem.views import LeagueView
 
@@ -41,7 +42,7 @@ class LeagueCache:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._known: dict[str, None] = {}
+        self._known: BoundedDict[str, None] = BoundedDict(_KNOWN)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         add = services.loaders.add
         views: Loader[tuple[str, str | None], LeagueView] = Loader(self._read_views, fresh=True)
@@ -94,8 +95,6 @@ class LeagueCache:
             return None
         league, members = found
         self._known[league.id] = None
-        if len(self._known) > _KNOWN:
-            del self._known[next(iter(self._known))]
         roster = _roster(members)
         if len(roster) == league.members:  # else somebody joined or left during the read
             self.rosters.put(RosterKey(league.id, league.revision), roster)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from datastore import vocabulary as vocabulary_store
 from datastore.vocabulary import DailyWord, Word, WordList
+from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.loading.loader import Loader
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ class VocabularyCache:
         self.words = services.loaders.add("words", words)
         self.lists_written = 0
         """How many lists this process has written: a day's words read before the last one may lack it."""
-        self._all_drawn: dict[tuple[str | None, date], tuple[float, Sequence[DailyWord]]] = {}
+        self._all_drawn: BoundedDict[tuple[str | None, date], tuple[float, Sequence[DailyWord]]] = BoundedDict(
+            _MAX_ALL_DRAWN
+        )
 
     async def _read_lists(self, ids: Sequence[str]) -> Mapping[str, WordList]:
         return await _reread_missing(ids, partial(vocabulary_store.read_lists, self._services.table))
@@ -62,8 +65,6 @@ class VocabularyCache:
         return words if until > asyncio.get_running_loop().time() else None
 
     def put_all_drawn(self, owner: str | None, on: date, words: Sequence[DailyWord]) -> None:
-        if len(self._all_drawn) >= _MAX_ALL_DRAWN:
-            self._all_drawn.clear()
         self._all_drawn[owner, on] = (asyncio.get_running_loop().time() + ALL_DRAWN_TTL, words)
 
 

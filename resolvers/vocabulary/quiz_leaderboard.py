@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Page, PageRequest, SingleFlight, best_first, shared_context, within_deadline
 from datastore.vocabulary import QuizResult, Sentence
+from resolvers.loading.bounded_dict import BoundedDict
 
 if TYPE_CHECKING:
     from resolvers.context import Services
@@ -139,10 +139,10 @@ class QuizLeaderboards:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._cached: OrderedDict[date, tuple[float, QuizLeaderboard]] = OrderedDict()
+        self._cached: BoundedDict[date, tuple[float, QuizLeaderboard]] = BoundedDict(_MAX_DAYS)
         self._builds: SingleFlight[date, QuizLeaderboard] = SingleFlight(shared_context)
-        self._written: OrderedDict[str, tuple[float, QuizResult | Sentence]] = OrderedDict()
-        self._deleted: OrderedDict[str, QuizResult | Sentence] = OrderedDict()
+        self._written: BoundedDict[str, tuple[float, QuizResult | Sentence]] = BoundedDict(_MAX_WRITTEN)
+        self._deleted: BoundedDict[str, QuizResult | Sentence] = BoundedDict(_MAX_WRITTEN)
 
     async def load(self, on: date) -> QuizLeaderboard:
         """The day's leaderboard: complete as to this process's writes, some seconds late as to those of others."""
@@ -157,8 +157,6 @@ class QuizLeaderboards:
     def add_written(self, result: QuizResult | Sentence) -> None:
         """Count a result that this process has just written, also in leaderboards that are being built."""
         self._written[result.id] = (time.monotonic(), result)
-        if len(self._written) > _MAX_WRITTEN:
-            self._written.popitem(last=False)
         cached = self._cached.get(result.date)
         if cached is not None:
             cached[1].add(result)
@@ -167,8 +165,6 @@ class QuizLeaderboards:
         """Stop counting a result that this process has just deleted; the index may still show it for a moment."""
         self._written.pop(deleted.id, None)
         self._deleted[deleted.id] = deleted
-        if len(self._deleted) > _MAX_WRITTEN:
-            self._deleted.popitem(last=False)
         if (cached := self._cached.get(deleted.date)) is not None:
             cached[1].discard(deleted)
 
@@ -183,8 +179,5 @@ class QuizLeaderboards:
             if deleted.date == on:
                 leaderboard.discard(deleted)
         ended = time.monotonic()
-        self._cached.pop(on, None)
         self._cached[on] = (ended + max(SECONDS, _BUILD_TIMES * (ended - began)), leaderboard)
-        if len(self._cached) > _MAX_DAYS:
-            self._cached.popitem(last=False)
         return leaderboard

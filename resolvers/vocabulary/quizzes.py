@@ -32,6 +32,7 @@ from datastore.vocabulary import (
 )
 from resolvers.context import AnyId, Context, Services
 from resolvers.loading.batched import batched
+from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.cards import load_words
 from resolvers.vocabulary.learning import WRITE_RATE, member_today
@@ -90,14 +91,12 @@ class ListSizes:
     """How many words lists had when they were last read."""
 
     def __init__(self, _: Services) -> None:
-        self._sizes: dict[str, int] = {}
+        self._sizes: BoundedDict[str, int] = BoundedDict(_MAX_SIZES)
 
     def get(self, list_id: str) -> int | None:
         return self._sizes.get(list_id)
 
     def put(self, word_list: WordList) -> None:
-        if len(self._sizes) >= _MAX_SIZES:
-            self._sizes.clear()
         self._sizes[word_list.list] = word_list.next_ordinal
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -24,6 +23,7 @@ from datastore.voting.pair_walk import DrawnPair, PairWalk
 from datastore.voting.pairs import EligibleContenders
 from resolvers.address_limits import AddressLimits
 from resolvers.context import AnyId, Context, Services
+from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.rate_limits import OFF, network
 from resolvers.voting.board_cache import KNOWN_SECONDS
 from resolvers.voting.boards import Matchup, board_cache, contender_at, load_matchup
@@ -75,13 +75,10 @@ class FirstDrawSizes:
     MOST = 50_000
 
     def __init__(self, _: Services) -> None:
-        self._sizes: OrderedDict[tuple[str, str, int], int] = OrderedDict()
+        self._sizes: BoundedDict[tuple[str, str, int], int] = BoundedDict(self.MOST)
 
     def size(self, voter: str, board: str, number: int, current: int) -> int:
-        size = self._sizes.setdefault((voter, board, number), current)
-        if len(self._sizes) > self.MOST:
-            self._sizes.popitem(last=False)
-        return size
+        return self._sizes.setdefault((voter, board, number), current)
 
 
 async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from datastore import voting as voting_store
 from datastore.dynamo import DynamoError
 from datastore.voting import Board, BoardResults, BoardWithMarks, Contender, ContenderChange, Details
+from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.loading.loader import Loader, read_each
 from resolvers.voting.board_settler import BoardSettler
 
@@ -58,7 +58,7 @@ class BoardCache:
         self._slices = services.loaders.add("leaderboard_slices", slices)
         self._results = services.loaders.add("board_results", board_results)
         self._settlers: dict[str, BoardSettler] = {}
-        self._known: OrderedDict[str, tuple[Board, float]] = OrderedDict()
+        self._known: BoundedDict[str, tuple[Board, float]] = BoundedDict(_MOST_KNOWN)
         """The boards as they were last read, and when by the loop's clock."""
 
     # ── batch reads ──
@@ -74,9 +74,6 @@ class BoardCache:
         if current.is_dirty or slug in self._settlers:
             self.settler(slug).pace.observe(current, began)
         self._known[slug] = (current.board, began)
-        self._known.move_to_end(slug)
-        if len(self._known) > _MOST_KNOWN:
-            self._known.popitem(last=False)
         return current
 
     async def _read_contenders(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Contender]:

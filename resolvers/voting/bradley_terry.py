@@ -16,7 +16,6 @@ seconds for a newer one and then shows the older.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from datastore import voting as voting_store
 from datastore.dynamo import DynamoError, SingleFlight, shared_context
 from datastore.voting import Board
 from resolvers.context import Context, Services
+from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.voting.board_cache import BoardCache
 from resolvers.voting.boards import LeaderboardRow
 
@@ -205,7 +205,7 @@ class Strengths:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._fitted: OrderedDict[str, _Fitted] = OrderedDict()
+        self._fitted: BoundedDict[str, _Fitted] = BoundedDict(self.MOST)
         self._fits: SingleFlight[str, None] = SingleFlight(shared_context)
 
     async def load(self, board: Board) -> Mapping[int, Strength]:
@@ -233,10 +233,7 @@ class Strengths:
         start = {ordinal: strength.value for ordinal, strength in before.strengths.items()} if before else None
         strengths = await asyncio.to_thread(fit, meetings, start)
         ended = self._now()
-        self._fitted.pop(board.slug, None)
         self._fitted[board.slug] = _Fitted(board.stamp, strengths, ended + _REST * (ended - began))
-        if len(self._fitted) > self.MOST:
-            self._fitted.popitem(last=False)
 
     @staticmethod
     def _now() -> float:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from datetime import date
 
 from datastore import voting as voting_store
 from resolvers.context import Context, Services
+from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.rate_limits import address_hash
 
 _MOST = 50_000
@@ -18,7 +18,7 @@ class Origins:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._tags: OrderedDict[tuple[str, str, str], tuple[date, str]] = OrderedDict()
+        self._tags: BoundedDict[tuple[str, str, str], tuple[date, str]] = BoundedDict(_MOST)
 
     async def tag(self, ctx: Context, board: str) -> str | None:
         """The tag for the viewer's votes on a board from their address; None if the server does not know one."""
@@ -30,6 +30,4 @@ class Origins:
         if day != today or tag is None:
             tag = await voting_store.remember_origin(self._services.table, *key, today, ctx.once)
             self._tags[key] = (today, tag)
-            if len(self._tags) > _MOST:
-                self._tags.popitem(last=False)
         return tag

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 from datastore.seal import Forged
 from datastore.tombstones import VISITOR_PREFIX
 from resolvers.context import Services
+from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.viewer import Kind, Viewer
 from resolvers.voting.visits import open_visit
 from server.auth.api_keys import KeyBearers, is_api_key
@@ -53,7 +54,7 @@ class Identification:
         self._keys = KeyBearers(services, settings.request_timeout)
         self._seal = services.seal
         self._clock = clock
-        self._visitors: dict[bytes, Identified] = {}
+        self._visitors: BoundedDict[bytes, Identified] = BoundedDict(MAX_CACHED_VISITORS)
 
     async def identify(
         self,
@@ -143,8 +144,6 @@ class Identification:
         visitor = Identified(_visitor(id_))
         # A cookie that was valid once stays valid as long as this process has its secret.
         if len(header) <= MAX_CACHED_HEADER:
-            if len(self._visitors) >= MAX_CACHED_VISITORS:
-                self._visitors.pop(next(iter(self._visitors)))
             self._visitors[header] = visitor
         return visitor
 

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from hashlib import sha256
@@ -32,6 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import structlog
 
+from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.viewer import Role, Viewer
 from server.auth.claims import MemberClaims
 from server.auth.errors import Unauthenticated
@@ -69,7 +69,7 @@ class Tokens:
         if settings.has_provider and not settings.jwt_audience and not settings.jwt_client_ids:
             log.warning("RINGSIDE_JWT_AUDIENCE is not set: the provider's tokens for other services are accepted too")
         self._clock = clock
-        self._cached: OrderedDict[bytes, _Cached] = OrderedDict()
+        self._cached: BoundedDict[bytes, _Cached] = BoundedDict(MAX_CACHED)
 
     async def member(self, token: str) -> tuple[Viewer, float]:
         """The member who a token names, and when it expires; or Unauthenticated, or Unverifiable."""
@@ -82,18 +82,13 @@ class Tokens:
             return cached.viewer, cached.expires_at
         claims = await self._verified_claims(token)
         viewer, expires_at = self._member_claims.parse_member(claims), _parse_expiry(claims, now)
-        self._cache(digest, _Cached(viewer, expires_at, min(expires_at, now + CACHED_SECONDS)))
+        self._cached[digest] = _Cached(viewer, expires_at, min(expires_at, now + CACHED_SECONDS))
         return viewer, expires_at
 
     async def close(self) -> None:
         """Close the connection to the identity provider."""
         if self._verifier:
             await self._verifier.close()
-
-    def _cache(self, digest: bytes, cached: _Cached) -> None:
-        self._cached[digest] = cached
-        if len(self._cached) > MAX_CACHED:
-            self._cached.popitem(last=False)
 
     async def _verified_claims(self, token: str) -> dict[str, Any]:
         if self._verifier is None:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
@@ -36,6 +35,7 @@ from datastore.refusals import NotFound, Refusal, Unavailable
 from datastore.vocabulary import MAIL_CLAIMS, DailyWord, ListBroken, Mail, Subscription, Word, WordList
 from datastore.vocabulary.mail import LATEST, RECORD_LIFETIME
 from resolvers.context import Services
+from resolvers.loading.bounded_dict import BoundedDict
 from server.mail.delivery import NotSent, send_all, send_once
 from server.mail.due import dates_begun, due_date, due_subscriptions
 from server.mail.message import EmailTemplate, Section
@@ -149,7 +149,7 @@ class DailyRun:
         self._progress = progress
         self._id = services.ids.next(services.clock())
         self._on = on
-        self._words: OrderedDict[ListDate, ListWord | None] = OrderedDict()
+        self._words: BoundedDict[ListDate, ListWord | None] = BoundedDict(_MAX_CACHED_LISTS)
         self._deleted_lists: set[str] = set()
         self._failed_draws: set[ListDate] = set()
         self._draws: SingleFlight[ListDate, ListWord | None] = SingleFlight(shared_context)
@@ -245,8 +245,6 @@ class DailyRun:
 
     async def _draw_and_remember(self, wanted: ListDate) -> ListWord | None:
         list_word = self._words[wanted] = await self._draw(*wanted)
-        if len(self._words) > _MAX_CACHED_LISTS:
-            self._words.popitem(last=False)
         return list_word
 
     async def _draw(self, list_id: str, on: date) -> ListWord | None:

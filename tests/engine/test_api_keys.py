@@ -20,6 +20,7 @@ from datastore.dynamo import Table
 from datastore.receipts import Once
 from resolvers import api_keys as api_keys_module
 from resolvers.api_keys import issue
+from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.viewer import Role
 from server.auth import credentials as credentials_module
 from server.settings import Settings
@@ -281,10 +282,10 @@ async def test_keys_that_were_never_issued_cost_a_bounded_number_of_reads_and_by
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each is read once; after sixty a minute from one address nothing is read, and keys in use go on."""
-    monkeypatch.setattr(api_keys_module, "MOST_ABSENT", 20)
     robot = await machine(one_client, Role.EDITOR)
     await robot.ask(READ)
     keys = one_client.services.get(api_keys_module.ApiKeys)
+    monkeypatch.setattr(keys, "_absent", BoundedDict(20))
     http = one_client.http
     headers = [{"authorization": f"Bearer {new_secret()}"} for _ in range(100)]
     async with calls_of(one_client) as calls:
