@@ -21,8 +21,8 @@ from datastore.refusals import InvalidInput
 from resolvers.context import Context, NodeOf
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.loading.loader import Loader
-from resolvers.people import is_name
 from resolvers.rate_limits import network
+from resolvers.texts import parse_line
 from resolvers.viewer import Kind, Role, Viewer
 
 if TYPE_CHECKING:
@@ -88,23 +88,13 @@ def issue(name: str, roles: Sequence[str], days: int | None, now: datetime) -> I
     secret = api_key_store.new_secret()
     key = ApiKey(
         id=api_key_store.id_in(secret) or "",
-        name=parse_name(name),
+        name=parse_line(name, LONGEST_NAME, "A key's name", ("input", "name")),
         roles=tuple(role.value for role in parse_roles(roles)),
         secret_hash=api_key_store.hash_of(secret),
         created_at=now,
         expires_at=None if days is None else now + timedelta(days=days),
     )
     return IssuedKey(key, secret)
-
-
-def parse_name(text: str) -> str:
-    name = " ".join(text.split())
-    if not is_name(name, LONGEST_NAME):
-        raise InvalidInput(
-            f"A key's name has 1 to {LONGEST_NAME} characters, at least one visible, and no control characters.",
-            path=("input", "name"),
-        )
-    return name
 
 
 def parse_roles(texts: Sequence[str]) -> list[Role]:

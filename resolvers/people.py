@@ -9,7 +9,6 @@ from datetime import datetime
 from functools import cache
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import urlsplit
 from zoneinfo import available_timezones
 
 from datastore import people as people_store
@@ -21,23 +20,14 @@ from resolvers.context import UNSET, AddedLater, Context, Unset, UserId
 from resolvers.email_addresses import LONGEST_EMAIL, is_email_address
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.members.confirmations import Confirmations, Purpose
+from resolvers.texts import parse_line, validate_web_address
 from resolvers.viewer import LONGEST_NAME, Role, member_name
 
 if TYPE_CHECKING:
     from resolvers.context import Services
 
-LONGEST_URL = 2000
 MOST_REMINDER_HOURS = 168
 _TIME_OF_DAY = re.compile("([01][0-9]|2[0-3]):[0-5][0-9]", re.ASCII)
-CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U0010ffff]+")
-"""What no name may hold: it ends lines, controls terminals or turns the direction of the writing around it.
-
-U+10FFFF, which ends bounds of keys, is among them. The joiners U+200C and U+200D are not: several languages spell with
-them.
-"""
-
-_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Printable characters that show nothing."""
 
 
 async def viewer(ctx: Context, /) -> Profile | None:
@@ -185,37 +175,11 @@ async def ensure_profile(ctx: Context) -> None:
 # ── rules for a profile's values ──
 
 
-def is_name(text: str, longest: int) -> bool:
-    """Whether a line may be a name or a word: not too long, no control characters, and something of it can be seen."""
-    seen = any(letter.isprintable() and not letter.isspace() and letter not in _FILLERS for letter in text)
-    return seen and len(text) <= longest and not CONTROL_CHARACTERS.search(text)
-
-
 def parse_display_name(text: str, user: str) -> str:
-    name = " ".join(text.split())
-    if not is_name(name, LONGEST_NAME):
-        raise InvalidInput(
-            f"A name has 1 to {LONGEST_NAME} characters, at least one visible, and no control characters.",
-            path=("input", "name"),
-        )
+    name = parse_line(text, LONGEST_NAME, "A name", ("input", "name"))
     if name == user[:LONGEST_NAME]:
         raise InvalidInput("A name must differ from the member's id, which is not shown.", path=("input", "name"))
     return name
-
-
-def validate_web_address(text: str, path: tuple[str, ...], subject: str) -> str:
-    """`subject` begins the refusal's message."""
-    try:
-        parts = urlsplit(text)
-        usable = parts.scheme == "https" and bool(parts.hostname)
-        usable = usable and not CONTROL_CHARACTERS.search(text) and not any(c.isspace() for c in text)
-    except ValueError:
-        usable = False
-    if not usable or len(text) > LONGEST_URL:
-        raise InvalidInput(
-            f"{subject}'s address begins with https:// and has at most {LONGEST_URL} characters.", path=path
-        )
-    return text
 
 
 def validate_email_address(text: str) -> str:

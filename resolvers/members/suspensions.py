@@ -25,7 +25,7 @@ from datastore.tombstones import MemberErased
 from resolvers.context import Context, UserId
 from resolvers.loading.loader import Loader
 from resolvers.members.access import load_member, refuse_admin
-from resolvers.people import CONTROL_CHARACTERS
+from resolvers.texts import CONTROL_CHARACTERS
 from resolvers.viewer import Role
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from resolvers.pickem.cache import load_event, load_settled_event, pickem_cache
 from resolvers.pickem.rules import TeamInput
 from resolvers.pickem.tie_breaks import TieBreakInput, parse_tie_break, with_question
 from resolvers.pickem.views import MatchAndEvent, MatchView, match_view
+from resolvers.texts import parse_image_address
 from resolvers.viewer import Role
-from resolvers.web_addresses import parse_image_address
 
 A = TypeVar("A")
 EventId = Annotated[str, NodeOf("Event")]

@@ -20,7 +20,7 @@ from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from resolvers.context import Context, NodeOf, UserId
 from resolvers.loading.batched import batched
 from resolvers.node_ids import node_id
-from resolvers.people import authors, is_name
+from resolvers.people import authors
 from resolvers.pickem import rules
 from resolvers.pickem.league_cache import (
     current_view,
@@ -32,6 +32,7 @@ from resolvers.pickem.league_cache import (
 )
 from resolvers.pickem.league_codes import admit_attempt, new_code, parse_code, spelled
 from resolvers.pickem.views import Admitted, Joined, LeagueView
+from resolvers.texts import parse_line
 
 A = TypeVar("A")
 LeagueId = Annotated[str, NodeOf("League")]
@@ -116,7 +117,7 @@ async def create_league(ctx: Context, /, *, name: str, season: str, entry: Entry
     valid_season = rules.validate_season(season)
     empty = League(
         id=league_id(ctx.new_id(), valid_season),
-        name=parse_league_name(name),
+        name=parse_line(name, LONGEST_NAME, "A league's name", ("input", "name")),
         season=valid_season,
         entry=entry,
         created_at=now,
@@ -132,16 +133,6 @@ async def create_league(ctx: Context, /, *, name: str, season: str, entry: Entry
         return _plain(new)
 
     return await _with_own_leagues(ctx, create)
-
-
-def parse_league_name(text: str) -> str:
-    name = " ".join(text.split())
-    if not is_name(name, LONGEST_NAME):
-        raise InvalidInput(
-            f"A league's name has 1 to {LONGEST_NAME} characters, at least one visible, and no control characters.",
-            path=("input", "name"),
-        )
-    return name
 
 
 async def _with_own_leagues(ctx: Context, change: Callable[[MemberLeagues], Awaitable[A]]) -> A:

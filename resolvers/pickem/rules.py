@@ -8,7 +8,7 @@ from datetime import datetime
 
 from datastore.pickem import Event, Match, MatchOutcome, Result, Team
 from datastore.refusals import InvalidInput
-from resolvers.people import is_name
+from resolvers.texts import is_line, parse_line
 
 LONGEST_NAME = 200
 LONGEST_SEASON = 40
@@ -73,19 +73,14 @@ def preshow_first(card: Sequence[str], preshow: Iterable[str]) -> tuple[str, ...
     return (*(match for match in card if match in early), *(match for match in card if match not in early))
 
 
-def validate_name(text: str, *path: str, longest: int = LONGEST_NAME) -> str:
-    name = " ".join(text.split())
-    if not is_name(name, longest):
-        raise InvalidInput(
-            f"A name here has 1 to {longest} characters, at least one visible, and no control characters.", path=path
-        )
-    return name
+def validate_name(text: str, *path: str) -> str:
+    return parse_line(text, LONGEST_NAME, "A name here", path)
 
 
 def validate_description(text: str) -> str:
     """Lines of text. Line ends are the only control characters."""
     description = "\n".join(line.rstrip() for line in text.splitlines()).strip()
-    if not is_name(description.replace("\n", " "), LONGEST_DESCRIPTION):
+    if not is_line(description.replace("\n", " "), LONGEST_DESCRIPTION):
         raise InvalidInput(
             f"A description has 1 to {LONGEST_DESCRIPTION} characters, at least one visible, and no control "
             "characters; null for none.",
@@ -96,7 +91,7 @@ def validate_description(text: str) -> str:
 
 def validate_place(text: str) -> str:
     place = " ".join(text.split())
-    if not is_name(place, LONGEST_PLACE):
+    if not is_line(place, LONGEST_PLACE):
         raise InvalidInput(
             f"A place has 1 to {LONGEST_PLACE} characters, at least one visible, and no control characters; null for "
             "none.",
@@ -107,7 +102,7 @@ def validate_place(text: str) -> str:
 
 def validate_season(text: str) -> str:
     season = " ".join(text.split())
-    if not is_name(season, LONGEST_SEASON) or "#" in season:
+    if not is_line(season, LONGEST_SEASON) or "#" in season:
         raise InvalidInput(
             f"A season's name has 1 to {LONGEST_SEASON} characters, at least one visible, and no '#' or control "
             "characters.",

@@ -28,7 +28,7 @@ from datastore.pickem import Event, EventState, Match, MatchOutcome, Result, Tie
 from datastore.refusals import InvalidInput
 from resolvers.pickem import rules
 from resolvers.pickem.tie_breaks import TieBreakInput, parse_number, parse_tie_break
-from resolvers.web_addresses import parse_image_address
+from resolvers.texts import parse_image_address
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from datastore.pickem import THOUSAND, Event, GuessRange, Prediction, TieBreak, 
 from datastore.receipts import Once
 from datastore.refusals import InvalidInput
 from resolvers.context import Services
-from resolvers.people import is_name
+from resolvers.texts import parse_line
 
 LONGEST_QUESTION = 200
 LONGEST_UNIT = 40
@@ -35,8 +35,11 @@ class TieBreakInput:
 
 
 def parse_tie_break(given: TieBreakInput) -> TieBreak:
-    question = _parse_text(given.question, LONGEST_QUESTION, "question")
-    return TieBreak(question, None if given.unit is None else _parse_text(given.unit, LONGEST_UNIT, "unit"))
+    path = ("input", "tieBreak")
+    question = parse_line(given.question, LONGEST_QUESTION, "A tie-break's question", (*path, "question"))
+    if given.unit is None:
+        return TieBreak(question)
+    return TieBreak(question, parse_line(given.unit, LONGEST_UNIT, "A tie-break's unit", (*path, "unit")))
 
 
 def with_question(event: Event, asked: TieBreak | None) -> Event:
@@ -47,16 +50,6 @@ def with_question(event: Event, asked: TieBreak | None) -> Event:
     if earlier is not None and (asked.question, asked.unit) == (earlier.question, earlier.unit):
         return event
     return replace(event, tie_break=asked, question_number=event.question_number + 1)
-
-
-def _parse_text(text: str, longest: int, name: str) -> str:
-    parsed = " ".join(text.split())
-    if not is_name(parsed, longest):
-        raise InvalidInput(
-            f"A tie-break's {name} has 1 to {longest} characters, at least one visible, and no control characters.",
-            path=("input", "tieBreak", name),
-        )
-    return parsed
 
 
 def parse_number(number: float, *path: str) -> int:

@@ -21,6 +21,7 @@ from datastore.vocabulary import DateRange, ProfileScreen, QuizResult, Sentence,
 from resolvers import people
 from resolvers.context import UNSET, Context, NodeOf, Unset
 from resolvers.loading.batched import batched
+from resolvers.texts import is_line
 from resolvers.vocabulary.lists import ListId, split_word_key
 from resolvers.vocabulary.profile_screen import profile_screens
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, QuizStanding, Selection
@@ -145,7 +146,7 @@ async def _load_practised(ctx: Context, key: str | Unset | None) -> Word | None:
 def _parse_sentence(text: str) -> str:
     sentence = text.strip()
     lines = " ".join(sentence.split())  # line ends and tabs may be in it
-    if len(sentence) > LONGEST_SENTENCE or not people.is_name(lines, LONGEST_SENTENCE):
+    if len(sentence) > LONGEST_SENTENCE or not is_line(lines, LONGEST_SENTENCE):
         raise InvalidInput(
             f"A sentence has 1 to {LONGEST_SENTENCE} characters, at least one visible, and no control characters.",
             path=("input", "text"),

@@ -8,7 +8,7 @@ from typing import Annotated
 from datastore.refusals import InvalidInput
 from datastore.vocabulary import Word
 from resolvers.context import AddedLater
-from resolvers.people import is_name, validate_web_address
+from resolvers.texts import parse_line, validate_web_address
 
 LONGEST_NAME = 100
 LONGEST_TERM = 100
@@ -33,7 +33,7 @@ class NewWord:
 
 
 def parse_list_name(text: str, path: tuple[str, ...]) -> str:
-    return _parse_line(text, LONGEST_NAME, "A list's name", path)
+    return parse_line(text, LONGEST_NAME, "A list's name", path)
 
 
 def validate_level(level: int | None) -> None:
@@ -48,12 +48,12 @@ def parse_word(list_id: str, new: NewWord, path: tuple[str, ...]) -> Word:
     return Word(
         list=list_id,
         ordinal=0,
-        simplified=_parse_line((new.simplified if chinese else new.term) or "", LONGEST_TERM, subject, (*path, name)),
+        simplified=parse_line((new.simplified if chinese else new.term) or "", LONGEST_TERM, subject, (*path, name)),
         traditional=_parse_optional_line(
             new.traditional, LONGEST_TERM, "A word in traditional characters", (*path, "traditional")
         ),
         pinyin=_parse_optional_line(new.pinyin, LONGEST_READING, "Pinyin", (*path, "pinyin")),
-        definition=_parse_line(new.definition, LONGEST_DEFINITION, "A definition", (*path, "definition")),
+        definition=parse_line(new.definition, LONGEST_DEFINITION, "A definition", (*path, "definition")),
         any_language=None if chinese else True,
         own_reading=_parse_optional_line(new.reading, LONGEST_READING, "A reading", (*path, "reading")),
         example=_parse_optional_line(new.example, LONGEST_EXAMPLE, "An example", (*path, "example")),
@@ -87,16 +87,6 @@ def _is_chinese(new: NewWord, path: tuple[str, ...]) -> bool:
     return new.simplified is not None
 
 
-def _parse_line(text: str, longest: int, subject: str, path: tuple[str, ...]) -> str:
-    """One line, with single spaces. `subject` begins the refusal's message."""
-    line = " ".join(text.split())
-    if not is_name(line, longest):
-        raise InvalidInput(
-            f"{subject} has 1 to {longest} characters, at least one visible, and no control characters.", path=path
-        )
-    return line
-
-
 def _parse_optional_line(text: object, longest: int, subject: str, path: tuple[str, ...]) -> str | None:
-    """The same for a text that may be missing or empty."""
-    return _parse_line(text, longest, subject, path) if isinstance(text, str) and text.strip() else None
+    """`parse_line` of a text that may be missing or empty."""
+    return parse_line(text, longest, subject, path) if isinstance(text, str) and text.strip() else None

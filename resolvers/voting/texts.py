@@ -6,7 +6,7 @@ import re
 
 from datastore import voting as voting_store
 from datastore.refusals import InvalidInput
-from resolvers.people import is_name
+from resolvers.texts import is_line
 
 LONGEST_NAME = 80
 LONGEST_FOLDED = 800
@@ -50,4 +50,4 @@ def _parse_line(text: str, name: str, longest: int) -> str:
 
 
 def _is_visible(text: str, longest: int) -> bool:
-    return is_name(text, longest) and not _INVISIBLE.search(text)
+    return is_line(text, longest) and not _INVISIBLE.search(text)

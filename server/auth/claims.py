@@ -12,7 +12,7 @@ from datastore.api_keys import ID_PREFIX
 from datastore.dynamo import BadKey, key_text
 from datastore.tombstones import VISITOR_PREFIX
 from resolvers.email_addresses import is_email_address
-from resolvers.people import CONTROL_CHARACTERS
+from resolvers.texts import CONTROL_CHARACTERS
 from resolvers.viewer import FORMER_PREFIX, Kind, Role, Viewer
 from server.auth.errors import Unauthenticated
 from server.settings import Settings

@@ -15,11 +15,11 @@ from datastore.ids import is_ulid
 from datastore.pickem import VersionConflict, create_event, every_event, read_matches
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
-from resolvers.people import CONTROL_CHARACTERS
 from resolvers.pickem import scoring
 from resolvers.pickem.cache import load_settled_event
 from resolvers.pickem.season_files import Card, InvalidSeasonFile, parse_season, season_document
 from resolvers.pickem.views import Scored
+from resolvers.texts import CONTROL_CHARACTERS
 from server.commands import err, out
 from server.commands.files import STANDARD, read_text, write_text
 from server.commands.running import run_with_services
