@@ -32,7 +32,7 @@ from datastore.pickem.leagues import (
 )
 from datastore.pickem.predictions import PREDICTION, Prediction, Share
 from datastore.pickem.removal import predictions_in
-from datastore.pickem.standings import STANDING, Standing, read_standing
+from datastore.pickem.standings import STANDING, Standing, read_standing, standing_write
 from datastore.refusals import Conflict, NotFound
 
 if TYPE_CHECKING:
@@ -79,18 +79,11 @@ def _move_points(
     shares = [one.share for one in predictions if one.share is not None and one.share.counts]
     if before is None or not shares:
         return []
-    left = reduce(lambda standing, share: standing.credited(share, _nothing(share)), shares, before)
+    left = reduce(lambda standing, share: standing.credited(share, Share.taken_back(share.generation)), shares, before)
     own = beside or replace(before, user=alias, points=0, correct=0, events_played=0, closeness=0)
     after = reduce(lambda standing, share: standing.credited(None, share), shares, own)
     unchanged, free = where(version=before.version), absent() if beside is None else where(version=beside.version)
-    put = STANDING.put(after, when=free)
-    if left.events_played:
-        return [STANDING.put(left, when=unchanged), put]
-    return [STANDING.delete(STANDING.item_key(left), when=unchanged), put]
-
-
-def _nothing(share: Share) -> Share:
-    return Share(share.generation, 0, 0, counts=False)
+    return [standing_write(left, unchanged), STANDING.put(after, when=free)]
 
 
 async def clear_standing(table: Table, user: str, season: str) -> None:

@@ -51,6 +51,11 @@ class Share:
     closeness: int = 0
     """In thousandths: how much nearer the guess was than the worst one. 0 without a guess or an answer."""
 
+    @classmethod
+    def taken_back(cls, generation: int) -> Share:
+        """What is left of a share once its points are taken back."""
+        return cls(generation, 0, 0, counts=False)
+
 
 @dataclass(frozen=True, slots=True)
 class Prediction:

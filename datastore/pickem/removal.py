@@ -25,7 +25,7 @@ from datastore.people import member_shard
 from datastore.pickem.events import gates_of, read_matches
 from datastore.pickem.gates import GATE, change_gates, gate_number
 from datastore.pickem.predictions import PREDICTION, Prediction, Share, as_read, pick_counters
-from datastore.pickem.standings import STANDING, Standing, read_counted
+from datastore.pickem.standings import Standing, read_counted, standing_write
 
 if TYPE_CHECKING:
     from datastore.dynamo.writes import Write
@@ -75,8 +75,5 @@ def _removal(prediction: Prediction, standing: Standing | None, card: Mapping[st
     ]
     if prediction.share is None or not prediction.share.counts or standing is None:
         return writes
-    nothing = Share(prediction.share.generation, 0, 0, counts=False)
-    after, unchanged = standing.credited(prediction.share, nothing), where(version=standing.version)
-    if after.events_played:
-        return [*writes, STANDING.put(after, when=unchanged)]
-    return [*writes, STANDING.delete(STANDING.item_key(after), when=unchanged)]
+    after = standing.credited(prediction.share, Share.taken_back(prediction.share.generation))
+    return [*writes, standing_write(after, where(version=standing.version))]

@@ -25,11 +25,11 @@ from datetime import datetime
 from typing import Any
 
 from datastore.dynamo import ConditionFailed, Page, Table, Window, iso
-from datastore.dynamo.conditions import absent, less, where
+from datastore.dynamo.conditions import Condition, absent, less, where
 from datastore.dynamo.entity import Entity, ItemKey, Partition
 from datastore.dynamo.keys import HIGHEST, Key, from_best_first
 from datastore.dynamo.merge import shard_limit
-from datastore.dynamo.writes import Write
+from datastore.dynamo.writes import Delete, Put, Write
 from datastore.people import SHARDS, member_shard
 from datastore.pickem.histograms import Histogram, delete_older_histograms, read_histogram, store_histogram
 from datastore.pickem.predictions import (
@@ -46,7 +46,7 @@ CREDITS_AT_ONCE = 25
 """In one transaction, two items each; DynamoDB takes 100."""
 _USUAL_SEASONS = 16
 _VERSION_BYTES = 6
-_NO_SHARE = Share(0, 0, 0, counts=False)
+_NO_SHARE = Share.taken_back(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +115,13 @@ STANDING = Entity(
     gsi2=Key("RANKING#{season}#{ranking_shard}", "{points:best_first}#{correct:best_first}#{listed_from}#{user}"),
 )
 SEASON = Entity(Season, Key("STANDINGS#{season}", "RANKS"))
+
+
+def standing_write(after: Standing, when: Condition) -> Put | Delete:
+    """The write of a changed standing, which is deleted once no event adds to it."""
+    if after.events_played:
+        return STANDING.put(after, when=when)
+    return STANDING.delete(STANDING.item_key(after), when=when)
 
 
 # ── reading ──
@@ -224,9 +231,7 @@ class Credit:
             return [change]
         before = standing or Standing.new(stored, season)
         after, when = before.credited(stored.share, self.share), where(version=before.version) if standing else absent()
-        if after.events_played:
-            return [change, STANDING.put(after, when=when)]
-        return [change, STANDING.delete(STANDING.item_key(after), when=when)]
+        return [change, standing_write(after, when)]
 
 
 def _scores(prediction: Prediction) -> tuple[int, int | None, int | None]:

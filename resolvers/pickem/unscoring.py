@@ -88,7 +88,7 @@ async def _take_back(services: Services, event: Event, actor: str | None) -> Eve
     else:
         await once.refuse_erased(table)
     taken_back = event.unscored or 0
-    nothing = Share(taken_back, 0, 0, counts=False)
+    nothing = Share.taken_back(taken_back)
     await credit_every_prediction(table, event, lambda _: nothing, Progress())
     await pickem_store.delete_older_event_histograms(table, event.id, taken_back)
     await pickem_store.recount_season(table, event.season)
