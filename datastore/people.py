@@ -74,8 +74,9 @@ PROFILE = Entity(
 )
 
 
-async def read_profile(table: Table, user: str, *, consistent: bool = False) -> Profile | None:
-    return await table.get(PROFILE.at(user=user), consistent=consistent)
+async def read_profile(table: Table, user: str) -> Profile | None:
+    """The profile as it is now; what is only shown comes from `read_profiles`, in batches."""
+    return await table.get(PROFILE.at(user=user), consistent=True)
 
 
 async def read_profiles(table: Table, users: Sequence[str], *, consistent: bool = False) -> Mapping[str, Profile]:

@@ -92,7 +92,7 @@ async def update_profile(
 ) -> Profile:
     """Change the given values. Null clears a value; a name cannot be cleared; an address must be confirmed first."""
     member = ctx.member()
-    stored = await people_store.read_profile(ctx.table, member.id, consistent=True)
+    stored = await people_store.read_profile(ctx.table, member.id)
     current = ctx.services.with_name(stored) if stored else new_profile(ctx)
     changes: dict[str, str | int | datetime | None] = {}
     if name is not None:

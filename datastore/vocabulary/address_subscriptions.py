@@ -75,7 +75,7 @@ async def confirm_subscription(
     hash of the address, date.
     """
     for _ in range(_ATTEMPTS):
-        stored = await read_profile(table, owner.user, consistent=True)
+        stored = await read_profile(table, owner.user)
         current, other = await read_both(table, wanted)
         started = current is None or not current.active
         occurrence = subscription_occurrence(once, Kind.SUBSCRIPTION_STARTED, wanted) if started else ()

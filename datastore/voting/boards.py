@@ -139,12 +139,13 @@ class BoardWithMarks:
         return self.has_more_marks or not self.board.is_covered or any(not mark.clean for mark in self.marks)
 
 
-async def read_board_with_marks(table: Table, slug: str, *, consistent: bool = False) -> BoardWithMarks | None:
+async def read_board_with_marks(table: Table, slug: str) -> BoardWithMarks | None:
+    """A board and its marks, by a consistent read."""
     if not is_slug(slug):
         return None
     key = BOARD.at(slug=slug)
     board_and_marks: Partition[Any] = Partition(BOARD, None, key.pk, low=key.sk, high=f"{key.sk}#{HIGHEST}")
-    found = await table.query(board_and_marks, BOARD, DIRTY_MARK, limit=_MOST_READ, consistent=consistent)
+    found = await table.query(board_and_marks, BOARD, DIRTY_MARK, limit=_MOST_READ, consistent=True)
     board = next((record for record in found.records if isinstance(record, Board)), None)
     if board is None:
         return None

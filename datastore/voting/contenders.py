@@ -141,10 +141,13 @@ DETAILS = Entity(Details, Key("BOARD#{board}", "DETAILS#{ordinal:06d}"))
 PICTURE = Entity(Picture, Key("BOARD#{board}", "SVG#{ordinal:06d}"))
 
 
-async def read_contender(table: Table, board: str, ordinal: int, *, consistent: bool = False) -> Contender | None:
-    """A contender with its settled counts. One that was just added by a process of the first release has none yet."""
-    result = await table.get(_result_key(board, ordinal), consistent=consistent)
-    return result or await table.get(CONTENDER.at(board=board, ordinal=ordinal), consistent=consistent)
+async def read_contender(table: Table, board: str, ordinal: int) -> Contender | None:
+    """A contender with its settled counts, by consistent reads.
+
+    One that was just added by a process of the first release has no counts yet.
+    """
+    result = await table.get(_result_key(board, ordinal), consistent=True)
+    return result or await table.get(CONTENDER.at(board=board, ordinal=ordinal), consistent=True)
 
 
 async def read_contenders(table: Table, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Contender]:

@@ -91,7 +91,7 @@ async def change_board(
 ) -> Board:
     """Change a board's title and hours. `check` may refuse the board before and after, at each attempt to write it."""
     async for _ in _attempts():
-        current = await read_board_with_marks(table, slug, consistent=True)
+        current = await read_board_with_marks(table, slug)
         if current is None:
             raise board_not_found(slug, "slug")
         before, after = current.board, change(current.board)
@@ -158,10 +158,10 @@ def _additions(contender: Contender, change: ContenderChange) -> Iterator[Write]
 
 async def _next_contender(table: Table, slug: str, now: datetime) -> Contender:
     """A contender without a name at the board's next ordinal. The board `main` is created if it does not exist."""
-    current = await read_board_with_marks(table, slug, consistent=True)
+    current = await read_board_with_marks(table, slug)
     if current is None and slug == MAIN:
         await ensure_main(table, now)
-        current = await read_board_with_marks(table, slug, consistent=True)
+        current = await read_board_with_marks(table, slug)
     if current is None:
         raise board_not_found(slug)
     if current.board.size >= _MAX_CONTENDERS:
@@ -240,7 +240,7 @@ async def restore_contender(table: Table, key: ContenderKey, *, once: Once) -> C
 async def _set_retired(table: Table, key: ContenderKey, once: Once, *, retired: bool) -> Contender:
     async for _ in _attempts():
         (contender, result), current = await asyncio.gather(
-            read_with_result(table, key), read_board_with_marks(table, key[0], consistent=True)
+            read_with_result(table, key), read_board_with_marks(table, key[0])
         )
         if contender is None or current is None:
             raise NotFound(path=("input", "contender"))

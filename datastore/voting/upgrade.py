@@ -31,7 +31,7 @@ async def upgrade(table: Table, advance: Callable[[int], None]) -> None:
     """Move this part's items of layout 1 to layout 2: resumable, idempotent, safe beside running processes."""
     async for board in all_boards(table):
         await ensure_shards_are_read(table, board)
-        current = await read_board_with_marks(table, board.slug, consistent=True)
+        current = await read_board_with_marks(table, board.slug)
         if current is not None and not current.board.is_covered:
             await _cover(table, current.board)
         advance(board.size)

@@ -12,7 +12,7 @@ from resolvers.context import Context
 
 async def load_member(ctx: Context, user: str) -> Profile:
     """The member with this id, by a consistent read; NotFound if there is none."""
-    profile = await people_store.read_profile(ctx.table, key_text(user), consistent=True)
+    profile = await people_store.read_profile(ctx.table, key_text(user))
     if profile is None:
         raise NotFound("There is no member with this id.", path=("input", "user"))
     return ctx.services.with_name(profile)

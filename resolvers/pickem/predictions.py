@@ -212,7 +212,7 @@ async def _load_joined_at(ctx: Context) -> datetime:
     """When the member joined. Their first write has ensured a profile, if necessary just before this mutation."""
     member = ctx.viewer.id
     profile = await ctx.services.profiles.load(member)
-    profile = profile or await people_store.read_profile(ctx.table, member, consistent=True)
+    profile = profile or await people_store.read_profile(ctx.table, member)
     return (profile or new_profile(ctx)).joined_at
 
 

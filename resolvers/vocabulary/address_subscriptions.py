@@ -106,7 +106,7 @@ def _new_record(seal: Seal, email: str, now: datetime) -> Profile:
 async def _load_record(table: Table, seal: Seal, email: str) -> Profile | None:
     """The record of an address, also one whose subscriptions were claimed."""
     for user in _record_ids(seal, email):
-        profile = await people_store.read_profile(table, user, consistent=True)
+        profile = await people_store.read_profile(table, user)
         if profile is not None and (profile.email or email).lower() == email.lower():
             return profile
     return None
@@ -126,7 +126,7 @@ async def claim_subscriptions(ctx: Context, /) -> ClaimedSubscriptions:
     """Move the subscriptions of the member's proven addresses to the member. A repeat completes and repeats it."""
     member = ctx.member()
     ctx.services.rates.hit(CHANGE_RATE, "subscriptions", member.id)
-    profile = await people_store.read_profile(ctx.table, member.id, consistent=True)
+    profile = await people_store.read_profile(ctx.table, member.id)
     confirmed = profile.email if profile is not None and profile.email_confirmed is not None else None
     addresses = list(dict.fromkeys(address for address in (member.verified_email, confirmed) if address))
     if not addresses:

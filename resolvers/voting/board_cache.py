@@ -68,7 +68,7 @@ class BoardCache:
 
     async def _read_board(self, slug: str) -> BoardWithMarks | None:
         began = asyncio.get_running_loop().time()
-        current = await voting_store.read_board_with_marks(self._services.table, slug, consistent=True)
+        current = await voting_store.read_board_with_marks(self._services.table, slug)
         if current is None:
             return None
         if current.is_dirty or slug in self._settlers:

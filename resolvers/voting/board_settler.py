@@ -170,7 +170,7 @@ class BoardSettler:
         busy, changed = self._is_busy(), self._changed
         self._changed = busy
         try:
-            current = await voting_store.read_board_with_marks(self._services.table, self._slug, consistent=True)
+            current = await voting_store.read_board_with_marks(self._services.table, self._slug)
         except BaseException:
             self._changed = self._changed or changed
             raise

@@ -283,7 +283,7 @@ async def contender_at(ctx: Context, board: str, ordinal: int) -> Contender:
     """A contender that a record names. One that has just joined through another process is read consistently."""
     contender = await board_cache(ctx).contender(board, ordinal)
     if contender is None:
-        contender = await voting_store.read_contender(ctx.table, board, ordinal, consistent=True)
+        contender = await voting_store.read_contender(ctx.table, board, ordinal)
     if contender is None:
         raise NotFound
     return contender

@@ -41,7 +41,7 @@ async def _reshard(table: Table, slug: str, rate: int) -> int:
 
 
 async def _read_board(table: Table, slug: str) -> Board:
-    marked = await voting_store.read_board_with_marks(table, slug, consistent=True)
+    marked = await voting_store.read_board_with_marks(table, slug)
     if marked is None:
         raise Failed(f"There is no board called {slug}.")
     return marked.board

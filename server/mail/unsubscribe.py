@@ -109,13 +109,13 @@ async def _is_in_use(services: Services, user: str) -> bool:
     """False for the record of an address that lost it to a claim of which there is no note."""
     if not user.startswith(RECORD_PREFIX):
         return True
-    profile = await people_store.read_profile(services.table, user, consistent=True)
+    profile = await people_store.read_profile(services.table, user)
     return profile is not None and profile.email is not None
 
 
 async def _end_reminders(services: Services, user: str) -> HTMLResponse:
     once = services.once(f"User:{user}")
-    profile = await people_store.read_profile(services.table, user, consistent=True)
+    profile = await people_store.read_profile(services.table, user)
     if profile is not None and profile.lock_reminder_hours:
         changed = replace(services.with_name(profile), lock_reminder_hours=None)
         with suppress(NotFound, MemberErased):

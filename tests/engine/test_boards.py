@@ -171,12 +171,12 @@ async def test_a_board_is_resharded_while_people_vote(one_client: Client) -> Non
     await add_contenders(one_client, "a", "b", "c")
     table = one_client.services.table
     for number, rate in enumerate((1, 2000, 1)):
-        current = await voting.read_board_with_marks(table, "main", consistent=True)
+        current = await voting.read_board_with_marks(table, "main")
         assert current is not None
         await voting.reshard(table, current.board, rate)
         one_client.services.get(BoardCache).changed("main")
         await asyncio.gather(*(vote(one_client.member(f"v{number}-{n}")) for n in range(8)))
-    found = await voting.read_board_with_marks(table, "main", consistent=True)
+    found = await voting.read_board_with_marks(table, "main")
     assert found is not None
     assert found.board.read_shards == shard_count(3, 2000) == 64
     await settle_votes(one_client)
@@ -243,7 +243,7 @@ async def test_a_draw_a_moment_behind_ends_no_cycle_early(default_engine: Runnin
 
 
 async def _board_now(table: Table) -> BoardWithMarks:
-    current = await voting.read_board_with_marks(table, "main", consistent=True)
+    current = await voting.read_board_with_marks(table, "main")
     assert current is not None
     return current
 

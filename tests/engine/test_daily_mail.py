@@ -612,7 +612,7 @@ async def test_the_link_works_for_a_member_who_is_being_erased(one_client: Clien
     """The job has not come to their subscriptions yet, and nothing may be written for them any more."""
     services = one_client.services
     await subscriber(services, "ada", await create_list(services, "First"))
-    profile = await people_store.read_profile(services.table, "ada", consistent=True)
+    profile = await people_store.read_profile(services.table, "ada")
     assert profile is not None
     reminded = replace(profile, lock_reminder_hours=24)
     await people_store.update_profile(services.table, reminded, ["lock_reminder_hours"], Once.unkeyed(NOW))

@@ -201,7 +201,7 @@ async def test_reminders_go_by_what_was_acknowledged_though_indexes_show_it_late
         await engine.catch_up()
         await submit(predicted, event, [(match, 0)])
         await ended.ask(UPDATE_PROFILE, input={"lockReminderHours": 0})
-        profile = await read_profile(client.services.table, "moved", consistent=True)
+        profile = await read_profile(client.services.table, "moved")
         assert profile is not None
         await client.services.table.write(PROFILE.put(replace(profile, email="moved@new.example.org")))
         await editor.client.ask(UPDATE_EVENT, input={"event": cancelled, "cancelled": True})
@@ -313,7 +313,7 @@ async def test_nothing_is_sent_to_an_address_that_bounced(
     assert [breach async for breach in breaches(one_client.services)] == []
     again = await asyncio.to_thread(ringside, "emails", "bounced", str(file), **variables)
     assert "Members without an address now: 0. Addresses that belong to nobody: 2." in again.stdout
-    profile = await read_profile(one_client.services.table, "ada", consistent=True)
+    profile = await read_profile(one_client.services.table, "ada")
     assert profile is not None
     assert profile.email is None
     outbox = Outbox()

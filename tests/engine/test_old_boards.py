@@ -18,7 +18,7 @@ from tests.voting import add_contenders, assert_consistent, vote
 
 
 async def board_now(table: Table) -> Board:
-    current = await voting.read_board_with_marks(table, "main", consistent=True)
+    current = await voting.read_board_with_marks(table, "main")
     assert current is not None
     return current.board
 

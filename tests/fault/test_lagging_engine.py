@@ -11,7 +11,7 @@ import pytest
 from datastore.dynamo import ConditionFailed, DynamoError, Table, deadline, open_table
 from datastore.dynamo.conditions import absent
 from datastore.dynamo.declaration import create
-from datastore.people import PROFILE, Profile, read_profile
+from datastore.people import PROFILE, Profile
 from resolvers.context import utc_now
 from tests.engines import running_engine
 from tests.lagging import Lag, LaggingEngine, Limits
@@ -36,7 +36,7 @@ async def test_an_index_is_behind_and_catches_up(tmp_path: Path) -> None:
     """An acknowledged write is read consistently at once, and from the index only after its lag."""
     async with lagging(tmp_path, lag=Lag(mean=1e6, longest=1e6, stale=0.0)) as (engine, table):
         await asyncio.gather(*(table.write(PROFILE.put(member(number))) for number in range(20)))
-        assert await read_profile(table, "member-7", consistent=True) is not None
+        assert await table.get(PROFILE.at(user="member-7"), consistent=True) is not None
         assert await everyone(table) == []
         await engine.catch_up()
         assert len(await everyone(table)) == 20
@@ -46,10 +46,10 @@ async def test_a_stale_read_is_an_older_state_and_a_consistent_one_is_not(tmp_pa
     """With every plain read stale, a new item is missing until the follower has seen it."""
     async with lagging(tmp_path, lag=Lag(mean=1e6, longest=1e6, stale=1.0)) as (engine, table):
         await table.write(PROFILE.put(member(1)))
-        assert await read_profile(table, "member-1") is None
-        assert await read_profile(table, "member-1", consistent=True) is not None
+        assert await table.get(PROFILE.at(user="member-1")) is None
+        assert await table.get(PROFILE.at(user="member-1"), consistent=True) is not None
         await engine.catch_up()
-        assert await read_profile(table, "member-1") is not None
+        assert await table.get(PROFILE.at(user="member-1")) is not None
 
 
 def test_lags_are_the_same_for_the_same_seed() -> None:

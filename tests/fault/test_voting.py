@@ -200,7 +200,7 @@ async def test_a_vote_without_an_answer_leaves_the_dirty_mark(engine_pair: Engin
             async with asyncio.timeout(20):
                 while (await client.answer("{ board { votes } }"))["data"] != {"board": {"votes": 1}}:
                     await asyncio.sleep(0.2)
-            now = await voting.read_board_with_marks(table, "main", consistent=True)
+            now = await voting.read_board_with_marks(table, "main")
             assert now is not None
             assert len(now.marks) == 1
             assert (await client.ask(CAST_VOTE, token=ballot["token"], verdict="LEFT"))["winner"] == ballot["left"]

@@ -69,7 +69,7 @@ async def test_no_key_takes_more_than_its_share(tmp_path: Path, contenders: int,
             assert number * VOTES_PER_SECOND / cast <= MOST_UNITS
 
             engine.ledger.writes.clear()
-            current = await voting.read_board_with_marks(table, "main", consistent=True)
+            current = await voting.read_board_with_marks(table, "main")
             assert current is not None
             claimed = await voting.claim_settling(table, current.board, utc_now())
             assert claimed is not None
