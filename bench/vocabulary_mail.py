@@ -35,7 +35,8 @@ from datastore.seal import Seal
 from datastore.vocabulary import LIST, SUBSCRIPTION, WORD, CharacterSet, Subscription, Word, WordList
 from resolvers.context import Services
 from server.engine import run_engine
-from server.mail.daily_run import DailyRun, RunLimits
+from server.mail.daily_run import DailyRun
+from server.mail.delivery import RunLimits
 from server.mail.message import Email, EmailTemplate
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

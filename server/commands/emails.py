@@ -17,7 +17,8 @@ from server.commands import err, out
 from server.commands.files import read_text
 from server.commands.running import run_with_services
 from server.failures import Failed
-from server.mail.daily_run import MailingExpired, RunLimits, RunSummary
+from server.mail.daily_run import MailingExpired, RunSummary
+from server.mail.delivery import RunLimits
 from server.mail.due import newest_date
 from server.mail.emails_due import Emails, email_template, index_lag
 from server.mail.smtp import AT_ONCE, ServerUnreachable, open_transport

@@ -28,7 +28,6 @@ import structlog
 
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import DynamoError, SingleFlight, shared_context
-from datastore.mail_claims import CLAIM_LIFETIME
 from datastore.people import Profile
 from datastore.receipts import Once
 from datastore.refusals import NotFound, Refusal, Unavailable
@@ -36,11 +35,11 @@ from datastore.vocabulary import MAIL_CLAIMS, DailyWord, ListBroken, Mail, Subsc
 from datastore.vocabulary.mail import LATEST, RECORD_LIFETIME
 from resolvers.context import Services
 from resolvers.loading.bounded_dict import BoundedDict
-from server.mail.delivery import NotSent, send_all, send_once
+from server.mail.delivery import RunLimits, SendingSummary, send_all, send_once
 from server.mail.due import dates_begun, due_date, due_subscriptions
 from server.mail.message import EmailTemplate, Section
 from server.mail.sent_members import SentMembers
-from server.mail.smtp import AT_ONCE, EmailTransport, ServerUnreachable
+from server.mail.smtp import EmailTransport
 
 INDEX_LAG = timedelta(seconds=10)
 """How long after a write an index may still lack it. DynamoDB's indexes are usually milliseconds behind."""
@@ -51,36 +50,26 @@ _CLEARED_AT_ONCE = 1_000
 _MAX_CACHED_LISTS = 10_000
 _DRAWS_AT_ONCE = 16
 _MAX_WAITING = 10_000
-MAX_REASONS = 20
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 _log = structlog.get_logger("ringside.daily")
 
 
 @dataclass(slots=True)
-class RunSummary:
+class RunSummary(SendingSummary):
     """What a run did."""
 
     lists: int = 0
     subscribers: int = 0
-    sent: int = 0
     already_sent: int = 0
     without_address: int = 0
     without_words: int = 0
     unsubscribed: int = 0
     not_due: int = 0
-    failed: int = 0
-    claimed_elsewhere: int = 0
-    reasons: list[str] = field(default_factory=list)
     failed_lists: dict[str, str] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
         return not (self.failed or self.claimed_elsewhere or self.failed_lists)
-
-    def add_failure(self, reason: str) -> None:
-        self.failed += 1
-        if len(self.reasons) < MAX_REASONS:
-            self.reasons.append(reason)
 
     def lines(self) -> list[str]:
         """To be printed."""
@@ -105,15 +94,6 @@ class MailingExpired(Exception):
     """The records of this date's emails may have expired: a new run could send some of them twice."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunLimits:
-    """How many emails are sent at a time, how long another run's claim is respected, how late the index may be."""
-
-    at_once: int = AT_ONCE
-    claim_lifetime: timedelta = CLAIM_LIFETIME
-    index_lag: timedelta = timedelta()
-
-
 class ListWord(NamedTuple):
     """A list and its word of the date."""
 
@@ -136,7 +116,7 @@ class DailyRun:
         services: Services,
         template: EmailTemplate,
         transport: EmailTransport,
-        limits: RunLimits = RunLimits(),
+        limits: RunLimits,
         progress: Callable[[RunSummary], None] = lambda _: None,
         on: date | None = None,
     ) -> None:
@@ -289,16 +269,8 @@ class DailyRun:
         self._progress(self.summary)
 
     async def _send_to(self, user: str) -> None:
-        """Count a failure of this member's email, so that it does not stop the others."""
-        try:
+        with self.summary.failure_counted(user, _log):
             await self._send_email(user)
-        except ServerUnreachable:
-            raise
-        except (DynamoError, Refusal, NotSent) as error:
-            self.summary.add_failure(f"{user}: {error}")
-        except Exception as error:  # noqa: BLE001 - a fault in one email must not stop the others
-            _log.exception("an email failed", user=user)
-            self.summary.add_failure(f"{user}: {type(error).__name__}")
 
     async def _send_email(self, user: str) -> None:
         """Decide by what the table has now, not by what the index shows."""

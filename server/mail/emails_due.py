@@ -13,7 +13,8 @@ import structlog
 from datastore.dynamo import DynamoError
 from datastore.email_runs import take_turn
 from resolvers.context import Services
-from server.mail.daily_run import INDEX_LAG, DailyRun, RunLimits, RunSummary
+from server.mail.daily_run import INDEX_LAG, DailyRun, RunSummary
+from server.mail.delivery import RunLimits
 from server.mail.message import EmailTemplate
 from server.mail.reminder_run import ReminderRun, ReminderSummary
 from server.mail.rendering import EmailTemplates

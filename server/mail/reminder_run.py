@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -18,42 +18,30 @@ import structlog
 
 from datastore import people as people_store
 from datastore import pickem as pickem_store
-from datastore.dynamo import DynamoError
 from datastore.people import Profile
 from datastore.pickem import RECORD_LIFETIME, REMINDER_CLAIMS, Event, EventState, Reminder
-from datastore.refusals import Refusal
 from resolvers.context import Services
 from resolvers.people import MOST_REMINDER_HOURS
 from resolvers.vocabulary.streaks import time_zone
-from server.mail.daily_run import MAX_REASONS, RunLimits
-from server.mail.delivery import NotSent, send_all, send_once
+from server.mail.delivery import RunLimits, SendingSummary, send_all, send_once
 from server.mail.message import Email, EmailTemplate, Unsubscription, compose, host_of
 from server.mail.rendering import EmailKind
-from server.mail.smtp import EmailTransport, ServerUnreachable
+from server.mail.smtp import EmailTransport
 
 _BATCH = 100
 _log = structlog.get_logger("ringside.reminders")
 
 
 @dataclass(slots=True)
-class ReminderSummary:
+class ReminderSummary(SendingSummary):
     """What a run did."""
 
     events: int = 0
-    sent: int = 0
     settled: int = 0
-    claimed_elsewhere: int = 0
-    failed: int = 0
-    reasons: list[str] = field(default_factory=list)
 
     @property
     def complete(self) -> bool:
         return not (self.failed or self.claimed_elsewhere)
-
-    def add_failure(self, reason: str) -> None:
-        self.failed += 1
-        if len(self.reasons) < MAX_REASONS:
-            self.reasons.append(reason)
 
     def lines(self) -> list[str]:
         """To be printed."""
@@ -128,17 +116,8 @@ class ReminderRun:
         await send_all(recipients, self._send_to, self._limits.at_once)
 
     async def _send_to(self, recipient: _Recipient) -> None:
-        """Count a failure of this member's email, so that it does not stop the others."""
-        user = recipient.profile.user
-        try:
+        with self.summary.failure_counted(recipient.profile.user, _log):
             await self._send_email(recipient)
-        except ServerUnreachable:
-            raise
-        except (DynamoError, Refusal, NotSent) as error:
-            self.summary.add_failure(f"{user}: {error}")
-        except Exception as error:  # noqa: BLE001 - a fault in one email must not stop the others
-            _log.exception("a reminder failed", user=user)
-            self.summary.add_failure(f"{user}: {type(error).__name__}")
 
     async def _send_email(self, recipient: _Recipient) -> None:
         email = self._render(recipient)

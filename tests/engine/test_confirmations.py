@@ -29,6 +29,7 @@ from resolvers.vocabulary.address_subscriptions import record_id
 from resolvers.vocabulary.cache import VocabularyCache
 from server import audit
 from server.mail.daily_run import DailyRun
+from server.mail.delivery import RunLimits
 from server.mail.message import Email, EmailTemplate, Unsubscription
 from server.mail.smtp import LogTransport
 from server.settings import Settings
@@ -513,7 +514,7 @@ async def sent_by_a_run(mail: MailingService) -> list[tuple[str, list[str]]]:
 
     template = EmailTemplate("words@example.org", "https://api.example.org", services.seal)
     await mail.client.caught_up("a run finds every subscriber")
-    assert (await DailyRun(services, template, Keeps()).run()).complete
+    assert (await DailyRun(services, template, Keeps(), RunLimits()).run()).complete
     return sent
 
 

@@ -22,6 +22,7 @@ from resolvers.vocabulary import corrections
 from server import audit
 from server.commands.word_csv import import_words
 from server.mail.daily_run import DailyRun, RunSummary
+from server.mail.delivery import RunLimits
 from server.mail.message import Email, EmailTemplate
 from tests.client import Client
 from tests.killed import Killed, killed_at
@@ -73,7 +74,7 @@ class Outbox:
 
 async def run_daily(services: Services, outbox: Outbox) -> RunSummary:
     template = EmailTemplate("words@example.org", "https://ringside.example", services.seal)
-    return await DailyRun(services, template, outbox, on=today()).run()
+    return await DailyRun(services, template, outbox, RunLimits(), on=today()).run()
 
 
 # ── on every engine ──

@@ -34,7 +34,8 @@ from datastore.vocabulary import (
 from datastore.vocabulary.mail import DAILY_MAILING, DailyMailing
 from resolvers.context import Services
 from server.mail import smtp
-from server.mail.daily_run import DailyRun, MailingExpired, RunLimits, RunSummary
+from server.mail.daily_run import DailyRun, MailingExpired, RunSummary
+from server.mail.delivery import RunLimits
 from server.mail.message import Email, EmailTemplate, Unsubscription, message_id
 from server.mail.smtp import (
     DeliveryUnknown,
@@ -308,11 +309,11 @@ async def test_a_word_that_could_not_be_drawn_for_a_moment_comes_with_the_next_r
 
     with monkeypatch.context() as patched:
         patched.setattr(vocabulary_store, "draw_daily_word", throttled)
-        done = await DailyRun(services, template(services), Keeps(), on=ON).run()
+        done = await DailyRun(services, template(services), Keeps(), RunLimits(), on=ON).run()
     assert [email.recipient for email in sent] == ["bob@example.org"]
     assert (done.sent, done.failed, list(done.failed_lists), done.complete) == (1, 21, [busy], False)
     assert attempts == 1  # each takes half a minute, for which all others would wait too
-    again = await DailyRun(services, template(services), Keeps(), on=ON).run()
+    again = await DailyRun(services, template(services), Keeps(), RunLimits(), on=ON).run()
     assert (again.sent, again.already_sent, again.complete) == (21, 1, True)
     [both] = [email for email in sent if email.recipient == "ada@example.org"]
     assert "from Good" in both.text
@@ -398,7 +399,7 @@ async def test_an_email_of_unknown_delivery_is_not_sent_again_by_the_run(one_tab
                 raise DeliveryUnknown("the connection was lost")
             await super().send(email)
 
-    done = await DailyRun(services, template(services), LosesAnswers(), on=ON).run()
+    done = await DailyRun(services, template(services), LosesAnswers(), RunLimits(), on=ON).run()
     assert (done.sent, done.failed) == (1, 1)
     mail = await services.table.get(MAIL.at(user="ada", date=ON), consistent=True)
     assert mail is not None
@@ -409,11 +410,11 @@ async def test_emails_of_long_ago_are_not_sent_again(one_table: Table) -> None:
     """A run refuses when the records of the emails may have expired; the first run of a date may be late."""
     services = services_for(one_table)
     await subscriber(services, "ada", await create_list(services, "First"))
-    done = await DailyRun(services, template(services), LogTransport(), on=ON).run()
+    done = await DailyRun(services, template(services), LogTransport(), RunLimits(), on=ON).run()
     assert done.sent == 1
     await services.table.write(DAILY_MAILING.put(DailyMailing(ON, services.clock() - timedelta(days=32))))
     with pytest.raises(MailingExpired, match="2026-11-20"):
-        await DailyRun(services, template(services), LogTransport(), on=ON).run()
+        await DailyRun(services, template(services), LogTransport(), RunLimits(), on=ON).run()
 
 
 async def test_an_unreachable_server_leaves_nothing_claimed(one_table: Table) -> None:

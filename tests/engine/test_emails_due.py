@@ -19,7 +19,7 @@ from datastore.vocabulary import draw_daily_word
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
 from server.audit import breaches
-from server.mail.daily_run import RunLimits
+from server.mail.delivery import RunLimits
 from server.mail.emails_due import Emails, EmailSchedule
 from server.mail.message import Email, EmailTemplate, Unsubscription
 from server.mail.smtp import EmailRejected

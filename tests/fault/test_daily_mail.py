@@ -15,7 +15,8 @@ from datastore.receipts import Once
 from datastore.seal import Seal
 from datastore.vocabulary import CharacterSet, Subscription, Word, WordBatch, WordList
 from resolvers.context import Services, utc_now
-from server.mail.daily_run import DailyRun, RunLimits, RunSummary
+from server.mail.daily_run import DailyRun, RunSummary
+from server.mail.delivery import RunLimits
 from server.mail.message import EmailTemplate
 from server.mail.smtp import SmtpTransport
 from tests.client import serving
