@@ -11,20 +11,20 @@ from bisect import bisect_right
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from datastore import pickem as pickem_store
 from datastore.dynamo import Page, PageRequest, Window
 from datastore.pickem import Event, League
 from datastore.refusals import InvalidInput, NotFound
-from resolvers.context import Context, NodeOf, Services
+from resolvers.context import Context, Services
 from resolvers.loading.loader import Loader, read_each
 from resolvers.pickem.cache import load_event
+from resolvers.pickem.events import EventId
 from resolvers.pickem.league_cache import LeagueCache, RosterKey, current_view, load_league
 from resolvers.pickem.views import Entries, LeagueEvent, LeagueView, PredictionView, StandingView
 
 N = TypeVar("N")
-EventId = Annotated[str, NodeOf("Event")]
 _TTL = 60.0
 _OPEN_TTL = 5.0
 _LEAGUES = 32

@@ -17,16 +17,16 @@ from datastore.dynamo import Page, Window
 from datastore.people import Profile
 from datastore.pickem import THOUSAND, Event, EventState, Locked, Prediction, Submission
 from datastore.refusals import Conflict, InvalidInput, NotFound
-from resolvers.context import AddedLater, AnyId, Context, NodeOf
+from resolvers.context import AddedLater, AnyId, Context
 from resolvers.loading.batched import batched
 from resolvers.node_ids import node_id, parse_node_key
 from resolvers.people import authors, new_profile
 from resolvers.pickem import rules
 from resolvers.pickem.cache import load_event, load_settled_event, pickem_cache
+from resolvers.pickem.events import EventId
 from resolvers.pickem.tie_breaks import guess_of, parse_guess
 from resolvers.pickem.views import Pick, PredictionView
 
-EventId = Annotated[str, NodeOf("Event")]
 ATTEMPTS = 8
 """How often a submission is tried again when the event or the member's prediction changes meanwhile."""
 

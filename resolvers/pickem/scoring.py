@@ -25,15 +25,15 @@ from datastore.dynamo import SingleFlight, remaining, shared_context
 from datastore.journal import Kind
 from datastore.pickem import Event, EventState, Prediction, Share, VersionConflict
 from datastore.refusals import Conflict, NotFound, Unavailable
-from resolvers.context import AddedLater, Context, NodeOf, Services
+from resolvers.context import AddedLater, Context, Services
 from resolvers.pickem import rules
 from resolvers.pickem.cache import PickemCache, load_settled_event
 from resolvers.pickem.crediting import PREDICTIONS_AT_ONCE, Progress, credit_every_prediction
+from resolvers.pickem.events import EventId
 from resolvers.pickem.tie_breaks import closeness, with_guesses
 from resolvers.pickem.views import Scored
 from resolvers.viewer import Role
 
-EventId = Annotated[str, NodeOf("Event")]
 _NAMED = 5
 """How many matches without a result a refusal names."""
 

@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Annotated
 
 from datastore import pickem as pickem_store
 from datastore.dynamo import SingleFlight, remaining, shared_context
 from datastore.journal import Kind
 from datastore.pickem import Event, EventState, Share, VersionConflict
 from datastore.refusals import Conflict, NotFound, Unavailable
-from resolvers.context import Context, NodeOf, Services
+from resolvers.context import Context, Services
 from resolvers.pickem.cache import load_settled_event
 from resolvers.pickem.crediting import Progress, credit_every_prediction
+from resolvers.pickem.events import EventId
 from resolvers.viewer import Role
-
-EventId = Annotated[str, NodeOf("Event")]
 
 
 async def unscore_event(ctx: Context, /, *, event: EventId) -> Event:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
 
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Page, Window
 from datastore.people import Profile
 from datastore.refusals import NotFound
 from datastore.vocabulary import Card, Word, WordList
-from resolvers.context import Context, NodeOf
+from resolvers.context import Context
 from resolvers.loading.batched import batched
 from resolvers.vocabulary.cache import VocabularyCache
-from resolvers.vocabulary.lists import split_word_key
+from resolvers.vocabulary.lists import WordId, split_word_key
 from resolvers.vocabulary.scheduling import Grade, reviewed
 from resolvers.vocabulary.visibility import load_word, require_list
 
@@ -32,7 +31,7 @@ async def due_count(ctx: Context, profile: Profile, /) -> int:
     return await vocabulary_store.count_due(ctx.table, profile.user, ctx.now())
 
 
-async def review_word(ctx: Context, /, *, word: Annotated[str, NodeOf("Word")], grade: Grade) -> Card:
+async def review_word(ctx: Context, /, *, word: WordId, grade: Grade) -> Card:
     """The word's card with the time at which it is due next; the first review makes it."""
     member = ctx.member()
     word_key = split_word_key(word)

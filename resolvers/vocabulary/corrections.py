@@ -7,22 +7,20 @@ daily words, quizzes and sentences go on showing a removed word, and quizzes the
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Any
 
 from datastore import vocabulary as vocabulary_store
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from datastore.vocabulary import Word, WordList
-from resolvers.context import UNSET, Context, NodeOf, Unset
+from resolvers.context import UNSET, Context, Unset
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from resolvers.vocabulary.cache import VocabularyCache
-from resolvers.vocabulary.learning import sentence_node
-from resolvers.vocabulary.lists import CHANGE_RATE, ListId, split_word_key
+from resolvers.vocabulary.learning import SentenceId, sentence_node
+from resolvers.vocabulary.lists import CHANGE_RATE, ListId, WordId, split_word_key
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
 from resolvers.vocabulary.texts import as_new_word, parse_list_name, parse_word, validate_level
 from resolvers.vocabulary.visibility import load_word, require_editable, require_input_list
-
-WordId = Annotated[str, NodeOf("Word")]
 
 _CLEARED_AT_ONCE = 1_000
 """Words and daily words that a request deletes with their list. `ringside daily` deletes the rest."""
@@ -158,7 +156,7 @@ async def _require_editable_list(ctx: Context, list_id: str) -> WordList:
 # ── sentences ──
 
 
-async def delete_sentence(ctx: Context, /, *, sentence: Annotated[str, NodeOf("Sentence")]) -> str:
+async def delete_sentence(ctx: Context, /, *, sentence: SentenceId) -> str:
     """The id of the deleted sentence. Its day stays one on which its author was active."""
     viewer = ctx.signed_in()
     existing = await sentence_node(ctx, sentence)

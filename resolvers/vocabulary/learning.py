@@ -22,11 +22,13 @@ from resolvers import people
 from resolvers.context import UNSET, Context, NodeOf, Unset
 from resolvers.loading.batched import batched
 from resolvers.texts import is_line
-from resolvers.vocabulary.lists import ListId, split_word_key
+from resolvers.vocabulary.lists import ListId, WordId, split_word_key
 from resolvers.vocabulary.profile_screen import profile_screens
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, QuizStanding, Selection
 from resolvers.vocabulary.streaks import Streak, compute_streak, local_day, time_zone
 from resolvers.vocabulary.visibility import load_list, load_word, require_input_list, require_list
+
+SentenceId = Annotated[str, NodeOf("Sentence")]
 
 LONGEST_QUIZ = 1000
 LONGEST_SENTENCE = 2000
@@ -92,8 +94,8 @@ async def write_sentence(
     ctx: Context,
     /,
     *,
-    sentence: Annotated[str, NodeOf("Sentence")] | None = None,
-    word: Annotated[str, NodeOf("Word")] | Unset | None = UNSET,
+    sentence: SentenceId | None = None,
+    word: WordId | Unset | None = UNSET,
     text: str,
     on: date | None = None,
 ) -> Sentence:

@@ -18,6 +18,7 @@ from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word, val
 from resolvers.vocabulary.visibility import load_word, require_editable, require_input_list
 
 ListId = Annotated[str, NodeOf("WordList")]
+WordId = Annotated[str, NodeOf("Word")]
 
 CHANGE_RATE = "600/minute"
 _ORDINAL_DIGITS = 6
