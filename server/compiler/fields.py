@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from graphql import GraphQLAbstractType, GraphQLField, GraphQLObjectType, GraphQLSchema, OperationType
 from strawberry.types.field import StrawberryField
@@ -55,6 +55,7 @@ class Resolution(Protocol):
     def parameters(self) -> Parameters: ...
 
 
+@runtime_checkable
 class ResolutionByType(Protocol):
     """A field of an interface whose value the record and its object type decide."""
 
@@ -106,10 +107,11 @@ def field_source(parent: GraphQLObjectType, name: str, definition: GraphQLField,
         return SchemaResolver()
     if field.base_resolver is None:
         return Attribute(field.python_name) if field.default_resolver is getattr else SchemaResolver()
-    resolution = getattr(field.base_resolver.wrapped_func, "resolution", None)
+    wrapped = field.base_resolver.wrapped_func
+    resolution: Resolution | ResolutionByType | None = getattr(wrapped, "resolution", None)
     if resolution is None or parent is schema.get_root_type(OperationType.SUBSCRIPTION):
         return SchemaResolver()
-    if hasattr(resolution, "of_type"):
+    if isinstance(resolution, ResolutionByType):
         return RecordFunction(resolution.of_type(parent.name))
     return DirectResolver(resolution, field)
 
