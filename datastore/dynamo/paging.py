@@ -167,7 +167,7 @@ class SparsePage(Page[R]):
 
     @classmethod
     def ending_at(cls, end: str, read: Sequence[tuple[str, R]], request: PageRequest) -> Self:
-        """A forward page of all that was read up to a position, behind which there may be more."""
+        """A forward page of all that was read up to a position, after which there may be more."""
         page = Page.cut(read, request)
         return cls(page.items, True, page.has_previous_page, request, first=read[0][0] if read else end, last=end)
 

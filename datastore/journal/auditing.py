@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from datastore.dynamo.declaration import KEY_ATTRIBUTES, TTL
 from datastore.journal.records import DELIVERY, OCCURRENCE, Delivery, Occurrence
 
 if TYPE_CHECKING:
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from datastore.dynamo.attributes import Item
     from datastore.dynamo.entity import Entity
 
-_INDEXES = ("gsi1", "gsi2", "gsi3")
-_KEYS = ("pk", "sk", *(f"{index}{part}" for index in _INDEXES for part in ("pk", "sk")), "ttl")
+_KEYS = (*KEY_ATTRIBUTES, TTL)
 
 
 @dataclass(frozen=True, slots=True)
