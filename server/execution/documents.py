@@ -36,6 +36,7 @@ from server.execution.cost import Cost
 from server.execution.document_cache import DocumentCache
 from server.execution.document_source import LINE_END_BYTES, DocumentSource, count_line_ends
 from server.execution.limits import MAX_NAME, Limits, check_counts, check_depth, check_text, count_values
+from server.execution.suggestions import suggest_for_any_name
 from server.failures import Failed
 
 CACHE_BYTES = 64 * 2**20
@@ -108,6 +109,7 @@ class Documents:
         manifest: Mapping[str, str] | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
+        suggest_for_any_name()
         self._schema = schema
         self._limits = limits or Limits()
         self._cache: DocumentCache[tuple[str, bool], CheckedDocument] = DocumentCache(cache_bytes)

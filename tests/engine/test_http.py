@@ -253,6 +253,25 @@ async def test_without_introspection_there_are_no_hints(settings: Settings, one_
         assert (await visitor.member("ed", Role.EDITOR).ask("{ __schema { queryType { name } } }"))["queryType"]
 
 
+VOTE = "mutation ($input: CastVoteInput!) { castVote(input: $input) { __typename } }"
+WRONG_NAMES: dict[str, tuple[str, dict[str, Any]]] = {
+    "a value of an enum": (VOTE, {"input": {"token": "x", "verdict": "İ"}}),
+    "a field of an input": (VOTE, {"input": {"token": "x", "verdict": "LEFT", "tokenİ": "x", "İİİ": "x"}}),
+    "in the document": ('mutation { castVote(input: { token: "x", verdict: "İİ" }) { __typename } }', {}),
+    "escaped": (r'query ($state: EventState = "\u0130\u{130}") { events(state: $state) { nodes { id } } }', {}),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_NAMES)
+async def test_a_wrong_name_in_any_writing_is_explained(one_client: Client, name: str) -> None:
+    """Where it is compared with the right ones, to suggest one: `İ` is longer in lower case."""
+    query, variables = WRONG_NAMES[name]
+    for _ in range(3):  # executed by graphql-core, compiled, from the cache
+        response = await one_client.post(query, **variables)
+        assert response.status_code in (200, 400)
+        assert response.json()["errors"][0]["extensions"]["code"] in ("BAD_USER_INPUT", "GRAPHQL_VALIDATION_FAILED")
+
+
 async def test_a_visitor_gets_a_cookie_once_and_a_forged_one_is_401(one_client: Client) -> None:
     """The cookie is HttpOnly and SameSite; an altered one is refused and deleted."""
     first = await one_client.post("{ __typename }")
