@@ -123,6 +123,16 @@ def test_a_command_prints_names_and_paths_as_they_are(console: Console) -> None:
     assert printed.get().count(text) == 2
 
 
+@pytest.mark.parametrize("console", [out, err])
+def test_a_text_cannot_control_the_terminal(console: Console) -> None:
+    """Sequences that set the title or clear the screen are shown, and so is what turns the writing's direction."""
+    with console.capture() as printed:
+        console.print("\x1b]0;title\x07\x9b2J\rgone \u202eover", style="red")
+        console.print("names\tin:\nשלום, مرحبا, 한국어, 👩‍🚀")
+    shown = "\\x1b]0;title\\x07\\x9b2J\\rgone \\u202eover\n" + "names\tin:\nשלום, مرحبا, 한국어, 👩‍🚀\n".expandtabs()
+    assert printed.get() == shown
+
+
 def test_the_address_that_is_printed_can_be_opened_in_a_browser() -> None:
     """An IPv6 address stands in brackets."""
     assert graphql_address("127.0.0.1", 8000) == "http://127.0.0.1:8000/graphql"
