@@ -129,15 +129,18 @@ def _read_svg(source: Path, name: str) -> str:
     folder = source if source.is_dir() else Path() if source == STANDARD else source.parent
     file = folder / name
     try:
-        if file.stat().st_size > 2 * LARGEST:  # UTF-16 takes twice the bytes
-            raise InvalidInput(f"{name} is larger than {LARGEST // 1024} KB.", path=("svg",))
-        data = file.read_bytes()
+        with file.open("rb") as picture:
+            data = picture.read(2 * LARGEST + 1)  # UTF-16 takes twice the bytes; a device has no end
     except OSError as error:
         raise Failed(f"svg: {name} cannot be read: {error.strerror}.") from None
+    if len(data) > 2 * LARGEST:
+        raise InvalidInput(f"{name} is larger than {LARGEST // 1024} KB.", path=("svg",))
     declared = _DECLARED_ENCODING.match(data)
     if declared is None:
         return decode(data, file)
     try:
-        return data.decode(codecs.lookup(declared[1].decode()).name)
-    except (LookupError, UnicodeDecodeError):
+        text = data.decode(codecs.lookup(declared[1].decode()).name)
+        text.encode()  # UTF-7 and Python's own escapes can write half a character
+    except (LookupError, UnicodeError):
         raise Failed(f"svg: {name} is not text in the encoding {declared[1].decode()}, which it declares.") from None
+    return text

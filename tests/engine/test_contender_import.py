@@ -176,6 +176,8 @@ MISTAKES = {
     "name,svg\nAda,large.svg\n": "line 2: svg: large.svg is larger than 48 KB",
     "name,svg\nAda,wrong.svg\n": "line 2: svg: wrong.svg is not text in the encoding klingon",
     "name,svg\nAda,latin.svg\n": "line 2: ",
+    "name,svg\nAda,half.svg\n": "line 2: svg: half.svg is not text in the encoding utf-7",
+    "name,svg\nAda,undefined.svg\n": "line 2: svg: undefined.svg is not text in the encoding undefined",
     "name\nGar\ufffdon\n": "line 2: name: A letter was lost",
 }
 
@@ -186,6 +188,8 @@ async def test_a_mistake_is_named_with_its_line(one_client: Client, tmp_path: Pa
     (tmp_path / "photo.svg").write_text(SQUARE.replace("rect", "image"))
     (tmp_path / "large.svg").write_text(SQUARE + " " * 200_000)
     (tmp_path / "wrong.svg").write_text(f'<?xml version="1.0" encoding="klingon"?>{SQUARE}')
+    (tmp_path / "half.svg").write_text(f'<?xml version="1.0" encoding="utf-7"?>{SQUARE.replace("<rect", "+2AA-<rect")}')
+    (tmp_path / "undefined.svg").write_text(f'<?xml version="1.0" encoding="undefined"?>{SQUARE}')
     (tmp_path / "latin.svg").write_bytes(SQUARE.replace("<rect", "<text>née</text><rect").encode("latin-1"))
     file = tmp_path / "contenders.csv"
     file.write_text(text)
