@@ -13,7 +13,7 @@ from pathlib import Path
 from ulid import ULID
 
 from datastore import vocabulary as vocabulary_store
-from datastore.refusals import Refusal
+from datastore.refusals import InvalidInput, Refusal
 from datastore.vocabulary import LONGEST_LIST, ListGrown, Word, WordBatch, WordContent, WordList
 from resolvers.context import Services
 from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word
@@ -25,6 +25,8 @@ BATCH = 80
 COLUMNS = ("term", "reading", "example", "audioUrl", "simplified", "traditional", "pinyin", "definition")
 _WRITTEN = {"term", "simplified"}
 """A word of any language, and a Chinese one: a file has one of these columns, or both for different rows."""
+_SURPLUS = "\x00"
+"""Where a row has the cells beyond the last column. No column has this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +86,34 @@ async def import_words(
 
 
 def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line number and texts of each row. The first row names the columns, in any order and case."""
+    """The line where each row begins, and its texts. The first row names the columns, in any order and case."""
+    reader = csv.reader(StringIO(read_text(path), newline=""), strict=True)
+    line = 1
     try:
-        reader = csv.DictReader(StringIO(read_text(path), newline=""))
-        names = {name: (name or "").strip().lower().replace("_", "") for name in reader.fieldnames or ()}
-        missing = ["definition"] if "definition" not in names.values() else []
-        missing += [] if _WRITTEN & set(names.values()) else ["term"]
-        if missing:
-            raise Failed(f"{path} has no column {' and '.join(missing)}: the first line must name the columns.")
-        for row in reader:
-            yield reader.line_num, {names[name]: text or "" for name, text in row.items() if name in names}
+        names = [name.strip().lower().replace("_", "") for name in next(reader, [])]
+        _validate_columns(path, names)
+        line = reader.line_num + 1
+        for cells in reader:
+            if cells:
+                yield line, {**dict(zip(names, cells, strict=False)), _SURPLUS: "".join(cells[len(names) :])}
+            line = reader.line_num + 1
     except csv.Error as error:
-        raise Failed(f"{path} cannot be read as CSV: {error}.") from None
+        raise Failed(f"{path} cannot be read as CSV: line {line}: {error}. Nothing was imported.") from None
+
+
+def _validate_columns(path: Path, names: Sequence[str]) -> None:
+    missing = ["definition"] if "definition" not in names else []
+    missing += [] if _WRITTEN & set(names) else ["term"]
+    if missing:
+        raise Failed(f"{path} has no column {' and '.join(missing)}: the first line must name the columns.")
+    if twice := [column for column in COLUMNS if names.count(column.lower()) > 1]:
+        raise Failed(f"{path} has the column {twice[0]} twice.")
 
 
 def _parse_word(list_id: str, row: dict[str, str]) -> Word:
     """InvalidInput if the row is not a word."""
+    if row[_SURPLUS].strip():
+        raise InvalidInput("It has more cells than columns. Put texts that contain a comma in quotation marks.")
     new = NewWord(
         simplified=row.get("simplified", "").strip() or None,
         traditional=row.get("traditional"),

@@ -48,11 +48,25 @@ async def test_a_file_of_words_is_imported_once(one_table: Table, variables: dic
     assert [(word_list.name, word_list.word_count) for word_list in lists] == [("Greetings", 201)]
 
 
+async def test_no_text_of_a_row_is_lost(variables: dict[str, str], tmp_path: Path) -> None:
+    """A row whose texts end in other columns, or in none, is skipped and reported where it begins."""
+    file, report = tmp_path / "words.csv", tmp_path / "bad.csv"
+    file.write_text('term,definition,#\nhola,"hello\n, hi",1\n\nsí,yes, of course,2,\n"no",,3\nadiós,bye,4, ,\n')
+    done = await asyncio.to_thread(ringside, "import", "words", str(file), "--report", str(report), **variables)
+    assert "2 words added to words" in done.stdout
+    assert "line 5: It has more cells than columns. Put texts that contain a comma in quotation" in done.stderr
+    with report.open(encoding="utf-8") as opened:
+        assert [int(row["line"]) for row in csv.DictReader(opened)] == [5, 6]
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         (b"a,b\n1,2\n", "no column definition and term"),
         (b"simplified,definition\n\xff,x\n", "cannot be read"),
+        (b'term,definition\none,"first\ntwo,second\n', "line 2: unexpected end of data. Nothing was imported."),
+        (b'term,definition\none,1\ntwo,"2" x\n', "line 3: ',' expected after '\"'. Nothing was imported."),
+        (b"term,definition,Definition\none,1,2\n", "has the column definition twice"),
     ],
 )
 async def test_a_file_that_is_not_csv_is_refused(
