@@ -1,11 +1,13 @@
 """A quiz's questions, made of words: pure rules.
 
 The choices of a question are the right answer and up to three of other words. A word whose prompt is the same could be
-answered with either, so it provides no wrong answer; nor does one with the same answer.
+answered with either, so it provides no wrong answer; nor does one with the same answer. Texts are the same if they
+differ in case, in spaces, or in whether accents and syllables are composed, which nobody sees.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -48,18 +50,24 @@ def prompt_and_answer(word: Word, kind: QuizKind) -> tuple[str, str] | None:
     return (word.definition, word.simplified) if word.chinese else None
 
 
+def compared(text: str) -> str:
+    """The form in which a text is compared with others."""
+    folded = unicodedata.normalize("NFD", " ".join(text.split())).casefold()
+    return unicodedata.normalize("NFD", folded)
+
+
 def ask(words: Sequence[Word], size: int, kind: QuizKind, random: Random) -> list[tuple[Word, QuizQuestion]]:
     """Up to `size` questions about different words, each with two choices at least."""
     usable = [(word, pair) for word in words if (pair := prompt_and_answer(word, kind)) is not None]
-    answers = {answer.casefold(): answer for _, (_, answer) in usable}
+    answers = {compared(answer): answer for _, (_, answer) in usable}
     right: defaultdict[str, set[str]] = defaultdict(set)
     for _, (prompt, answer) in usable:  # folded once: texts may be long, and most words lend wrong answers to others
-        right[prompt.casefold()].add(answer.casefold())
+        right[compared(prompt)].add(compared(answer))
     asked: list[tuple[Word, QuizQuestion]] = []
     for word, (prompt, answer) in random.sample(usable, len(usable)):
         if len(asked) == size:
             break
-        of_prompt = right[prompt.casefold()]
+        of_prompt = right[compared(prompt)]
         if len(of_prompt) < len(answers):
             wrong = [text for folded, text in answers.items() if folded not in of_prompt]
             choices = [answer, *random.sample(wrong, min(len(wrong), CHOICES - 1))]

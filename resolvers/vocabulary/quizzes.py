@@ -38,7 +38,7 @@ from resolvers.vocabulary.cards import load_words
 from resolvers.vocabulary.learning import WRITE_RATE, member_today
 from resolvers.vocabulary.lists import ListId
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
-from resolvers.vocabulary.quiz_questions import QuizKind, QuizQuestion, ask, count_fitting, prompt_and_answer
+from resolvers.vocabulary.quiz_questions import QuizKind, QuizQuestion, ask, compared, count_fitting, prompt_and_answer
 from resolvers.vocabulary.scheduling import Grade, reviewed
 from resolvers.vocabulary.streaks import Streak, compute_streak
 from resolvers.vocabulary.visibility import require_list
@@ -223,7 +223,7 @@ async def answer_quiz(ctx: Context, /, *, token: AnyId, answers: Sequence[str | 
     sheet = await vocabulary_store.read_quiz_sheet(ctx.table, member.id, list_id, quiz_id)
     quiz = _validated(ctx, sheet, texts)
     graded = tuple(
-        GradedAnswer(number, _is_right(given, word.answer), quiz.list, word.ordinal, given)
+        GradedAnswer(number, compared(given) == compared(word.answer), quiz.list, word.ordinal, given)
         for number, (word, given) in enumerate(zip(quiz.words, texts, strict=True), 1)
     )
     today, now = member_today(ctx, sheet.profile), ctx.now()
@@ -288,10 +288,6 @@ def _validated(ctx: Context, sheet: QuizSheet, answers: Sequence[str]) -> OpenQu
             f"{len(quiz.words)} questions take at least {least.total_seconds():g} seconds to answer.", retry_after=left
         )
     return quiz
-
-
-def _is_right(given: str, answer: str) -> bool:
-    return " ".join(given.split()).casefold() == " ".join(answer.split()).casefold()
 
 
 # ── what is shown of them ──

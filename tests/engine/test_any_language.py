@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 
@@ -22,7 +24,7 @@ from server.mail.message import EmailTemplate, Section, Unsubscription
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.queries import ADD_WORDS, SUBSCRIBE, UPDATE_WORD, WRITE_SENTENCE
-from tests.vocabulary import public_list, today
+from tests.vocabulary import ANSWER_QUIZ, START_QUIZ, public_list, today
 
 PERSIAN, SINHALA, WOMAN_IN_SPACE = "می\u200cخواهم", "ශ්\u200dරී", "👩\u200d🚀"
 """Spelt with a joiner, which shows nothing itself."""
@@ -80,6 +82,19 @@ async def test_a_word_that_is_none_is_refused(one_client: Client, texts: dict[st
     editor = one_client.member("eve", Role.EDITOR)
     refused = await editor.ask(ADD_WORDS, input={"list": list_id, "words": [texts]})
     assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "words", "0", path])
+
+
+async def test_an_answer_is_right_however_its_accents_are_stored(one_client: Client) -> None:
+    """A list from a file with accents apart, and a client that composes them."""
+    one_client.services.policy = replace(one_client.services.policy, quiz_seconds_per_question=0)
+    list_id = await public_list(one_client, words=0)
+    words = [{"term": text, "definition": normalize("NFD", f"Ä{text} Ø 한{text}")} for text in "abcd"]
+    eve, ada = one_client.member("eve", Role.EDITOR), one_client.member("ada")
+    assert "code" not in await eve.ask(ADD_WORDS, input={"list": list_id, "words": words})
+    quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 4, "kind": "MEANING"})
+    answers = [normalize("NFC", f"Ä{question['prompt']}  Ø 한{question['prompt']}") for question in quiz["questions"]]
+    graded = await ada.ask(ANSWER_QUIZ, input={"token": quiz["token"], "answers": answers})
+    assert graded["result"]["correct"] == 4
 
 
 async def test_words_that_are_spelt_with_joiners_are_kept_as_they_are(one_client: Client, tmp_path: Path) -> None:
