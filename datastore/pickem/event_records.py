@@ -208,10 +208,15 @@ EVENT = Entity(
 MATCH = Entity(Match, Key("EVENT#{event}", "MATCH#{id}"))
 
 
-_ACCENTS = re.compile("[\u0300-\u036f]")
+_ACCENTS = re.compile("[\u0300-\u036f\u200d\ufe00-\ufe0f]")
+"""Left out, with what joins characters or chooses their look."""
+_MARKS = ("Mn", "Mc")
+"""Vowels, and other parts of words, in scripts such as Devanagari and Thai."""
 
 
 def slugify(name: str) -> str:
-    """A name for URLs: letters and digits of any script, hyphens for the rest."""
+    """A name for URLs: letters with their marks and digits of any script, hyphens for the rest."""
     plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", name))
-    return re.sub(r"[\W_]+", "-", unicodedata.normalize("NFC", plain).casefold()).strip("-") or "event"
+    folded = unicodedata.normalize("NFC", plain).casefold()
+    words = "".join(each if each.isalnum() or unicodedata.category(each) in _MARKS else " " for each in folded)
+    return "-".join(words.split()) or "event"

@@ -70,6 +70,10 @@ def test_the_pre_show_comes_first() -> None:
         ("  Élan / Vital!  ", "elan-vital"),
         ("東京ドーム 2026", "東京ドーム-2026"),
         ("***", "event"),
+        ("हिन्दी दंगल", "हिन्दी-दंगल"),
+        ("ศึกภาษาไทย ที่ 1", "ศึกภาษาไทย-ที่-1"),
+        ("עִבְרִית ❤️!", "עִבְרִית"),
+        ("한국어", "한국어"),
     ],
 )
 def test_a_slug_fits_an_address(name: str, slug: str) -> None:
