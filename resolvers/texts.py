@@ -18,7 +18,9 @@ U+10FFFF, which ends bounds of keys, is among them. The joiners U+200C and U+200
 them.
 """
 
-_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_SELECTORS = (*range(0x180B, 0x180E), 0x180F, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))
+"""What chooses between the looks of the character before it."""
+FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(map(chr, _SELECTORS))
 """Printable characters that show nothing."""
 
 LONGEST_ADDRESS = 2000
@@ -32,7 +34,7 @@ _HOST = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+")
 
 def is_line(text: str, longest: int) -> bool:
     """Whether a text may be shown as a line: not too long, no control characters, and something of it can be seen."""
-    seen = any(letter.isprintable() and not letter.isspace() and letter not in _FILLERS for letter in text)
+    seen = any(letter.isprintable() and not letter.isspace() and letter not in FILLERS for letter in text)
     return seen and len(text) <= longest and not CONTROL_CHARACTERS.search(text)
 
 

@@ -8,6 +8,7 @@ from datastore.comments.planner import MAX_VALUES, RATINGS, Filter
 from datastore.dynamo import BadKey, key_text
 from datastore.refusals import InvalidInput
 from resolvers.comments.languages import parse_language
+from resolvers.texts import FILLERS
 
 LONGEST_PRODUCT = 128
 LONGEST_BODY = 10_000
@@ -67,5 +68,5 @@ def validate_text(text: str, name: str, longest: int) -> str:
 
 
 def _blank(text: str) -> bool:
-    """Whether a text has no visible character: only spaces, controls, and format characters."""
-    return all(unicodedata.category(character) in _INVISIBLE for character in text)
+    """Whether a text has no visible character: only spaces, controls, format characters, and fillers."""
+    return all(unicodedata.category(character) in _INVISIBLE or character in FILLERS for character in text)

@@ -73,14 +73,14 @@ async def test_a_malformed_email_address_is_refused(one_client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["Ada\x1b[2J", "Ada\x00", "Ada\x9b31m", "Ada \u202ednuof", "\u2066Ada", "\u200b", "\u3164"]
+    "name", ["Ada\x1b[2J", "Ada\x00", "Ada\x9b31m", "Ada \u202ednuof", "\u2066Ada", "\u200b", "\u3164", "\ufe0f \u180b"]
 )
 async def test_a_name_that_would_disturb_other_texts_is_refused(one_client: Client, name: str) -> None:
     """Control characters, marks that turn the writing, nothing to see; joiners, which some writings need, are kept."""
     ada = one_client.member("ada")
     refused = await ada.ask(UPDATE_PROFILE, input={"name": name})
     assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "name"])
-    kept = "نمی\u200cدانم 👩\u200d🚀"
+    kept = "نمی\u200cدانم 👩\u200d🚀 ❤\ufe0f"
     assert (await ada.ask(UPDATE_PROFILE, input={"name": kept}))["user"]["name"] == kept
 
 
