@@ -61,7 +61,9 @@ def season_document(cards: Iterable[Card]) -> dict[str, Any]:
 
 
 def _parse_at(path: str, parse: Any, *arguments: Any) -> Any:
-    """Add to every error where in the file it is."""
+    """Add to every error where in the file it is. The first argument is what is parsed there."""
+    if not isinstance(arguments[0], Mapping):
+        raise InvalidSeasonFile(f"{path}: write an object, in braces")
     try:
         return parse(*arguments)
     except InvalidSeasonFile as error:
@@ -73,8 +75,9 @@ def _parse_at(path: str, parse: Any, *arguments: Any) -> Any:
 
 
 def _parse_card(given: Mapping[str, Any], now: datetime, image_hosts: Collection[str]) -> Card:
-    starts_at = rules.validate_start(_parse_moment(given["startsAt"]))
-    name, season = rules.validate_name(given["name"], "input", "name"), rules.validate_season(given["season"])
+    starts_at = rules.validate_start(_parse_moment(_parse_text(given, "startsAt")))
+    name = rules.validate_name(_parse_text(given, "name"), "input", "name")
+    season = rules.validate_season(_parse_text(given, "season"))
     event_id = _parse_id(given, starts_at, season, name, iso(starts_at))
     listed = _parse_kind(given, "matches", list, [])
     if len(listed) > rules.MOST_MATCHES:
@@ -129,14 +132,18 @@ def _parse_details(given: Mapping[str, Any], image_hosts: Collection[str]) -> di
         "place": ("place", rules.validate_place),
         "imageUrl": ("image_url", lambda text: parse_image_address(text, image_hosts, path)),
     }
-    return {name: parse(given[key]) for key, (name, parse) in parsers.items() if given.get(key) is not None}
+    texts = {key: _parse_text(given, key) for key in parsers if given.get(key) is not None}
+    return {parsers[key][0]: parsers[key][1](text) for key, text in texts.items()}
 
 
 def _parse_tie_break(given: Mapping[str, Any] | None) -> TieBreak | None:
     """The question, and the answer if it is known."""
     if given is None:
         return None
-    asked = parse_tie_break(TieBreakInput(question=given["question"], unit=given.get("unit")))
+    if not isinstance(given, Mapping):
+        raise InvalidSeasonFile("tieBreak: write an object, in braces")
+    unit = None if given.get("unit") is None else _parse_text(given, "unit", "tieBreak.")
+    asked = parse_tie_break(TieBreakInput(question=_parse_text(given, "question", "tieBreak."), unit=unit))
     answer = given.get("answer")
     if answer is None:
         return asked
@@ -151,10 +158,10 @@ def _parse_match(given: Mapping[str, Any], event: str, starts_at: datetime, inde
     match = Match(
         event=event,
         id=_parse_id(given, starts_at, event, str(index)),
-        name=rules.validate_name(given["name"], "input", "name"),
+        name=rules.validate_name(_parse_text(given, "name"), "input", "name"),
         points=rules.validate_points(_parse_whole(given["points"], "points")),
         teams=rules.parse_teams(teams),
-        championships=rules.validate_championships(_parse_kind(given, "championships", list, [])),
+        championships=rules.validate_championships(_parse_texts(given, "championships", [])),
         preshow=_parse_kind(given, "preshow", bool, False),
     )
     result = given.get("result")
@@ -166,8 +173,9 @@ def _parse_match(given: Mapping[str, Any], event: str, starts_at: datetime, inde
 
 
 def _parse_team(given: Mapping[str, Any]) -> rules.TeamInput:
-    members, champion = _parse_kind(given, "members", list), _parse_kind(given, "champion", bool, False)
-    return rules.TeamInput(name=given.get("name"), members=members, champion=champion)
+    members, champion = _parse_texts(given, "members"), _parse_kind(given, "champion", bool, False)
+    name = None if given.get("name") is None else _parse_text(given, "name")
+    return rules.TeamInput(name=name, members=members, champion=champion)
 
 
 def _parse_kind(given: Mapping[str, Any], name: str, kind: type[T], default: T | None = None) -> T:
@@ -178,6 +186,20 @@ def _parse_kind(given: Mapping[str, Any], name: str, kind: type[T], default: T |
     if not isinstance(value, kind):
         raise InvalidSeasonFile(f"{name}: write {'a list' if kind is list else 'true or false'}")
     return value
+
+
+def _parse_text(given: Mapping[str, Any], name: str, place: str = "") -> str:
+    """A text, which is required. A season is no number."""
+    value = given.get(name)
+    if not isinstance(value, str):
+        raise InvalidSeasonFile(f"{place}{name}: write a text, in quotation marks")
+    return value
+
+
+def _parse_texts(given: Mapping[str, Any], name: str, default: list[str] | None = None) -> list[str]:
+    """A list of texts."""
+    listed: list[Any] = _parse_kind(given, name, list, default)
+    return [_parse_text({f"{index}": each}, f"{index}", f"{name}.") for index, each in enumerate(listed)]
 
 
 def _parse_whole(given: Any, name: str) -> int:

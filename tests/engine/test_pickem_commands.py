@@ -74,7 +74,7 @@ async def test_a_season_is_imported_and_exported(one_table: Table, settings: Set
     file.write_bytes(orjson.dumps({"events": [*SEASON["events"], {"name": "Broken"}]}))
     broken = ringside("import", "events", str(file), **variables)
     assert broken.returncode == 1
-    assert "events.2: KeyError: 'startsAt'. Nothing was imported." in broken.stderr
+    assert "events.2.startsAt: write a text, in quotation marks. Nothing was imported." in broken.stderr
     elsewhere = {**variables, "RINGSIDE_IMAGE_HOSTS": "other.example.com"}
     refused = ringside("import", "events", str(copy), **elsewhere)
     assert refused.returncode == 1

@@ -179,7 +179,11 @@ def test_an_upcoming_event_in_a_file_is_locked_once_it_has_begun() -> None:
     ("document", "message"),
     [
         ({}, 'a list of "events"'),
-        ({"events": [{"name": "x"}]}, "events.0: KeyError: 'startsAt'"),
+        ({"events": [{"name": "x"}]}, "events.0.startsAt: write a text, in quotation marks"),
+        ({"events": ["x"]}, "events.0: write an object, in braces"),
+        ({"events": [{"name": "x", "season": 2026, "startsAt": "2026-01-01T00:00:00Z"}]}, "events.0.season: write"),
+        ({"events": [{"name": "x", "season": "s", "startsAt": "2026-01-01T00:00:00Z", "place": 5}]},
+         "events.0.place: write a text, in quotation marks"),
         ({"events": [{"name": "x", "season": "s", "startsAt": "2026-01-01"}]}, "events.0: ValueError: startsAt"),
         (
             {"events": [{"name": "x", "season": "s", "startsAt": "2026-01-01T00:00:00Z",
@@ -238,7 +242,11 @@ def test_a_fraction_in_a_season_file_is_refused(wrong: dict[str, object], messag
             {"teams": [{"members": ["A"], "champion": "no"}, {"members": ["B"]}]},
             "teams.0.champion: write true or false",
         ),
-        ({"teams": ["A", "B"]}, "teams.0: AttributeError"),
+        ({"teams": ["A", "B"]}, "teams.0: write an object, in braces"),
+        ({"teams": [{"members": ["A"]}, {"members": ["B", 5]}]}, "teams.1.members.1: write a text, in quotation marks"),
+        ({"teams": [{"members": ["A"]}, {"members": ["B"], "name": 5}]}, "teams.1.name: write a text, in quotation"),
+        ({"championships": [None]}, "championships.0: write a text, in quotation marks"),
+        ({"name": 2026}, "name: write a text, in quotation marks"),
     ],
 )
 def test_a_text_in_place_of_a_list_or_a_boolean_is_refused(wrong: dict[str, object], message: str) -> None:
@@ -285,8 +293,8 @@ def test_an_event_that_is_twice_in_a_season_file_is_refused(given: dict[str, str
 @pytest.mark.parametrize(
     ("tie_break", "message"),
     [
-        ("Falls?", "TypeError"),
-        ({"unit": "minutes"}, "KeyError: 'question'"),
+        ("Falls?", "tieBreak: write an object, in braces"),
+        ({"unit": "minutes"}, "tieBreak.question: write a text, in quotation marks"),
         ({"question": " "}, "tieBreak.question: A tie-break's question has 1 to 200 characters"),
         ({"question": "q", "unit": "u" * 41}, "tieBreak.unit: A tie-break's unit has 1 to 40 characters"),
         ({"question": "q", "answer": "20"}, "TypeError: a tie-break's answer is a number"),
