@@ -101,6 +101,36 @@ async def test_texts_are_shown_as_texts_and_links_open_safely(
     assert page.errors == []
 
 
+async def test_each_text_has_its_own_direction(
+    own_service: Service, editor: httpx.Client, context: BrowserContext
+) -> None:
+    """An Arabic name with a number, or a Hebrew sentence with its full stop, reads from right to left."""
+    edit(editor, CREATE_BOARD, slug="directions", title="מי ינצח?")
+    edit(
+        editor,
+        ADD_CONTENDER,
+        board="directions",
+        name="مرحبا 123 (C++)",
+        description="שלום.",
+        link="https://example.com/",
+    )
+    edit(editor, ADD_CONTENDER, board="directions", name="Ada 123", description="Hello.")
+    page = await open_board(context, own_service, "directions")
+    await expect(page.left).to_be_enabled()
+    await expect(page.page.locator("#rows tr")).to_have_count(2)
+
+    async def directions(selector: str) -> dict[str, str]:
+        texts = "(all) => all.map((one) => [one.textContent, getComputedStyle(one).direction])"
+        return dict(await page.page.locator(selector).evaluate_all(texts))
+
+    names = {"مرحبا 123 (C++)": "rtl", "Ada 123": "ltr"}
+    assert await directions(".corner .name") == names
+    assert await directions(".description") == {"שלום.": "rtl", "Hello.": "ltr"}
+    assert await directions("#question") == {"מי ינצח?": "rtl"}
+    assert await directions("#rows .who span span") == names
+    assert await directions(".more bdi") == {"مرحبا 123 (C++)": "rtl"}
+
+
 async def test_the_policy_allows_exactly_the_operator_s_hosts(own_service: Service, context: BrowserContext) -> None:
     """A picture of another host is blocked by the browser, no matter how its address got into the page."""
     page = VotingPage(await context.new_page(), own_service.url)

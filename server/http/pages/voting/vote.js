@@ -131,7 +131,7 @@ function describe({ name, description, link }, corner) {
   more.hidden = !link?.startsWith('https://');
   if (more.hidden) more.removeAttribute('href');
   else more.href = link;
-  more.textContent = more.hidden ? '' : `More about ${name}`;
+  more.replaceChildren(...(more.hidden ? [] : ['More about ', element('bdi', {}, name)]));
 }
 
 function progress({ seen, remaining }) {
@@ -277,7 +277,7 @@ function render(rows) {
     const before = rowsByContender.get(id);
     const cells = [
       element('td', {}, String(row.rank)),
-      element('td', { class: 'who' }, element('span', {}, ...thumbnail(id), element('span', {}, name))),
+      element('td', { class: 'who' }, element('span', {}, ...thumbnail(id), element('span', { dir: 'auto' }, name))),
       element('td', {}, `${row.wins} – ${row.losses}`),
       element('td', {}, row.score > 0 ? `+${row.score}` : String(row.score).replace('-', '−')),
       element('td', {}, interval(row.strength, low, high)),
