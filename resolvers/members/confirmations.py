@@ -24,6 +24,7 @@ from datastore.dynamo import DynamoError, SingleFlight, deadline, shared_context
 from datastore.receipts import Once
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, Overloaded, Unavailable
 from resolvers.address_limits import AddressLimits
+from resolvers.email_addresses import with_ascii_domain
 
 if TYPE_CHECKING:
     from datastore.seal import Seal
@@ -114,7 +115,8 @@ Send = Callable[[Link, dict[str, Any]], Awaitable[None]]
 def address_hash(seal: Seal, email: str) -> str:
     """The keyed hash of an address, the same for all of its spellings."""
     name, _, domain = email.rpartition("@")
-    return seal.keyed_hash("email address", f"{name.lower()}@{domain.encode('idna').decode().lower()}".encode()).hex()
+    ascii_domain = with_ascii_domain(f"@{domain}").lower()
+    return seal.keyed_hash("email address", f"{name.lower()}{ascii_domain}".encode()).hex()
 
 
 class Confirmations:

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from datastore.seal import Seal
 from resolvers.email_addresses import LONGEST_EMAIL, is_email_address, with_ascii_domain
+from resolvers.members.confirmations import address_hash
 
 LABEL = "b" * 63
 MANY_LETTERS = "".join(chr(0x4E00 + 97 * number) for number in range(40))
@@ -54,6 +56,15 @@ def test_an_address_is_sent_to_in_ascii_if_its_name_is(address: str, sent_to: st
     """By IDNA 2008, in which ß is a letter of its own; a domain that it does not allow stays as it is."""
     assert is_email_address(address)
     assert with_ascii_domain(address) == sent_to
+
+
+def test_the_spellings_of_an_address_have_one_hash() -> None:
+    """And no two mailboxes do: an email to one would count as sent to the other."""
+    seal = Seal(["s" * 32])
+    spellings = ["ü@bücher.example", "Ü@BÜCHER.example", "ü@xn--bcher-kva.example", "ü@XN--bcher-kva.example"]
+    assert len({address_hash(seal, each) for each in spellings}) == 1
+    others = ["x@straße.example", "x@strasse.example", "y@straße.example", "x@ab--ü.example", "x@ab--u.example"]
+    assert len({address_hash(seal, each) for each in others}) == len(others)
 
 
 @given(text=st.one_of(st.text(max_size=40), st.from_regex(r"\A[^@]{0,20}@[^@]{0,20}\Z")))
