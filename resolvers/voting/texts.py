@@ -13,7 +13,7 @@ LONGEST_FOLDED = 800
 """Bytes of a normalised name, which is part of a key of at most 1,024: one Arabic ligature becomes 18 letters."""
 LONGEST_TITLE = 120
 LONGEST_DESCRIPTION = 500
-_INVISIBLE = re.compile("[\u200b\u2060-\u2065\ufeff]")
+_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u2060-\u2065\ufeff]")
 """What would make two names look the same."""
 
 

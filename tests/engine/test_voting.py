@@ -85,7 +85,7 @@ async def test_an_editor_creates_and_changes_a_board(client: Client) -> None:
     assert "script" not in cat["svg"]
     assert await one.code(ADD_CONTENDER, input={"name": "cAT  #1", "board": "pets"}) == "CONFLICT"
     assert await one.code(ADD_CONTENDER, input={"name": "Dog", "board": "pets", "svg": "no picture"}) == "INVALID_INPUT"
-    for unseen in ("\u3164", "a\u200bb", "a\u202eb", "a\U0010ffff"):
+    for unseen in ("\u3164", "a\u200bb", "a\u00adb", "a\u034fb", "a\u200eb", "a\u202eb", "a\U0010ffff"):
         assert await one.code(ADD_CONTENDER, input={"name": unseen, "board": "pets"}) == "INVALID_INPUT"
     renamed = await one.ask(UPDATE_CONTENDER, input={"contender": cat["id"], "name": "CAT #1", "svg": None})
     assert renamed["contender"] == {"id": cat["id"], "name": "CAT #1", "svg": None}
