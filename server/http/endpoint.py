@@ -23,7 +23,7 @@ from server.http.explorer import Explorer, wants_page
 from server.http.pipeline import Pipeline
 from server.http.request import DEFAULT_FORMAT, STREAM, Headers, ResponseFormat, negotiate, read_request
 from server.http.response import answer_response, error_response, overloaded
-from server.http.sse import EventStream
+from server.http.sse import EventStream, ended_stream
 from server.telemetry import Outcome
 
 _OUTCOMES = {401: Outcome.UNAUTHENTICATED, 503: Outcome.OVERLOADED}
@@ -123,8 +123,7 @@ async def _execute(
             operation, request.variables, ctx, suggestions=introspection, headers=scope["headers"]
         )
     if answer.executed and (response_format.media_type == STREAM or operation.kind is OperationType.SUBSCRIPTION):
-        # It ends at once and takes no place: without one, what was carried out would be answered with 503.
-        return EventStream(_single(answer), pipeline.closing, set_cookie)
+        return ended_stream(answer, set_cookie)
     return answer_response(answer, response_format, set_cookie)
 
 
@@ -134,7 +133,3 @@ def _check_kind(operation: Operation, method: str, response_format: ResponseForm
         raise HTTPException(405, "GET runs queries only; send this with POST.", {"allow": "POST"})
     if operation.kind is OperationType.SUBSCRIPTION and not response_format.accepts_stream:
         raise HTTPException(406, f"Subscriptions come over a WebSocket (graphql-transport-ws) or as {STREAM}.")
-
-
-async def _single(answer: Answer) -> AsyncIterator[Answer]:
-    yield answer

@@ -1,18 +1,19 @@
 """Server-Sent Events: the "distinct connections mode" of the GraphQL over SSE protocol.
 
-Each answer is an event `next`, the end of the stream an event `complete`. A comment every fifteen seconds keeps proxies
-from closing a stream without events. When the token of the request ends, the stream ends with an error NOT_SIGNED_IN.
+Each answer is an event `next`, the end of the operation an event `complete`. A comment every fifteen seconds keeps
+proxies from closing a stream without events. When the token of the request ends, the stream ends with an error
+NOT_SIGNED_IN. When the service closes, it ends without `complete`, so that clients connect again.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from graphql import GraphQLError
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from datastore.refusals import NotSignedIn, Overloaded
@@ -23,13 +24,31 @@ from server.http.request import STREAM
 from server.http.response import error_response, overloaded
 
 QUIET_SECONDS = 15.0
+_QUIET = b":\n\n"
 _COMPLETE = b"event: complete\ndata:\n\n"
+
+
+def ended_stream(answer: Answer, set_cookie: str | None) -> Response:
+    """The stream of an answer that no other follows.
+
+    It takes no place and does not end with the service: what was carried out would not be answered.
+    """
+    return StreamingResponse(_only(answer), headers=_headers(set_cookie))
+
+
+def _headers(set_cookie: str | None) -> dict[str, str]:
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no", "content-type": STREAM}
+    return {**headers, "set-cookie": set_cookie} if set_cookie else headers
+
+
+async def _only(answer: Answer) -> AsyncIterator[bytes]:
+    yield _QUIET + _event(answer) + _COMPLETE
 
 
 class EventStream(StreamingResponse):
     """The answers as a stream that ends with them, with the client, the credentials or the service.
 
-    One that stays open takes a place among those of its kind; without a free one it is refused.
+    It takes a place among those of its kind; without a free one it is refused.
     """
 
     def __init__(
@@ -37,14 +56,11 @@ class EventStream(StreamingResponse):
         answers: AsyncIterator[Answer],
         closing: asyncio.Event,
         set_cookie: str | None,
-        credentials: Credentials | None = None,
-        place: AbstractContextManager[None] | None = None,
+        credentials: Credentials,
+        place: AbstractContextManager[None],
     ) -> None:
-        headers = {"cache-control": "no-store", "x-accel-buffering": "no", "content-type": STREAM}
-        if set_cookie:
-            headers["set-cookie"] = set_cookie
-        super().__init__(_events(answers, closing, credentials), headers=headers)
-        self._place = place or nullcontext()
+        super().__init__(_events(answers, closing, credentials), headers=_headers(set_cookie))
+        self._place = place
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with ExitStack() as stack:
@@ -57,18 +73,19 @@ class EventStream(StreamingResponse):
 
 
 async def _events(
-    answers: AsyncIterator[Answer], closing: asyncio.Event, credentials: Credentials | None
+    answers: AsyncIterator[Answer], closing: asyncio.Event, credentials: Credentials
 ) -> AsyncIterator[bytes]:
-    yield b":\n\n"
-    lapse = asyncio.ensure_future(credentials.lapse() if credentials else asyncio.Future())
+    yield _QUIET
+    lapse = asyncio.ensure_future(credentials.lapse())
     try:
         async for answer in until_closing(closing, answers, QUIET_SECONDS, lapse):
-            yield b":\n\n" if answer is None else _event(answer)
+            yield _QUIET if answer is None else _event(answer)
         if lapse.done():
             yield _event(_signed_out(lapse.result()))
     finally:
         lapse.cancel()
-    yield _COMPLETE
+    if not closing.is_set():
+        yield _COMPLETE
 
 
 def _signed_out(reason: str) -> Answer:

@@ -29,7 +29,7 @@ from tests.npm import FOLDER, node_with
 from tests.queries import RECORD_QUIZ
 from tests.query_bombs import QUERY_BOMBS
 from tests.season import EventEditor, prediction_input
-from tests.service import ROOT, Service
+from tests.service import ROOT, Service, running_service
 from tests.vocabulary import known_list
 
 MODERN = "application/graphql-response+json"
@@ -506,6 +506,29 @@ async def test_an_answer_comes_as_server_sent_events(one_client: Client) -> None
         'event: next\ndata: {"data":{"__typename":"Query"}}',
         "event: complete\ndata:",
     ]
+
+
+async def test_what_is_carried_out_while_the_service_closes_is_answered(one_client: Client) -> None:
+    """Also as Server-Sent Events: a client that saw `complete` alone would not know what became of its mutation."""
+    one_client.served.state["pipeline"].closing.set()
+    ada, headers = one_client.member("ada"), {"accept": "text/event-stream"}
+    rename = {"query": 'mutation { updateProfile(input: {name: "Ada"}) { __typename } }'}
+    response = await ada.http.post("/graphql", json=rename, headers=headers)
+    assert 'data: {"data":{"updateProfile":{"__typename":"ProfileUpdated"}}}' in response.text
+    assert response.text.endswith("event: complete\ndata:\n\n")
+
+
+def test_a_stream_that_ends_with_the_service_is_not_complete(tmp_path: Path) -> None:
+    """By which clients of the protocol know that they have to connect again, as they do after 1001."""
+    watch = {"query": "subscription { commentPosted(product: 1) { id } }"}
+    headers = {"accept": "text/event-stream"}
+    with running_service({"RINGSIDE_DATA": str(tmp_path)}) as own:
+        with httpx.stream("POST", f"{own.url}/graphql", json=watch, headers=headers, timeout=30) as stream:
+            parts = stream.iter_text()
+            assert next(parts) == ":\n\n"
+            own.process.terminate()
+            assert "".join(parts) == ""
+        assert own.stop() == 0
 
 
 async def test_a_page_of_another_origin_is_refused(service: Service) -> None:
