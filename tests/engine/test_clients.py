@@ -82,12 +82,14 @@ def snippets(language: str) -> list[str]:
 def printed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the guide's snippets in TypeScript, the schema, and the packages of npm."""
     folder = tmp_path_factory.mktemp("printed")
-    refusals, apollo, evicting, types_without_id, urql, codegen = snippets("ts")
+    refusals, apollo, evicting, types_without_id, urql, codegen, trusted_apollo, trusted_urql = snippets("ts")
     files = {
         "refusals.ts": refusals,
         "apollo.ts": f"{apollo}\nexport function forget(deletedId: string) {{\n{evicting}}}\n",
         "urql.ts": types_without_id + urql,
         "codegen.ts": codegen,
+        "trusted-apollo.ts": trusted_apollo,
+        "trusted-urql.ts": trusted_urql,
         "cli.d.ts": CODEGEN_CLI,
         "use.ts": USE,
         "package.json": '{"type": "module"}',
@@ -136,7 +138,7 @@ def test_the_guide_names_every_scalar_of_the_schema() -> None:
     assert relay["customScalarTypes"].keys() == named - specified_scalar_types.keys()
     assert (
         json.dumps(relay["customScalarTypes"])[1:-1].replace('"DateTime"', "DateTime").replace('"Date"', "Date")
-        in (snippets("ts")[-1])
+        in (snippets("ts")[5])
     )
 
 
@@ -178,19 +180,27 @@ def test_a_client_from_npm_works_with_its_cache(service: Service, printed: Path,
 def test_codegen_s_persisted_documents_are_a_manifest_as_they_are(
     printed: Path, generated: Path, tmp_path: Path
 ) -> None:
-    """A service that trusts only them runs them by their hashes, over HTTP and sockets, and refuses any other."""
+    """A service that trusts only them runs them by their hashes, over HTTP and sockets, and refuses any other.
+
+    Apollo and urql send these hashes too, and keep what they get in their caches.
+    """
     variables = {
         "RINGSIDE_DATA": str(tmp_path),
         "RINGSIDE_TRUSTED_DOCUMENTS": str(generated / "persisted-documents.json"),
     }
     with running_service(variables) as service:
-        assert run_client("codegen", "graphql-ws", printed, service) == {
-            "paged": ["three", "two", "one"],
-            "heard": "heard",
-            "deleted": True,
-            "refused": "INVALID_INPUT",
-            "error": "BAD_USER_INPUT",
-        }
+        for name, package, error in (
+            ("codegen", "graphql-ws", "BAD_USER_INPUT"),
+            ("trusted-apollo", "@apollo/client", "INVALID_CURSOR"),
+            ("trusted-urql", "@urql/exchange-persisted", "INVALID_CURSOR"),
+        ):
+            assert run_client(name, package, printed, service) == {
+                "paged": ["three", "two", "one"],
+                "heard": "heard",
+                "deleted": True,
+                "refused": "INVALID_INPUT",
+                "error": error,
+            }, name
 
 
 def operations() -> str:

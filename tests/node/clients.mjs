@@ -1,8 +1,8 @@
 // Real clients against the service: `node clients.mjs apollo http://127.0.0.1:8000/graphql <token> <folder>` prints what
 // one saw. The folder has the guide's snippets as they are printed (see snippets() in tests/engine/test_clients.py).
 // Each posts three comments, pages through them, hears of another one, deletes one, is refused and gets an error.
-// Apollo and urql ask by hash first, as persisted queries do; Relay sends what its compiler made (see relay/), and
-// `codegen` what codegen.mjs made.
+// Apollo and urql ask by hash first, as persisted queries do; Relay sends what its compiler made (see relay/). `codegen`,
+// `trusted-apollo` and `trusted-urql` send the hashes of what codegen.mjs made.
 import { createHash } from "node:crypto";
 import { createClient } from "graphql-ws";
 
@@ -26,6 +26,12 @@ const DELETE = `mutation Delete($input: DeleteCommentInput!) {
 const HEAR = "subscription Hear($product: ID!) { commentPosted(product: $product) { id body } }";
 const INVALID = "{ viewer { nothing } }";
 
+/** A function from a text to what codegen.mjs made of it. */
+async function madeByCodegen() {
+  const documents = await import(`${folder}/src/gql/graphql.ts`);
+  return (text) => documents[`${/(?:query|mutation|subscription) (\w+)/.exec(text)[1]}Document`];
+}
+
 async function visit({ mutate, subscribe, readPages, readFirstPage, errorCode }) {
   const post = (body) => mutate(POST, { input: { product: name, language: "en", rating: 5, body } });
   for (const body of ["one", "two", "three"]) await post(body);
@@ -46,27 +52,24 @@ async function visit({ mutate, subscribe, readPages, readFirstPage, errorCode })
   };
 }
 
-async function apollo() {
+async function apollo(document, hashing) {
   const { ApolloClient, ApolloLink, HttpLink, gql } = await import("@apollo/client");
   const { PersistedQueryLink } = await import("@apollo/client/link/persisted-queries");
   const { GraphQLWsLink } = await import("@apollo/client/link/subscriptions");
   const { cache, forget } = await import(`${folder}/apollo.ts`);
   const sha256 = (text) => createHash("sha256").update(text).digest("hex");
-  const persisted = new PersistedQueryLink({ sha256 }).concat(new HttpLink({ uri: url, headers }));
-  const client = new ApolloClient({
-    cache,
-    link: ApolloLink.split(
-      ({ operationType }) => operationType === "subscription",
-      new GraphQLWsLink(sockets),
-      persisted,
-    ),
-  });
-  const asked = { query: gql(PAGE), variables: { product: name } };
+  const http = new HttpLink({ uri: url, headers });
+  const isHeard = ({ operationType }) => operationType === "subscription";
+  const links = [new GraphQLWsLink(sockets), hashing ? http : new PersistedQueryLink({ sha256 }).concat(http)];
+  const split = ApolloLink.split(isHeard, ...links);
+  const client = new ApolloClient({ cache, link: hashing ? hashing.concat(split) : split });
+  const read = document ?? gql;
+  const asked = { query: read(PAGE), variables: { product: name } };
   const cached = () => client.readQuery(asked).comments.edges.map(({ node }) => node);
   return visit({
-    mutate: async (text, variables) => (await client.mutate({ mutation: gql(text), variables })).data,
+    mutate: async (text, variables) => (await client.mutate({ mutation: read(text), variables })).data,
     subscribe: (text, variables, next) =>
-      client.subscribe({ query: gql(text), variables }).subscribe(({ data }) => next(data)),
+      client.subscribe({ query: read(text), variables }).subscribe(({ data }) => next(data)),
     readPages: async () => {
       const watched = client.watchQuery(asked);
       watched.subscribe(() => {});
@@ -81,11 +84,14 @@ async function apollo() {
       forget(deletedId);
       return cached();
     },
-    errorCode: (text) => client.query({ query: gql(text) }).catch(({ errors }) => errors[0].extensions.code),
+    errorCode: (text) => {
+      const wrong = document ? { ...asked, variables: { product: name, after: "x" } } : { query: gql(text) };
+      return client.query({ ...wrong, fetchPolicy: "network-only" }).catch(({ errors }) => errors[0].extensions.code);
+    },
   });
 }
 
-async function urql() {
+async function urql(document, hashing) {
   const { Client, fetchExchange, gql, subscriptionExchange } = await import("@urql/core");
   const { cache } = await import(`${folder}/urql.ts`);
   const { persistedExchange } = await import("@urql/exchange-persisted");
@@ -95,32 +101,36 @@ async function urql() {
     fetchOptions: { headers },
     exchanges: [
       cache,
-      persistedExchange({ enableForMutation: true }),
+      hashing ?? persistedExchange({ enableForMutation: true }),
       fetchExchange,
       subscriptionExchange({
-        forwardSubscription: ({ query, variables }) => ({
-          subscribe: (sink) => ({ unsubscribe: sockets.subscribe({ query, variables }, sink) }),
+        forwardSubscription: ({ query = "", variables, extensions }) => ({
+          subscribe: (sink) => ({ unsubscribe: sockets.subscribe({ query, variables, extensions }, sink) }),
         }),
       }),
     ],
   });
+  const made = document ?? gql;
   const answered = ({ data, error }) => {
     if (error) throw error;
     return data;
   };
-  const read = async (after) => answered(await client.query(gql(PAGE), { product: name, after })).comments;
+  const read = async (after) => answered(await client.query(made(PAGE), { product: name, after })).comments;
   const nodes = ({ edges }) => edges.map(({ node }) => node);
   return visit({
-    mutate: async (text, variables) => answered(await client.mutation(gql(text), variables)),
+    mutate: async (text, variables) => answered(await client.mutation(made(text), variables)),
     subscribe: (text, variables, next) =>
-      client.subscription(gql(text), variables).subscribe((result) => next(answered(result))),
+      client.subscription(made(text), variables).subscribe((result) => next(answered(result))),
     readPages: async () => {
       let comments = await read(null);
       while (comments.pageInfo.hasNextPage) comments = await read(comments.pageInfo.endCursor);
       return nodes(comments);
     },
     readFirstPage: async () => nodes(await read(null)),
-    errorCode: async (text) => (await client.query(gql(text), {})).error.graphQLErrors[0].extensions.code,
+    errorCode: async (text) => {
+      const asked = document ? client.query(made(PAGE), { product: name, after: "x" }) : client.query(gql(text), {});
+      return (await asked).error.graphQLErrors[0].extensions.code;
+    },
   });
 }
 
@@ -175,8 +185,8 @@ async function relay() {
 
 /** Sends the hashes of the documents that the client preset made, to a service that runs no others. */
 async function codegen() {
-  const documents = await import(`${folder}/src/gql/graphql.ts`);
-  const documentId = (text) => documents[`${/(?:query|mutation|subscription) (\w+)/.exec(text)[1]}Document`].__meta__.hash;
+  const made = await madeByCodegen();
+  const documentId = (text) => made(text).__meta__.hash;
   const send = async (body) => {
     const sent = { method: "POST", body: JSON.stringify(body), headers: { ...headers, "content-type": "application/json" } };
     return (await fetch(url, sent)).json();
@@ -202,5 +212,10 @@ async function codegen() {
   });
 }
 
-console.log(JSON.stringify(await { apollo, urql, relay, codegen }[name]()));
+/** A client that sends hashes alone, as the guide's snippet for it says. */
+const trusting = (client) => async () =>
+  client(await madeByCodegen(), (await import(`${folder}/${name}.ts`)).trusted);
+
+const clients = { apollo, urql, relay, codegen, "trusted-apollo": trusting(apollo), "trusted-urql": trusting(urql) };
+console.log(JSON.stringify(await clients[name]()));
 process.exit(0);

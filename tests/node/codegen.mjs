@@ -9,13 +9,15 @@ import { preset } from "@graphql-codegen/client-preset";
 import { parse } from "graphql";
 
 const [, , schema, folder] = process.argv;
-const [[path, { config, presetConfig }]] = Object.entries((await import(`${folder}/codegen.ts`)).default.generates);
+const [[path, output]] = Object.entries((await import(`${folder}/codegen.ts`)).default.generates);
+const { config, documentTransforms, presetConfig } = output;
 const rawSDL = readFileSync(0, "utf8");
 const files = await preset.buildGeneratesSection({
   baseOutputDir: `${folder}/${path}`,
   schema: parse(readFileSync(schema, "utf8")),
   documents: [{ location: "operations.graphql", document: parse(rawSDL), rawSDL }],
   config: { ...config, useTypeImports: true },
+  documentTransforms: documentTransforms.map((transformObject, name) => ({ name, transformObject })),
   presetConfig,
   plugins: [],
   pluginMap: {},
