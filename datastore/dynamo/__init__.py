@@ -28,7 +28,7 @@ from datastore.dynamo.errors import (
 )
 from datastore.dynamo.foreign import foreign_rows
 from datastore.dynamo.keys import BadKey, best_first, key_text
-from datastore.dynamo.paging import Page, PageRequest, Window
+from datastore.dynamo.paging import Page, PageRequest, SparsePage, Window
 from datastore.dynamo.retries import remaining, within_deadline
 from datastore.dynamo.table import Table, open_table
 from datastore.dynamo.transport.single_flight import SingleFlight
@@ -46,6 +46,7 @@ __all__ = [
     "RequestBudget",
     "SingleFlight",
     "Slice",
+    "SparsePage",
     "Spent",
     "StorageFailed",
     "Table",

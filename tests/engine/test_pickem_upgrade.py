@@ -28,12 +28,15 @@ from datastore.pickem.removal import remove_prediction
 from datastore.pickem.upgrade import OLD_EVENT, OLD_GATE, OLD_STANDING, OldStanding, upgrade
 from datastore.receipts import Once
 from resolvers.context import Services, utc_now
+from resolvers.node_ids import node_id
 from resolvers.pickem.scoring import ScoringProgress, score
 from server.audit import pickem as audit
 from server.settings import Settings
 from tests import bulk_predictions
+from tests.client import Client, pages
 from tests.first_round import ITEMS, items_of
 from tests.killed import Killed, killed_at
+from tests.season import EventEditor, in_hours, submit
 
 PICKEM_ITEMS = [
     item
@@ -41,6 +44,8 @@ PICKEM_ITEMS = [
     if item["pk"]["S"].startswith(("EVENT#", "STANDINGS#", "HISTOGRAM#")) or item["sk"]["S"].startswith("STANDING#")
 ]
 MOVED_FROM = (OLD_GATE, OLD_STANDING)
+OWN_PREDICTIONS = """query ($first: Int, $after: String) { viewer { predictions(first: $first, after: $after) {
+  nodes { event { id } } pageInfo { hasNextPage endCursor } } } }"""
 
 
 async def write_old(table: Table) -> None:
@@ -219,6 +224,22 @@ async def test_events_that_the_first_round_creates_later_are_moved_by_another_up
     assert [one.points for one in standings if one] == [10] * 5
     assert (await one_table.get(EVENT.at(id=event.id), consistent=True)) is not None
     assert not [one for one in await breaches(one_table, settings) if "standing" in one]
+
+
+async def test_a_prediction_is_left_out_until_the_event_that_the_first_round_created_later_is_moved(
+    one_client: Client,
+) -> None:
+    """The member's other predictions are shown meanwhile, also page by page."""
+    table, fan = one_client.services.table, one_client.member("fan-0000000")
+    known, [match] = await EventEditor(one_client).card(10, starts=in_hours(0.5))
+    await submit(fan, known, [(match, 0)])
+    event, matches = old_event()
+    await write_old_event(table, event, matches)
+    await table.transact(*old_submission(event, next(bulk_predictions.generate_predictions(event, 1))))
+    assert await pages(fan, OWN_PREDICTIONS, size=1) == [{"event": {"id": known}}]
+    await upgraded(table)
+    newest_first = [{"event": {"id": node_id("Event", event.id)}}, {"event": {"id": known}}]
+    assert await pages(fan, OWN_PREDICTIONS, size=1) == newest_first
 
 
 async def test_predictions_from_before_the_upgrade_are_removed_from_the_counts(one_table: Table) -> None:
