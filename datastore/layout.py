@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from datastore.comments.upgrade import upgrade as upgrade_comments
 from datastore.dynamo import ConditionFailed, Table
@@ -27,16 +27,17 @@ from datastore.dynamo.keys import Key
 from datastore.pickem.upgrade import upgrade as upgrade_pickem
 from datastore.voting.upgrade import upgrade as upgrade_voting
 
+if TYPE_CHECKING:
+    from datastore.receipts import Once
+
 CURRENT_LAYOUT = 3
 
 Upgrade: TypeAlias = Callable[[Table, Callable[[int], None]], Awaitable[None]]
 
-UPGRADES: Mapping[str, Upgrade] = {
-    "voting": upgrade_voting,
-    "pickem": upgrade_pickem,
-    "comments": upgrade_comments,
-}
-"""The parts whose layout changed, in the order in which they are upgraded."""
+
+def _upgrades(once: Once | None) -> Mapping[str, Upgrade]:
+    """The parts whose layout changed, in the order in which they are upgraded."""
+    return {"voting": upgrade_voting, "pickem": upgrade_pickem, "comments": partial(upgrade_comments, once=once)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,10 @@ async def _is_empty(table: Table) -> bool:
         return await anext(items, None) is None
 
 
-async def upgrade(table: Table, advance: Callable[[str, int], None]) -> None:
+async def upgrade(table: Table, advance: Callable[[str, int], None], once: Once | None = None) -> None:
     """Move every part's items to the current layout; `advance` is told the part and the number of items just done.
+
+    `once` records in the journal what processes of earlier releases have deleted without recording it.
 
     Resumable and repeatable: parts move only what still has the old layout. On a table that was upgraded before, this
     moves what processes of earlier releases have written since.
@@ -81,7 +84,7 @@ async def upgrade(table: Table, advance: Callable[[str, int], None]) -> None:
     layout = await ensure_layout(table)
     if layout.version < CURRENT_LAYOUT:
         await _write_layout(table, Layout(layout.version, CURRENT_LAYOUT))
-    for part, upgrade_part in UPGRADES.items():
+    for part, upgrade_part in _upgrades(once).items():
         await upgrade_part(table, partial(advance, part))
     await _write_layout(table, Layout(CURRENT_LAYOUT))
 

@@ -6,7 +6,8 @@
 | their places in the ranking   | `settle_product`: STATISTICS#<p> LEADER                          | 3 a product   |
 | comments, then pointers       | Scan; BatchGetItem of each comment's pointer and vice versa      | 1 for 50      |
 | a missing or wrong pointer    | a transaction: the pointer, and a check of its comment           | 1 for 25      |
-| a pointer to nothing          | a transaction: the pointer, and checks that there is no comment  | 1             |
+| a pointer to nothing          | a transaction: the pointer, checks that there is no comment, and | 1             |
+|                               | the journal's occurrence of its deletion                         |               |
 
 A sum of counts adds both places, so it is exact at every moment, whichever release counts beside it, and counts need
 not be moved. A process of the first release ranks products by its own LEADER items, which this release neither reads
@@ -15,7 +16,8 @@ next: after any change by this release, or when the upgrade is run again.
 
 A process of an earlier release writes comments without pointers, and leaves the pointers of those that it moderates or
 deletes as they were. Until the upgrade is run again, its comments are missing in the lists that are read by pointers;
-comments that are gone or held are never shown by them, since those lists read the comments themselves.
+comments that are gone or held are never shown by them, since those lists read the comments themselves. Nor does it
+record a deletion in the journal: that is done when the pointer is removed.
 """
 
 from __future__ import annotations
@@ -32,11 +34,13 @@ from datastore.comments.pointers import POINTER, Pointer, pointer_to
 from datastore.comments.records import COMMENT, HELD, Comment, entity_for
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent, present, where
+from datastore.journal.kinds import Kind
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.dynamo.entity import ItemKey
     from datastore.dynamo.writes import Write
+    from datastore.receipts import Once
 
 T = TypeVar("T")
 
@@ -45,11 +49,11 @@ _GROUP = 50
 _BATCH = 25
 
 
-async def upgrade(table: Table, advance: Callable[[int], None]) -> None:
-    """Resumable, idempotent, safe beside running processes."""
+async def upgrade(table: Table, advance: Callable[[int], None], once: Once | None = None) -> None:
+    """Resumable, idempotent, safe beside running processes. `once` records what earlier releases have deleted."""
     await _rank_products(table, advance)
     await _write_pointers(table, advance)
-    await _remove_pointers(table, advance)
+    await _remove_pointers(table, advance, once)
 
 
 async def _rank_products(table: Table, advance: Callable[[int], None]) -> None:
@@ -103,7 +107,7 @@ def _pointer_if_unchanged(comment: Comment) -> list[Write]:
     return [POINTER.put(pointer_to(comment)), entity.check(entity.item_key(comment), unchanged)]
 
 
-async def _remove_pointers(table: Table, advance: Callable[[int], None]) -> None:
+async def _remove_pointers(table: Table, advance: Callable[[int], None], once: Once | None) -> None:
     """Remove the pointers to comments that a process of an earlier release has deleted."""
     async for pointers in _groups(table.scan(POINTER, consistent=True)):
         keys = [entity.at(product=one.product, ulid=one.ulid) for entity in (COMMENT, HELD) for one in pointers]
@@ -111,16 +115,17 @@ async def _remove_pointers(table: Table, advance: Callable[[int], None]) -> None
         existing = {(comment.product, comment.ulid) for comment in stored if comment is not None}
         for pointer in pointers:
             if (pointer.product, pointer.ulid) not in existing:
-                await _remove(table, pointer)
+                await _remove(table, pointer, once)
         advance(len(pointers))
 
 
-async def _remove(table: Table, pointer: Pointer) -> None:
+async def _remove(table: Table, pointer: Pointer, once: Once | None) -> None:
     places = [entity.at(product=pointer.product, ulid=pointer.ulid) for entity in (COMMENT, HELD)]
-    with suppress(ConditionFailed):  # it is there after all
-        await table.transact(
-            POINTER.delete(POINTER.item_key(pointer)), *(place.entity.check(place, absent()) for place in places)
-        )
+    unless_stored = [place.entity.check(place, absent()) for place in places]
+    name = f"Comment:{pointer.product}#{pointer.ulid}"
+    occurrence = () if once is None else once.occurred(Kind.COMMENT_DELETED, name)
+    with suppress(ConditionFailed):  # the comment is there after all, or another upgrade has removed the pointer
+        await table.transact(POINTER.delete(POINTER.item_key(pointer), when=present()), *unless_stored, *occurrence)
 
 
 async def _groups(records: AsyncIterator[T]) -> AsyncIterator[list[T]]:

@@ -9,6 +9,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from datastore import layout
 from datastore.dynamo import Table, declaration
+from datastore.receipts import Once
 from resolvers.context import Services
 from server.commands import err, out
 from server.commands.running import engine_for, run_with_services
@@ -67,12 +68,12 @@ async def _upgrade(services: Services) -> tuple[int, list[str]]:
     """The number of items that were moved, and the breaches that the audit finds."""
     from server.audit import breaches
 
-    moved = await upgrade_with_progress(services.table)
+    moved = await upgrade_with_progress(services.table, services.once())
     return moved, [breach async for breach in breaches(services)]
 
 
-async def upgrade_with_progress(table: Table) -> int:
-    """Upgrade the table and show the progress; return how many items were moved."""
+async def upgrade_with_progress(table: Table, once: Once | None = None) -> int:
+    """Upgrade the table and show the progress; return how many items were moved. `once` is the layout's."""
     moved = 0
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as bar:
@@ -83,5 +84,5 @@ async def upgrade_with_progress(table: Table) -> int:
             moved += items
             bar.update(task, description=f"Upgrading the table: {part}, {moved:,} items")
 
-        await layout.upgrade(table, advance)
+        await layout.upgrade(table, advance, once)
     return moved

@@ -24,6 +24,8 @@ from tests.comments import post
 from tests.killed import Killed, killed_at
 from tests.queries import DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT
 
+JOURNAL = "query ($object: ID) { journal(object: $object) { nodes { kind actor } } }"
+
 OF_MEMBER = """query ($user: ID!, $first: Int, $after: String, $last: Int, $before: String) {
   user(id: $user) { comments(first: $first, after: $after, last: $last, before: $before) {
     totalCount nodes { id status } edges { cursor }
@@ -151,6 +153,21 @@ async def test_the_upgrade_writes_pointers_and_removes_those_to_nothing(table: T
     for _ in range(2):
         await upgrade(table, lambda _items: None)
         assert await _pointers(table) == expected
+
+
+async def test_the_upgrade_records_what_an_earlier_release_has_deleted(one_client: Client) -> None:
+    """That release leaves the pointer, and no occurrence; of several upgrades one records it, and by nobody."""
+    services, ada = one_client.services, one_client.member("ada")
+    posted = await post(ada)
+    (comment,) = [one async for one in services.table.scan(COMMENT, consistent=True)]
+    await services.table.transact(*CommentChange(comment, None).writes()[:-1])
+    assert [breach async for breach in breaches(services)] != []
+    for _ in range(2):
+        await asyncio.gather(*(upgrade(services.table, lambda _items: None, services.once()) for _ in range(2)))
+    assert [breach async for breach in breaches(services)] == []
+    told = await one_client.member("mia", Role.MODERATOR).ask(JOURNAL, object=posted["id"])
+    assert [one["kind"] for one in told["nodes"]] == ["comment.deleted", "comment.posted"]
+    assert told["nodes"][0]["actor"] is None
 
 
 @pytest.mark.parametrize("write", [0, 1, 3])
