@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent, present, where
@@ -54,17 +54,33 @@ class Profile:
     lock_reminder_hours: int | None = None
     """How long before an event's lock the member is reminded; None or 0 means never."""
     email_confirmed: datetime | None = None
-    """When the member confirmed `email` by the link sent to it, or by a token that says so."""
+    """When the member confirmed `email_proven` by the link sent to it, or by a token that says so."""
     email_pending: str | None = None
     """The keyed hash of the address that is to be confirmed."""
+    email_proven: str | None = None
+    """The address that was confirmed. A process of the first release changes `email` alone, and confirms nothing."""
 
     @property
     def node_key(self) -> str:
         return self.user
 
     @property
+    def proven_email(self) -> str | None:
+        """The address, if it is known to be the member's."""
+        return self.email if self.email_confirmed is not None and self.email == self.email_proven else None
+
+    @property
     def shard(self) -> int:
         return member_shard(self.user)
+
+
+NO_EMAIL: Final[Mapping[str, None]] = {"email": None, "email_confirmed": None, "email_proven": None}
+"""The values of a profile that has no address any more."""
+
+
+def proven(email: str, at: datetime) -> dict[str, str | datetime]:
+    """The values of a profile with an address that was confirmed at a time."""
+    return {"email": email, "email_confirmed": at, "email_proven": email}
 
 
 PROFILE = Entity(
@@ -127,8 +143,7 @@ async def update_profile(table: Table, changed: Profile, names: Iterable[str], o
 
 async def remove_bounced_address(table: Table, profile: Profile, once: Once) -> bool:
     """Take a profile's address away, so that nothing is sent until one is confirmed again. False if it has another."""
-    values = {"email": None, "email_confirmed": None}
-    change = PROFILE.change(PROFILE.item_key(profile), values=values, when=where(email=profile.email))
+    change = PROFILE.change(PROFILE.item_key(profile), values=NO_EMAIL, when=where(email=profile.email))
     occurrence = once.occurred(Kind.PROFILE_CHANGED, f"User:{profile.user}", about=profile.user)
     try:
         await once.apply(table, change, *occurrence)
@@ -139,14 +154,13 @@ async def remove_bounced_address(table: Table, profile: Profile, once: Once) -> 
 
 async def confirm_email(table: Table, user: str, email: str, pending: str, once: Once) -> Profile | None:
     """Give a profile the address whose keyed hash is pending in it; None if none or another one is."""
-    values = {"email": email, "email_confirmed": once.now, "email_pending": None}
+    values = {**proven(email, once.now), "email_pending": None}
     return await _set_email(table, user, values, where(email_pending=pending), once)
 
 
 async def give_email(table: Table, user: str, email: str, once: Once) -> Profile | None:
     """Give a profile without an address one that is proven to be the member's; None if it has one."""
-    values = {"email": email, "email_confirmed": once.now}
-    return await _set_email(table, user, values, present() & absent("email"), once)
+    return await _set_email(table, user, proven(email, once.now), present() & absent("email"), once)
 
 
 async def _set_email(table: Table, user: str, values: Mapping[str, Any], when: Condition, once: Once) -> Profile | None:

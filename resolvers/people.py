@@ -122,11 +122,11 @@ async def _email_changes(ctx: Context, current: Profile, email: str | None) -> d
     """
     changes: dict[str, str | datetime | None] = {"email_pending": None}
     if email is None:
-        return {**changes, "email": None, "email_confirmed": None}
+        return {**changes, **people_store.NO_EMAIL}
     if ctx.viewer.verified_email == email:
-        return {**changes, "email": email, "email_confirmed": ctx.now()}
+        return {**changes, **people_store.proven(email, ctx.now())}
     confirmations = ctx.services.get(Confirmations)
-    if email == current.email and (current.email_confirmed is not None or not confirmations.can_send):
+    if email == current.email and (current.proven_email or not confirmations.can_send):
         return changes
     link = await confirmations.ask(ctx, Purpose.ADDRESS, email, [current.user], {"name": current.name})
     return {"email_pending": link.address}

@@ -18,7 +18,7 @@ from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.journal.kinds import Kind
-from datastore.people import PROFILE, Profile, read_profile
+from datastore.people import NO_EMAIL, PROFILE, Profile, read_profile
 from datastore.refusals import Conflict
 from datastore.vocabulary.subscriptions import (
     end_writes,
@@ -96,7 +96,7 @@ async def confirm_subscription(
 def _owner_write(owner: Profile, stored: Profile | None) -> Write:
     if stored is None:
         return PROFILE.put(owner, when=absent())
-    values = {"email": owner.email, "email_confirmed": owner.email_confirmed}
+    values = {name: getattr(owner, name) for name in NO_EMAIL}
     return PROFILE.change(PROFILE.item_key(owner), values=values, when=present())
 
 
@@ -124,8 +124,7 @@ async def move_subscription(table: Table, old: Subscription, new: Subscription, 
 
 async def drop_address(table: Table, record: str, address: str) -> None:
     """A record whose subscriptions were claimed receives nothing more."""
-    values = {"email": None, "email_confirmed": None}
     try:
-        await table.write(PROFILE.change(PROFILE.at(user=record), values=values, when=where(email=address)))
+        await table.write(PROFILE.change(PROFILE.at(user=record), values=NO_EMAIL, when=where(email=address)))
     except ConditionFailed:
         return

@@ -192,7 +192,7 @@ class World:
         services = self.clients[viewer].services
         profile = await self.clients[viewer].ask("{ viewer { id } }")
         if profile is not None:
-            values: dict[str, Any] = {"email": f"{viewer}@example.com", "email_confirmed": services.clock()}
+            values: dict[str, Any] = people_store.proven(f"{viewer}@example.com", services.clock())
             user = parse_node_key("User", profile["id"])
             await services.table.write(PROFILE.change(PROFILE.at(user=user), values=values))
             record, words = (

@@ -72,6 +72,7 @@ NEVER_STORED = {
     ("Profile", "lock_reminder_hours"),
     ("Profile", "email_confirmed"),
     ("Profile", "email_pending"),
+    ("Profile", "email_proven"),
     ("QuizResult", "proven"),
     ("ActiveDays", "freezes_from"),
     ("Word", "revision"),
