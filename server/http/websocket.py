@@ -3,8 +3,9 @@
 A socket goes through the same pipeline as a request: identification (header, cookie or `connection_init`), trusted
 documents, limits, deadlines. In addition its origin must be the service's own or an allowed one; the numbers of
 sockets, of their operations and of subscriptions are bounded. It is closed with a reason: by the protocol's codes for
-errors of the client, with 4403 when its token ends, with 1001 when the service shuts down. A graphql-ws client connects
-again after 4403, with the token that it has by then; after 4401 it would not.
+errors of the client, with 4403 when its token ends, with 1001 when the service shuts down, or by uvicorn with 1012 if
+that is faster. A graphql-ws client connects again after 4403, with the token that it has by then; after 4401 it would
+not.
 """
 
 from __future__ import annotations
