@@ -1,14 +1,17 @@
-"""Ids that sort by time: ULIDs, strictly increasing within a process."""
+"""Ids that sort by time: ULIDs, increasing within a process whose clock does not step back by seconds."""
 
 from __future__ import annotations
 
 import secrets
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from ulid import ULID
 
+CLOCK_SKEW = timedelta(seconds=5)
+"""How far the clocks of processes may differ."""
 _RANDOM_BITS = 80
+_MILLISECOND = timedelta(milliseconds=1)
 _TIME_LETTERS = 10
 """The first letters of an id, which encode its millisecond."""
 _DIGITS = str.maketrans("0123456789ABCDEFGHJKMNPQRSTVWXYZ", "0123456789abcdefghijklmnopqrstuv")
@@ -16,16 +19,21 @@ _DIGITS = str.maketrans("0123456789ABCDEFGHJKMNPQRSTVWXYZ", "0123456789abcdefghi
 
 
 class Ids:
-    """A source of ids. They increase even if the clock steps back."""
+    """A source of ids. They increase even if the clock steps back a little.
+
+    If it steps back by more than `CLOCK_SKEW`, it was ahead and was corrected: the ids follow it.
+    """
 
     def __init__(self) -> None:
         self._milliseconds = 0
         self._random = 0
 
     def next(self, now: datetime) -> str:
-        """A new id, greater than every earlier one of this process."""
-        milliseconds = max(self._milliseconds, int(now.timestamp() * 1000))
-        if milliseconds > self._milliseconds:
+        """A new id, greater than every earlier one of this process unless the clock was corrected since."""
+        milliseconds = int(now.timestamp() * 1000)
+        if milliseconds >= self._milliseconds - CLOCK_SKEW // _MILLISECOND:
+            milliseconds = max(self._milliseconds, milliseconds)
+        if milliseconds != self._milliseconds:
             # One bit less than available, so that increments within a millisecond never overflow.
             self._random = secrets.randbits(_RANDOM_BITS - 1)
         else:

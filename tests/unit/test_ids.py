@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ulid import ULID
 
-from datastore.ids import Ids, creation_time, first_id
+from datastore.ids import CLOCK_SKEW, Ids, creation_time, first_id
 
 MOMENTS = st.datetimes(datetime(1970, 1, 2), datetime(2500, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 
@@ -29,8 +29,16 @@ def test_every_id_is_later_than_a_moment_before_1970() -> None:
 
 @given(MOMENTS)
 def test_ids_of_one_process_rise(moment: datetime) -> None:
-    """Also when the clock stands still or steps back."""
+    """Also when the clock stands still or steps back by as much as clocks may differ."""
     ids = Ids()
-    made = [ids.next(moment), ids.next(moment), ids.next(moment - timedelta(hours=1))]
+    made = [ids.next(moment), ids.next(moment), ids.next(moment - CLOCK_SKEW), ids.next(moment)]
     assert made == sorted(set(made))
     assert first_id(moment) <= made[0]
+
+
+@given(MOMENTS, st.timedeltas(timedelta(seconds=6), timedelta(days=400)))
+def test_ids_follow_a_clock_that_was_ahead(moment: datetime, ahead: timedelta) -> None:
+    """Otherwise everything would be of the wrong time until the clock is there again."""
+    ids = Ids()
+    before, *after = ids.next(moment + ahead), ids.next(moment), ids.next(moment)
+    assert first_id(moment) <= after[0] < after[1] < first_id(moment + timedelta(milliseconds=1)) <= before
