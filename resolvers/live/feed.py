@@ -13,6 +13,9 @@ All reads are consistent. One that is behind could show a record again that was 
 told of it elsewhere. A returning listener begins with a read of its own: it shows what the listener was not told yet,
 and which records a later look must not tell it again.
 
+A clock that is corrected may step back by more than `CLOCK_SKEW`. Then the looks begin again at its present time, and
+so do the listeners: what was told by the clock that was ahead is noted, so that no look tells it again.
+
 A topic costs 2 read units a second while nothing arrives. Each arrival is read about five times with a request timeout
 of 10 seconds, and 34 times with one of 300.
 
@@ -22,12 +25,12 @@ The table's change stream is not used: it is another service to run, and the emb
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from datastore.ids import first_id
+from datastore.ids import CLOCK_SKEW, first_id
 from resolvers.live.poller import Poller
 from resolvers.live.resume_point import ResumePoint
 
@@ -35,8 +38,6 @@ V = TypeVar("V")
 
 SECONDS = 1.0
 SETTLE_DELAY = timedelta(seconds=0.5)
-CLOCK_SKEW = timedelta(seconds=5)
-"""How far the clocks of processes may differ."""
 FULL_SECONDS = timedelta(seconds=10)
 RECENT = timedelta(seconds=3)
 """How far the looks between full ones go back."""
@@ -68,7 +69,7 @@ class Source:
     longest_write: timedelta
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Listener:
     """Where a listener is in the log, and which arrivals it was told before the log has them."""
 
@@ -82,6 +83,11 @@ class _Listener:
     def wants(self, position: str) -> bool:
         return position > self.start and position not in self.told_early
 
+    def step_back(self, position: str) -> None:
+        """Want what comes after this position: the clock has stepped back to it."""
+        self.start = min(self.start, position)
+        self.resume_point.step_back(position)
+
     def tell(self, arrival: Arrival[V], settled: str) -> Arrival[V]:
         self.resume_point.add(arrival.position, settled)
         return replace(arrival, resume_after=self.resume_point.text)
@@ -94,6 +100,7 @@ class Feed(Generic[V]):
         self.poller = Poller(self._poll, SECONDS)
         self._source = source
         self._overlap = source.longest_write + CLOCK_SKEW
+        self._listeners: set[_Listener] = set()
         self._looked: datetime | None = None
         self._looked_fully: datetime | None = None
         self._log: deque[tuple[Arrival[V], str]] = deque(maxlen=MAX_LOGGED)
@@ -113,8 +120,18 @@ class Feed(Generic[V]):
         if not await self.poller.until(lambda: self._settled is not None):
             return
         resume_point.reopen(self._horizon)
+        if resume_point.settled > self._ceiling:  # from a clock that was ahead
+            resume_point.step_back(self._horizon)
         listener = _Listener(resume_point, resume_point.settled, self._logged)
-        async for arrival in self._catch_up(listener, self._ceiling if resumed else ""):
+        self._listeners.add(listener)
+        try:
+            async for arrival in self._told_to(listener, self._ceiling if resumed else ""):
+                yield arrival
+        finally:
+            self._listeners.discard(listener)
+
+    async def _told_to(self, listener: _Listener, known_to: str) -> AsyncIterator[Arrival[V]]:
+        async for arrival in self._catch_up(listener, known_to):
             yield arrival
         while await self.poller.until(lambda: self._logged != listener.passed):
             new = self._logged - listener.passed
@@ -171,19 +188,40 @@ class Feed(Generic[V]):
 
     async def _poll(self) -> bool:
         now, is_first = self._source.clock(), self._settled is None
+        if self._looked is not None and now < self._looked - CLOCK_SKEW:
+            return await self._step_back(self._looked, now)
         bound = max(first_id(now - SETTLE_DELAY), self._settled or "")
         is_full = self._looked_fully is None or now >= self._looked_fully + FULL_SECONDS
         horizon = self._horizon
         since = horizon if is_full else first_id((self._looked or now) - RECENT)
         found = [arrival async for arrival in self._between(since, bound)]
         fresh = [arrival for arrival in found if arrival.position not in self._seen]
-        for number, arrival in enumerate(fresh, self._logged):
-            self._seen[arrival.position] = -1 if is_first else number
-        if not is_first:  # the first look only finds earlier arrivals
-            self._log.extend((arrival, horizon) for arrival in fresh)
-            self._logged += len(fresh)
+        if is_first:  # it only finds earlier arrivals
+            self._seen = {arrival.position: -1 for arrival in fresh}
+        else:
+            self._log_new(fresh, horizon)
         self._settled, self._looked = bound, now
         if is_full:
             self._looked_fully = now
             self._seen = {position: number for position, number in self._seen.items() if position >= self._horizon}
         return is_first or bool(fresh)
+
+    def _log_new(self, arrivals: Sequence[Arrival[V]], horizon: str) -> None:
+        for number, arrival in enumerate(arrivals, self._logged):
+            self._seen[arrival.position] = number
+        self._log.extend((arrival, horizon) for arrival in arrivals)
+        self._logged += len(arrivals)
+
+    async def _step_back(self, looked: datetime, now: datetime) -> bool:
+        """A full look after the clock has stepped back: whether there are arrivals that had not been logged."""
+        logged_to, horizon, fresh = self._horizon, first_id(now - self._overlap), []
+        async for arrival in self._between(horizon, first_id(looked + CLOCK_SKEW)):
+            if arrival.position >= logged_to and arrival.position not in self._seen:
+                fresh.append(arrival)
+            else:
+                self._seen.setdefault(arrival.position, -1)
+        for listener in self._listeners:
+            listener.step_back(horizon)
+        self._log_new(fresh, horizon)
+        self._settled, self._looked, self._looked_fully = first_id(now - SETTLE_DELAY), now, now
+        return bool(fresh)

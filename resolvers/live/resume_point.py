@@ -74,6 +74,10 @@ class ResumePoint:
         if self.up_to:
             self.settled = min(self.settled, horizon)
 
+    def step_back(self, position: str) -> None:
+        """Not more is settled than what is before this position; what is named stays told."""
+        self.settled = min(self.settled, position)
+
     def forget_unknown(self) -> None:
         """Drop the names that no record has: their records were deleted."""
         self._named.clear()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from datastore.dynamo import EngineUnavailable
-from datastore.ids import Ids
+from datastore.ids import CLOCK_SKEW, Ids
 from datastore.refusals import Overloaded
 from resolvers.live import feed as arrivals
 from resolvers.live import topics as live_module
@@ -230,7 +230,7 @@ async def test_at_16_records_a_second_a_text_takes_nothing_for_told_that_is_stil
         while arrival is None or arrival.record != ids[-1]:
             arrival = await asyncio.wait_for(waiting, 10)
             waiting = asyncio.create_task(anext(stream))
-        while late[0][0] < shelf.now - arrivals.CLOCK_SKEW - DEFAULT_LONGEST_WRITE:
+        while late[0][0] < shelf.now - CLOCK_SKEW - DEFAULT_LONGEST_WRITE:
             late.popleft()
         point = ResumePoint.parse(arrival.resume_after)
         assert not [id_ for _, id_ in late if point.includes(id_)], second
@@ -350,6 +350,48 @@ async def test_whoever_comes_and_goes_is_told_everything_once(shelf: Shelf, seed
     assert sorted(await everything) == shelf.committed
     await steady.aclose()
     await last.aclose()
+
+
+async def test_a_clock_that_is_corrected_repeats_nothing_and_misses_nothing(shelf: Shelf) -> None:
+    """By an hour, for a listener from before, who may return, for a new one, and for who came when it was ahead."""
+    topic: Feed[str] = Feed(shelf.source)
+    shelf.pass_by(3600)
+    stream = topic.listen(ResumePoint(shelf.id()), resumed=False)
+    told = []
+    for _ in range(3):
+        waiting = asyncio.create_task(anext(stream))
+        await looked(shelf)
+        written = shelf.commit()
+        shelf.pass_by(60)  # none of the usual looks goes back so far
+        arrival = await asyncio.wait_for(waiting, 10)
+        told.append(arrival.record)
+        assert arrival.record == written
+    waiting = asyncio.create_task(anext(stream))
+    await looked(shelf)
+    unseen = shelf.commit()
+    shelf.pass_by(-3600)
+    assert (await asyncio.wait_for(waiting, 10)).record == unseen
+    waiting = asyncio.create_task(anext(stream))
+    resumed = topic.listen(ResumePoint.parse(arrival.resume_after), resumed=True)
+    new = topic.listen(ResumePoint(shelf.id()), resumed=False)
+    others = [asyncio.create_task(anext(one)) for one in (resumed, new)]
+    await looked(shelf)
+    before = shelf.looks
+    written = shelf.commit()
+    shelf.pass_by(1)
+    first = await asyncio.wait_for(waiting, 10)
+    assert [(await asyncio.wait_for(one, 10)).record for one in others] == [written, written]
+    assert first.record == written
+    again = topic.listen(ResumePoint.parse(first.resume_after), resumed=True)
+    waiting = asyncio.create_task(anext(again))
+    await looked(shelf)
+    last = shelf.commit()
+    shelf.pass_by(1)
+    assert (await asyncio.wait_for(waiting, 10)).record == last
+    assert await next_of(stream, 1) == [last]
+    assert shelf.looks - before < 30, "each look reads what is new, not the whole hour"
+    for one in (stream, resumed, new, again):
+        await one.aclose()
 
 
 async def test_nothing_is_missed_while_the_engine_is_unreachable(shelf: Shelf) -> None:
