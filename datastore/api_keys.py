@@ -29,7 +29,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.conditions import absent, less, present
+from datastore.dynamo.conditions import absent, outside, present
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.journal.kinds import Kind
@@ -52,6 +52,8 @@ _FORM = re.compile(rf"{SECRET_PREFIX}[a-z2-7]{{{_ID_LETTERS + _SECRET_LETTERS + 
 
 USE_INTERVAL = timedelta(minutes=1)
 """The time between two writes of when a key was used."""
+WRONG_CLOCK = timedelta(minutes=5)
+"""A use that is as far ahead was stored by a clock that was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,6 @@ async def revoke_api_key(table: Table, key_id: str, once: Once) -> ApiKey:
 
 async def record_use(table: Table, key_id: str, now: datetime) -> None:
     """Store that a key is used now, unless it was revoked or the last use stored is less than a minute old."""
-    is_due = present() & (absent("last_used_at") | less("last_used_at", now - USE_INTERVAL))
+    is_due = present() & (absent("last_used_at") | outside("last_used_at", now - USE_INTERVAL, now + WRONG_CLOCK))
     with suppress(ConditionFailed):
         await table.write(API_KEY.change(API_KEY.at(id=key_id), values={"last_used_at": now}, when=is_due))

@@ -23,7 +23,7 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.conditions import absent, less, present, where
+from datastore.dynamo.conditions import absent, outside, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 
@@ -61,7 +61,7 @@ async def claim_confirmation(table: Table, wanted: Confirmation, once: Once) -> 
 
     MemberErased if `once` is a member's who is erased: nothing is sent then.
     """
-    abandoned = absent("sent") & less("claimed", wanted.claimed - CLAIM_LIFETIME)
+    abandoned = absent("sent") & outside("claimed", wanted.claimed - CLAIM_LIFETIME, wanted.claimed + CLAIM_LIFETIME)
     own = where(attempt=wanted.attempt) & absent("sent")
     try:
         await once.apply(table, CONFIRMATION.put(wanted, when=absent() | abandoned | own))

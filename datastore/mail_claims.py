@@ -4,6 +4,8 @@
       │        └── certainly not sent: the claim is released, and the next run tries again
       └── claimed by another run: skipped until that claim is ten minutes old
 
+A claim from more than ten minutes ahead counts as old too: it is of a clock that was wrong.
+
 A run that is killed after the mail server accepted an email, but before it is marked as sent, leaves its claim, and so
 does one that never heard whether the server has it; the member may then get that email a second time, with the same
 Message-ID. Nothing else can send one twice.
@@ -16,7 +18,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.conditions import absent, less, where
+from datastore.dynamo.conditions import absent, outside, where
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
@@ -51,7 +53,7 @@ class MailClaims(Generic[C]):
 
     async def claim(self, table: Table, wanted: C, once: Once, claim_lifetime: timedelta = CLAIM_LIFETIME) -> C | None:
         """Claim an email. None if this run must send it, else the record of the run that claimed or sent it."""
-        lapsed = absent("sent") & less("claimed", wanted.claimed - claim_lifetime)
+        lapsed = absent("sent") & outside("claimed", wanted.claimed - claim_lifetime, wanted.claimed + CLAIM_LIFETIME)
         mine = where(run=wanted.run) & absent("sent")
         try:
             put = self.entity.put(wanted, when=absent() | lapsed | mine)

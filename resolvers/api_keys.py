@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Final
 
 from datastore import api_keys as api_key_store
-from datastore.api_keys import USE_INTERVAL, ApiKey, IssuedKey
+from datastore.api_keys import USE_INTERVAL, WRONG_CLOCK, ApiKey, IssuedKey
 from datastore.dynamo import DynamoError, Page, SingleFlight, Window, deadline, shared_context
 from datastore.refusals import InvalidInput
 from resolvers.context import Context, NodeOf
@@ -166,7 +166,7 @@ class ApiKeys:
     def _note_use(self, key: ApiKey, now: datetime) -> None:
         """Store the use beside the request, at most once a minute for all processes together."""
         known = [at for at in (key.last_used_at, self._used_at.get(key.id)) if at is not None]
-        if known and now - max(known) < USE_INTERVAL:
+        if known and now - USE_INTERVAL < max(known) < now + WRONG_CLOCK:
             self._used_at[key.id] = max(known)
             return
         self._used_at[key.id] = now

@@ -122,6 +122,11 @@ def more(name: str, value: Any) -> Condition:
     return Condition(lambda into: f"{into.field(name)} > {into.value(name, value)}")
 
 
+def outside(name: str, low: Any, high: Any) -> Condition:
+    """The attribute exists and is less than the one value or greater than the other."""
+    return less(name, low) | more(name, high)
+
+
 def among(name: str, *values: Any) -> Condition:
     """The attribute has one of these values (at most 100)."""
     return Condition(lambda into: f"{into.field(name)} IN ({', '.join(into.value(name, value) for value in values)})")

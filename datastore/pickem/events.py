@@ -42,7 +42,10 @@ CREATED_EVENT = "EVENT"
 MOST_UNSCORED = 500
 
 NARROWING_LASTS = timedelta(seconds=20)
-"""Longer than a request may carry a change out. After that, a process that finds a smaller card gives it up."""
+"""Longer than a request may carry a change out. After that, a process that finds a smaller card gives it up.
+
+So it does if that began as far ahead, by a clock that was wrong.
+"""
 
 
 class Locked(Refusal):
@@ -229,7 +232,7 @@ async def finish_narrowing(table: Table, event: Event, once: Once) -> Event:
         return event
     now = once.now
     if narrowing.smaller_card:
-        if now < narrowing.begun_at + NARROWING_LASTS and event.starts_at > now:
+        if abs(now - narrowing.begun_at) < NARROWING_LASTS and event.starts_at > now:
             raise VersionConflict
         return await _give_up_narrowing(table, event, now)
     locked_at = now if narrowing.state is EventState.LOCKED else event.locked_at

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.attributes import StoredAs
-from datastore.dynamo.conditions import absent, less, present, where
+from datastore.dynamo.conditions import absent, outside, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.journal.kinds import Kind
@@ -245,7 +245,7 @@ async def _add_once(table: Table, current: WordList, batch: WordBatch, once: Onc
     new = batch.words
     words = [replace(word, ordinal=current.next_ordinal + index) for index, word in enumerate(new)]
     key = LIST.item_key(current)
-    unclaimed = absent("claim") | less("claimed_at", once.now - _CLAIM_LIFETIME)
+    unclaimed = absent("claim") | outside("claimed_at", once.now - _CLAIM_LIFETIME, once.now + _CLAIM_LIFETIME)
     unchanged = _same_words(current) & (unclaimed | where(claim=batch.id))
     if len(words) > _AT_ONCE:
         await table.write(LIST.change(key, values={"claim": batch.id, "claimed_at": once.now}, when=unchanged))

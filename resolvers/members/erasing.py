@@ -293,9 +293,11 @@ class _Member:
 
     async def erase_what_indexes_show(self, shown_at: datetime) -> None:
         """Until nothing is found, and the indexes are expected to show what was committed before the tombstone."""
+        loop, left = asyncio.get_running_loop(), (shown_at - self._services.clock()).total_seconds()
+        until = loop.time() + min(left, INDEX_SECONDS)  # not longer if the clock is corrected
         while True:
             found = await self._erase_shown()
-            wait = (shown_at - self._services.clock()).total_seconds()
+            wait = until - loop.time()
             if not found and wait <= 0:
                 return
             await asyncio.sleep(wait if wait > 0 else _PAUSE)

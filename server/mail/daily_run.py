@@ -144,15 +144,15 @@ class DailyRun:
 
     async def run(self) -> RunSummary:
         """MailingExpired before it begins. ServerUnreachable ends it early, with all claims released."""
-        began = self._services.clock()
-        dates = [self._on] if self._on else dates_begun(began)
+        loop = asyncio.get_running_loop()
+        shown_at = loop.time() + self._limits.index_lag.total_seconds()
+        dates = [self._on] if self._on else dates_begun(self._services.clock())
         for on in dates:
             await self._begin(on)
         await self._clear_deleted_lists()
         await self._draw_public_words(dates)
         await self._send_to_subscribers(only_recent=False)
-        left = began + self._limits.index_lag - self._services.clock()
-        await asyncio.sleep(max(0.0, left.total_seconds()))
+        await asyncio.sleep(max(0.0, shown_at - loop.time()))
         await self._send_to_subscribers(only_recent=True)
         await self._send_waiting()
         return self.summary

@@ -1,0 +1,128 @@
+"""A clock that was hours ahead and is corrected: nothing waits until the time that it showed."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import date, timedelta
+
+import pytest
+
+from datastore.api_keys import API_KEY
+from datastore.confirmations import Confirmation, claim_confirmation
+from datastore.dynamo import Table
+from datastore.email_runs import take_turn
+from datastore.pickem import read_events
+from datastore.receipts import Once
+from datastore.seal import Seal
+from datastore.vocabulary import LIST, MAIL_CLAIMS, Mail
+from resolvers.api_keys import ApiKeys
+from resolvers.context import Services, utc_now
+from resolvers.members import erasing
+from resolvers.node_ids import node_id, parse_node_key
+from resolvers.viewer import Role
+from server.mail.daily_run import DailyRun, RunLimits
+from server.mail.message import EmailTemplate
+from server.mail.smtp import LogTransport
+from server.settings import Settings
+from tests.client import Client
+from tests.conftest import SECRET
+from tests.engine.test_api_keys import created
+from tests.erasing import ERASE
+from tests.jobs import ended
+from tests.killed import Killed, killed_at
+from tests.queries import ADD_WORDS, REMOVE_MATCH, SUBMIT_PREDICTION, UPDATE_PROFILE
+from tests.season import EventEditor, prediction_input
+from tests.vocabulary import public_list, some_words
+
+AHEAD = timedelta(hours=2)
+MINUTES = timedelta(minutes=15)
+
+
+# ── claims and turns ──
+
+
+async def test_an_email_that_a_killed_run_claimed_is_sent(one_table: Table) -> None:
+    """A claim that is at most ten minutes ahead is respected: the clocks of two runs may differ."""
+    now = utc_now()
+    for user, ahead, free in (("ada", timedelta(minutes=9), False), ("bob", AHEAD, True)):
+        killed = Mail(user, date(2026, 11, 20), "killed", now + ahead, now + timedelta(days=60))
+        assert await MAIL_CLAIMS.claim(one_table, killed, Once.unkeyed(now)) is None
+        mine = replace(killed, run="mine", claimed=now)
+        # However short a run's own limit is, which says nothing of clocks.
+        assert (await MAIL_CLAIMS.claim(one_table, mine, Once.unkeyed(now), timedelta(seconds=1)) is None) is free
+
+
+async def test_a_confirmation_that_was_abandoned_is_sent(one_table: Table) -> None:
+    """The request that claimed it was killed, by a clock that was ahead."""
+    now = utc_now()
+    killed = Confirmation("address", "hash", now.date(), "", "killed", now + AHEAD, now + timedelta(days=2))
+    assert await claim_confirmation(one_table, killed, Once.unkeyed(now)) is None
+    assert await claim_confirmation(one_table, replace(killed, attempt="mine", claimed=now), Once.unkeyed(now)) is None
+
+
+async def test_emails_are_sent_on_schedule(one_table: Table) -> None:
+    """The turn of the clock that was ahead is no turn; one that only differs by seconds is."""
+    now = utc_now()
+    for ahead, due in ((timedelta(seconds=20), False), (AHEAD, True)):
+        assert await take_turn(one_table, now + ahead, now + ahead + MINUTES)
+        assert await take_turn(one_table, now, now + MINUTES) is due
+
+
+async def test_a_list_that_was_being_filled_takes_words(one_client: Client) -> None:
+    """The batch that claimed it was killed."""
+    list_id = await public_list(one_client)
+    table, key = one_client.services.table, LIST.at(list=parse_node_key("WordList", list_id))
+    await table.write(LIST.change(key, values={"claim": "killed", "claimed_at": utc_now() + AHEAD}))
+    editor = one_client.member("eve", Role.EDITOR)
+    added = await editor.ask(ADD_WORDS, input={"list": list_id, "words": some_words(3, 10)})
+    assert "code" not in added, added
+
+
+async def test_an_event_whose_card_was_being_changed_takes_predictions(one_client: Client) -> None:
+    """The change was announced by a process that was killed: it is given up."""
+    editor = EventEditor(one_client)
+    event, [match, other] = await editor.card(1, 1)
+    services, services.clock = one_client.services, lambda: utc_now() + AHEAD
+    with killed_at(services.table, 3), pytest.raises(Killed):
+        await editor.client.ask(REMOVE_MATCH, input={"match": other})
+    services.clock = utc_now
+    answer = await one_client.member("ada").ask(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 0)]))
+    assert "prediction" in answer, answer
+    key = parse_node_key("Event", event)
+    assert (await read_events(services.table, [key]))[key].narrowing is None
+
+
+async def test_the_use_of_a_key_is_stored(one_client: Client, settings: Settings) -> None:
+    """The last one that is stored is of the clock that was ahead."""
+    secret = (await created(one_client, Role.ADMIN))["secret"]
+    robot, services = Client(one_client.served, settings, secret), one_client.services
+    for clock in (lambda: utc_now() + AHEAD, utc_now):
+        services.clock = clock
+        await robot.ask("{ viewer { id } }")
+        await services.get(ApiKeys)._writes.close()
+    [key] = [each async for each in services.table.consistent().scan(API_KEY)]
+    assert key.last_used_at is not None
+    assert key.last_used_at <= utc_now()
+
+
+async def test_a_member_who_asked_to_be_erased_is(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job waits for the indexes, and for no longer."""
+    monkeypatch.setattr(erasing, "INDEX_SECONDS", 0.5)
+    services, services.clock = one_client.services, lambda: utc_now() + AHEAD
+    ada = one_client.member("ada")
+    await ada.ask(UPDATE_PROFILE, input={"name": "Ada"})
+    job = (await ada.ask(ERASE, input={"user": node_id("User", "ada"), "contributions": "REMOVE"}))["job"]
+    services.clock = utc_now
+    assert (await ended(ada, job["id"]))["state"] == "DONE"
+
+
+async def test_a_run_waits_for_the_indexes_and_no_longer(one_table: Table) -> None:
+    """The clock is corrected while it is under way."""
+    moments = iter([utc_now() + AHEAD] * 4)
+    services = Services(one_table, Seal([SECRET]), clock=lambda: next(moments, None) or utc_now())
+    template = EmailTemplate("words@example.org", "https://api.example.org", services.seal)
+    limits = RunLimits(index_lag=timedelta(seconds=0.2))
+    async with asyncio.timeout(20):
+        assert (await DailyRun(services, template, LogTransport(), limits).run()).complete
+    assert next(moments, None) is None
