@@ -21,6 +21,7 @@ told; then the engine removes it. Nothing else changes or deletes one, except wh
 """
 
 from datastore.journal.deliveries import (
+    WRONG_CLOCK,
     clear_deliveries,
     deliveries_since,
     mark_delivered,
@@ -79,6 +80,7 @@ __all__ = [
     "OCCURRENCE",
     "OFF",
     "ON_DEMAND",
+    "WRONG_CLOCK",
     "Delivery",
     "DeliveryState",
     "Ground",

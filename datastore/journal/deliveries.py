@@ -34,16 +34,23 @@ if TYPE_CHECKING:
 
 DELIVERED_FOR = timedelta(days=7)
 DEAD_FOR = timedelta(days=30)
+WRONG_CLOCK = timedelta(minutes=1)
+"""A time that is as far ahead is of a clock that was wrong: nothing waits until then."""
 
 
-async def read_waiting(table: Table, webhook: str, shard: int, until: datetime, limit: int) -> Sequence[Delivery]:
+async def read_waiting(
+    table: Table, webhook: str, shard: int, until: datetime, limit: int, *, ahead: bool = False
+) -> Sequence[Delivery]:
     """The oldest deliveries of a shard whose occurrences have ids from before `until`.
 
     If that is the time at which this is called, each object's deliveries are complete up to the last that is read: an
-    occurrence gets its id only when the one before it on the same object is stored.
+    occurrence gets its id only when the one before it on the same object is stored. With `ahead`, those follow whose
+    ids are of a clock that was wrong.
     """
-    partition = _partition(webhook, DeliveryState.WAITING, shard).between(None, first_id(until))
-    return (await table.query(partition, limit=limit, consistent=True)).records
+    early, late = first_id(until), first_id(until + WRONG_CLOCK)
+    partition = _partition(webhook, DeliveryState.WAITING, shard).between(None, None if ahead else early)
+    waiting = await table.query(partition, limit=limit, consistent=True)
+    return [delivery for delivery in waiting.records if not early <= delivery.ulid < late]
 
 
 def _partition(webhook: str, state: DeliveryState, shard: int) -> Partition[Delivery]:

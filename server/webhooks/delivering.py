@@ -28,7 +28,7 @@ import structlog
 
 from datastore import journal as journal_store
 from datastore.dynamo import DynamoError
-from datastore.journal import DELIVERY_SHARDS, Delivery, Registry, ShardClaim, Webhook
+from datastore.journal import DELIVERY_SHARDS, WRONG_CLOCK, Delivery, Registry, ShardClaim, Webhook
 from server.webhooks.messages import message
 from server.webhooks.sending import SEND_SECONDS, Outcome, Sender
 from server.webhooks.signatures import sign
@@ -175,8 +175,8 @@ class Deliverer:
                 self._workers[key] = ShardWorker(self, active[key[0]], claim, now)
 
     def _is_free(self, registry: Registry, key: tuple[str, int]) -> bool:
-        claim = registry.claims.get(key)
-        return claim is None or self._services.clock() - claim.renewed_at >= timedelta(seconds=LOST_SECONDS)
+        claim, now = registry.claims.get(key), self._services.clock()
+        return claim is None or not now - timedelta(seconds=LOST_SECONDS) < claim.renewed_at < now + WRONG_CLOCK
 
     def _clear_removed(self, removed: Sequence[Webhook]) -> None:
         """Begin to delete what was left for removed webhooks, some time after they were removed.
@@ -229,6 +229,8 @@ class ShardWorker:
         self.lost = False
         self.is_idle = False
         """Whether the last look found nothing that is due, and this process has written nothing since."""
+        self._is_new = True
+        """Whether it has yet to look; the first look costs a little more."""
         self._quiet = POLL_SECONDS
         """The next pause, if nothing waits."""
         self._expected = asyncio.Event()
@@ -289,12 +291,13 @@ class ShardWorker:
         busy, now = set(self._busy), self._services.clock()
         until = now - MARGIN
         waiting = await journal_store.read_waiting(
-            self._services.table, self.webhook.id, self.claim.shard, until, WINDOW
+            self._services.table, self.webhook.id, self.claim.shard, until, WINDOW, ahead=self._is_new
         )
+        self._is_new = False
         due = [
             (name, deliveries)
             for name, deliveries in by_object(waiting, until).items()
-            if name not in busy and (deliveries[0].next_at is None or deliveries[0].next_at <= now)
+            if name not in busy and not is_paused(deliveries[0], now)
         ]
         self.is_idle = not due and not busy
         if due and not self._may_send:
@@ -376,11 +379,16 @@ def by_object(waiting: Sequence[Delivery], until: datetime) -> dict[str, list[De
     cut: set[str] = set()
     for delivery in waiting:
         name = (delivery.content and delivery.content.object) or delivery.ulid
-        if name not in cut and delivery.since is not None and delivery.since >= until:
+        if name not in cut and delivery.since is not None and until <= delivery.since < until + WRONG_CLOCK:
             cut.add(name)
         if name not in cut:
             groups.setdefault(name, []).append(delivery)
     return groups
+
+
+def is_paused(delivery: Delivery, now: datetime) -> bool:
+    latest = now + timedelta(seconds=_LONGEST_PAUSE) + WRONG_CLOCK
+    return delivery.next_at is not None and now < delivery.next_at < latest
 
 
 def next_attempt(delivery: Delivery, now: datetime) -> datetime | None:

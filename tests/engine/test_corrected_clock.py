@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, timedelta
 
@@ -12,6 +13,10 @@ from datastore.api_keys import API_KEY
 from datastore.confirmations import Confirmation, claim_confirmation
 from datastore.dynamo import Table
 from datastore.email_runs import take_turn
+from datastore.ids import Ids
+from datastore.journal import DELIVERY, DELIVERY_SHARDS, Kind, Occurrence, ShardClaim, Webhook
+from datastore.journal.records import SHARD_CLAIM, new_delivery
+from datastore.journal.webhooks import add_webhook
 from datastore.pickem import read_events
 from datastore.receipts import Once
 from datastore.seal import Seal
@@ -25,7 +30,9 @@ from server.mail.daily_run import DailyRun, RunLimits
 from server.mail.message import EmailTemplate
 from server.mail.smtp import LogTransport
 from server.settings import Settings
-from tests.client import Client
+from server.webhooks import delivering
+from server.webhooks.sending import Outcome, Sender
+from tests.client import Client, serving
 from tests.conftest import SECRET
 from tests.engine.test_api_keys import created
 from tests.erasing import ERASE
@@ -126,3 +133,32 @@ async def test_a_run_waits_for_the_indexes_and_no_longer(one_table: Table) -> No
     async with asyncio.timeout(20):
         assert (await DailyRun(services, template, LogTransport(), limits).run()).complete
     assert next(moments, None) is None
+
+
+# ── webhooks ──
+
+
+async def test_what_waits_for_a_webhook_is_delivered(
+    one_table: Table, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its shards are claimed, its id is made, it was queued again or its next attempt is due by the wrong clock."""
+    monkeypatch.setattr(delivering, "POLL_SECONDS", 0.1)
+    now, ids, ahead = utc_now(), Ids(), utc_now() + AHEAD
+    webhook = Webhook("h1", "https://8.8.8.8/", (), now, "whsec_AAAA")
+    await add_webhook(one_table, webhook, Once.unkeyed(now))
+    names = {"Board:a": now, "Board:b": now, "Board:c": ahead}
+    occurred = [Occurrence(ids.next(at), Kind.BOARD_CHANGED, None, name) for name, at in names.items()]
+    retried, requeued, recent = (new_delivery("h1", one) for one in occurred)
+    waiting = [replace(retried, attempts=3, next_at=ahead), replace(requeued, since=ahead), recent]
+    claims = [ShardClaim("h1", shard, "killed", ahead) for shard in range(DELIVERY_SHARDS)]
+    await one_table.write_many([*map(DELIVERY.put, waiting), *map(SHARD_CLAIM.put, claims)])
+    sent = set[str]()
+
+    async def send(_: Sender, __: str, headers: Mapping[str, str], ___: bytes) -> Outcome:
+        sent.add(headers["webhook-id"])
+        return Outcome(204)
+
+    monkeypatch.setattr(Sender, "send", send)
+    async with serving(settings), asyncio.timeout(60):
+        while sent != {each.ulid for each in waiting}:
+            await asyncio.sleep(0.05)
