@@ -56,6 +56,7 @@ log = structlog.get_logger("ringside.tokens")
 class _Cached(NamedTuple):
     viewer: Viewer
     expires_at: float
+    since: float
     until: float
 
 
@@ -78,11 +79,11 @@ class Tokens:
         digest = sha256(token.encode("utf-8", "surrogatepass")).digest()
         now = self._clock()
         cached = self._cached.get(digest)
-        if cached and now < cached.until:
+        if cached and cached.since <= now < cached.until:  # nor before: the clock may have been corrected
             return cached.viewer, cached.expires_at
         claims = await self._verified_claims(token)
         viewer, expires_at = self._member_claims.parse_member(claims), _parse_expiry(claims, now)
-        self._cached[digest] = _Cached(viewer, expires_at, min(expires_at, now + CACHED_SECONDS))
+        self._cached[digest] = _Cached(viewer, expires_at, now, min(expires_at, now + CACHED_SECONDS))
         return viewer, expires_at
 
     async def close(self) -> None:

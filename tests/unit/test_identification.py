@@ -276,6 +276,19 @@ async def test_a_verified_token_is_remembered_but_never_past_its_expiry() -> Non
         await tokens.member(token)
 
 
+async def test_a_token_is_remembered_for_a_minute_after_the_clock_was_corrected() -> None:
+    """Not until the time that it showed: the provider may withdraw a key."""
+    now = time.time() + 7200
+    tokens = Tokens(deployment(), clock=lambda: now)
+    token = signed(exp=int(now) + 7200)
+    ahead, _ = await tokens.member(token)
+    now -= 7200
+    corrected, _ = await tokens.member(token)
+    assert corrected == ahead
+    assert corrected is not ahead
+    assert (await tokens.member(token))[0] is corrected
+
+
 async def test_the_cache_of_tokens_is_bounded() -> None:
     """The oldest goes, and is verified again when it comes back."""
     tokens = Tokens(deployment())
