@@ -18,6 +18,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 ONE_DAY = timedelta(days=1)
 DAYS_PER_FREEZE = 7
 MOST_FREEZES = 2
+MOST_AHEAD = timedelta(days=3)
+"""How much later than today an active day may be: between two zones lie up to two dates, and a day may begin late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,15 @@ def local_day(now: datetime, zone: tzinfo, begins_at: int = 0) -> date:
 
 
 def compute_streak(days: Sequence[date], today: date, freezes_from: date | None = None) -> Streak:
-    """The streaks of active days, given in order and without repeats; no freeze bridges a day before `freezes_from`."""
+    """The streaks of active days, given in order and without repeats; no freeze bridges a day before `freezes_from`.
+
+    A day that is too far ahead is of a clock that was wrong: it counts when it comes.
+    """
     longest = length = freezes = 0
     previous: date | None = None
     for day in days:
+        if day > today + MOST_AHEAD:
+            break
         left = _freezes_after(previous, day, freezes, freezes_from)
         length, freezes = (1, 0) if left is None else (length + 1, left)
         if length % DAYS_PER_FREEZE == 0 and freezes_from is not None and day >= freezes_from:

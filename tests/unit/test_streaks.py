@@ -43,6 +43,14 @@ def test_moving_west_keeps_the_streak() -> None:
     assert compute_streak(ago(1, 0, -1), TODAY) == Streak(3, 3, TODAY + timedelta(days=1))
 
 
+@pytest.mark.parametrize("ahead", [4, 400])
+def test_a_day_of_a_clock_that_was_ahead_does_not_end_the_streak(ahead: int) -> None:
+    """It counts once that day has come."""
+    assert compute_streak(ago(2, 1, 0, -ahead), TODAY) == Streak(3, 3, TODAY)
+    later = TODAY + timedelta(days=ahead)
+    assert compute_streak(ago(2, 1, 0, -ahead), later) == Streak(1, 3, later)
+
+
 @pytest.mark.parametrize(
     ("zone", "begins_at", "expected"),
     [
