@@ -241,7 +241,8 @@ async def test_a_token_is_checked_again_while_a_socket_is_open(
 async def test_a_graphql_ws_client_connects_again_with_a_new_token(served: Served, strict: Settings) -> None:
     """The usual client of browsers, whose `connectionParams` bring a fresh token."""
     node = node_with("graphql-ws")
-    tokens = [bearer(strict, seconds).removeprefix("Bearer ") for seconds in (6, 3600)]  # a busy machine takes some to start node
+    lifetimes = (6, 3600)  # a busy machine takes seconds to start node
+    tokens = [bearer(strict, seconds).removeprefix("Bearer ") for seconds in lifetimes]
     address = served.url.replace("http", "ws") + "/graphql"
     command = [node, "reconnect.mjs", address, *tokens]
     client = await asyncio.to_thread(

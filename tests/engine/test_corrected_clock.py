@@ -26,7 +26,8 @@ from resolvers.context import Services, utc_now
 from resolvers.members import erasing
 from resolvers.node_ids import node_id, parse_node_key
 from resolvers.viewer import Role
-from server.mail.daily_run import DailyRun, RunLimits
+from server.mail.daily_run import DailyRun
+from server.mail.delivery import RunLimits
 from server.mail.message import EmailTemplate
 from server.mail.smtp import LogTransport
 from server.settings import Settings
