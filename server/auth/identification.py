@@ -3,6 +3,10 @@
 Invalid credentials are refused, never ignored: a client whose token has expired must learn of it, and not be served as
 a visitor. A request without credentials gets a new visitor, whose cookie comes with the response and lasts a year.
 A WebSocket sets no cookie and deletes none: there one that was altered counts as none, and the visitor ends with it.
+
+A new visitor's page may send several requests at once. Each answer names another visitor, and a cookie replaces the one
+before it, so answers to mutations set a cookie of their own, which takes precedence: the ballot of a draw stays valid,
+whatever is read beside it.
 """
 
 import os
@@ -26,6 +30,8 @@ RawHeaders: TypeAlias = Iterable[tuple[bytes, bytes]]
 """Headers as ASGI has them: lower-case names, repetitions included."""
 
 COOKIE = "ringside_visitor"
+READER_COOKIE = "ringside_reader"
+"""Of a visitor who has carried out no mutation yet."""
 A_YEAR = 365 * 24 * 60 * 60
 ID_SIZE = 16
 MAX_CACHED_VISITORS = 4_000
@@ -36,14 +42,16 @@ _FORMS = "Bearer, a space and the token, or Visitor, a space and the token of a 
 
 
 class Identified(NamedTuple):
-    """The viewer; for a new visitor the Set-Cookie of the response; when the token or key expires, which may be never.
+    """The viewer; the Set-Cookie of the response to a new visitor; when the token or key expires, which may be never.
 
     Only a cookie has no `expires_at`: everything else may be withdrawn and is checked again.
     """
 
     viewer: Viewer
-    set_cookie: str | None = None
     expires_at: float | None = None
+    reader_cookie: str | None = None
+    """Set by every answer but those to mutations."""
+    mutation_cookie: str | None = None
 
 
 class Identification:
@@ -85,13 +93,9 @@ class Identification:
             raise Unauthenticated("There is more than one Authorization header: send one.")
         if authorizations:
             return await self._open_authorization(authorizations[0], address, origin)
-        for header in cookies:
-            visitor = self._visitors.get(header)
-            visitor = visitor or self._open_cookie(header, secure=secure, deletable=sets_cookies)
-            if visitor is not None:
-                return visitor
-        id_ = os.urandom(ID_SIZE)
-        return Identified(_visitor(id_), _set_cookie(self._seal.sign_text(_PURPOSE, id_), A_YEAR, secure=secure))
+        header = b"; ".join(cookies)
+        visitor = self._visitors.get(header) or self._open_cookie(header, secure=secure, deletable=sets_cookies)
+        return visitor or self._new_visitor(secure=secure)
 
     async def _open_authorization(self, authorization: str, address: str, origin: str | None) -> Identified:
         scheme, token = _parse_authorization(authorization)
@@ -126,21 +130,30 @@ class Identification:
         """Close the connection to the identity provider."""
         await self._tokens.close()
 
+    def _new_visitor(self, *, secure: bool) -> Identified:
+        id_ = os.urandom(ID_SIZE)
+        value = self._seal.sign_text(_PURPOSE, id_)
+        of_reader, of_mutation = (_set_cookie(name, value, A_YEAR, secure=secure) for name in (READER_COOKIE, COOKIE))
+        return Identified(_visitor(id_), reader_cookie=of_reader, mutation_cookie=of_mutation)
+
     def _open_cookie(self, header: bytes, *, secure: bool, deletable: bool) -> Identified | None:
         """The visitor of a Cookie header, if our cookie is in it. Where it would stay, one that was altered is none."""
         cookie = _cookie(header)
         if cookie is None:
             return None
+        name, value = cookie
         try:
-            id_ = self._seal.open_text(_PURPOSE, cookie)
+            id_ = self._seal.open_text(_PURPOSE, value)
         except Forged:
             if not deletable:
                 return None
             raise Unauthenticated(
-                f"The cookie {COOKIE} was altered, or signed with a secret no longer used. "
+                f"The cookie {name} was altered, or signed with a secret no longer used. "
                 "This answer deletes it: ask again to get a new one.",
-                clear_cookie=_set_cookie("", 0, secure=secure),
+                clear_cookie=_set_cookie(name, "", 0, secure=secure),
             ) from None
+        if name == READER_COOKIE:
+            return Identified(_visitor(id_), mutation_cookie=_set_cookie(COOKIE, value, A_YEAR, secure=secure))
         visitor = Identified(_visitor(id_))
         # A cookie that was valid once stays valid as long as this process has its secret.
         if len(header) <= MAX_CACHED_HEADER:
@@ -152,17 +165,17 @@ def _visitor(id_: bytes) -> Viewer:
     return Viewer(id=VISITOR_PREFIX + b32encode(id_).decode().rstrip("=").lower(), kind=Kind.VISITOR)
 
 
-def _set_cookie(value: str, age: int, *, secure: bool) -> str:
-    return f"{COOKIE}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax" + ("; Secure" if secure else "")
+def _set_cookie(name: str, value: str, age: int, *, secure: bool) -> str:
+    return f"{name}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax" + ("; Secure" if secure else "")
 
 
-def _cookie(header: bytes) -> str | None:
-    """Our cookie in a Cookie header; of two with its name the first, which has the closer path."""
+def _cookie(header: bytes) -> tuple[str, str] | None:
+    """Name and value of our cookie in a Cookie header; of two with a name the first, which has the closer path."""
+    values: dict[str, str] = {}
     for pair in header.decode("latin-1").split(";"):
         name, _, value = pair.strip().partition("=")
-        if name == COOKIE:
-            return value
-    return None
+        values.setdefault(name, value)
+    return next(((name, values[name]) for name in (COOKIE, READER_COOKIE) if name in values), None)
 
 
 def _authorizations(params: Mapping[str, object]) -> list[str]:

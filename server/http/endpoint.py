@@ -49,7 +49,7 @@ class GraphQLEndpoint:
 
 async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Response:
     """The response to a GraphQL request, errors included."""
-    began, response_format, set_cookie = time.perf_counter(), DEFAULT_FORMAT, None
+    began, response_format, reader_cookie = time.perf_counter(), DEFAULT_FORMAT, None
     if pipeline.metrics.in_flight >= pipeline.settings.max_in_flight:  # before anything is read
         pipeline.metrics.finished(None, Outcome.OVERLOADED, 0.0)
         return _OVERLOADED
@@ -62,7 +62,7 @@ async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Respon
         identified = await pipeline.identification.identify(
             scope["headers"], secure=scope["scheme"] == "https", address=address
         )
-        set_cookie = identified.set_cookie
+        reader_cookie = identified.reader_cookie
         # Again after reading: a request that arrives slowly takes up no capacity meanwhile.
         if pipeline.metrics.in_flight >= pipeline.settings.max_in_flight:
             raise overloaded()
@@ -78,7 +78,7 @@ async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Respon
         outcome, response = Outcome.OVERLOADED, error_response(overloaded(), response_format.media_type)
     except InvalidOperation as invalid:
         answer = Answer.not_executed(*invalid.errors)
-        outcome, response = Outcome.INVALID, answer_response(answer, response_format, set_cookie)
+        outcome, response = Outcome.INVALID, answer_response(answer, response_format, reader_cookie)
     pipeline.metrics.finished(None, outcome, time.perf_counter() - began)
     return response
 
@@ -92,7 +92,7 @@ async def _execute(
     address: str,
     response_format: ResponseFormat,
 ) -> Response:
-    viewer, set_cookie = identified.viewer, identified.set_cookie
+    viewer = identified.viewer
     introspection = pipeline.may_introspect(viewer)
     try:
         operation = pipeline.documents.operation(request, introspection=introspection, is_turn=False)
@@ -110,6 +110,8 @@ async def _execute(
         explain=request.wants_plan and pipeline.may_see_plans(viewer),
         last_event=last_event.decode("latin-1") if last_event is not None else None,
     )
+    is_mutation = operation.kind is OperationType.MUTATION
+    set_cookie = identified.mutation_cookie if is_mutation else identified.reader_cookie
     answer: Answer | AsyncIterator[Answer]
     if operation.kind is OperationType.SUBSCRIPTION:
         answer = await pipeline.subscribe(operation, request.variables, ctx, suggestions=introspection)

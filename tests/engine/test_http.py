@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, MutableMapping
@@ -26,11 +27,12 @@ from server.http import pipeline
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.npm import FOLDER, node_with
-from tests.queries import RECORD_QUIZ
+from tests.queries import CAST_VOTE, DRAW_MATCHUP, RECORD_QUIZ
 from tests.query_bombs import QUERY_BOMBS
 from tests.season import EventEditor, prediction_input
 from tests.service import ROOT, Service, running_service
 from tests.vocabulary import known_list
+from tests.voting import add_contenders
 
 MODERN = "application/graphql-response+json"
 
@@ -286,6 +288,24 @@ async def test_a_visitor_gets_a_cookie_once_and_a_forged_one_is_401(one_client: 
     assert forged.status_code == 401
     assert forged.headers["www-authenticate"].startswith("Bearer")
     assert "Max-Age=0" in forged.headers["set-cookie"]
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+async def test_what_a_page_reads_while_it_draws_does_not_replace_its_visitor(one_client: Client, accept: str) -> None:
+    """A new visitor's page sends everything at once, and its ballot stays theirs, whatever is answered last."""
+    await add_contenders(one_client, "Rey", "Kane")
+    one_client.http.headers["accept"] = accept
+    page = one_client.visitor()
+    page.http.headers["accept"] = accept
+    others = ("{ __typename }", "{ nothing }", "{")
+    drawn, *read = await asyncio.gather(page.post(DRAW_MATCHUP), *(one_client.post(text) for text in others))
+    page.http.headers["accept"] = "application/json"
+    for answer in read:
+        assert answer.cookies
+        page.http.cookies.update(answer.cookies)
+    token = re.search(r'"token":"([^"]+)"', drawn.text)
+    assert token is not None
+    assert "winner" in await page.ask(CAST_VOTE, token=token[1], verdict="LEFT")
 
 
 async def test_a_service_at_its_limit_says_when_to_retry(settings: Settings, one_table: Table) -> None:

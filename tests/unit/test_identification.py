@@ -20,7 +20,7 @@ from datastore.seal import Seal
 from resolvers.context import Services
 from resolvers.viewer import Kind, Role, Viewer
 from server.auth.errors import Unauthenticated
-from server.auth.identification import COOKIE, Identification, Identified
+from server.auth.identification import COOKIE, READER_COOKIE, Identification, Identified
 from server.auth.tokens import MAX_CACHED, MAX_TOKEN_LENGTH, Tokens, mint
 from server.settings import Settings
 
@@ -54,7 +54,7 @@ def bearer(token: str) -> Headers:
 
 async def asked(token: str, settings: Settings | None = None) -> Viewer:
     identified = await identification(settings).identify(bearer(token), secure=False)
-    assert identified.set_cookie is None
+    assert (identified.reader_cookie, identified.mutation_cookie) == (None, None)
     return identified.viewer
 
 
@@ -369,8 +369,8 @@ async def test_a_websocket_without_a_token_in_connection_init_uses_its_headers(
 
 
 def cookie_of(identified: Identified) -> str:
-    assert identified.set_cookie
-    return identified.set_cookie.partition(";")[0].partition("=")[2]
+    assert identified.mutation_cookie
+    return identified.mutation_cookie.partition(";")[0].partition("=")[2]
 
 
 def cookies(*values: str) -> Headers:
@@ -382,7 +382,7 @@ async def test_a_visitor_gets_a_cookie_once_and_stays_the_same() -> None:
     who = identification()
     first = await who.identify([], secure=False)
     second = await who.identify(cookies(f"theme=dark; {COOKIE}={cookie_of(first)}; lang=en"), secure=False)
-    assert second == Identified(first.viewer, None)
+    assert second == Identified(first.viewer)
     assert first.viewer.kind is Kind.VISITOR
     assert first.viewer.id.startswith("visitor-")
     assert len(first.viewer.id) == len("visitor-") + 26
@@ -399,9 +399,23 @@ async def test_two_visitors_have_two_ids() -> None:
 )
 async def test_the_cookie_is_hidden_from_scripts_other_sites_and_plain_http(secure: bool, end: str) -> None:  # noqa: FBT001
     """Behind TLS it is sent over TLS only."""
-    cookie = (await identification().identify([], secure=secure)).set_cookie
-    assert cookie
-    assert cookie.endswith(f"; Path=/; Max-Age=31536000{end}")
+    visitor = await identification().identify([], secure=secure)
+    for cookie in (visitor.reader_cookie, visitor.mutation_cookie):
+        assert cookie
+        assert cookie.endswith(f"; Path=/; Max-Age=31536000{end}")
+
+
+async def test_the_cookie_of_a_mutation_takes_precedence_and_keeps_a_reader_s_visitor() -> None:
+    """In any order, in one header or, as over HTTP/2, in several; then no answer sets another."""
+    who = identification()
+    reader, voter = [await who.identify([], secure=False) for _ in range(2)]
+    read = f"{READER_COOKIE}={cookie_of(reader)}"
+    known = await who.identify(cookies(read), secure=False)
+    assert (known.viewer, known.reader_cookie) == (reader.viewer, None)
+    assert known.mutation_cookie == reader.mutation_cookie
+    voted = f"{COOKIE}={cookie_of(voter)}"
+    for headers in (cookies(f"{read}; {voted}"), cookies(voted, read), cookies(read, voted)):
+        assert await who.identify(headers, secure=False) == Identified(voter.viewer)
 
 
 async def test_a_visitor_s_cookie_survives_a_rotation() -> None:
@@ -422,12 +436,13 @@ async def test_any_changed_character_of_a_cookie_is_refused(place: int, step: in
         await who.identify(cookies(f"{COOKIE}={cookie}"), secure=False)
 
 
+@pytest.mark.parametrize("name", [COOKIE, READER_COOKIE])
 @pytest.mark.parametrize("value", ["", "x", '"quoted"', "\xff"])
-async def test_a_forged_cookie_is_refused_and_deleted(value: str) -> None:
+async def test_a_forged_cookie_is_refused_and_deleted(name: str, value: str) -> None:
     """Scripts cannot delete it, so the refusal does; the reason says so."""
-    with pytest.raises(Unauthenticated, match=f"cookie {COOKIE} was altered.*ask again") as refused:
-        await identification().identify(cookies(f"{COOKIE}={value}"), secure=True)
-    deleted = f"{COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax; Secure"
+    with pytest.raises(Unauthenticated, match=f"cookie {name} was altered.*ask again") as refused:
+        await identification().identify(cookies(f"{name}={value}"), secure=True)
+    deleted = f"{name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax; Secure"
     assert (refused.value.headers or {})["Set-Cookie"] == deleted
 
 
@@ -448,7 +463,7 @@ async def test_a_token_takes_precedence_over_a_cookie() -> None:
 async def test_other_cookies_are_ignored() -> None:
     """Nor is a name that only looks like ours."""
     headers = cookies("theme=dark", f"x{COOKIE}=1; {COOKIE}x=2; ; =; novalue")
-    assert (await identification().identify(headers, secure=False)).set_cookie
+    assert (await identification().identify(headers, secure=False)).reader_cookie
 
 
 # ─── Minting ──────────────────────────────────────────────────────────────────────────────────

@@ -329,7 +329,7 @@ async function watch() {
   }
 }
 
-// The first response sets the visitor's cookie, so send nothing else before it.
+// The answer sets a new visitor's cookie, so send no other mutation beside it.
 await draw();
 const found = await ask(BOARD, { board });
 if (found && !found.code) {
