@@ -239,18 +239,18 @@ class _Member:
     async def erase_predictions(self) -> None:
         events = await pickem_store.every_event(self._table)
         await self._finish_changes(events)
-        versions = {event.id: event.version for event in events}
+        scored = {event.id: event.scored or 0 for event in events}
 
         async def announce(affected: list[str]) -> None:
-            await self._announce({event: versions[event] for event in affected} | self._announced)
+            await self._announce({event: scored[event] for event in affected} | self._announced)
 
         if self.alias is None:
             removed = await remove_predictions(self._services, self.user, None, self.silent, announce)
             self._run.done += removed
         else:
             await self._move_predictions(events, announce, self.alias)
-        for event_id, version in self._announced.items():
-            if self.alias is None or version is None or await self._was_scored(event_id, version):
+        for event_id, generation in self._announced.items():
+            if self.alias is None or generation is None or await self._was_scored(event_id, generation):
                 await count_again(self._services, event_id, self.silent)
         for season in {event.season for event in events}:
             await clear_standing(self._table, self.user, season)
@@ -264,7 +264,7 @@ class _Member:
 
     @property
     def _announced(self) -> dict[str, int | None]:
-        """The events to count again. One with a version, whose prediction was moved: only if scored since then."""
+        """The events to count again. One with a generation, whose prediction was moved: only if scored since that."""
         announced: dict[str, int | None] = orjson.loads(self._run.place or "{}")
         return announced
 
@@ -282,12 +282,13 @@ class _Member:
             self._run.done += await move_predictions(self._table, self.user, season, of_season, alias)
             await recount_season(self._table, season)  # a count that began before may have seen the standing twice
 
-    async def _was_scored(self, event_id: str, version: int) -> bool:
-        """Whether somebody scored an event while its prediction was moved, and so saw it twice or not at all."""
+    async def _was_scored(self, event_id: str, generation: int) -> bool:
+        """Whether a scoring ended while the event's prediction was moved, and so saw it twice or not at all.
+
+        One that is under way notices by itself. A corrected result that nobody has scored yet waits for its scoring.
+        """
         event = (await pickem_store.read_events(self._table, [event_id])).get(event_id)
-        if event is None or event.begun is None:
-            return False
-        return event.version != version or event.scored != event.generation
+        return event is not None and event.scored == event.generation != generation
 
     # ── what is found by indexes ──
 

@@ -228,6 +228,27 @@ async def _completed(services: Services, job: Job, write: int) -> bool:
     return True
 
 
+async def test_a_correction_waits_for_its_scoring_when_a_member_is_made_anonymous(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No total changes: the corrected result takes effect when an editor scores the event again."""
+    monkeypatch.setattr(erasing, "INDEX_SECONDS", 0.0)
+    editor, services = EventEditor(one_client), one_client.services
+    event, [match] = await editor.card(10)
+    for user in (MEMBER, *OTHERS):
+        await submit(one_client.member(user), event, [(match, 0)])
+    await editor.lock(event)
+    await editor.result(match, 0)
+    await editor.score(event)
+    await editor.result(match, 1)
+    services.get(JobRunner)._kinds = {}  # this process works on none
+    assert await _completed(services, await _job(services, Contributions.ANONYMISE), write=10_000)
+    assert [row["points"] for row in (await editor.standings())["nodes"]] == [10, 10, 10, 10]
+    await editor.score(event)
+    assert [row["points"] for row in (await editor.standings())["nodes"]] == [0, 0, 0, 0]
+    assert [breach async for breach in breaches(services)] == []
+
+
 async def test_made_anonymous_while_a_corrected_event_is_scored_again(
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
