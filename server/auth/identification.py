@@ -62,7 +62,8 @@ class Identification:
         self._keys = KeyBearers(services, settings.request_timeout)
         self._seal = services.seal
         self._clock = clock
-        self._visitors: BoundedDict[bytes, Identified] = BoundedDict(MAX_CACHED_VISITORS)
+        self._visitors: BoundedDict[tuple[bytes, bool], Identified] = BoundedDict(MAX_CACHED_VISITORS)
+        """By the Cookie header, and whether it came over TLS."""
 
     async def identify(
         self,
@@ -94,8 +95,11 @@ class Identification:
         if authorizations:
             return await self._open_authorization(authorizations[0], address, origin)
         header = b"; ".join(cookies)
-        visitor = self._visitors.get(header) or self._open_cookie(header, secure=secure, deletable=sets_cookies)
-        return visitor or self._new_visitor(secure=secure)
+        return (
+            self._visitors.get((header, secure))
+            or self._open_cookie(header, secure=secure, deletable=sets_cookies)
+            or self._new_visitor(secure=secure)
+        )
 
     async def _open_authorization(self, authorization: str, address: str, origin: str | None) -> Identified:
         scheme, token = _parse_authorization(authorization)
@@ -152,12 +156,11 @@ class Identification:
                 "This answer deletes it: ask again to get a new one.",
                 clear_cookie=_set_cookie(name, "", 0, secure=secure),
             ) from None
-        if name == READER_COOKIE:
-            return Identified(_visitor(id_), mutation_cookie=_set_cookie(COOKIE, value, A_YEAR, secure=secure))
-        visitor = Identified(_visitor(id_))
+        kept = _set_cookie(COOKIE, value, A_YEAR, secure=secure) if name == READER_COOKIE else None
+        visitor = Identified(_visitor(id_), mutation_cookie=kept)
         # A cookie that was valid once stays valid as long as this process has its secret.
         if len(header) <= MAX_CACHED_HEADER:
-            self._visitors[header] = visitor
+            self._visitors[header, secure] = visitor
         return visitor
 
 
