@@ -24,6 +24,7 @@ from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.viewer import Role
 from server.auth import credentials as credentials_module
 from server.settings import Settings
+from tests.api_keys import CREATE_API_KEY, create_api_key
 from tests.attack.serving import serving_on_a_socket
 from tests.client import Client, pages, serving
 from tests.conftest import settings_for
@@ -33,11 +34,6 @@ from tests.queries import ADD_CONTENDER, CREATE_BOARD, UPDATE_PROFILE
 from tests.service import Service, ringside
 from tests.websockets import PROTOCOL, receive, send, wait_until_closed
 
-CREATE = """
-mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) {
-  ... on ApiKeyCreated { apiKey { id name roles createdAt expiresAt lastUsedAt prefix } secret }
-  ... on Refused { code message path } } }
-"""
 REVOKE = """
 mutation ($input: RevokeApiKeyInput!) { revokeApiKey(input: $input) {
   ... on ApiKeyRevoked { apiKey { id name prefix } }
@@ -51,16 +47,8 @@ READ = "{ boards { nodes { slug } } }"
 WATCH = 'subscription { commentPosted(product: "p") { id } }'
 
 
-async def created(client: Client, *roles: Role, **more: Any) -> dict[str, Any]:
-    """A new key and its secret."""
-    admin = client.member("root", Role.ADMIN)
-    answer: dict[str, Any] = await admin.ask(CREATE, input={"name": "Robot", "roles": list(roles), **more})
-    assert answer["secret"].startswith("rsk_")
-    return answer
-
-
 async def machine(client: Client, *roles: Role, **more: Any) -> Client:
-    return Client(client.served, client.settings, (await created(client, *roles, **more))["secret"])
+    return Client(client.served, client.settings, (await create_api_key(client, *roles, **more))["secret"])
 
 
 @contextmanager
@@ -100,7 +88,7 @@ async def test_a_machine_acts_by_the_roles_of_its_key(client: Client) -> None:
         "This needs a signed-in member, which an API key is not.",
     )
     assert await robot.code("{ moderationQueue { nodes { id } } }") == "NOT_ALLOWED"
-    assert await robot.code(CREATE, input={"name": "Another", "roles": ["admin"]}) == "NOT_ALLOWED"
+    assert await robot.code(CREATE_API_KEY, input={"name": "Another", "roles": ["admin"]}) == "NOT_ALLOWED"
 
 
 async def test_the_idempotency_keys_of_a_machine_are_its_own(client: Client) -> None:
@@ -114,7 +102,7 @@ async def test_the_idempotency_keys_of_a_machine_are_its_own(client: Client) -> 
 
 async def test_a_key_outlives_the_secrets_that_sign_cookies(one_client: Client, settings: Settings) -> None:
     """It is not signed, so it stays valid when all of RINGSIDE_SECRETS are replaced."""
-    secret = (await created(one_client, Role.ADMIN))["secret"]
+    secret = (await create_api_key(one_client, Role.ADMIN))["secret"]
     rotated = settings.model_copy(update={"secrets": (SecretStr("another secret that is long enough"),)})
     async with serving(rotated) as visitor:
         assert (await Client(visitor.served, rotated, secret).ask(LIST))["nodes"]
@@ -132,13 +120,13 @@ async def test_a_key_is_shown_once_and_stored_as_a_hash(client: Client) -> None:
         "days": 30,
         "idempotencyKey": "1",
     }
-    answer = await admin.ask(CREATE, input=given)
+    answer = await admin.ask(CREATE_API_KEY, input=given)
     key, secret = answer["apiKey"], answer["secret"]
     assert (key["name"], key["roles"], key["lastUsedAt"]) == ("Nightly import", ["moderator", "editor"], None)
     assert secret.startswith(key["prefix"])
     lifetime = datetime.fromisoformat(key["expiresAt"]) - datetime.fromisoformat(key["createdAt"])
     assert lifetime == timedelta(days=30)
-    assert await admin.ask(CREATE, input=given) == {"apiKey": key, "secret": None}
+    assert await admin.ask(CREATE_API_KEY, input=given) == {"apiKey": key, "secret": None}
     await client.caught_up("every item is scanned")
     items = [item async for item in client.services.table.scan_items(consistent=True)]
     assert sum("APIKEY" in item["pk"]["S"] for item in items) == 1
@@ -165,7 +153,7 @@ async def test_a_key_is_shown_once_and_stored_as_a_hash(client: Client) -> None:
 async def test_a_key_with_bad_values_is_refused(one_client: Client, wrong: dict[str, Any], path: str) -> None:
     """With the place and the reason, and nothing is stored."""
     admin = one_client.member("root", Role.ADMIN)
-    refused = await admin.ask(CREATE, input={"name": "Robot", "roles": ["editor"], **wrong})
+    refused = await admin.ask(CREATE_API_KEY, input={"name": "Robot", "roles": ["editor"], **wrong})
     assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", path])
     assert (await admin.ask(LIST))["nodes"] == []
 
@@ -185,7 +173,7 @@ async def test_a_key_whose_first_attempt_was_stored_is_not_lost(one_table: Table
 
 async def test_admins_list_keys_newest_first(client: Client) -> None:
     """Page by page, and one by its id; to others a key does not exist."""
-    ids = [(await created(client, Role.EDITOR, name=f"Key {number}"))["apiKey"]["id"] for number in range(5)]
+    ids = [(await create_api_key(client, Role.EDITOR, name=f"Key {number}"))["apiKey"]["id"] for number in range(5)]
     await client.caught_up("the index lists all keys")
     admin = client.member("root", Role.ADMIN)
     assert {key["id"] for key in await pages(admin, LIST)} == set(ids)
@@ -200,7 +188,7 @@ async def test_admins_list_keys_newest_first(client: Client) -> None:
 
 async def test_the_last_use_is_stored_once_a_minute_for_all_processes(one_client: Client, settings: Settings) -> None:
     """A hundred uses in two processes are one write; an expired key is not used."""
-    answer = await created(one_client, Role.ADMIN, days=1)
+    answer = await create_api_key(one_client, Role.ADMIN, days=1)
     began = one_client.services.clock()
     async with serving(settings) as other, calls_of(one_client) as mine, calls_of(other) as theirs:
         robots = [Client(client.served, settings, answer["secret"]) for client in (one_client, other)]
@@ -229,7 +217,7 @@ async def test_a_revoked_key_stops_at_once_here_and_soon_elsewhere(
 ) -> None:
     """With the reason. A second revocation finds nothing, unless it repeats the first."""
     monkeypatch.setattr(api_keys_module, "KNOWN_SECONDS", 0.3)
-    answer = await created(one_client, Role.EDITOR)
+    answer = await create_api_key(one_client, Role.EDITOR)
     admin = one_client.member("root", Role.ADMIN)
     async with serving(settings) as other:
         here, there = [Client(client.served, settings, answer["secret"]) for client in (one_client, other)]
@@ -266,7 +254,7 @@ async def test_an_expired_key_is_refused(one_client: Client) -> None:
 
 async def test_an_altered_key_costs_no_read(one_client: Client) -> None:
     """A letter changed anywhere, cut, prolonged, in capitals."""
-    secret = (await created(one_client, Role.ADMIN))["secret"]
+    secret = (await create_api_key(one_client, Role.ADMIN))["secret"]
     changed = [secret[:place] + ("a" if secret[place] != "a" else "b") + secret[place + 1 :] for place in range(4, 53)]
     wrong = [*changed, secret[:-1], secret + "a", "rsk_", "rsk_" + "a" * 4000, secret.upper().replace("RSK", "rsk")]
     async with calls_of(one_client) as calls:
@@ -303,7 +291,7 @@ async def test_keys_that_were_never_issued_cost_a_bounded_number_of_reads_and_by
 
 async def test_a_key_that_cannot_be_looked_up_is_not_called_wrong(one_client: Client) -> None:
     """503, so that the machine tries again, when the table does not answer."""
-    secret = (await created(one_client, Role.EDITOR))["secret"]
+    secret = (await create_api_key(one_client, Role.EDITOR))["secret"]
     settings = one_client.settings.model_copy(update={"request_timeout": 0.3})
     async with serving(settings) as visitor:
         visitor.services.table.client.batch_get_item = _never
@@ -330,7 +318,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch, default_engine: RunningEngine, one_ta
 async def test_a_revoked_key_ends_its_sockets_and_streams(hasty: Settings) -> None:
     """A key without an expiry too, sent in either form of connectionParams or as a header."""
     async with serving(hasty) as visitor, serving_on_a_socket(hasty) as served:
-        answer = await created(visitor, Role.EDITOR)
+        answer = await create_api_key(visitor, Role.EDITOR)
         bearer = f"Bearer {answer['secret']}"
         url = served.url.replace("http", "ws") + "/graphql"
         params = ({"Authorization": bearer}, {"headers": {"Authorization": bearer}})
@@ -363,7 +351,7 @@ async def test_a_revoked_key_ends_its_sockets_and_streams(hasty: Settings) -> No
 
 async def test_a_revoked_key_is_refused_though_its_address_asks_for_unknown_ones(one_client: Client) -> None:
     """In the process that revoked it: what keeps unknown keys out must not keep the look for this one out."""
-    secret = await created(one_client, Role.EDITOR)
+    secret = await create_api_key(one_client, Role.EDITOR)
     robot = Client(one_client.served, one_client.settings, secret["secret"])
     assert (await robot.post(READ)).status_code == 200
     statuses = []

@@ -33,9 +33,9 @@ from server.mail.smtp import LogTransport
 from server.settings import Settings
 from server.webhooks import delivering
 from server.webhooks.sending import Outcome, Sender
+from tests.api_keys import create_api_key
 from tests.client import Client, serving
 from tests.conftest import SECRET
-from tests.engine.test_api_keys import created
 from tests.erasing import ERASE
 from tests.jobs import ended
 from tests.killed import Killed, killed_at
@@ -103,7 +103,7 @@ async def test_an_event_whose_card_was_being_changed_takes_predictions(one_clien
 
 async def test_the_use_of_a_key_is_stored(one_client: Client, settings: Settings) -> None:
     """The last one that is stored is of the clock that was ahead."""
-    secret = (await created(one_client, Role.ADMIN))["secret"]
+    secret = (await create_api_key(one_client, Role.ADMIN))["secret"]
     robot, services = Client(one_client.served, settings, secret), one_client.services
     for clock in (lambda: utc_now() + AHEAD, utc_now):
         services.clock = clock

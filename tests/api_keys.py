@@ -1,0 +1,22 @@
+"""Creating API keys, as several tests do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from resolvers.viewer import Role
+from tests.client import Client
+
+CREATE_API_KEY = """
+mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) {
+  ... on ApiKeyCreated { apiKey { id name roles createdAt expiresAt lastUsedAt prefix } secret }
+  ... on Refused { code message path } } }
+"""
+
+
+async def create_api_key(client: Client, *roles: Role, **more: Any) -> dict[str, Any]:
+    """A new key and its secret."""
+    admin = client.member("root", Role.ADMIN)
+    answer: dict[str, Any] = await admin.ask(CREATE_API_KEY, input={"name": "Robot", "roles": list(roles), **more})
+    assert answer["secret"].startswith("rsk_")
+    return answer
