@@ -65,6 +65,7 @@ async def forget_member(table: Table, member: str) -> int:
     """Take a member's id out of the journal, and out of what waits for webhooks; return from how many items.
 
     What they did stays, without an actor; an object of theirs stays without its name and without the moderators' note.
+    An object that only has to do with them, such as a league that admitted them, keeps its name.
     Repeatable. The index may be behind for a moment: repeat it until it returns 0, once the member can write no more.
     """
     changed = 0
@@ -100,7 +101,8 @@ def _without(occurrence: Occurrence, member: str) -> Occurrence:
     actor = None if occurrence.actor == f"User:{member}" else occurrence.actor
     if occurrence.about != member:
         return replace(occurrence, actor=actor)
-    return replace(occurrence, actor=actor, object=None, about=None, note=None)
+    is_own = member in (occurrence.object or "")
+    return replace(occurrence, actor=actor, object=None if is_own else occurrence.object, about=None, note=None)
 
 
 async def _forget_in_deliveries(table: Table, member: str) -> int:

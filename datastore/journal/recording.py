@@ -86,8 +86,8 @@ class Journal:
     ) -> tuple[Put, ...]:
         """The writes to append to a transaction that does something to the object of a `name` such as "Event:01J…".
 
-        `about` is the member whose id is part of the name. There is one write for the journal, and one for each webhook
-        that wants the kind.
+        `about` is the member whose id is part of the name, or to whom something is done. There is one write for the
+        journal, and one for each webhook that wants the kind.
         """
         telling = [webhook.id for webhook in self._webhooks if wants(webhook, kind)]
         recorded = self._days and (telling or kind not in ON_DEMAND)

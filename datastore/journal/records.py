@@ -28,7 +28,8 @@ class Occurrence:
     """What was done, by whom, to which object; never the content of the object.
 
     `actor` and `object` name nodes as "User:ada" or "Comment:42#01J…". `about` is the member whose id is part of the
-    object's key, if the object is a member's own. Both it and `actor` are indexed, so that an erased member is found.
+    object's key, if the object is a member's own, or to whom something was done there, as by a league's captain. Both
+    it and `actor` are indexed, so that an erased member is found.
     """
 
     ulid: str

@@ -19,6 +19,7 @@ from resolvers.viewer import Role
 from server.settings import Settings
 from tests.client import Client, pages, serving
 from tests.comments import post
+from tests.leagues import ADMIT, REMOVE, create, join
 from tests.queries import (
     CAST_VOTE,
     DRAW_MATCHUP,
@@ -168,6 +169,28 @@ async def test_a_forgotten_member_is_in_no_occurrence(client: Client) -> None:
     assert ("comment.posted", None, comment["id"]) in found
     assert ("comment.moderated", node_id("User", "max"), comment["id"]) in found
     assert {actor for kind, actor, _ in found if kind == "comment.posted"} == {None, node_id("User", "bo")}
+
+
+async def test_a_league_keeps_its_name_when_somebody_it_admitted_is_forgotten(client: Client) -> None:
+    """It is not the member's own, so its moderators go on finding what its captains did."""
+    bo, ada, max_ = client.member("bo"), client.member("ada"), client.member("max", Role.MODERATOR)
+    league = (await create(bo, "APPROVAL"))["id"]
+    await join(ada, league=league)
+    somebody = {"league": league, "user": node_id("User", "ada")}
+    await bo.ask(ADMIT, input=somebody)
+    await bo.ask(REMOVE, input=somebody)
+    await client.caught_up("the indexes have all occurrences of the member")
+    assert await forget_member(client.services.table, "ada") == 3
+    await client.caught_up("the indexes name the member no more")
+    assert await forget_member(client.services.table, "ada") == 0
+    found = [(one["kind"], one["actor"]) for one in await pages(max_, JOURNAL, object=league)]
+    captain = node_id("User", "bo")
+    assert found == [
+        ("league.memberRemoved", captain),
+        ("league.admitted", captain),
+        ("league.joined", None),
+        ("league.created", captain),
+    ]
 
 
 async def test_two_members_of_one_occurrence_may_be_forgotten_at_once(
