@@ -11,6 +11,7 @@ from ulid import ULID
 CLOCK_SKEW = timedelta(seconds=5)
 """How far the clocks of processes may differ."""
 _RANDOM_BITS = 80
+_EPOCH = datetime.fromtimestamp(0, UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _TIME_LETTERS = 10
 """The first letters of an id, which encode its millisecond."""
@@ -30,7 +31,7 @@ class Ids:
 
     def next(self, now: datetime) -> str:
         """A new id, greater than every earlier one of this process unless the clock was corrected since."""
-        milliseconds = int(now.timestamp() * 1000)
+        milliseconds = _milliseconds(now)
         if milliseconds >= self._milliseconds - CLOCK_SKEW // _MILLISECOND:
             milliseconds = max(self._milliseconds, milliseconds)
         if milliseconds != self._milliseconds:
@@ -58,5 +59,10 @@ def is_ulid(text: str) -> bool:
 
 def first_id(moment: datetime) -> str:
     """The lowest id of a moment: all earlier ids are lower. There are none from before 1970."""
-    milliseconds = max(0, int(moment.timestamp() * 1000))
+    milliseconds = max(0, _milliseconds(moment))
     return str(ULID((milliseconds << _RANDOM_BITS).to_bytes(16, "big")))
+
+
+def _milliseconds(moment: datetime) -> int:
+    """Since 1970. `timestamp` would round: a float holds no microseconds of the year 2249."""
+    return (moment - _EPOCH) // _MILLISECOND
