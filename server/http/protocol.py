@@ -147,23 +147,18 @@ class LimitedProtocol(HttpToolsProtocol):
     # ── bytes ──
 
     def data_received(self, data: bytes) -> None:
-        while len(data) > (size := max(self._allowance, MIN_PIECE)):
+        while data and not self._finished:
+            size = max(self._allowance, MIN_PIECE)
             piece, data = data[:size], data[size:]
-            self._receive(piece)
-        self._receive(data)
-
-    def _receive(self, data: bytes) -> None:
-        if self._finished:
-            return
-        super().data_received(data)
-        if self._section_ended:
-            self._section_ended = False
-            self._allowance = self._limits.header_bytes
-        else:
-            self._allowance -= len(data) - self._content_bytes
-        self._content_bytes = 0
-        if self._section is not _NONE or self._idle:
-            self._await_rest()
+            super().data_received(piece)
+            if self._section_ended:
+                self._section_ended = False
+                self._allowance = self._limits.header_bytes
+            else:
+                self._allowance -= len(piece) - self._content_bytes
+            self._content_bytes = 0
+            if self._section is not _NONE or self._idle:
+                self._await_rest()
 
     @property
     def _idle(self) -> bool:
