@@ -34,7 +34,7 @@ from tests.comments import post
 from tests.engines import EnginePair, running_pair
 from tests.lagging import Lag, LaggingEngine
 from tests.lagging.capacity import PartitionKey
-from tests.queries import CAST_VOTE, DRAW_MATCHUP, SCORE_EVENT
+from tests.queries import CAST_VOTE, COMMENTS_PAGE, DRAW_MATCHUP, SCORE_EVENT
 from tests.season import EventEditor, submit
 
 RESULTS: Final = Path(__file__).parent / "results" / "heat.md"
@@ -51,6 +51,9 @@ Units per second of the hottest partition key at the promised rate (goal: 700 of
 SECRET: Final = "a secret that is long enough for a benchmark"
 SETTLED_BY_THE_CLOCK: Final = ("LEADERBOARD#", "RESULTS#")
 AT_ONCE: Final = 32
+PROCESSES: Final = 8
+PAGE: Final = 20
+HOT_SECONDS: Final = 5
 BODY: Final = "x" * 230
 """With its attributes' names and keys, a comment of some 300 bytes."""
 
@@ -171,6 +174,21 @@ async def comments(site: Site, number: int, products: int, promise: str) -> str:
     return site.row(promise)
 
 
+async def hot_page(site: Site) -> str:
+    """The busiest page is read as often as the clients can ask for it."""
+    author, now = site.client.member("author"), asyncio.get_running_loop().time
+    for _ in range(PAGE + 1):
+        await post(author, product="hot", body="x" * 2_800)
+
+    async def read(until: float) -> None:
+        while now() < until:
+            await site.client.ask(COMMENTS_PAGE, product="hot", first=PAGE)
+
+    await site.count([partial(read, now() + HOT_SECONDS)] * AT_ONCE)
+    promise = f"any number of requests to {PROCESSES} processes for a page of {PAGE} comments of 3 KB, reads"
+    return site.row(promise, PROCESSES / HOT_SECONDS, reads=True)
+
+
 async def run(engines: EnginePair) -> list[str]:
     rows = []
     name = f"ringside-{uuid4().hex[:8]}"
@@ -201,6 +219,7 @@ async def run(engines: EnginePair) -> list[str]:
             scoring(site),
             comments(site, 2000, 200, "2,000 comments/s over 200 products"),
             comments(site, 300, 1, "300 comments/s on one product"),
+            hot_page(site),
         ):
             rows.append(await measured)
             print(rows[-1], flush=True)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from datastore.comments.planner import CommentCounts, Filter, PartitionRead
     from datastore.dynamo import PageRequest, Table
     from datastore.dynamo.entity import Partition
-    from datastore.dynamo.merge import Merged
 
 ULID_LENGTH = 26
 
@@ -41,11 +40,6 @@ class ReadReport:
     queries: int = 0
     read: int = 0
 
-    def add(self, merged: Merged[Comment]) -> None:
-        self.rounds += merged.rounds
-        self.queries += merged.queries
-        self.read += merged.read
-
 
 @dataclass(frozen=True, slots=True)
 class CommentPage(Page[Comment]):
@@ -69,7 +63,9 @@ async def read_page(table: Table, wanted: Filter, counts: CommentCounts, request
             request.wanted - len(comments),
             most_rounds=None if plan.exact else 1,
         )
-        report.add(merged)
+        report.rounds += merged.rounds
+        report.queries += merged.queries
+        report.read += merged.read
         comments += [(comment.ulid, comment) for _, comment in merged.items]
         if len(comments) >= request.wanted or merged.frontier is None:
             return CommentPage.cut(comments, request, filter=wanted, report=report)

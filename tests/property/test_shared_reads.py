@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from datastore.dynamo import DeadlineExceeded, Rejected, Throttled, deadline, metered, retries
+from datastore.dynamo import DeadlineExceeded, Rejected, Throttled, deadline, metered, retries, shared_reads
 from datastore.dynamo.capacity import record_read
 from datastore.dynamo.invalidation import Invalidation, written_partitions
 from datastore.dynamo.shared_reads import SharedReads
@@ -128,11 +128,14 @@ def _no_pauses() -> Iterator[None]:
         yield
 
 
+@pytest.mark.parametrize("burst", [shared_reads.BURST, 0])
 @given(STEPS)
 @settings(max_examples=300)
-def test_readers_see_acknowledged_writes_and_never_fail_because_of_others(steps: list[Step]) -> None:
-    """Whatever else is read, written, throttled or cancelled meanwhile."""
-    asyncio.run(played(steps))
+def test_readers_see_acknowledged_writes_and_never_fail_because_of_others(burst: int, steps: list[Step]) -> None:
+    """Whatever else is read, written, throttled or cancelled meanwhile; also if every answer is kept for a moment."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shared_reads, "BURST", burst)
+        asyncio.run(played(steps))
 
 
 @given(STEPS)
@@ -224,6 +227,78 @@ async def test_a_read_is_charged_to_the_request_that_began_it() -> None:
         return spent.read_units
 
     assert await asyncio.gather(*(ask() for _ in range(3))) == [1.0, 0.0, 0.0]
+
+
+async def test_what_everybody_asks_for_is_read_ten_times_a_second() -> None:
+    """Further requests are given the last answer, and a new one once it is a tenth of a second old."""
+    reads, begun, now = SharedReads(), [], asyncio.get_running_loop().time
+
+    async def attempt() -> int:
+        begun.append(now())
+        return len(begun)
+
+    start, answers = now(), []
+    while len(begun) < shared_reads.BURST + 3:
+        answers.append(await reads.read("a", KEYS[0], attempt))
+        await turns(1)
+    assert len(begun) <= shared_reads.BURST + 1 + (now() - start) / shared_reads.INTERVAL
+    assert len(answers) > len(begun)
+    assert answers == sorted(answers)
+
+
+async def test_what_few_ask_for_is_read_each_time() -> None:
+    """As many times as the burst, one after another; and other reads do not count."""
+    engine, step = Engine(), Step(0, KEYS[0], write=False, takes=1, patience=0, leaves=False, fails=False)
+    for number in range(shared_reads.BURST):
+        engine.versions[step.key] = number  # written by another process
+        assert await engine.reads.read(step.key, step.key, lambda: engine.read(step)) == number
+        await engine.reads.read("another", step.key, lambda: engine.read(step))
+
+
+async def test_an_answer_that_a_write_outdated_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if an earlier write had come before its attempt began, so that nobody joins the attempt any more."""
+    monkeypatch.setattr(shared_reads, "BURST", 0)
+    engine, step = Engine(), Step(0, KEYS[0], write=False, takes=5, patience=0, leaves=False, fails=False)
+    first = asyncio.create_task(engine.reads.read(step.key, step.key, lambda: engine.read(step)))
+    await turns(1)
+    engine.reads.invalidate(iter(["BOARD#cats"]))
+    assert not engine.reading
+    await turns(2)
+    assert engine.reading == {step.key: 1}
+    engine.versions[step.key] += 1
+    engine.reads.invalidate(iter(["BOARD#cats"]))
+    assert await first == 0
+    assert await engine.reads.read(step.key, step.key, lambda: engine.read(step)) == 1
+
+
+async def test_an_absence_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process may just have created what is asked for."""
+    monkeypatch.setattr(shared_reads, "BURST", 0)
+    reads, found = SharedReads(), None
+
+    async def attempt() -> str | None:
+        return found
+
+    assert await reads.read("a", KEYS[0], attempt) is None
+    found = "created"
+    assert await reads.read("a", KEYS[0], attempt) == "created"
+
+
+async def test_answers_and_rates_are_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients choose the keys."""
+    monkeypatch.setattr(shared_reads, "BURST", 0)
+    monkeypatch.setattr(shared_reads, "INTERVAL", 0.01)
+    monkeypatch.setattr(shared_reads, "MOST_PACED", 10)
+    reads = SharedReads()
+
+    async def attempt() -> str:
+        return "answer"
+
+    for number in range(100):
+        await reads.read(number, KEYS[0], attempt)
+    await asyncio.sleep(0.05)
+    await reads.read("last", KEYS[0], attempt)
+    assert (len(reads._answers), len(reads._due), len(reads._current)) == (1, 1, 0)
 
 
 async def test_an_undeclared_write_ends_all_sharing() -> None:
