@@ -21,7 +21,7 @@ from datastore.vocabulary.lists import LIST, WordList, delete_list, lists_once_o
 from datastore.vocabulary.subscriptions import SUBSCRIBER_COUNT, read_subscriptions, unsubscribe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Write
@@ -61,21 +61,25 @@ async def _delete(table: Table, word_list: WordList, once: Once) -> None:
     await table.write(LIST.delete(LIST.item_key(word_list)))
 
 
-async def move_results(table: Table, user: str, alias: str) -> int:
-    """Let a member's quiz results, sentences and active days be those of another name. Safe to repeat."""
+async def move_results(table: Table, user: str, alias: str) -> AsyncIterator[tuple[Result, Result]]:
+    """Let a member's quiz results, sentences and active days be those of another name. Safe to repeat.
+
+    Yields each result as it was and as it is now.
+    """
     collection: Partition[Any] = QUIZ.on(None, user=user)
     results = [result async for result in table.iterate(collection, QUIZ, SENTENCE, consistent=True)]
-    rest = iter(results)
+    rest = iter([(result, replace(result, user=alias)) for result in results])
     while some := list(islice(rest, _AT_ONCE)):
-        await table.transact(*(write for result in some for write in _move(result, alias)))
+        await table.transact(*(write for pair in some for write in _move(*pair)))
+        for pair in some:
+            yield pair
     days = await table.get(ACTIVE_DAYS.at(user=user), consistent=True)
     if days is not None:
         moved = ACTIVE_DAYS.put(replace(days, user=alias))
         await table.transact(ACTIVE_DAYS.delete(ACTIVE_DAYS.item_key(days)), moved)
-    return len(results)
 
 
-def _move(result: Result, alias: str) -> Iterator[Write]:
-    entity: Entity[Any] = QUIZ if isinstance(result, QuizResult) else SENTENCE
-    yield entity.delete(entity.item_key(result))
-    yield entity.put(replace(result, user=alias))
+def _move(old: Result, new: Result) -> Iterator[Write]:
+    entity: Entity[Any] = QUIZ if isinstance(old, QuizResult) else SENTENCE
+    yield entity.delete(entity.item_key(old))
+    yield entity.put(new)

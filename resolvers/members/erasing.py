@@ -226,12 +226,15 @@ class _Member:
     # ── results ──
 
     async def erase_results(self) -> None:
+        leaderboards = self._services.get(QuizLeaderboards)
         if self.alias is not None:
-            self._run.done += await move_results(self._table, self.user, self.alias)
+            async for old, new in move_results(self._table, self.user, self.alias):
+                leaderboards.move(old, new)
+                self._run.done += 1
             return
         removed = await vocabulary_store.remove_results(self._table, self.user, lambda _: True, self.silent)
         for result in removed:
-            self._services.get(QuizLeaderboards).discard(result)
+            leaderboards.discard(result)
         self._run.done += len(removed)
 
     # ── predictions ──

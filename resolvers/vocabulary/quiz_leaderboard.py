@@ -70,22 +70,25 @@ class QuizLeaderboard:
     """The results of one day, summed by member."""
 
     def __init__(self) -> None:
-        self._seen: set[str] = set()
+        self._counted: dict[str, str] = {}
+        """Whose each counted result is. An erased member's may become a former member's, and then keeps its id."""
+        self._discarded: set[str] = set()
         self._sums: dict[tuple[str, Selection], _Sum] = {}
         self._ranked: dict[Selection, tuple[list[str], list[QuizStanding]]] = {}
 
     def add(self, result: QuizResult | Sentence) -> None:
-        """Count a result. A result that was counted before changes nothing."""
-        if result.id in self._seen:
+        """Count a result. A result that was counted before, or discarded, changes nothing."""
+        if result.id in self._counted or result.node_key in self._discarded:
             return
-        self._seen.add(result.id)
+        self._counted[result.id] = result.user
         self._count(result, 1)
 
     def discard(self, deleted: QuizResult | Sentence) -> None:
         """Stop counting a result, even if a read that is behind adds it again."""
-        if deleted.id in self._seen:
+        self._discarded.add(deleted.node_key)
+        if self._counted.get(deleted.id) == deleted.user:
+            del self._counted[deleted.id]
             self._count(deleted, -1)
-        self._seen.add(deleted.id)
 
     def _count(self, result: QuizResult | Sentence, by: int) -> None:
         for selection in _selections(result):
@@ -156,28 +159,33 @@ class QuizLeaderboards:
 
     def add_written(self, result: QuizResult | Sentence) -> None:
         """Count a result that this process has just written, also in leaderboards that are being built."""
-        self._written[result.id] = (time.monotonic(), result)
+        self._written[result.node_key] = (time.monotonic(), result)
         cached = self._cached.get(result.date)
         if cached is not None:
             cached[1].add(result)
 
     def discard(self, deleted: QuizResult | Sentence) -> None:
         """Stop counting a result that this process has just deleted; the index may still show it for a moment."""
-        self._written.pop(deleted.id, None)
-        self._deleted[deleted.id] = deleted
+        self._written.pop(deleted.node_key, None)
+        self._deleted[deleted.node_key] = deleted
         if (cached := self._cached.get(deleted.date)) is not None:
             cached[1].discard(deleted)
+
+    def move(self, old: QuizResult | Sentence, new: QuizResult | Sentence) -> None:
+        """Count a result as somebody else's, to whom this process has just moved it."""
+        self.discard(old)
+        self.add_written(new)
 
     async def _build(self, on: date) -> QuizLeaderboard:
         began = time.monotonic()
         leaderboard = QuizLeaderboard()
         await vocabulary_store.read_results_of_day(self._services.table, on, leaderboard.add)
-        for written_at, result in self._written.values():
-            if result.date == on and began < written_at + _OVERLAY_SECONDS:
-                leaderboard.add(result)
         for deleted in self._deleted.values():
             if deleted.date == on:
                 leaderboard.discard(deleted)
+        for written_at, result in self._written.values():
+            if result.date == on and began < written_at + _OVERLAY_SECONDS:
+                leaderboard.add(result)
         ended = time.monotonic()
         self._cached[on] = (ended + max(SECONDS, _BUILD_TIMES * (ended - began)), leaderboard)
         return leaderboard

@@ -49,6 +49,7 @@ from tests.queries import (
     EVENT_BY_ID,
     MODERATE_COMMENT,
     POST_COMMENT,
+    RECORD_QUIZ,
     REPORT_COMMENT,
     SUBSCRIBE,
     UPDATE_EVENT,
@@ -57,6 +58,7 @@ from tests.queries import (
 )
 from tests.season import EventEditor, submit
 from tests.two_worlds import Site
+from tests.vocabulary import QUIZ_LEADERBOARD, known_list
 
 OTHERS = ("ada", "bob", "cleo")
 EVENT_RANKS = "query ($id: ID!) { event(id: $id) { predictions(first: 100) { nodes { rank points } } } }"
@@ -143,6 +145,30 @@ async def test_made_anonymous_every_count_stays(client: Client, table: Table) ->
     author = {"id": alias, "name": "Former member"}
     assert {"body": f"{MEMBER} on tee", "author": author} in comment
     assert [breach async for breach in breaches(client.services)] == []
+
+
+@pytest.mark.parametrize("contributions", list(Contributions))
+async def test_a_leaderboard_in_memory_names_them_no_more(
+    one_client: Client, contributions: Contributions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the end of the job on, although the leaderboard of the day was built before."""
+    monkeypatch.setattr(erasing, "INDEX_SECONDS", 0.0)
+    monkeypatch.setattr(quiz_leaderboard, "SECONDS", 600.0)
+    word_list = await known_list(one_client)
+    for correct, user in enumerate(("ada", MEMBER), start=1):
+        await one_client.member(user).ask(RECORD_QUIZ, input={"list": word_list, "correct": correct, "total": 2})
+
+    async def shown() -> list[tuple[int, str]]:
+        rows = (await one_client.ask(QUIZ_LEADERBOARD, on=today()))["nodes"]
+        return [(row["correct"], row["user"]["name"]) for row in rows]
+
+    assert [correct for correct, _ in await shown()] == [2, 1]
+    await erase(one_client, contributions)
+    left = await shown()
+    if contributions is Contributions.REMOVE:
+        assert [correct for correct, _ in left] == [1]
+    else:
+        assert (left[0], left[1][0]) == ((2, "Former member"), 1)
 
 
 def _nodes(counts: Any) -> str:

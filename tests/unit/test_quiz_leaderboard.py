@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
 
@@ -61,3 +63,18 @@ def test_sentences_alone_make_no_row() -> None:
     day.add(result(1, "ada", "x", 1, 0))
     rows = day.page(Selection(), Window(20, SEAL).open("board")).nodes
     assert [(row.user, row.sentences) for row in rows] == [("ada", 2)]
+
+
+@given(order=st.permutations(["old", "old", "new", "moved", "other"]))
+def test_a_result_that_was_moved_counts_once_for_its_new_owner(order: Sequence[str]) -> None:
+    """Whatever a read that is behind has shown before, shows meanwhile or shows afterwards."""
+    day, old, other = QuizLeaderboard(), result(1, "ada", "x", 2, 1), result(2, "bob", "x", 1, 0)
+    new = replace(old, user="former")
+    for step in order:
+        if step == "moved":
+            day.discard(old)
+            day.add(new)
+        else:
+            day.add({"old": old, "new": new, "other": other}[step])
+    rows = day.page(Selection(), Window(20, SEAL).open("board")).nodes
+    assert [(row.rank, row.user, row.correct, row.quizzes) for row in rows] == [(1, "former", 2, 1), (2, "bob", 1, 1)]
