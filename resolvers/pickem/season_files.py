@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, TypeVar
 
 from ulid import ULID
@@ -31,6 +33,7 @@ from resolvers.pickem.tie_breaks import TieBreakInput, parse_number, parse_tie_b
 from resolvers.texts import parse_image_address
 
 T = TypeVar("T")
+E = TypeVar("E", bound=StrEnum)
 
 
 class InvalidSeasonFile(ValueError):
@@ -70,18 +73,16 @@ def _parse_at(path: str, parse: Any, *arguments: Any) -> Any:
         raise InvalidSeasonFile(f"{path}.{error}") from None
     except InvalidInput as refused:
         raise InvalidSeasonFile(f"{'.'.join((path, *refused.path[1:]))}: {refused.message}") from None
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise InvalidSeasonFile(f"{path}: {type(error).__name__}: {error}") from None
 
 
 def _parse_card(given: Mapping[str, Any], now: datetime, image_hosts: Collection[str]) -> Card:
-    starts_at = rules.validate_start(_parse_moment(_parse_text(given, "startsAt")))
+    starts_at = rules.validate_start(_parse_moment(given, "startsAt"))
     name = rules.validate_name(_parse_text(given, "name"), "input", "name")
     season = rules.validate_season(_parse_text(given, "season"))
     event_id = _parse_id(given, starts_at, season, name, iso(starts_at))
     listed = _parse_kind(given, "matches", list, [])
     if len(listed) > rules.MOST_MATCHES:
-        raise ValueError(f"a card has at most {rules.MOST_MATCHES} matches")
+        raise InvalidSeasonFile(f"matches: a card has at most {rules.MOST_MATCHES} matches")
     parsed = [
         _parse_at(f"matches.{index}", _parse_match, match, event_id, starts_at, index)
         for index, match in enumerate(listed)
@@ -100,8 +101,8 @@ def _parse_card(given: Mapping[str, Any], now: datetime, image_hosts: Collection
         tie_break=_parse_tie_break(given.get("tieBreak")),
         **_parse_details(given, image_hosts),
     )
-    state = given.get("state")
-    return Card(_in_state(event, None if state is None else EventState(state), now), matches)
+    state = None if given.get("state") is None else _parse_choice(given, "state", EventState)
+    return Card(_in_state(event, state, now), matches)
 
 
 def _validate_ids(name: str, listed: Sequence[Event | Match]) -> None:
@@ -120,7 +121,9 @@ def _in_state(event: Event, state: EventState | None, now: datetime) -> Event:
     if event.is_due(now) or state in (EventState.LOCKED, EventState.SCORED):
         return event.locked(now)
     if has_ended:
-        raise ValueError("results of an event that has not begun")
+        raise InvalidSeasonFile(
+            'startsAt: this event has results but has not begun; write "LOCKED" as its state, or leave the results out'
+        )
     return event
 
 
@@ -148,7 +151,7 @@ def _parse_tie_break(given: Mapping[str, Any] | None) -> TieBreak | None:
     if answer is None:
         return asked
     if isinstance(answer, bool) or not isinstance(answer, int | float):
-        raise TypeError("a tie-break's answer is a number")
+        raise InvalidSeasonFile("tieBreak.answer: write a number")
     return replace(asked, thousandths=parse_number(answer, "tieBreak", "answer"))
 
 
@@ -159,17 +162,18 @@ def _parse_match(given: Mapping[str, Any], event: str, starts_at: datetime, inde
         event=event,
         id=_parse_id(given, starts_at, event, str(index)),
         name=rules.validate_name(_parse_text(given, "name"), "input", "name"),
-        points=rules.validate_points(_parse_whole(given["points"], "points")),
+        points=rules.validate_points(_parse_whole(given, "points")),
         teams=rules.parse_teams(teams),
         championships=rules.validate_championships(_parse_texts(given, "championships", [])),
         preshow=_parse_kind(given, "preshow", bool, False),
     )
     result = given.get("result")
-    if result is None:
-        return match, None
-    winner = result.get("winner")
-    number = None if winner is None else _parse_whole(winner, "winner")
-    return match, rules.parse_result(match, MatchOutcome(result["outcome"]), number)
+    return match, None if result is None else _parse_at("result", _parse_result, result, match)
+
+
+def _parse_result(given: Mapping[str, Any], match: Match) -> Result:
+    winner = None if given.get("winner") is None else _parse_whole(given, "winner")
+    return rules.parse_result(match, _parse_choice(given, "outcome", MatchOutcome), winner)
 
 
 def _parse_team(given: Mapping[str, Any]) -> rules.TeamInput:
@@ -202,26 +206,37 @@ def _parse_texts(given: Mapping[str, Any], name: str, default: list[str] | None 
     return [_parse_text({f"{index}": each}, f"{index}", f"{name}.") for index, each in enumerate(listed)]
 
 
-def _parse_whole(given: Any, name: str) -> int:
-    number = int(given)
-    if isinstance(given, float) and number != given:
-        raise ValueError(f"{name} is a whole number")
-    return number
+def _parse_choice(given: Mapping[str, Any], name: str, kind: type[E]) -> E:
+    """A member of an enumeration, by its value."""
+    by_value = {member.value: member for member in kind}
+    value = given.get(name)
+    if not isinstance(value, str) or value not in by_value:
+        raise InvalidSeasonFile(f"{name}: write one of {', '.join(by_value)}")
+    return by_value[value]
 
 
-def _parse_moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError("startsAt has no zone; write it as 2026-11-20T20:00:00Z")
-    return moment
+def _parse_whole(given: Mapping[str, Any], name: str) -> int:
+    value = given.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value % 1 != 0:  # infinity % 1 is NaN
+        raise InvalidSeasonFile(f"{name}: write a whole number, without quotation marks")
+    return int(value)
+
+
+def _parse_moment(given: Mapping[str, Any], name: str) -> datetime:
+    text = _parse_text(given, name)
+    with suppress(ValueError):
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            return moment
+    raise InvalidSeasonFile(f"{name}: write a date, a time and a zone, as in 2026-11-20T20:00:00Z")
 
 
 def _parse_id(given: Mapping[str, Any], starts_at: datetime, *words: str) -> str:
-    if "id" in given:
-        if not is_ulid(given["id"]):
-            raise ValueError("id is not a ULID; leave it out to have one made")
-        return str(given["id"])
-    return derived_id(starts_at, *words)
+    if given.get("id") is None:
+        return derived_id(starts_at, *words)
+    if not is_ulid(_parse_text(given, "id")):
+        raise InvalidSeasonFile("id: this is not a ULID; leave it out to have one made")
+    return str(given["id"])
 
 
 def derived_id(moment: datetime, *words: str) -> str:
