@@ -49,5 +49,6 @@ async def serving_on_a_socket(settings: Settings) -> AsyncIterator[Served]:
         try:
             yield Served(server, f"http://127.0.0.1:{listening.getsockname()[1]}")
         finally:
-            server.should_exit = server.force_exit = True
+            server.should_exit = server.force_exit = True  # waits for no connection, and does not end the application
             await serving
+            await server.lifespan.shutdown()
