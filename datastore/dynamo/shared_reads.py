@@ -58,7 +58,7 @@ class SharedReads:
         read = (partition, key)
         latest: T | None = self._answers.get(read)
         if latest is not None:
-            await asyncio.sleep(0)  # whoever reads again and again must not keep the others from their turn
+            await asyncio.sleep(0)  # so that a caller that reads in a loop lets others run
             return latest
         answer: T = await retry(self._attempts.run, read, partial(self._attempt, read, attempt))
         return answer

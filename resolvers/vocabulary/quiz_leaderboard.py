@@ -71,7 +71,7 @@ class QuizLeaderboard:
 
     def __init__(self) -> None:
         self._counted: dict[str, str] = {}
-        """Whose each counted result is. An erased member's may become a former member's, and then keeps its id."""
+        """The owner of each counted result, by its id, which stays the same when the owner becomes a former member."""
         self._discarded: set[str] = set()
         self._sums: dict[tuple[str, Selection], _Sum] = {}
         self._ranked: dict[Selection, tuple[list[str], list[QuizStanding]]] = {}
