@@ -47,7 +47,8 @@ class SharedReads:
     def __init__(self, invalidation: Invalidation = INVALIDATION) -> None:
         self._invalidation = invalidation
         self._attempts: SingleFlight[Read, Any] = SingleFlight(charged_context, abandons=True)
-        self._answers: dict[Read, Any] = {}
+        self._answers: dict[Read, tuple[Any]] = {}
+        """Each in a tuple of its own, by which its end tells it from a later answer."""
         self._current: dict[Read, object] = {}
         """A mark for the latest attempt of each read, until it ends or a write outdates what it may have read."""
         self._due: dict[Read, float] = {}
@@ -56,10 +57,10 @@ class SharedReads:
     async def read(self, key: Hashable, partition: str, attempt: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """The latest answer, or else that to an attempt for this key, repeated until the deadline."""
         read = (partition, key)
-        latest: T | None = self._answers.get(read)
+        latest: tuple[T] | None = self._answers.get(read)
         if latest is not None:
             await asyncio.sleep(0)  # so that a caller that reads in a loop lets others run
-            return latest
+            return latest[0]
         answer: T = await retry(self._attempts.run, read, partial(self._attempt, read, attempt))
         return answer
 
@@ -78,12 +79,17 @@ class SharedReads:
             answer = await attempt()
             # An absence is not kept: what was just created may be needed to go on.
             if answer is not None and next_at > loop.time() and self._current.get(read) is mark:
-                self._answers[read] = answer
-                loop.call_at(next_at, self._answers.pop, read, None)
+                latest = self._answers[read] = (answer,)
+                loop.call_at(next_at, self._end, read, latest)
         finally:
             if self._current.get(read) is mark:
                 del self._current[read]
         return answer
+
+    def _end(self, read: Read, latest: tuple[Any]) -> None:
+        """Give this answer no longer; after a write a later one may have taken its place."""
+        if self._answers.get(read) is latest:
+            del self._answers[read]
 
     def invalidate(self, partitions: Iterator[str]) -> None:
         """After a write under these partition keys, later reads get no answer that may have missed it."""

@@ -14,15 +14,16 @@ from pydantic import SecretStr
 
 from datastore import jobs as jobs_store
 from datastore import pickem as pickem_store
-from datastore.dynamo import Table
+from datastore.dynamo import Table, Window
 from datastore.jobs import JOB, Job, JobState
 from datastore.journal import Kind
 from datastore.member_file import FATES, KINDS, Fate
-from datastore.people import member_shard
+from datastore.people import SHARDS, member_shard
 from datastore.pickem import Prediction
 from datastore.pickem.histograms import Histogram, store_histogram
 from datastore.pickem.predictions import PREDICTION
 from datastore.tombstones import TOMBSTONE
+from datastore.vocabulary.erasing import move_results
 from resolvers.context import Services
 from resolvers.jobs.kinds import JOB_KINDS
 from resolvers.jobs.running import JobRun, JobRunner
@@ -33,6 +34,7 @@ from resolvers.node_ids import node_id
 from resolvers.pickem import crediting
 from resolvers.viewer import Role
 from resolvers.vocabulary import quiz_leaderboard
+from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, Selection
 from server.audit import breaches
 from tests.authorisation.world import machine_of
 from tests.client import Client, serving
@@ -40,6 +42,7 @@ from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine
 from tests.erasing import ERASE, EXPORT, MEMBER, NODE, admin, bury, items_naming, leave_traces
 from tests.generated import entities
+from tests.intercepted import Send, intercepted
 from tests.jobs import ended, work_on
 from tests.killed import Killed, killed_at
 from tests.leagues import ADMIT, JOIN_LEAGUE, LEAGUE, create
@@ -169,6 +172,30 @@ async def test_a_leaderboard_in_memory_names_them_no_more(
         assert [correct for correct, _ in left] == [1]
     else:
         assert (left[0], left[1][0]) == ((2, "Former member"), 1)
+
+
+async def test_a_leaderboard_that_is_built_meanwhile_names_them_no_more(one_client: Client) -> None:
+    """Its reads have found the results under their old name."""
+    word_list = await known_list(one_client)
+    await one_client.member(MEMBER).ask(RECORD_QUIZ, input={"list": word_list, "correct": 2, "total": 2})
+    services = one_client.services
+    leaderboards, read, may_end = services.get(QuizLeaderboards), asyncio.Semaphore(0), asyncio.Event()
+
+    async def hold(_name: str, send: Send) -> Any:
+        answer = await send()
+        read.release()
+        await may_end.wait()
+        return answer
+
+    with intercepted(services.table, ("query",), hold):
+        building = asyncio.create_task(leaderboards.load(datetime.now(UTC).date()))
+        for _ in range(SHARDS):
+            await read.acquire()
+    async for old, new in move_results(services.table, MEMBER, "former-1"):
+        leaderboards.move(old, new)
+    may_end.set()
+    page = (await building).page(Selection(), Window(20, services.seal).open("board"))
+    assert [(row.user, row.correct) for row in page.nodes] == [("former-1", 2)]
 
 
 def _nodes(counts: Any) -> str:

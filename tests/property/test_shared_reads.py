@@ -246,6 +246,26 @@ async def test_what_everybody_asks_for_is_read_ten_times_a_second() -> None:
     assert answers == sorted(answers)
 
 
+async def test_a_write_lets_one_read_begin_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no further one: the answer that the write ended does not end the next one at its own time."""
+    monkeypatch.setattr(shared_reads, "BURST", 0)
+    reads, begun, now = SharedReads(), [], asyncio.get_running_loop().time
+
+    async def attempt() -> int:
+        begun.append(now())
+        return len(begun)
+
+    async def read_until(number: int) -> None:
+        while len(begun) < number:
+            await reads.read("a", KEYS[0], attempt)
+
+    await read_until(1)
+    await asyncio.sleep(shared_reads.INTERVAL / 2)
+    reads.invalidate(iter([KEYS[0]]))
+    await read_until(3)
+    assert begun[2] - begun[1] > shared_reads.INTERVAL * 0.9  # clocks are rounded
+
+
 async def test_what_few_ask_for_is_read_each_time() -> None:
     """As many times as the burst, one after another; and other reads do not count."""
     engine, step = Engine(), Step(0, KEYS[0], write=False, takes=1, patience=0, leaves=False, fails=False)

@@ -78,3 +78,16 @@ def test_a_result_that_was_moved_counts_once_for_its_new_owner(order: Sequence[s
             day.add({"old": old, "new": new, "other": other}[step])
     rows = day.page(Selection(), Window(20, SEAL).open("board")).nodes
     assert [(row.rank, row.user, row.correct, row.quizzes) for row in rows] == [(1, "former", 2, 1), (2, "bob", 1, 1)]
+
+
+@given(order=st.permutations(["read", "read", "deleted", "other"]))
+def test_a_result_that_was_deleted_counts_no_more(order: Sequence[str]) -> None:
+    """Even if a read that is behind shows it afterwards."""
+    day, gone, other = QuizLeaderboard(), result(1, "ada", "x", 2, 1), result(2, "bob", "x", 1, 0)
+    for step in order:
+        if step == "deleted":
+            day.discard(gone)
+        else:
+            day.add(gone if step == "read" else other)
+    rows = day.page(Selection(), Window(20, SEAL).open("board")).nodes
+    assert [(row.rank, row.user, row.correct, row.quizzes) for row in rows] == [(1, "bob", 1, 1)]
