@@ -147,8 +147,8 @@ _BY_HAND = """
 By hand (bench/services/by_hand.py): a plain ASGI application under uvicorn and uvloop, aiohttp, signed requests,
 orjson, answers shaped by hand. It reads the same partitions by the same plans and keeps profiles, counts, boards and
 cards as long as Ringside does, or, in the last column, keeps nothing. It does not join equal reads under way, nor give
-the same answer again for a tenth of a second, as Ringside does where the same is read more than ten times a second. It
-does none of what surrounds a request: no visitors, limits, deadlines, retries, metrics or signed cursors. Mercurius
+the same answer again for a quarter of a second, as Ringside does where the same is read more than four times a second.
+It does none of what surrounds a request: no visitors, limits, deadlines, retries, metrics or signed cursors. Mercurius
 reads through the AWS SDK and caches nothing. The engine calls are counted over 240 requests, which read each time.
 """
 

@@ -11,8 +11,8 @@ request that began it. A shared answer must not be changed.
 An attempt ends when nobody waits for it any more. Otherwise, while an engine hangs, attempts of requests that gave up
 would queue without bound, and the engine would answer them first once it is back.
 
-Equal reads begin at most ten times a second, after a burst of ten. In between, requests get the last answer, at most a
-tenth of a second old; an index may be further behind. A write of this process that may have changed it ends that too.
+Equal reads begin at most four times a second, after a burst of ten. In between, requests get the last answer, at most
+a quarter of a second old; an index may be further behind. A write of this process that may have changed it ends that.
 So a page that everybody asks for leaves its partition room, whose 3,000 read units a second all processes share.
 """
 
@@ -34,7 +34,7 @@ T = TypeVar("T")
 Read = tuple[str, "Hashable"]
 """A read's partition and its key; equal keys mean equal reads."""
 
-INTERVAL = 0.1
+INTERVAL = 0.25
 """Seconds between equal reads, after a burst of them."""
 BURST = 10
 MOST_PACED = 1_000

@@ -229,8 +229,8 @@ async def test_a_read_is_charged_to_the_request_that_began_it() -> None:
     assert await asyncio.gather(*(ask() for _ in range(3))) == [1.0, 0.0, 0.0]
 
 
-async def test_what_everybody_asks_for_is_read_ten_times_a_second() -> None:
-    """Further requests are given the last answer, and a new one once it is a tenth of a second old."""
+async def test_what_everybody_asks_for_is_read_four_times_a_second() -> None:
+    """Further requests are given the last answer, and a new one once it is a quarter of a second old."""
     reads, begun, now = SharedReads(), [], asyncio.get_running_loop().time
 
     async def attempt() -> int:
