@@ -61,7 +61,7 @@ def upgrade() -> None:
     for breach in broken:
         err.print(breach, style="red")
     if broken:
-        raise Failed(f"The upgrade is complete, but {len(broken)} checks failed. `ringside audit` repeats them.")
+        raise Failed("The upgrade is complete, but not all checks passed. `ringside audit` repeats them.")
 
 
 async def _upgrade(services: Services) -> tuple[int, list[str]]:

@@ -132,7 +132,7 @@ def _report(settings: Settings, end: End, broken: list[str]) -> None:
     for breach in broken:
         err.print(breach, style="red")
     if broken:
-        raise Failed(f"The import is complete, but {len(broken)} checks failed. `ringside audit` repeats them.")
+        raise Failed("The import is complete, but not all checks passed. `ringside audit` repeats them.")
 
 
 def _warn(end: End) -> None:
