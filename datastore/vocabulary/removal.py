@@ -11,7 +11,7 @@ member's cards stay: they say when to ask the member again, and count towards no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import date
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -42,13 +42,14 @@ _MOST_WRITES = 90
 """In one transaction, besides those of the active days: it has at most 100."""
 
 
-async def remove_results(table: Table, user: str, is_wanted: Callable[[Result], bool], once: Once) -> list[Result]:
-    """Remove a member's results that are wanted, and return them. An interrupted removal can be repeated."""
-    removed: list[Result] = []
+async def remove_results(
+    table: Table, user: str, is_wanted: Callable[[Result], bool], once: Once
+) -> AsyncIterator[Result]:
+    """Remove a member's results that are wanted, and yield each. An interrupted removal can be repeated."""
     results = await _read(table, QUIZ.on(None, user=user))
     for day, of_day in groupby(results, key=lambda one: one.date):
-        removed += await _remove_of_day(table, user, day, list(of_day), is_wanted, once)
-    return removed
+        for removed in await _remove_of_day(table, user, day, list(of_day), is_wanted, once):
+            yield removed
 
 
 async def _read(table: Table, collection: Partition[Any]) -> list[Result]:

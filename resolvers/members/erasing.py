@@ -232,10 +232,9 @@ class _Member:
                 leaderboards.move(old, new)
                 self._run.done += 1
             return
-        removed = await vocabulary_store.remove_results(self._table, self.user, lambda _: True, self.silent)
-        for result in removed:
-            leaderboards.discard(result)
-        self._run.done += len(removed)
+        async for removed in vocabulary_store.remove_results(self._table, self.user, lambda _: True, self.silent):
+            leaderboards.discard(removed)
+            self._run.done += 1
 
     # ── predictions ──
 

@@ -116,7 +116,7 @@ async def _take_back_parts(services: Services, run: JobRun, wanted: TakingBack, 
     if Part.COMMENTS in wanted.parts:
         run.done += await withdraw_comments(services, wanted.user, wanted.since, once)
     if wanted.parts & {Part.QUIZZES, Part.SENTENCES}:
-        run.done += await _remove_results(services, wanted, once)
+        await _remove_results(services, run, wanted, once)
     if Part.PREDICTIONS in wanted.parts:
         run.done += await remove_predictions(services, wanted.user, wanted.since, once, announce)
 
@@ -132,13 +132,12 @@ async def _count_events_again(services: Services, job: Job, once: Once) -> None:
         await count_again(services, event, once)
 
 
-async def _remove_results(services: Services, wanted: TakingBack, once: Once) -> int:
+async def _remove_results(services: Services, run: JobRun, wanted: TakingBack, once: Once) -> None:
     def is_wanted(result: QuizResult | Sentence) -> bool:
         if isinstance(result, QuizResult):
             return Part.QUIZZES in wanted.parts and wanted.is_recent(result.submitted_at)
         return Part.SENTENCES in wanted.parts and wanted.is_recent(result.created_at)
 
-    removed = await vocabulary_store.remove_results(services.table, wanted.user, is_wanted, once)
-    for result in removed:
-        services.get(QuizLeaderboards).discard(result)
-    return len(removed)
+    async for removed in vocabulary_store.remove_results(services.table, wanted.user, is_wanted, once):
+        services.get(QuizLeaderboards).discard(removed)
+        run.done += 1

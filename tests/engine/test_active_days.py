@@ -34,7 +34,7 @@ async def read_days(table: Table) -> ActiveDays | None:
 
 async def remove_all(table: Table, once: Once | None = None) -> int:
     once = once or Once.unkeyed(utc_now())
-    return len(await vocabulary_store.remove_results(table, "eve", lambda _: True, once))
+    return len([one async for one in vocabulary_store.remove_results(table, "eve", lambda _: True, once)])
 
 
 async def active_and_with_results(table: Table) -> tuple[set[date], set[date]]:
@@ -87,8 +87,8 @@ async def test_a_result_that_is_written_while_its_day_is_taken_back_is_taken_bac
     old, new = result(services, DAY), result(services, DAY)
     await record(table, old, None)
     once = WritesFirst("", None, "", utc_now(), table=table, new=new)
-    removed = await vocabulary_store.remove_results(table, "eve", lambda one: one.id == old.id, once)
-    assert removed == [old]
+    removed = vocabulary_store.remove_results(table, "eve", lambda one: one.id == old.id, once)
+    assert [one async for one in removed] == [old]
     assert await active_and_with_results(table) == ({DAY}, {DAY})
     assert [breach async for breach in breaches(services)] == []
 

@@ -16,12 +16,12 @@ import orjson
 import pytest
 
 from datastore import jobs as jobs_store
-from datastore.dynamo import Table, iso
+from datastore.dynamo import StorageFailed, Table, Window, iso
 from datastore.jobs import Job, JobState
 from datastore.journal import DELIVERY, Kind, Webhook, add_webhook
 from datastore.member_file import member_file
 from datastore.receipts import Once
-from datastore.vocabulary import ACTIVE_DAYS, CARD, OPEN_QUIZ, QUIZ, ActiveDays, QuizResult
+from datastore.vocabulary import ACTIVE_DAYS, CARD, OPEN_QUIZ, QUIZ, ActiveDays, QuizResult, record_result
 from resolvers.context import Services, utc_now
 from resolvers.jobs.running import JobRunner
 from resolvers.members.taking_back import TAKE_BACK as TAKING_BACK_JOB
@@ -29,11 +29,13 @@ from resolvers.members.taking_back import Part, TakingBack
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from resolvers.vocabulary import quiz_leaderboard
+from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, Selection
 from server.audit import breaches
 from tests.client import Client, serving
 from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine
 from tests.fault.proxy import Proxy
+from tests.intercepted import Send, intercepted
 from tests.jobs import SECRET, WRITES, ended, work_on
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
@@ -285,6 +287,43 @@ async def test_a_job_that_is_killed_again_and_again_is_completed(
         await live_without_eve(without)
         assert await site.counts(today()) == await without.counts(today())
     assert [breach async for breach in breaches(services)] == []
+
+
+async def test_what_an_interrupted_job_took_back_is_counted_and_shown_no_more(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the first day; the engine fails before the second."""
+    monkeypatch.setattr(quiz_leaderboard, "SECONDS", 3600.0)
+    services, table, now = one_client.services, one_client.services.table, utc_now()
+    days = [now.date() - timedelta(days=1), now.date()]
+    for day in days:
+        result = QuizResult("eve", day, services.ids.next(now), "list", 1, 2, now)
+        await record_result(table, result, None, lambda _: None, Once.unkeyed(now))
+    leaderboards = services.get(QuizLeaderboards)
+
+    async def listed() -> list[list[str]]:
+        request = Window(20, services.seal).open("leaderboard")
+        pages = [(await leaderboards.load(day)).page(Selection(), request) for day in days]
+        return [[row.user for row in page.nodes] for page in pages]
+
+    removed = 0
+
+    async def fail_second(_name: str, send: Send) -> Any:
+        nonlocal removed
+        removed += 1
+        if removed > 1:
+            raise StorageFailed("the disk is full")
+        return await send()
+
+    assert await listed() == [["eve"], ["eve"]]
+    job = await _job(services, frozenset({Part.QUIZZES}))
+    with intercepted(table, ("transact_write_items",), fail_second):
+        assert (await work_on(services, job)).done == 1
+    assert await listed() == [[], ["eve"]]
+    left = await jobs_store.read_job(table, job.id)
+    assert left is not None
+    assert (await work_on(services, left)).done == 2
+    assert await listed() == [[], []]
 
 
 async def _release(services: Services, job: Job) -> None:
