@@ -93,11 +93,13 @@ class ExplorerPage(BrowserPage):
         # Leaving the editor closes its completions, which may cover the button.
         await self.page.get_by_text("Ringside", exact=True).click()
         button = self.page.get_by_role("button", name=re.compile("Execute query"))
+        # The editor parses the document shortly after a change; until then the button is that of the old operations.
         if operation is None:
-            # The editor parses the document shortly after a change; until then the menu has the old operations.
             await expect(button).not_to_have_attribute("aria-haspopup", "menu")
-        await button.click()
-        if operation is not None:
+            await button.click()
+        else:
+            await expect(button).to_have_attribute("aria-haspopup", "menu")
+            await button.click()
             await self.page.get_by_role("menuitem", name=operation, exact=True).click()
 
     async def take_screenshot(self, path: Path) -> None:
