@@ -1,4 +1,4 @@
-"""A service that sends emails to a real mail server, and what people do with the links in them."""
+"""A service that sends emails to a real mail server, what people do with the links in them, and what comes of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from typing import Any
 import httpx
 from pydantic import SecretStr
 
+from datastore import vocabulary as vocabulary_store
 from datastore.people import PROFILE, Profile
+from datastore.receipts import Once
+from datastore.vocabulary import SUBSCRIPTION, CharacterSet, Subscription
+from resolvers.node_ids import parse_node_key
+from resolvers.vocabulary.address_subscriptions import record_id
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.mail_server import Mailbox, body_of, mail_server
@@ -28,6 +33,7 @@ mutation ($input: ClaimSubscriptionsInput!) { claimSubscriptions(input: $input) 
   ... on SubscriptionsClaimed { subscriptions { list { id } characterSet active since } }
   ... on Refused { code message path } } }
 """
+ADA = "ada@example.org"
 _LINK = re.compile(r"http://127\.0\.0\.1:8000(/confirm\?token=[\w-]+)")
 
 
@@ -90,3 +96,33 @@ async def mailing(
     ):
         client.services.clock = clock = Clock()
         yield MailingService(client, mailbox, clock)
+
+
+async def subscriptions_of(client: Client, user: str) -> list[tuple[str, bool]]:
+    stored = await vocabulary_store.read_subscriptions(client.services.table, user)
+    return [(each.list, each.active) for each in stored]
+
+
+async def active_subscriptions(client: Client) -> list[Subscription]:
+    return [each async for each in client.services.table.consistent().scan(SUBSCRIPTION) if each.active]
+
+
+async def subscriber_count(client: Client, list_id: str) -> int:
+    query = "query ($id: ID!) { wordList(id: $id) { subscriberCount } }"
+    return int((await client.ask(query, id=list_id))["subscriberCount"])
+
+
+async def migrated(mail: MailingService, address: str, *lists: str) -> str:
+    """A record as `ringside migrate legacy` makes it; its id."""
+    services = mail.client.services
+    user = record_id(services.seal, address)
+    await services.table.write(PROFILE.put(Profile(user, "Reader", mail.clock(), email=address)))
+    for list_id in lists:
+        old = Subscription(user, list_id, CharacterSet.SIMPLIFIED, active=True, since=mail.clock())
+        await vocabulary_store.import_subscription(services.table, old, Once.unkeyed(mail.clock()))
+    return user
+
+
+def list_key(list_id: str) -> str:
+    """The key in a list's node id."""
+    return parse_node_key("WordList", list_id)

@@ -1,17 +1,24 @@
-"""Helpers for the tests of erasing: a member who leaves traces everywhere, and what still names them."""
+"""Helpers for the tests of erasing: a member who leaves traces everywhere, the job, and what still names them."""
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import orjson
 
+from datastore import jobs as jobs_store
 from datastore.dynamo import Table
+from datastore.jobs import Job
 from datastore.vocabulary import AddressClaim, note_claim
 from resolvers.context import Services
+from resolvers.jobs.kinds import JOB_KINDS
+from resolvers.jobs.running import JobRun
+from resolvers.members.erasing import ERASE_MEMBER, Contributions, new_alias
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from tests.client import Client
+from tests.killed import Killed, killed_at
 from tests.queries import (
     ADD_WORDS,
     CREATE_LIST,
@@ -82,3 +89,29 @@ async def leave_traces(site: Site) -> None:
         MODERATE_COMMENT, input={"comment": theirs, "status": "PUBLISHED", "idempotencyKey": "decision"}
     )
     await admin(client).ask(EXPORT, input={"user": NODE, "idempotencyKey": "export"})
+
+
+async def begin_erasure(services: Services, contributions: Contributions, member: str = MEMBER) -> Job:
+    """The job of an erasure, with the tombstone."""
+    now, job = services.clock(), services.ids.next(services.clock())
+    wanted = {"user": member, "contributions": contributions.value, "alias": new_alias(member)}
+    await services.table.transact(*services.tombstones.puts(member, now.replace(year=now.year + 1), job, now))
+    new = jobs_store.new_job(job, ERASE_MEMBER, "somebody", now, wanted)
+    return await jobs_store.begin_job(services.table, new)
+
+
+async def carried_out(services: Services, job: Job, write: int) -> bool:
+    """Works on the job up to a write, in a process of its own; whether that was its last."""
+    process = Services(services.table, services.seal, services.policy, clock=services.clock)
+    current = await jobs_store.read_job(services.table, job.id)
+    assert current is not None
+    try:
+        with killed_at(services.table, write):
+            await JOB_KINDS[ERASE_MEMBER](
+                process, JobRun(current, current.done, current.total, current.place, services.table)
+            )
+    except (Killed, asyncio.CancelledError):  # the latter: in a settling, which cancels those who wait for it
+        return False
+    finally:
+        await process.close()
+    return True
