@@ -28,6 +28,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from server.http.connection_limits import ConnectionLimits
+from server.http.socket_protocol import SocketProtocol
 
 MAX_HEADERS = 256
 """Headers of a request, of which even a byte each would take some hundred bytes of memory."""
@@ -47,7 +48,7 @@ class ServerConfig(uvicorn.Config):
     """Uvicorn's configuration, with limits."""
 
     def __init__(self, app: Any, limits: ConnectionLimits, **options: Any) -> None:
-        super().__init__(app, http=LimitedProtocol, **options)
+        super().__init__(app, http=LimitedProtocol, ws=SocketProtocol, **options)
         self.connection_limits = limits
         self.waiting: dict[LimitedProtocol, None] = {}
         """The connections whose clients have not sent a complete request, the longest waiting first."""

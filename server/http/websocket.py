@@ -3,9 +3,11 @@
 A socket goes through the same pipeline as a request: identification (header, cookie or `connection_init`), trusted
 documents, limits, deadlines. In addition its origin must be the service's own or an allowed one; the numbers of
 sockets, of their operations and of subscriptions are bounded. It is closed with a reason: by the protocol's codes for
-errors of the client, with 4403 when its token ends, with 1001 when the service shuts down, or by uvicorn with 1012 if
-that is faster. A graphql-ws client connects again after 4403, with the token that it has by then; after 4401 it would
-not.
+errors of the client, with 4403 when its token ends, with 1001 when the service stops. A graphql-ws client connects
+again after 4403, with the token that it has by then; after 4401 it would not.
+
+A service that stops reads no more messages. It answers the queries and mutations under way, and ends subscriptions
+without `complete`, so that clients subscribe again elsewhere.
 """
 
 from __future__ import annotations
@@ -106,6 +108,7 @@ class _Connection:
         try:
             done, _ = await asyncio.wait({closing, reading, lapsing}, return_when=asyncio.FIRST_COMPLETED)
             if closing in done:
+                await self._finish(reading)
                 await self._close(1001, "Going away: the service closes; connect again")
             for task in done:
                 task.result()
@@ -118,6 +121,11 @@ class _Connection:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _finish(self, reading: asyncio.Future[None]) -> None:
+        """Read no more, and wait for what is under way, no longer than for a request: a client may take no answer."""
+        reading.cancel()
+        await asyncio.wait([reading, *self._running.values()], timeout=self._pipeline.settings.request_timeout)
 
     async def _lapse(self) -> None:
         credentials = await asyncio.shield(self._credentials)
@@ -288,7 +296,10 @@ class _Connection:
     async def _send_events(
         self, id_: str, operation: Operation, variables: Mapping[str, Any], ctx: Context, *, suggestions: bool
     ) -> bool:
-        """Whether it ended well: an answer that was not executed becomes the protocol's `error`, which ends it."""
+        """Whether it is complete.
+
+        An answer that was not executed becomes the protocol's `error`, which ends it. A service that stops ends it too.
+        """
         answers = await self._pipeline.subscribe(operation, variables, ctx, suggestions=suggestions)
         if isinstance(answers, Answer):
             await self._send({"id": id_, "type": "error", "payload": answers.errors})
@@ -299,7 +310,7 @@ class _Connection:
                 return False
             if answer is not None:
                 await self._send_next(id_, answer)
-        return True
+        return not self._pipeline.closing.is_set()
 
     async def _send_next(self, id_: str, answer: Answer) -> None:
         payload = answer.body()

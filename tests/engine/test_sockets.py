@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from server.http.websocket import MOST_BEFORE_INIT
-from tests.service import Service, ringside, running_service
+from tests.service import Service, running_service
 from tests.websockets import open_socket, receive, send, wait_until_closed
 
 PROTOCOL = "graphql-transport-ws"
@@ -128,20 +133,104 @@ async def test_an_altered_cookie_does_not_shut_a_page_out(service: Service) -> N
 
 
 async def test_the_token_of_connection_init_signs_a_member_in(tmp_path: Path) -> None:
-    """And when the service closes, the socket is told so: with 1001 and a reason, unless uvicorn is faster."""
+    """And when the service closes, the socket is told so, with 1001 and a reason."""
     data = {"RINGSIDE_DATA": str(tmp_path)}
     with running_service(data) as own:
-        token = ringside("token", "--user", "ada", "--name", "Ada", **data).stdout.strip()
         async with open_socket(own) as connection:
-            await send(connection, {"type": "connection_init", "payload": {"Authorization": f"Bearer {token}"}})
+            await sign_in(connection, own)
             await send(connection, {"id": "1", "type": "subscribe", "payload": {"query": "{ viewer { name } }"}})
-            await receive(connection)
             assert (await receive(connection))["payload"]["data"]["viewer"]["name"] == "Ada"
             await receive(connection)
             own.process.terminate()
             with pytest.raises(ConnectionClosed) as closed:
                 await connection.recv()
-            assert closed.value.rcvd is not None
-            assert closed.value.rcvd.code in (1001, 1012)
-            assert "closes" in closed.value.rcvd.reason or closed.value.rcvd.code == 1012
+            assert_going_away(closed.value)
+        assert own.stop() == 0
+
+
+async def sign_in(connection: ClientConnection, service: Service) -> None:
+    token = service.token("ada", "--name", "Ada")
+    await send(connection, {"type": "connection_init", "payload": {"Authorization": f"Bearer {token}"}})
+    assert (await receive(connection))["type"] == "connection_ack"
+
+
+def assert_going_away(closed: ConnectionClosed) -> None:
+    assert closed.rcvd is not None
+    assert (closed.rcvd.code, "closes" in closed.rcvd.reason) == (1001, True)
+
+
+POST = """
+mutation ($number: String!) {
+  postComment(input: {product: "42", body: $number, language: "en", rating: 5}) { __typename }
+}
+"""
+
+
+async def test_a_socket_is_answered_what_it_has_begun_when_the_service_stops(tmp_path: Path) -> None:
+    """Every comment that is there was acknowledged, and what came too late was not carried out."""
+    data = {"RINGSIDE_DATA": str(tmp_path), "RINGSIDE_COMMENT_RATE": "1000/second"}
+    acknowledged = set[str]()
+    async with AsyncExitStack() as stack:
+        own = stack.enter_context(running_service(data))
+        sockets = [await stack.enter_async_context(open_socket(own)) for _ in range(4)]
+        for connection in sockets:
+            await sign_in(connection, own)
+
+        async def post(name: int, connection: ClientConnection) -> None:
+            """Ten at once, and another one after each answer, until the socket is closed."""
+            numbers = count()
+            for number in islice(numbers, 10):
+                await post_one(connection, f"{name}-{number}")
+            while True:
+                message = await receive(connection)
+                if message["type"] == "next":
+                    assert message["payload"]["data"]["postComment"]["__typename"] == "CommentPosted"
+                    acknowledged.add(message["id"])
+                    await post_one(connection, f"{name}-{next(numbers)}")
+
+        async def post_until_closed(name: int, connection: ClientConnection) -> None:
+            with pytest.raises(ConnectionClosed) as closed:
+                await post(name, connection)
+            assert_going_away(closed.value)
+
+        async def stop() -> None:
+            while len(acknowledged) < 100:
+                await asyncio.sleep(0)
+            own.process.terminate()
+
+        await asyncio.gather(stop(), *(post_until_closed(name, connection) for name, connection in enumerate(sockets)))
+        assert own.stop() == 0
+    with running_service(data) as again, httpx.Client(base_url=again.url) as http:
+        assert set(posted(http)) == acknowledged
+
+
+async def post_one(connection: ClientConnection, number: str) -> None:
+    payload = {"query": POST, "variables": {"number": number}}
+    await send(connection, {"id": number, "type": "subscribe", "payload": payload})
+
+
+def posted(http: httpx.Client) -> Iterator[str]:
+    """The bodies of all comments."""
+    query = """query ($after: String) { comments(product: "42", first: 100, after: $after) {
+        nodes { body } pageInfo { hasNextPage endCursor } } }"""
+    after, more = None, True
+    while more:
+        answer = http.post("/graphql", json={"query": query, "variables": {"after": after}}).json()
+        page = answer["data"]["comments"]
+        yield from (node["body"] for node in page["nodes"])
+        after, more = page["pageInfo"]["endCursor"], page["pageInfo"]["hasNextPage"]
+
+
+async def test_a_subscription_over_a_socket_is_not_complete_when_the_service_stops(tmp_path: Path) -> None:
+    """A client would take `complete` for the end of its subscription, and not subscribe again."""
+    with running_service({"RINGSIDE_DATA": str(tmp_path)}) as own:
+        async with open_socket(own) as connection:
+            await sign_in(connection, own)
+            watch = {"query": "subscription { commentPosted(product: 1) { id } }"}
+            await send(connection, {"id": "1", "type": "subscribe", "payload": watch}, {"type": "ping"})
+            assert (await receive(connection))["type"] == "pong"
+            own.process.terminate()
+            with pytest.raises(ConnectionClosed) as closed:
+                await receive(connection)
+            assert_going_away(closed.value)
         assert own.stop() == 0
