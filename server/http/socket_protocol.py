@@ -14,13 +14,23 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 if TYPE_CHECKING:
     from server.http.pipeline import Pipeline
 
+REPLY_SECONDS = 1.0
+"""How long a service that stops waits for a client to reply to its closing of a socket.
+
+To close the connection earlier, while the client still sends, may destroy the last answers.
+"""
+
 
 class SocketProtocol(WebSocketsSansIOProtocol):
     """One socket."""
 
     def shutdown(self) -> None:
-        if self.handshake_complete and not self.close_sent:
-            pipeline: Pipeline = self.app_state["pipeline"]
-            pipeline.closing.set()  # by a signal it is set already
-        else:
+        if not self.handshake_complete:
             super().shutdown()
+            return
+        pipeline: Pipeline = self.app_state["pipeline"]
+        pipeline.closing.set()  # by a signal it is set already
+        self.close_timeout = REPLY_SECONDS
+        if self.close_timer is not None:  # the application has closed the socket already
+            self.close_timer.cancel()
+            self.close_timer = self.loop.call_later(REPLY_SECONDS, self.transport.close)
