@@ -136,8 +136,9 @@ async def test_the_token_of_connection_init_signs_a_member_in(tmp_path: Path) ->
     """And when the service closes, the socket is told so, with 1001 and a reason."""
     data = {"RINGSIDE_DATA": str(tmp_path)}
     with running_service(data) as own:
+        token = own.token("ada", "--name", "Ada")
         async with open_socket(own) as connection:
-            await sign_in(connection, own)
+            await sign_in(connection, token)
             await send(connection, {"id": "1", "type": "subscribe", "payload": {"query": "{ viewer { name } }"}})
             assert (await receive(connection))["payload"]["data"]["viewer"]["name"] == "Ada"
             await receive(connection)
@@ -148,8 +149,7 @@ async def test_the_token_of_connection_init_signs_a_member_in(tmp_path: Path) ->
         assert own.stop() == 0
 
 
-async def sign_in(connection: ClientConnection, service: Service) -> None:
-    token = service.token("ada", "--name", "Ada")
+async def sign_in(connection: ClientConnection, token: str) -> None:
     await send(connection, {"type": "connection_init", "payload": {"Authorization": f"Bearer {token}"}})
     assert (await receive(connection))["type"] == "connection_ack"
 
@@ -172,9 +172,10 @@ async def test_a_socket_is_answered_what_it_has_begun_when_the_service_stops(tmp
     acknowledged = set[str]()
     async with AsyncExitStack() as stack:
         own = stack.enter_context(running_service(data))
+        token = own.token("ada")  # before a socket is opened, whose time to be initialised is short
         sockets = [await stack.enter_async_context(open_socket(own)) for _ in range(4)]
         for connection in sockets:
-            await sign_in(connection, own)
+            await sign_in(connection, token)
 
         async def post(name: int, connection: ClientConnection) -> None:
             """Ten at once, and another one after each answer, until the socket is closed."""
@@ -226,7 +227,8 @@ async def test_a_subscription_over_a_socket_is_not_complete_when_the_service_sto
     """A client would take `complete` for the end of its subscription, and not subscribe again."""
     with running_service({"RINGSIDE_DATA": str(tmp_path)}) as own:
         async with open_socket(own) as connection:
-            await sign_in(connection, own)
+            await send(connection, {"type": "connection_init"})
+            assert (await receive(connection))["type"] == "connection_ack"
             watch = {"query": "subscription { commentPosted(product: 1) { id } }"}
             await send(connection, {"id": "1", "type": "subscribe", "payload": watch}, {"type": "ping"})
             assert (await receive(connection))["type"] == "pong"
