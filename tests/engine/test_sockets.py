@@ -196,8 +196,9 @@ async def test_a_socket_is_answered_what_it_has_begun_when_the_service_stops(tmp
             assert_going_away(closed.value)
 
         async def stop() -> None:
-            while len(acknowledged) < 100:
-                await asyncio.sleep(0)
+            async with asyncio.timeout(60):
+                while len(acknowledged) < 100:
+                    await asyncio.sleep(0.001)
             own.process.terminate()
 
         await asyncio.gather(stop(), *(post_until_closed(name, connection) for name, connection in enumerate(sockets)))
