@@ -20,7 +20,7 @@ from datastore.refusals import InvalidInput
 from resolvers.voting.editing import parse_details
 from resolvers.voting.svg import LARGEST, parse_picture
 from resolvers.voting.texts import parse_name
-from server.commands.files import STANDARD, decode, read_text
+from server.commands.files import STANDARD, decode, open_inside, read_text
 from server.failures import Failed
 
 COLUMNS = ("name", "description", "link", "imageUrl", "svg")
@@ -125,14 +125,15 @@ def _parse(place: str, row: Mapping[str, str], source: Path, image_hosts: tuple[
 
 
 def _read_svg(source: Path, name: str) -> str:
-    """The text of an SVG file in the folder, or beside the CSV file."""
+    """The text of an SVG file in the folder, or beside the CSV file or below: no other may be read by naming it."""
     folder = source if source.is_dir() else Path() if source == STANDARD else source.parent
     file = folder / name
     try:
-        with file.open("rb") as picture:
-            data = picture.read(2 * LARGEST + 1)  # UTF-16 takes twice the bytes; a device has no end
-    except OSError as error:
-        raise Failed(f"svg: {name} cannot be read: {error.strerror}.") from None
+        picture = open_inside(folder, name)
+    except Failed as failed:
+        raise Failed(f"svg: {failed}") from None
+    with picture:
+        data = picture.read(2 * LARGEST + 1)  # UTF-16 takes twice the bytes
     if len(data) > 2 * LARGEST:
         raise InvalidInput(f"{name} is larger than {LARGEST // 1024} KB.", path=("svg",))
     declared = _DECLARED_ENCODING.match(data)
