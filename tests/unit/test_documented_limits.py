@@ -16,6 +16,7 @@ from resolvers.pickem import league_codes
 from resolvers.pickem import rules as card_rules
 from resolvers.vocabulary import subscriptions
 from resolvers.voting import texts
+from schema.windows import LARGEST_PAGE
 from server.auth import tokens
 from server.execution.limits import MAX_DIGITS, MAX_JSON_PARTS, MAX_LINE_ENDS, MAX_NAME, Limits
 from tests.generated import ROOT
@@ -35,6 +36,8 @@ FIGURES = {
     ],
     "fields of the same name": [LIMITS.same_name],
     "complexity: each field counted once per object it is read from": [LIMITS.complexity],
+    "objects on a page": [LARGEST_PAGE],
+    "objects that an operation names in lists: `nodes(ids:)`, `commentStatisticsOf(products:)`": [LIMITS.named],
     "strings, brackets and commas in a request's JSON": [MAX_JSON_PARTS],
     "values in the variables": [LIMITS.values],
     "characters in a name of a document": [MAX_NAME],
