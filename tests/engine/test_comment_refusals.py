@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from datastore.dynamo import capacity
 from datastore.dynamo.budgets import current
 from datastore.seal import Seal
 from resolvers.viewer import Role
 from tests.client import Client
 from tests.comments import post
 from tests.conftest import SECRET
+from tests.intercepted import WRITES, Send, intercepted
 from tests.queries import (
     COMMENT_BY_ID,
     COMMENT_STATISTICS,
@@ -60,18 +59,17 @@ BAD_INPUT: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def calls(one_client: Client) -> Iterator[list[str]]:
     """The engine calls made since, in every request. What the service reads beside requests has no meter."""
     made: list[str] = []
 
-    def noted(kind: str, record: Callable[[Any], None], answer: Any) -> None:
+    async def noted(name: str, send: Send) -> Any:
         if current().spent is not None:
-            made.append(kind)
-        record(answer)
+            made.append(name)
+        return await send()
 
-    monkeypatch.setattr(capacity, "record_read", partial(noted, "read", capacity.record_read))
-    monkeypatch.setattr(capacity, "record_write", partial(noted, "write", capacity.record_write))
-    return made
+    with intercepted(one_client.services.table, ("get_item", "batch_get_item", "query", *WRITES), noted):
+        yield made
 
 
 async def test_bad_input_is_refused(one_client: Client) -> None:
