@@ -6,7 +6,7 @@ A field is reached on the shortest path from `Query`, and, if its type is a node
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
@@ -142,6 +142,11 @@ class Schema:
         definition = self.definition(step.parent, step.name)
         return is_list_type(get_nullable_type(definition.type)) or "first" in definition.args
 
+    def takes_list(self, step: Step) -> bool:
+        """Whether an argument of a field is a list."""
+        arguments = self.definition(step.parent, step.name).args.values()
+        return any(is_list_type(get_nullable_type(argument.type)) for argument in arguments)
+
     def fields(self) -> Iterator[tuple[str, str]]:
         """Every field that queries reach, with its type: those of all objects that a query may answer."""
         pending, seen = [self.query.name], set[str]()
@@ -179,10 +184,9 @@ class Template:
         return f"{way} ({self.kind.value}{f' {self.node_type}' if self.node_type else ''}{more})"
 
     @property
-    def lists(self) -> bool:
-        """Whether the field takes a list."""
-        definition = self.schema.definition(self.target.parent, self.target.name)
-        return any(is_list_type(get_nullable_type(argument.type)) for argument in definition.args.values())
+    def shape(self) -> Hashable:
+        """What decides how large the documents are in each size."""
+        return self.path, self.target, self.node_type, self.optional, self.back
 
     def document(self, sizes: Sizes, *, draft: bool = False) -> Document:
         """A document that no one has sent before; ids that were invented are others in each. A draft has no ids."""
@@ -263,7 +267,7 @@ class _Writing:
         number = next(self._lists) % self.sizes.lists
         label = f"l{number}{name}"
         if label not in self.variables:
-            most = self.template.schema.largest_lists.get(step, LARGEST.entries)
+            most = self.template.schema.largest_lists.get(Step(step.parent, step.name), LARGEST.entries)
             numbers = range(min(self.sizes.entries, most))
             entries = [f"{label}.{n}" if self.draft else values.of(definition, name) for n in numbers]
             self._variable(label, str(definition.args[name].type), entries)
@@ -280,21 +284,17 @@ class _Writing:
         return self._some_of(answered, self.sizes.beneath)
 
     def _some_of(self, kind: Any, number: int) -> str:
-        if is_leaf_type(kind):
-            return ""
+        if number == 1 or is_leaf_type(kind) or isinstance(kind, GraphQLUnionType):
+            return self._thin(kind)
         if isinstance(kind, GraphQLInterfaceType):
-            if not self.template.node_type or number == 1:
-                return "id"
+            if not self.template.node_type:
+                return self._thin(kind)
             one = self.template.schema.graphql.get_type(self.template.node_type)
             return f"... on {self.template.node_type} {{ {self._some_of(one, number)} }}"
-        if isinstance(kind, GraphQLUnionType):
-            return "__typename"
         if "nodes" in kind.fields:
-            nodes = f"nodes {{ {self._some_of(get_named_type(kind.fields['nodes'].type), number)} }}"
-            return nodes + (" totalCount" if "totalCount" in kind.fields and number > 1 else "")
+            total = " totalCount" if "totalCount" in kind.fields else ""
+            return f"nodes {{ {self._some_of(get_named_type(kind.fields['nodes'].type), number)} }}{total}"
         ordered = sorted(kind.fields.items(), key=lambda item: is_leaf_type(get_named_type(item[1].type)))
-        if number == 1:
-            return self._thin(kind)
         return " ".join(self._selected(kind.name, name, definition) for name, definition in ordered[:number])
 
     def _selected(self, parent: str, name: str, definition: GraphQLField) -> str:
@@ -343,6 +343,6 @@ def _of_field(
         for kind in (Kind.EXISTING, Kind.INVENTED) if named else (Kind.EXISTING,):
             for optional in (False, True) if has_options else (False,):
                 yield Template(schema, path, target, ids, kind, node_type, optional, back or ())
-    if any(is_list_type(get_nullable_type(argument.type)) for argument in definition.args.values()):
+    if schema.takes_list(target):
         for kind in (Kind.MIXED, Kind.ALTERED):
             yield Template(schema, path, target, ids, kind, "", has_options, back or ())
