@@ -290,9 +290,7 @@ async def _were_added(table: Table, answer: AddedWords, new: Sequence[Word]) -> 
 
 def _same_words(word_list: WordList) -> Condition:
     """The list exists and has the same words, none added or removed."""
-    none_removed = where(removed=0) | absent("removed")  # lists of earlier releases lack the attribute
-    removed = where(removed=word_list.removed) if word_list.removed else none_removed
-    return where(next_ordinal=word_list.next_ordinal, deleted_at=None) & removed
+    return where(next_ordinal=word_list.next_ordinal, removed=word_list.removed, deleted_at=None)
 
 
 # ── correcting ──

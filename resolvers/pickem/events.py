@@ -63,14 +63,7 @@ async def pick_counts(ctx: Context, match: MatchView, /) -> list[int] | None:
     if not match.revealed:
         return None
     counts = await pickem_cache(ctx).pick_counts.load((match.event, match.event_version)) or PickCounts()
-    number = match.number or await _match_number(ctx, match)
-    return [counts.count(number, team) for team in range(len(match.teams))]
-
-
-async def _match_number(ctx: Context, match: MatchView) -> int:
-    """The number of a match in a receipt of the first release, which does not hold it."""
-    current = await match_by_key(ctx, match.node_key)
-    return current.number if current else 0
+    return [counts.count(match.number, team) for team in range(len(match.teams))]
 
 
 async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncGenerator[Event]:

@@ -121,7 +121,7 @@ async def test_a_damaged_cut_or_foreign_file_is_not_restored(data: Path, tmp_pat
     await _make_backup(tmp_path / "n", bad["newer"], "ringside", Layout(99))
     messages = {
         "damaged": "damaged", "cut": "damaged", "empty": "not a backup", "text": "not a backup",
-        "foreign": "not a backup", "without": "cannot be used", "newer": "newer release",
+        "foreign": "not a backup", "without": "cannot be used", "newer": "has layout 99",
     }  # fmt: skip
     for name, message in messages.items():
         assert message in await asyncio.to_thread(refused_on, data, "restore", str(bad[name])), name
