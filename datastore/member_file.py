@@ -128,7 +128,6 @@ LEFT_OUT: Mapping[Entity[Any], str] = {
             contenders.IMPORTED_NAME,
             contenders.NAME,
             contenders.PICTURE,
-            contenders.RESULT,
             counts.TALLY,
             created.CREATED,
             demo.DEMO_PART,
