@@ -89,8 +89,8 @@ class GateEntity(Entity[Gate]):
 
         return with_picks
 
-    def stored_name(self, name: str) -> str:
-        return name if name.startswith(_COUNTER) else super().stored_name(name)
+    def has(self, name: str) -> bool:
+        return name.startswith(_COUNTER) or super().has(name)
 
 
 GATE = GateEntity(Gate, Key("EVENT#{event}#GATE#{number:02d}", "GATE"))

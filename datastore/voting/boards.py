@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from datastore.created import note_created, read_created
 from datastore.dynamo import ConditionFailed, Page
-from datastore.dynamo.attributes import StoredAs
 from datastore.dynamo.conditions import absent
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.keys import HIGHEST, Key
@@ -69,7 +68,7 @@ class Board:
     retired: str = ""
     revision: int = 0
     votes: int = 0
-    read_shards: Annotated[int, StoredAs("spread")] = 1
+    read_shards: int = 1
     rate: int = DEFAULT_RATE
     claims: int = 0
     completed: int = 0

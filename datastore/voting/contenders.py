@@ -15,10 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from datastore.dynamo import Page, Slice
-from datastore.dynamo.attributes import StoredAs
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.merge import merge, shard_limit
@@ -84,7 +83,7 @@ class Name:
     board: str
     folded: str
     ordinal: int
-    request_id: Annotated[str, StoredAs("mark")]
+    request_id: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
 
 from datastore import people as people_store
 from datastore import pickem as pickem_store
@@ -17,7 +16,7 @@ from datastore.dynamo import Page, Window
 from datastore.people import Profile
 from datastore.pickem import THOUSAND, Event, EventState, Locked, Prediction, Submission
 from datastore.refusals import Conflict, InvalidInput, NotFound
-from resolvers.context import AddedLater, AnyId, Context
+from resolvers.context import AnyId, Context
 from resolvers.loading.batched import batched
 from resolvers.node_ids import node_id, parse_node_key
 from resolvers.people import authors, new_profile
@@ -144,7 +143,7 @@ async def submit_prediction(
     *,
     event: EventId,
     picks: list[PickInput],
-    guess: Annotated[float | None, AddedLater()] = None,
+    guess: float | None = None,
 ) -> PredictionView:
     """Replace the viewer's earlier picks. The gate accepts the prediction in the transaction that stores it."""
     member = ctx.member()
