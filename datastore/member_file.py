@@ -43,7 +43,6 @@ from datastore.dynamo.entity import Entity, Partition
 from datastore.journal import records as journal
 from datastore.people import PROFILE, member_shard
 from datastore.pickem import event_records, gates, histograms, league_records, predictions, reminders, standings
-from datastore.pickem import upgrade as old_pickem
 from datastore.pickem.events import every_event
 from datastore.vocabulary import (
     address_subscriptions,
@@ -69,7 +68,6 @@ KINDS: Mapping[Entity[Any], tuple[str, str]] = {
     addresses.ORIGIN: ("voteOrigin", "For a week: that some votes on a board came from one network address."),
     predictions.PREDICTION: ("prediction", "Your picks for one event: the number of a team for each match."),
     standings.STANDING: ("standing", "Your points in one season."),
-    old_pickem.OLD_STANDING: ("oldStanding", "Your points in one season, as the first release stored them."),
     reminders.REMINDER: ("reminder", "That an email reminded you of an event."),
     league_records.MEMBER_LEAGUES: ("leagues", "The leagues that you are in, or wait for, with their seasons."),
     league_records.LEAGUE_MEMBER: ("leagueMembership", "Your place in one league."),
@@ -130,8 +128,6 @@ LEFT_OUT: Mapping[Entity[Any], str] = {
             contenders.IMPORTED_NAME,
             contenders.NAME,
             contenders.PICTURE,
-            contenders.RESULT,
-            counts.OLD_TALLY,
             counts.TALLY,
             created.CREATED,
             demo.DEMO_PART,
@@ -150,12 +146,8 @@ LEFT_OUT: Mapping[Entity[Any], str] = {
             league_records.LEAGUE,
             league_records.LEAGUE_CODE,
             leaders.LEADER,
-            leaders.OLD_LEADER,
             mail.DAILY_MAILING,
             marks.DIRTY_MARK,
-            old_pickem.OLD_EVENT,
-            old_pickem.OLD_GATE,
-            old_pickem.OLD_SEASON,
             records.LATE_ARRIVAL,
             standings.SEASON,
             subscriptions.SUBSCRIBER_COUNT,
@@ -240,7 +232,6 @@ _OWN = (
     address_subscriptions.ADDRESS_CLAIM,
     mail.MAIL,
     lists.QUOTA,
-    old_pickem.OLD_STANDING,
     league_records.MEMBER_LEAGUES,
     reminders.REMINDER,
 )

@@ -9,10 +9,9 @@ import asyncio
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from datastore.dynamo import ConditionFailed, Page
-from datastore.dynamo.attributes import StoredAs
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.keys import HIGHEST, Key
@@ -48,7 +47,7 @@ class QuizResult:
     total: int
     submitted_at: datetime
     private: bool = False
-    asked_here: Annotated[bool | None, StoredAs("proven")] = None
+    asked_here: bool | None = None
 
     @property
     def proven(self) -> bool:

@@ -125,7 +125,7 @@ async def test_a_damaged_cut_or_foreign_file_is_not_restored(data: Path, tmp_pat
     shutil.copy(table_file(data), other)
     bad["raw"] = other
     messages = {
-        "damaged": "its checksum is of another content", "without": "cannot be used", "newer": "newer release",
+        "damaged": "its checksum is of another content", "without": "cannot be used", "newer": "has layout 99",
         **dict.fromkeys(("cut", "empty", "text", "foreign", "raw"), "not a whole backup by `ringside backup`"),
     }  # fmt: skip
     for name, message in messages.items():
