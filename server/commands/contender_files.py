@@ -8,7 +8,6 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from io import StringIO
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from datastore import voting as voting_store
+from datastore.folding import in_form
 from datastore.refusals import InvalidInput
 from resolvers.voting.editing import parse_details
 from resolvers.voting.svg import LARGEST, parse_picture
@@ -71,8 +71,7 @@ def _read_folder(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
     if not files:
         raise Failed(f"{folder} has no SVG files: their names must end with .svg.")
     for file in files:
-        # Some file systems take accents apart.
-        yield file.name, {"name": unicodedata.normalize("NFC", file.stem), "svg": file.name}
+        yield file.name, {"name": file.stem, "svg": file.name}
 
 
 def _read_table(file: Path) -> Iterator[tuple[str, dict[str, str]]]:
@@ -119,9 +118,12 @@ def _parse(place: str, row: Mapping[str, str], source: Path, image_hosts: tuple[
     for column, text in row.items():
         if _LOST_LETTER in text or "\x00" in text:
             raise InvalidInput("A letter was lost when this file was converted. Export it again.", path=(column,))
+    name = row.get("name", "")
+    if source.is_dir():
+        name = in_form("NFC", name)  # some file systems take accents apart
     details = parse_details(image_hosts, row.get("description"), row.get("link"), row.get("imageUrl"))
     svg = parse_picture(_read_svg(source, row["svg"])) if "svg" in row else None
-    return NewContender(place, parse_name(row.get("name", "")), svg, details)
+    return NewContender(place, parse_name(name), svg, details)
 
 
 def _read_svg(source: Path, name: str) -> str:
