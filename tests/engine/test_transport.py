@@ -14,12 +14,15 @@ from hypothesis import strategies as some
 
 from datastore.dynamo import RequestBudget, Table, TooCostly, metered, open_table
 from datastore.dynamo.budgets import HELD_UNITS
+from datastore.dynamo.calls import CALLS_AT_ONCE
 from datastore.dynamo.declaration import create
 from datastore.dynamo.errors import dynamo_error
+from datastore.dynamo.transport.call_queue import SERVICE, Callers
 from datastore.dynamo.transport.direct_client import DirectClient
 from datastore.people import PROFILE, Profile
 from resolvers.context import utc_now
 from resolvers.loading.loader import Loader
+from tests.client import Client
 from tests.engines import RunningEngine
 from tests.property.attributes import TEXT, Attributes, nested
 from tests.waiting import caught_up
@@ -211,3 +214,22 @@ async def test_writers_read_their_own_writes_among_many_readers(one_table: Table
 async def test_the_direct_client_is_the_default(table: Table) -> None:
     """On an engine of one's own nothing is out of the ordinary."""
     assert isinstance(table.client.client, DirectClient)
+
+
+async def test_a_query_is_told_to_come_back_when_too_many_calls_wait(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """503 with Retry-After; a mutation is refused as UNAVAILABLE. Nothing is left behind in the queue."""
+    ada = one_client.member("ada")
+    editor = one_client.member("eve", "editor")
+    queue = one_client.services.table.client._queue
+    monkeypatch.setattr(queue, "_most_waiting", 0)
+    busy = [await queue.take_turn(Callers(SERVICE)) for _ in range(CALLS_AT_ONCE)]
+    response = await ada.http.post("/graphql", json={"query": "{ viewer { id } board { votes } }"})
+    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    assert response.json()["errors"][0]["extensions"]["code"] == "OVERLOADED"
+    add = 'mutation { addContender(input: { name: "a" }) { ... on Refused { code retryAfterSeconds } } }'
+    assert await editor.ask(add) == {"code": "UNAVAILABLE", "retryAfterSeconds": 1.0}
+    for caller in busy:
+        queue.end_turn(caller)
+    assert (await ada.http.post("/graphql", json={"query": "{ board { votes } }"})).status_code == 200
