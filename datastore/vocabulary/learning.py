@@ -199,13 +199,13 @@ def day_writes(
     the day with it. The answers to a quiz also fail if another one was answered meanwhile.
     """
     before = days or ActiveDays(result.user, result.date, b"", freezes_from=date.min)
-    answered = isinstance(result, QuizResult) and bool(result.asked_here)
-    after = replace(before, last_answered=now) if answered else before
+    answered = result.submitted_at if isinstance(result, QuizResult) and result.asked_here else None
+    after = replace(before, last_answered=answered) if answered else before
     if days is not None and result.date in days:
         values: dict[str, datetime] = {}
         unchanged = where(since=days.since, bits=days.bits)
         if answered:
-            values["last_answered"] = now
+            values["last_answered"] = answered
             unchanged &= where(last_answered=days.last_answered) if days.last_answered else absent("last_answered")
         key = ACTIVE_DAYS.item_key(days)
         return after, [ACTIVE_DAYS.change(key, values=values, add={"version": 1}, when=unchanged)]
