@@ -50,18 +50,10 @@ class BothWays:
     """Marks a window that also takes `last` and `before`."""
 
 
-@dataclass(frozen=True, slots=True)
-class AddedLater:
-    """Marks a parameter that its mutation did not have at first.
-
-    A request that leaves it at its default has the same hash as before, so receipts of older requests still hold.
-    """
-
-
 class Unset(Enum):
     """The value of an argument that the client left out, where that differs from null."""
 
-    UNSET = "\x00unset"  # part of receipts' hashes; no validated text equals it
+    UNSET = "unset"
 
 
 UNSET = Unset.UNSET

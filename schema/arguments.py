@@ -11,26 +11,35 @@ A resolver's keyword-only parameters say what a field takes:
 | a record that has an input type | that type                  | the record                     |
 | anything else                   | its own type               | the value; texts without NUL   |
 
-Everything is checked here, before a resolver runs and long before the table is read.
+A field's list of ids names objects to read, whose number is limited in a whole operation (`names_objects`); any other
+list is a filter with a limit of its own. Values are checked here, before a resolver runs and long before the table is
+read.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
 import strawberry
+from graphql import GraphQLArgument, GraphQLID, get_named_type, get_nullable_type, is_list_type
 
 from datastore.dynamo import Window
 from datastore.refusals import InvalidInput
-from resolvers.context import UNSET, AddedLater, BothWays, Context, NodeOf, Unset
+from resolvers.context import UNSET, BothWays, Context, NodeOf, Unset
 from resolvers.node_ids import parse_node_key
 from schema.windows import BACKWARD, FORWARD, parse_window
+
+MOST_NAMED = 100
+"""Objects that an operation names in lists to have them read."""
+NAMED_IN_ALL = (
+    f"An operation names at most {MOST_NAMED} objects in such lists, all its fields together; repeated ones count once."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +68,9 @@ class Parameter:
     graphql_name: str
     parse: Callable[[Any, tuple[str, ...]], Any]
     """Of texts, lists and inputs; other values need none."""
-    added_later: bool = False
 
     @classmethod
     def of(cls, name: str, declared: Any, default: Any) -> Parameter:
-        bare, marks = _marks(declared)
-        if AddedLater() in marks:
-            return replace(cls.of(name, bare, default), added_later=True)
         node, optional, many = _node_mark(declared)
         if node is None:
             return cls(declared, default, camel_case(name), parse_value)
@@ -109,15 +114,15 @@ class Parameters:
                 yield Argument(name, declared, strawberry.UNSET, description)
 
     def hashed(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What a receipt's hash is made of: all but later parameters that have their default."""
+        """What a receipt's hash is made of: all but parameters that have their default.
+
+        So a parameter that a later release adds does not change the hash of a request that leaves it out.
+        """
+        defaults = {name: parameter.default for name, parameter in self.by_name.items()}
         return {
             name: as_given(value)
             for name, value in given.items()
-            if not (
-                (parameter := self.by_name.get(name)) is not None
-                and parameter.added_later
-                and value in (strawberry.UNSET, parameter.default)
-            )
+            if value not in (strawberry.UNSET, defaults.get(name, strawberry.UNSET))
         }
 
     def parse(self, given: Mapping[str, Any], ctx: Context) -> dict[str, Any]:
@@ -215,9 +220,7 @@ def make_input(name: str, description: str, arguments: Iterable[Argument]) -> ty
 
 
 def as_given(value: Any) -> Any:
-    """An input as plain dictionaries, lists and leaves; what the client left out is UNSET."""
-    if value is strawberry.UNSET:
-        return UNSET
+    """An input as plain dictionaries, lists and leaves."""
     if isinstance(value, list):
         return [as_given(item) for item in value]
     if isinstance(value, Input):
@@ -259,6 +262,11 @@ def _parse_node_ids(type_name: str, value: Any, path: tuple[str, ...]) -> Any:
         return parse_node_key(type_name, value)
     except InvalidInput as refusal:
         raise InvalidInput(refusal.message, path=path) from None
+
+
+def names_objects(argument: GraphQLArgument) -> bool:
+    """Whether a field's argument is a list that names objects to be read, of which an operation may name so many."""
+    return is_list_type(get_nullable_type(argument.type)) and get_named_type(argument.type) is GraphQLID
 
 
 def camel_case(name: str) -> str:

@@ -217,8 +217,10 @@ def shared_context() -> Context:
 def charged_context() -> Context:
     """A context for what this request asked for and others may wait for too; TooCostly if it may ask for no more."""
     context, budget = copy_context(), current()
-    payer = SharedAllowance(_payers(budget)[0])
-    callers = Callers(budget.callers.all[0])
+    if isinstance(budget.payer, SharedAllowance):  # a part of such work: those who join either help with both
+        payer, callers = budget.payer, budget.callers
+    else:
+        payer, callers = SharedAllowance(budget.payer), Callers(budget.callers.all[0])
     context.run(_current.set, _SharedBudget(budget.ends, budget.spent, payer, callers))
     return context
 

@@ -26,7 +26,7 @@ class Calls:
     """A low-level client whose data calls are ordered, paid for and metered. Everything else is the client's own."""
 
     def __init__(self, client: Any) -> None:
-        self._client = client
+        self.client = client
         self._queue = CallQueue(
             CALLS_AT_ONCE,
             most_of_request=CALLS_OF_REQUEST,
@@ -39,7 +39,7 @@ class Calls:
             setattr(self, method, partial(self._write, getattr(client, method)))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
+        return getattr(self.client, name)
 
     async def _take_turn(self, callers: Callers) -> Caller:
         try:

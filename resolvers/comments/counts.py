@@ -9,7 +9,6 @@ from time import monotonic
 from datastore import comments as comments_store
 from datastore.comments import CommentChange, CommentPage, MemberComments
 from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts, Filter
-from datastore.refusals import InvalidInput
 from resolvers.comments.languages import parse_language
 from resolvers.comments.rules import parse_filter, validate_product
 from resolvers.context import AnyId, Context, Services
@@ -18,8 +17,6 @@ from resolvers.loading.loader import Loader
 
 RECENT_SECONDS = 45.0
 """The age at which counts are read again for planning; they decide what a page costs, not which comments it shows."""
-MAX_PRODUCTS = 100
-"""Products whose statistics are asked at once."""
 MOST_PRODUCTS = 10_000
 """Products whose counts are kept in memory."""
 FEW_COMMENTS = 200
@@ -96,8 +93,6 @@ async def comment_statistics_of(
     ctx: Context, /, *, products: list[AnyId], language: str | None = None
 ) -> list[Statistics]:
     """Statistics of many products, in the order asked; all are read at the same time."""
-    if len(products) > MAX_PRODUCTS:
-        raise InvalidInput(f"At most {MAX_PRODUCTS} products at once.", path=("products",))
     tag = None if language is None else parse_language(language, ("language",))
     names = [validate_product(product, ("products", str(index))) for index, product in enumerate(products)]
     exact = await ctx.services.get(CountsCache).exact_of(names)

@@ -63,6 +63,11 @@ class Answer:
     def not_executed(cls, *errors: GraphQLError) -> Self:
         return cls(errors=[format_error(error) for error in errors], executed=False)
 
+    @property
+    def is_overloaded(self) -> bool:
+        """Whether a part is missing because too many calls to the table wait."""
+        return any(error.get("extensions", {}).get("code") == Overloaded.code for error in self.errors)
+
     def body(self) -> dict[str, Any]:
         body: dict[str, Any] = {}
         if self.errors:

@@ -19,8 +19,8 @@ from datastore.people import PROFILE, Profile
 from datastore.refusals import InvalidInput
 from resolvers.context import Context
 from resolvers.loading.loader import Loader, read_each
-from resolvers.node import MAX_IDS
 from schema import Mutation, Query, schema
+from schema.arguments import MOST_NAMED
 from schema.fields import field
 from server.http.pipeline import MAX_CALLS, MAX_READ_UNITS
 from server.process_tuning import THRESHOLDS
@@ -124,7 +124,7 @@ async def test_the_dearest_document_about_each_field_costs_no_more_than_promised
 async def test_a_hundred_existing_objects_of_each_type_are_answered_in_full(crowded: tuple[Client, Ids]) -> None:
     client, ids = crowded
     for type_name, existing in ids.existing.items():
-        asked = existing[:MAX_IDS]
+        asked = existing[:MOST_NAMED]
         answer = await client.answer("query ($ids: [ID!]!) { nodes(ids: $ids) { id } }", ids=asked)
         assert "errors" not in answer, (type_name, answer)
         shown = [node and node["id"] for node in answer["data"]["nodes"]]
@@ -134,8 +134,8 @@ async def test_a_hundred_existing_objects_of_each_type_are_answered_in_full(crow
 
 async def _planted(ctx: Context, /, *, names: list[str]) -> list[str]:
     """Read each name's profile, in a loader whose reads no request pays for."""
-    if len(names) > MAX_IDS:
-        raise InvalidInput(f"At most {MAX_IDS} names at once.")
+    if len(names) > MOST_NAMED:
+        raise InvalidInput(f"At most {MOST_NAMED} names at once.")
 
     async def read(user: str) -> Profile | None:
         reading = ctx.services.table.get(PROFILE.at(user=user), consistent=True)

@@ -103,7 +103,8 @@ class Schema:
     def definition(self, parent: str, name: str) -> GraphQLField:
         found = self.graphql.get_type(parent)
         assert isinstance(found, GraphQLObjectType | GraphQLInterfaceType)
-        return found.fields[name]
+        definition: GraphQLField = found.fields[name]
+        return definition
 
     def steps(self, parent: str) -> Iterator[tuple[Step, str]]:
         """The fields of a type that answer objects, and the types of these objects."""

@@ -19,6 +19,7 @@ from tests.queries import (
     COMMENT_BY_ID,
     COMMENT_STATISTICS,
     COMMENTS_PAGE,
+    DELETE_COMMENT,
     EDIT_COMMENT,
     MODERATE_COMMENT,
     MODERATION_QUEUE,
@@ -205,3 +206,18 @@ async def test_statistics_validate_their_language(one_client: Client) -> None:
     assert await one_client.code(COMMENT_STATISTICS, product="42", language="xx") == "BAD_USER_INPUT"
     assert (await one_client.ask(COMMENT_STATISTICS, product="42", language="ja"))["total"] == 0
     assert (await one_client.ask(TOP_PRODUCTS))["nodes"] == []
+
+
+@pytest.mark.parametrize("status", ["PENDING", "REJECTED"])
+async def test_a_held_comment_of_another_is_not_found(client: Client, status: str) -> None:
+    """For deleting it as for editing and reporting it; it stays, and its author deletes it."""
+    ada, eve, mod = client.member("ada"), client.member("eve"), client.member("mod", Role.MODERATOR)
+    posted = await post(ada)
+    given = {"comment": posted["id"]}
+    await mod.ask(MODERATE_COMMENT, input={**given, "status": status})
+    assert await eve.code(DELETE_COMMENT, input=given) == "NOT_FOUND"
+    assert await eve.code(EDIT_COMMENT, input={**given, "body": "Mine."}) == "NOT_FOUND"
+    assert await eve.code(REPORT_COMMENT, input={**given, "reason": "Spam."}) == "NOT_FOUND"
+    for _ in range(2):
+        assert await ada.ask(DELETE_COMMENT, input=given) == {"deletedId": posted["id"]}
+    assert await eve.ask(DELETE_COMMENT, input=given) == {"deletedId": posted["id"]}
