@@ -42,7 +42,7 @@ class Cost:
 
     @property
     def is_refused(self) -> bool:
-        """Whether nothing was read, because of an argument: a request that reads too much is answered with another error."""
+        """Whether nothing was read, because of an argument: what reads too much is answered with another error."""
         return bool(self.codes) and not self.has_data and not any("reads too much" in text for text in self.messages)
 
 
