@@ -42,8 +42,8 @@ class Cost:
 
     @property
     def is_refused(self) -> bool:
-        """Whether the request was refused before anything was read."""
-        return not self.calls and bool(self.codes) and not self.has_data
+        """Whether nothing was read, because of an argument: what reads too much is answered with another error."""
+        return bool(self.codes) and not self.has_data and not any("reads too much" in text for text in self.messages)
 
 
 @dataclass
