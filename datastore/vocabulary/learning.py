@@ -97,8 +97,6 @@ class ActiveDays:
     since: date
     bits: bytes
     version: int = 0
-    freezes_from: date | None = None
-    """The first day that a freeze may bridge; None before the member's first result since there are freezes."""
 
     def __contains__(self, day: date) -> bool:
         index = (day - self.since).days
@@ -168,7 +166,7 @@ async def record_result(
     entity: Entity[Any] = QUIZ if isinstance(result, QuizResult) else SENTENCE
     put_result = entity.put(result, when=absent())
     for _ in range(_ATTEMPTS):
-        after, day_changes = day_writes(days, result, once.now)
+        after, day_changes = day_writes(days, result)
         answered = answer(after)
         try:
             await once.transact(table, answered, put_result, *day_changes, *occurrence_of(once, result))
@@ -188,9 +186,7 @@ def occurrence_of(once: Once, result: QuizResult | Sentence, kind: Kind | None =
     return once.occurred(kind or Kind.SENTENCE_WRITTEN, f"Sentence:{result.node_key}", about=result.user)
 
 
-def day_writes(
-    days: ActiveDays | None, result: QuizResult | Sentence, now: datetime
-) -> tuple[ActiveDays, list[Put | Update]]:
+def day_writes(days: ActiveDays | None, result: QuizResult | Sentence) -> tuple[ActiveDays, list[Put | Update]]:
     """The active days with that of a result, and the write that makes them so, which fails if they have changed.
 
     They are written too where the day is active already: else its last result could be taken back at the same time, and
@@ -199,8 +195,7 @@ def day_writes(
     if days is not None and result.date in days:
         key, unchanged = ACTIVE_DAYS.item_key(days), where(since=days.since, bits=days.bits)
         return days, [ACTIVE_DAYS.change(key, add={"version": 1}, when=unchanged)]
-    before = days or ActiveDays(result.user, result.date, b"", freezes_from=date.min)
-    after = replace(before, freezes_from=before.freezes_from or now.date()).with_day(result.date)
+    after = (days or ActiveDays(result.user, result.date, b"")).with_day(result.date)
     return after, [ACTIVE_DAYS.put(after, when=absent() if days is None else as_read(days))]
 
 

@@ -136,7 +136,7 @@ async def record_answers(
     cards = {card.ordinal: card for card in sheet.quiz.cards}
     days, mark, noted = sheet.days, _mark_answered(sheet.quiz, once), occurrence_of(once, result)
     for _ in range(_ATTEMPTS):
-        after, day_changes = day_writes(days, result, once.now)
+        after, day_changes = day_writes(days, result)
         pairs = [(before := cards.get(word.ordinal), review(before, word.ordinal)) for word in sheet.quiz.words]
         reviewed, queue_change = quiz_writes(result.id, pairs, _MOST_CARD_WRITES)
         answered = answer(after)

@@ -250,7 +250,7 @@ async def answer_quiz(ctx: Context, /, *, token: AnyId, answers: Sequence[str | 
         sheet,
         result,
         review,
-        lambda days: QuizGraded(result, graded, compute_streak(days.dates(), today, days.freezes_from)),
+        lambda days: QuizGraded(result, graded, compute_streak(days.dates(), today)),
         ctx.once,
     )
     ctx.services.get(QuizLeaderboards).add_written(result)
