@@ -79,9 +79,12 @@ KINDS: Mapping[Entity[Any], tuple[str, str]] = {
     records.REPORTS: ("report", "Your report of a comment that moderators have yet to decide about."),
     learning.QUIZ: ("quiz", "The result of one quiz."),
     learning.SENTENCE: ("sentence", "One practice sentence."),
-    quizzes.OPEN_QUIZ: ("openQuiz", "For a day: a quiz that you were asked, with the right answers."),
+    quizzes.OPEN_QUIZ: ("openQuiz", "For a day: a quiz that you were asked, with your cards of its words."),
     cards.CARD: ("card", "When you will be asked a word again, and how well you know it."),
-    learning.ACTIVE_DAYS: ("activeDays", "The days on which you were active: bit n is the day `since` + n."),
+    learning.ACTIVE_DAYS: (
+        "activeDays",
+        "The days on which you were active: bit n is the day `since` + n; and when you last answered a quiz.",
+    ),
     subscriptions.SUBSCRIPTION: ("subscription", "A subscription to the daily words of a list, active or ended."),
     address_subscriptions.ADDRESS_CLAIM: (
         "addressClaim",
@@ -163,6 +166,7 @@ LEFT_OUT: Mapping[Entity[Any], str] = {
 LEFT_OUT_FIELDS: Mapping[str, str] = {
     "vote.origin": "A random tag, which for a week leads to the network address that the vote came from.",
     "voteOrigin.tag": "The same tag.",
+    "openQuiz.words": "For a day: the right answers of a quiz, which you may still be about to give.",
     "voteOrigin.address": "A keyed hash of the address: two files would show that their members share one.",
 }
 """The fields of kinds that the file leaves out, and why."""

@@ -26,7 +26,7 @@ from resolvers.live.topics import Live
 from resolvers.loading.loader import Loader
 from resolvers.loading.registry import Loaders
 from resolvers.policy import Policy
-from resolvers.rate_limits import Rates
+from resolvers.rate_limits import Rates, network
 from resolvers.viewer import Role, Viewer, member_name
 
 P = TypeVar("P")
@@ -141,6 +141,11 @@ class Context:
     @property
     def table(self) -> Table:
         return self.services.table
+
+    @property
+    def client(self) -> str:
+        """For whom the request's calls to the table take turns: a member, an API key, or a visitor's network."""
+        return self.viewer.id if self.viewer.is_signed_in else network(self.address)
 
     def now(self) -> datetime:
         return self.services.clock()

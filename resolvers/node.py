@@ -17,8 +17,6 @@ from resolvers.pickem import events, leagues, predictions
 from resolvers.vocabulary import learning, lists
 from resolvers.voting import boards
 
-MAX_IDS = 100
-
 LOADERS: Mapping[str, Callable[[Context, str], Awaitable[Any]]] = {
     "Event": lambda ctx, key: events.event(ctx, id=key),
     "Match": events.match_by_key,
@@ -49,8 +47,6 @@ async def node(ctx: Context, /, *, id: AnyId) -> Any:  # noqa: A002 - the argume
 
 
 async def nodes(ctx: Context, /, *, ids: list[AnyId]) -> list[Any]:
-    if len(ids) > MAX_IDS:
-        raise InvalidInput(f"At most {MAX_IDS} ids at once.", path=("ids",))
     distinct = dict.fromkeys(ids)
     found = await asyncio.gather(*(node(ctx, id=each) for each in distinct))
     by_id = dict(zip(distinct, found, strict=True))

@@ -21,6 +21,7 @@ from resolvers import node as node_resolvers
 from schema import error_codes
 from schema.address_subscriptions import AddressSubscriptionMutation
 from schema.api_keys import ApiKeysMutation, ApiKeysQuery
+from schema.arguments import NAMED_IN_ALL
 from schema.comments import CommentsMutation, CommentsQuery, CommentsSubscription
 from schema.fields import field
 from schema.jobs import JobsQuery
@@ -54,7 +55,7 @@ class Query(
     nodes: list[Node | None] = field(
         node_resolvers.nodes,
         "The objects with these ids, in the same order; null for each that does not exist.",
-        ids="At most 100 ids.",
+        ids=f"The ids. {NAMED_IN_ALL}",
     )
 
 

@@ -11,7 +11,9 @@ A resolver's keyword-only parameters say what a field takes:
 | a record that has an input type | that type                  | the record                     |
 | anything else                   | its own type               | the value; texts without NUL   |
 
-Everything is checked here, before a resolver runs and long before the table is read.
+A field's list of ids names objects to read, whose number is limited in a whole operation (`names_objects`); any other
+list is a filter with a limit of its own. Values are checked here, before a resolver runs and long before the table is
+read.
 """
 
 from __future__ import annotations
@@ -25,12 +27,19 @@ from types import UnionType
 from typing import Annotated, Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
 import strawberry
+from graphql import GraphQLArgument, GraphQLID, get_named_type, get_nullable_type, is_list_type
 
 from datastore.dynamo import Window
 from datastore.refusals import InvalidInput
 from resolvers.context import UNSET, BothWays, Context, NodeOf, Unset
 from resolvers.node_ids import parse_node_key
 from schema.windows import BACKWARD, FORWARD, parse_window
+
+MOST_NAMED = 100
+"""Objects that an operation names in lists to have them read."""
+NAMED_IN_ALL = (
+    f"An operation names at most {MOST_NAMED} objects in such lists, all its fields together; repeated ones count once."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +262,11 @@ def _parse_node_ids(type_name: str, value: Any, path: tuple[str, ...]) -> Any:
         return parse_node_key(type_name, value)
     except InvalidInput as refusal:
         raise InvalidInput(refusal.message, path=path) from None
+
+
+def names_objects(argument: GraphQLArgument) -> bool:
+    """Whether a field's argument is a list that names objects to be read, of which an operation may name so many."""
+    return is_list_type(get_nullable_type(argument.type)) and get_named_type(argument.type) is GraphQLID
 
 
 def camel_case(name: str) -> str:

@@ -10,6 +10,7 @@ from datastore import comments as comments_store
 from datastore import journal as journal_store
 from datastore.comments import Leader
 from resolvers.comments import arrivals, counts, latest, leaders, moderation, pages, writing
+from schema.arguments import NAMED_IN_ALL
 from schema.connections import connection
 from schema.fields import described, field
 from schema.lazy import LazyUser
@@ -142,9 +143,8 @@ class CommentsQuery:
     )
     comment_statistics_of: list[CommentStatistics] = field(
         counts.comment_statistics_of,
-        "Statistics of up to 100 products, in the order asked, in one batch. A product without comments has a total "
-        "of 0.",
-        products="The products' ids. A product that is named twice is answered twice.",
+        "Statistics of many products, in the order asked, in one batch. A product without comments has a total of 0.",
+        products=f"The products' ids. A product that is named twice is answered twice. {NAMED_IN_ALL}",
         language="Count comments in this language only.",
     )
     top_products: ProductConnection = field(

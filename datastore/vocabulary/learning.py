@@ -51,8 +51,8 @@ class QuizResult:
 
     @property
     def proven(self) -> bool:
-        """Whether the service asked and graded it."""
-        return bool(self.asked_here)
+        """Whether the service asked and graded it, about a list that is not the member's own."""
+        return bool(self.asked_here) and not self.private
 
     @property
     def node_key(self) -> str:
@@ -97,6 +97,8 @@ class ActiveDays:
     since: date
     bits: bytes
     version: int = 0
+    last_answered: datetime | None = None
+    """When the member last answered a quiz that the service asked."""
 
     def __contains__(self, day: date) -> bool:
         index = (day - self.since).days
@@ -166,7 +168,7 @@ async def record_result(
     entity: Entity[Any] = QUIZ if isinstance(result, QuizResult) else SENTENCE
     put_result = entity.put(result, when=absent())
     for _ in range(_ATTEMPTS):
-        after, day_changes = day_writes(days, result)
+        after, day_changes = day_writes(days, result, once.now)
         answered = answer(after)
         try:
             await once.transact(table, answered, put_result, *day_changes, *occurrence_of(once, result))
@@ -186,16 +188,26 @@ def occurrence_of(once: Once, result: QuizResult | Sentence, kind: Kind | None =
     return once.occurred(kind or Kind.SENTENCE_WRITTEN, f"Sentence:{result.node_key}", about=result.user)
 
 
-def day_writes(days: ActiveDays | None, result: QuizResult | Sentence) -> tuple[ActiveDays, list[Put | Update]]:
+def day_writes(
+    days: ActiveDays | None, result: QuizResult | Sentence, now: datetime
+) -> tuple[ActiveDays, list[Put | Update]]:
     """The active days with that of a result, and the write that makes them so, which fails if they have changed.
 
     They are written too where the day is active already: else its last result could be taken back at the same time, and
-    the day with it.
+    the day with it. The answers to a quiz also fail if another one was answered meanwhile.
     """
+    before = days or ActiveDays(result.user, result.date, b"")
+    answered = isinstance(result, QuizResult) and bool(result.asked_here)
+    after = replace(before, last_answered=now) if answered else before
     if days is not None and result.date in days:
-        key, unchanged = ACTIVE_DAYS.item_key(days), where(since=days.since, bits=days.bits)
-        return days, [ACTIVE_DAYS.change(key, add={"version": 1}, when=unchanged)]
-    after = (days or ActiveDays(result.user, result.date, b"")).with_day(result.date)
+        values: dict[str, datetime] = {}
+        unchanged = where(since=days.since, bits=days.bits)
+        if answered:
+            values["last_answered"] = now
+            unchanged &= where(last_answered=days.last_answered) if days.last_answered else absent("last_answered")
+        key = ACTIVE_DAYS.item_key(days)
+        return after, [ACTIVE_DAYS.change(key, values=values, add={"version": 1}, when=unchanged)]
+    after = after.with_day(result.date)
     return after, [ACTIVE_DAYS.put(after, when=absent() if days is None else as_read(days))]
 
 

@@ -19,7 +19,7 @@ from datastore.voting.pairs import EligibleContenders, pair_count
 from datastore.voting.shards import shard_count
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from datastore.dynamo import Table, Window
     from datastore.receipts import Once
@@ -138,6 +138,13 @@ async def read_board_with_marks(table: Table, slug: str) -> BoardWithMarks | Non
         return None
     marks = tuple(record for record in found.records if isinstance(record, DirtyMark))
     return BoardWithMarks(board, marks, has_more_marks=found.last is not None)
+
+
+async def existing_boards(table: Table, slugs: Sequence[str]) -> list[str]:
+    """Those of many slugs that are boards', by a consistent batch."""
+    valid = [slug for slug in slugs if is_slug(slug)]
+    found = await table.get_many([BOARD.at(slug=slug) for slug in valid], consistent=True)
+    return [board.slug for board in found if board is not None]
 
 
 async def read_boards_page(table: Table, window: Window) -> Page[Board]:

@@ -10,7 +10,6 @@ Details and pictures are items of their own, so a settling and a leaderboard cos
 from __future__ import annotations
 
 import asyncio
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +20,7 @@ from datastore.dynamo import Page, Slice
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.merge import merge, shard_limit
+from datastore.folding import in_form
 from datastore.voting.boards import BLOCK_SIZE, Board
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ ContenderKey: TypeAlias = tuple[str, int]
 
 def folded(name: str) -> str:
     """A name in the form that is compared: without case, compatibility forms and `#`, which is reserved in keys."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).replace("#", "＃")
+    return in_form("NFKC", in_form("NFKC", name).casefold()).replace("#", "＃")
 
 
 @dataclass(frozen=True, slots=True)

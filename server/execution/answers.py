@@ -24,8 +24,8 @@ from graphql import (
 )
 from graphql.execution import Executor
 
-from datastore.dynamo import BadKey, DynamoError, Rejected, RequestBudget, StorageFailed, TooCostly
-from datastore.refusals import Refusal
+from datastore.dynamo import BadKey, DynamoError, Rejected, RequestBudget, StorageFailed, TooCostly, TooManyWaiting
+from datastore.refusals import Overloaded, Refusal
 from resolvers.context import Context
 from server.compiler import Fallback, PreparedOperation
 from server.execution.documents import Operation
@@ -62,6 +62,11 @@ class Answer:
     @classmethod
     def not_executed(cls, *errors: GraphQLError) -> Self:
         return cls(errors=[format_error(error) for error in errors], executed=False)
+
+    @property
+    def is_overloaded(self) -> bool:
+        """Whether a part is missing because too many calls to the table wait."""
+        return any(error.get("extensions", {}).get("code") == Overloaded.code for error in self.errors)
 
     def body(self) -> dict[str, Any]:
         body: dict[str, Any] = {}
@@ -203,6 +208,8 @@ def format_error(error: GraphQLError) -> dict[str, Any]:
 
 def _describe(cause: BaseException) -> tuple[str, dict[str, Any]]:
     """The message and extensions for an exception of a resolver; unexpected ones are logged."""
+    if isinstance(cause, TooManyWaiting):
+        cause = Overloaded(retry_after=1.0)
     if isinstance(cause, Refusal):
         extensions: dict[str, Any] = {"code": _QUERY_CODES.get(cause.code, cause.code)}
         if cause.retry_after is not None:

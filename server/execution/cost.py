@@ -5,7 +5,7 @@ a field counts once for each object that the field may answer. Its type and its 
 
 - a page: as many as `first` or `last`, whichever is larger, and 20 without them. A field is a page if its type is a
   connection, or if it has one of these arguments. `edges` and `nodes` are counted at the page itself.
-- a list that is asked for by a list, such as `nodes(ids:)`: as many as that list has.
+- a list that is asked for by a list of ids, such as `nodes(ids:)`: as many as that list has.
 - any other list of objects: 10. It has no argument for its size; what it shows bounds it, such as an event's card.
 
 A variable that is a list or an object counts 2 for each of its values but ten, for each field that takes it in: each
@@ -47,9 +47,11 @@ from graphql import (
 )
 from graphql.utilities import value_from_ast_untyped
 
+from schema.arguments import names_objects
 from schema.fields import own_complexity
 from schema.windows import LARGEST_PAGE, PAGE_SIZE
 from server.execution.limits import MOST_VALUES, count_values
+from server.execution.named_objects import NamedObjects
 
 Variables: TypeAlias = Mapping[str, Any]
 
@@ -110,6 +112,7 @@ class Cost:
             definition.variable.name.value: _literal(definition.default_value)
             for definition in operation.variable_definitions or ()
         }
+        self.named = NamedObjects(self._defaults)
         self._fragment_sums: dict[str, _Sum] = {}
         self._inputs = {
             definition.variable.name.value
@@ -151,7 +154,9 @@ class Cost:
             if isinstance(node, FieldNode):
                 definition = self._schema.get_field(parent, node.name.value)
                 constant += own_complexity(definition) if definition else 1
-                factor = self._factor(node, definition, parent) if definition else 1
+                if definition:
+                    factor = self._factor(node, definition, parent)
+                    self.named.add(node, definition)
                 products += [(_Input(name), 0) for name in self._taken_in(node)]
             inner = self._inner(node, parent)
             if isinstance(factor, int) and not inner.products:
@@ -202,9 +207,7 @@ class Cost:
             return self._size(node, definition, _PAGE_ARGUMENTS, PAGE_SIZE)
         if not is_list:
             return 1
-        lists = tuple(
-            name for name, argument in definition.args.items() if is_list_type(get_nullable_type(argument.type))
-        )
+        lists = tuple(name for name, argument in definition.args.items() if names_objects(argument))
         return self._size(node, definition, lists, LIST_SIZE)
 
     def _size(self, node: FieldNode, definition: GraphQLField, names: tuple[str, ...], default: int) -> int | _Size:

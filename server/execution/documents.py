@@ -35,7 +35,8 @@ from server.compiler import CompiledOperation
 from server.execution.cost import Cost
 from server.execution.document_cache import DocumentCache
 from server.execution.document_source import LINE_END_BYTES, DocumentSource, count_line_ends
-from server.execution.limits import MAX_NAME, Limits, check_counts, check_depth, check_text, count_values
+from server.execution.limits import MAX_NAME, LimitExceeded, Limits, check_counts, check_depth, check_text, count_values
+from server.execution.named_objects import NamedObjects
 from server.execution.suggestions import suggest_for_any_name
 from server.failures import Failed
 
@@ -86,6 +87,8 @@ class Operation:
     cost: Cost = field(compare=False, repr=False)
     fixed_cost: int | None
     """The complexity if no variable changes it."""
+    named: NamedObjects | None = field(compare=False, repr=False)
+    """What its lists name to be read, if it has such lists."""
     compiled: CompiledOperation = field(compare=False, repr=False)
 
 
@@ -151,6 +154,8 @@ class Documents:
         most = self._limits.values + 1  # with the object that holds them
         if count_values(request.variables, most) > most:
             raise _bad_input(f"The variables hold more than {self._limits.values} values. Send fewer at once.")
+        if operation.named is not None:
+            self._check_named(operation.named, request.variables)
         cost = operation.cost(request.variables) if operation.fixed_cost is None else operation.fixed_cost
         if cost > self._limits.complexity:
             raise _bad_input(
@@ -161,6 +166,12 @@ class Documents:
         if operation.compiled.is_postponed and (is_subscription or cost >= WORTH_COMPILING):
             operation.compiled.is_postponed = False
         return operation
+
+    def _check_named(self, named: NamedObjects, variables: Mapping[str, Any]) -> None:
+        most = self._limits.named
+        if (count := named.count(variables, most)) > most:
+            lists = " and ".join(named.lists)
+            raise InvalidOperation(LimitExceeded(f"distinct ids in {lists} of the whole operation", count, most))
 
     def check(self, request: GraphQLRequest, *, introspection: bool) -> CheckedDocument:
         """Check the document of a request, and cache it at its second use; InvalidOperation if it is refused."""
@@ -203,8 +214,9 @@ class Documents:
                     raise InvalidOperation(error) from None
                 compiled = CompiledOperation(self._schema, document, definition)
                 cost = Cost(self._schema, definition, fragments)
+                named = cost.named if cost.named.lists else None
                 operations[name] = Operation(
-                    self._schema, document, key, name, definition.operation, cost, cost.fixed, compiled
+                    self._schema, document, key, name, definition.operation, cost, cost.fixed, named, compiled
                 )
         default = next(iter(operations.values())) if len(operations) == 1 else None
         size = DOCUMENT_BYTES + len(text) + LINE_END_BYTES * count_line_ends(text)

@@ -26,6 +26,7 @@ from graphql import (
     SelectionSetNode,
 )
 
+from schema.arguments import MOST_NAMED
 from server.execution.document_source import count_line_ends
 
 MAX_DIGITS = 20
@@ -73,6 +74,7 @@ class Limits:
     depth: int = 16
     introspection_depth: int = 20
     complexity: int = 20_000
+    named: int = MOST_NAMED
     values: int = MOST_VALUES
 
 

@@ -124,6 +124,8 @@ async def _execute(
         answer = await pipeline.execute(
             operation, request.variables, ctx, suggestions=introspection, headers=scope["headers"]
         )
+        if operation.kind is OperationType.QUERY and answer.is_overloaded:
+            return error_response(overloaded(), response_format.media_type)
     if answer.executed and (response_format.media_type == STREAM or operation.kind is OperationType.SUBSCRIPTION):
         return ended_stream(answer, set_cookie)
     return answer_response(answer, response_format, set_cookie)

@@ -90,7 +90,7 @@ class Pipeline:
         """The answer of a query or mutation, within its deadline, traced, counted and logged."""
         began = time.perf_counter()
         span = self.traces and self.traces.operation(operation.kind, operation.name, operation.hash, headers)
-        budget = RequestBudget(self.settings.request_timeout, MAX_CALLS, MAX_READ_UNITS)
+        budget = RequestBudget(self.settings.request_timeout, MAX_CALLS, MAX_READ_UNITS, ctx.client)
         with span or nullcontext() as set_outcome, budget:
             try:
                 # A little later than the deadline of engine calls, whose own error says more.
@@ -125,7 +125,7 @@ class Pipeline:
     ) -> Answer | AsyncIterator[Answer]:
         """The events of a subscription, counted while it is open, or the answer that says why there are none."""
         fell_back = self.metrics.fell_back
-        new_budget = partial(RequestBudget, self.settings.request_timeout, MAX_CALLS, MAX_READ_UNITS)
+        new_budget = partial(RequestBudget, self.settings.request_timeout, MAX_CALLS, MAX_READ_UNITS, ctx.client)
         answers = await subscribe(
             operation, variables, ctx, new_budget, self.turns, suggestions=suggestions, fell_back=fell_back
         )
@@ -150,6 +150,8 @@ def _outcome(answer: Answer) -> Outcome:
     codes = {error.get("extensions", {}).get("code") for error in answer.errors}
     if "INTERNAL" in codes:
         return Outcome.FAILED
+    if "OVERLOADED" in codes:
+        return Outcome.OVERLOADED
     if "UNAVAILABLE" in codes:
         return Outcome.UNAVAILABLE
     return Outcome.ERRORS if answer.executed else Outcome.INVALID

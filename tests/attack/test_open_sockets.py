@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import httpx
 import pytest
@@ -224,7 +225,8 @@ async def test_a_token_is_checked_again_while_a_socket_is_open(
     """A secret or a role that was withdrawn ends it; a visitor's socket has nothing that could end."""
     monkeypatch.setattr(credentials_module, "CHECK_SECONDS", 0.01)
     headers = [(b"authorization", bearer(strict).encode())]
-    services = Services(SimpleNamespace(), strict.seal())  # type: ignore[arg-type]  # no table
+    nobody_is_erased = SimpleNamespace(get_many=AsyncMock(return_value=[]))
+    services = Services(nobody_is_erased, strict.seal())  # type: ignore[arg-type]  # no table
     before = Identification(strict, services)
     identified = await before.identify(headers, secure=False)
     rotated = Settings(dynamodb_url=strict.dynamodb_url, secrets=(f"{SECRET}, but another",))
