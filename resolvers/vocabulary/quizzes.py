@@ -287,7 +287,7 @@ async def _grade(ctx: Context, sheet: QuizSheet, texts: Sequence[str]) -> QuizGr
         result,
         lambda days: _refuse_early(ctx, quiz, days, now),
         review,
-        lambda days: QuizGraded(result, graded, compute_streak(days.dates(), today, days.freezes_from)),
+        lambda days: QuizGraded(result, graded, compute_streak(days.dates(), today)),
         ctx.once,
     )
     ctx.services.get(QuizLeaderboards).add_written(result)
