@@ -46,17 +46,17 @@ run: ## Start the service with demo data on http://127.0.0.1:8000/graphql
 	@echo "Starting Ringside. Ctrl-C stops it; its data stays in .ringside/"
 	@exec $(BIN)/ringside serve --demo $(ARGS)
 
-test: ## Run the whole test suite
+test: ## Run the test suite, without the checks of texts, tools and style
 	@$(AT_ONCE) $(DEV) $(ENGINE) $(NODE) $(PAGE)
 	@echo "Running the tests"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
-check: $(DEV) ## Run the linters, the type checker, the import contracts and the check of generated files
+check: $(DEV) ## Run the linters, the type checker, the import contracts and the checks of texts, tools and style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/unit/test_generated.py tests/unit/test_locks.py
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/style
 
 format: $(DEV) ## Format the code and apply the linter's automatic fixes
 	$(BIN)/ruff check --fix .

@@ -185,7 +185,7 @@ async def emails(meter: Meter, folder: Path) -> dict[str, Cost]:
             "RINGSIDE_SMTP_URL": address,
         }
         daily = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "server", "daily", env=environment(**variables), cwd=ROOT
+            sys.executable, "-m", "server", "emails", env=environment(**variables), cwd=ROOT
         )
         assert await daily.wait() == 0
     assert len(mailbox.emails) == OPERATIONS

@@ -2,7 +2,7 @@
 
 The service runs in this process on the embedded engine, as `ringside serve` starts it. A client asks over HTTP for
 `comments(product, ratings: [5, 4], first: 10)` with authors. The document, the visitor, the authors and the planner's
-counts are cached from earlier requests; the variables are new. The goal is at most 100 functions.
+counts are cached from earlier requests; the variables are new.
 
 - A function is a `def`, a `lambda`, the body of a property, or a function that the compiler or a decoder generates.
 - A coroutine counts when it is called, not when it resumes.

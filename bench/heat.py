@@ -49,7 +49,7 @@ Units per second of the hottest partition key at the promised rate (goal: 700 of
 |---|---|---|
 """
 SECRET: Final = "a secret that is long enough for a benchmark"
-SETTLED_BY_THE_CLOCK: Final = ("LEADERBOARD#", "RESULTS#")
+SETTLED_BY_THE_CLOCK: Final = ("LEADERBOARD#", "CONTENDERS#")
 AT_ONCE: Final = 32
 PROCESSES: Final = 8
 PAGE: Final = 20

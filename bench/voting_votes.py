@@ -36,7 +36,7 @@ from datastore.layout import ensure_layout
 from datastore.receipts import Once
 from datastore.seal import Seal
 from datastore.shards import shard_of
-from datastore.voting import BOARD, CONTENDER, RESULT, VOTE, Board, Contender, PairVerdict, Vote
+from datastore.voting import BOARD, CONTENDER, VOTE, Board, Contender, PairVerdict, Vote
 from datastore.voting.pair_walk import PairWalk
 from datastore.voting.shards import shard_count
 from datastore.voting.votes import counter_updates
@@ -57,11 +57,9 @@ CAST = """mutation ($token: ID!) { castVote(input: {token: $token, verdict: LEFT
 async def create_board(table: Table, contenders: int) -> None:
     now = utc_now()
     rows = [Contender("main", ordinal, f"c{ordinal}", now) for ordinal in range(contenders)]
-    await table.write_many(put for row in rows for put in (CONTENDER.put(row), RESULT.put(row)))
+    await table.write_many(CONTENDER.put(row) for row in rows)
     await table.write_many(voting.NAME.put(voting.Name("main", row.sort_name, row.ordinal, "")) for row in rows)
-    await table.write(
-        BOARD.put(Board("main", "Main", now, size=contenders, revision=contenders, covered_revision=contenders))
-    )
+    await table.write(BOARD.put(Board("main", "Main", now, size=contenders, revision=contenders)))
 
 
 async def run_concurrently(votes: int, vote: Callable[[int], Awaitable[None]]) -> float:

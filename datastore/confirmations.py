@@ -1,14 +1,18 @@
-"""Emails that ask for a confirmation: at most one for each purpose, address and day.
+"""Emails that ask for a confirmation: a few for each purpose, address and day.
 
 | wanted                     | read or write                                                           | requests |
 |----------------------------|-------------------------------------------------------------------------|----------|
-| the right to send the day's| Put CONFIRMATION#<purpose>#<address> DAY#<date>, if absent or abandoned | 1        |
+| the right to send the day's| Put CONFIRMATION#<purpose>#<address> DAY#<date>#<slot>, if free         | 1 a slot |
 | sent; not sent             | Update; Delete                                                          | 1        |
 | used                       | with what is confirmed, in its transaction                              | 0 more   |
 
     claim ── send ── mark as sent
       │        └── certainly not sent: the claim is released, and the address may be asked for again at once
       └── claimed by a process that was killed: it counts as abandoned after ten minutes
+
+A slot is free while it is absent or its claim is abandoned. Visitors share one slot. Each member takes one of their
+own, the first that is free, so nobody's request keeps another member from confirming an address that is theirs, and an
+address gets no more emails a day than there are slots.
 
 The address is stored here as a keyed hash, and what is to be confirmed is only in the link: nobody else's address, list
 or request is stored before it is confirmed. So if a process is killed, no other one can send its email. Instead, the
@@ -18,7 +22,7 @@ email before the process was killed, it then comes a second time, with the same 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -34,6 +38,9 @@ if TYPE_CHECKING:
 
 CLAIM_LIFETIME = timedelta(minutes=10)
 """A process that lives has sent its email, or given up, before that."""
+
+MOST_ASKERS = 5
+"""Members whom one address may get an email for on one day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +58,33 @@ class Confirmation:
     expires: datetime
     sent: datetime | None = None
     used: datetime | None = None
+    slot: int = 0
+    used_by: str | None = None
+    """The attempt that used it: two of them may be carried out within one millisecond."""
 
 
-CONFIRMATION = Entity(Confirmation, Key("CONFIRMATION#{purpose}#{address}", "DAY#{date}"), ttl="expires")
+CONFIRMATION = Entity(Confirmation, Key("CONFIRMATION#{purpose}#{address}", "DAY#{date}#{slot}"), ttl="expires")
 
 
-async def claim_confirmation(table: Table, wanted: Confirmation, once: Once) -> Confirmation | None:
-    """Claim the email. None if this request must send it, else what an earlier one has stored.
+async def claim_confirmation(table: Table, wanted: Confirmation, once: Once) -> Confirmation:
+    """Claim the email: what was claimed, if this request must send it, else what an earlier one has stored.
 
     MemberErased if `once` is a member's who is erased: nothing is sent then.
     """
     abandoned = absent("sent") & outside("claimed", wanted.claimed - CLAIM_LIFETIME, wanted.claimed + CLAIM_LIFETIME)
     own = where(attempt=wanted.attempt) & absent("sent")
-    try:
-        await once.apply(table, CONFIRMATION.put(wanted, when=absent() | abandoned | own))
-    except ConditionFailed as failed:
-        return failed.stored(CONFIRMATION) or wanted
-    return None
+    stored = wanted
+    for slot in range(MOST_ASKERS if wanted.asker else 1):
+        claim = replace(wanted, slot=slot)
+        try:
+            await once.apply(table, CONFIRMATION.put(claim, when=absent() | abandoned | own))
+        except ConditionFailed as failed:
+            stored = failed.stored(CONFIRMATION) or claim
+        else:
+            return claim
+        if stored.asker == wanted.asker:
+            break
+    return stored
 
 
 async def mark_confirmation_sent(table: Table, mine: Confirmation, now: datetime) -> None:
@@ -90,11 +107,11 @@ async def _unless_lost(table: Table, write: Update | Delete) -> None:
 
 
 async def read_confirmation(table: Table, purpose: str, address: str, on: date) -> Confirmation | None:
-    key = CONFIRMATION.at(purpose=purpose, address=address, date=on)
+    key = CONFIRMATION.at(purpose=purpose, address=address, date=on, slot=0)
     return await table.get(key, consistent=True)
 
 
-def use_confirmation(purpose: str, address: str, on: date, now: datetime) -> Update:
+def use_confirmation(purpose: str, address: str, on: date, now: datetime, attempt: str) -> Update:
     """The write that uses a link up: it fails for one that was used, and for one whose email has expired."""
-    key = CONFIRMATION.at(purpose=purpose, address=address, date=on)
-    return CONFIRMATION.change(key, values={"used": now}, when=present() & absent("used"))
+    key = CONFIRMATION.at(purpose=purpose, address=address, date=on, slot=0)
+    return CONFIRMATION.change(key, values={"used": now, "used_by": attempt}, when=present() & absent("used"))

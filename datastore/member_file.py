@@ -43,7 +43,6 @@ from datastore.dynamo.entity import Entity, Partition
 from datastore.journal import records as journal
 from datastore.people import PROFILE, member_shard
 from datastore.pickem import event_records, gates, histograms, league_records, predictions, reminders, standings
-from datastore.pickem import upgrade as old_pickem
 from datastore.pickem.events import every_event
 from datastore.vocabulary import (
     address_subscriptions,
@@ -69,7 +68,6 @@ KINDS: Mapping[Entity[Any], tuple[str, str]] = {
     addresses.ORIGIN: ("voteOrigin", "For a week: that some votes on a board came from one network address."),
     predictions.PREDICTION: ("prediction", "Your picks for one event: the number of a team for each match."),
     standings.STANDING: ("standing", "Your points in one season."),
-    old_pickem.OLD_STANDING: ("oldStanding", "Your points in one season, as the first release stored them."),
     reminders.REMINDER: ("reminder", "That an email reminded you of an event."),
     league_records.MEMBER_LEAGUES: ("leagues", "The leagues that you are in, or wait for, with their seasons."),
     league_records.LEAGUE_MEMBER: ("leagueMembership", "Your place in one league."),
@@ -81,9 +79,12 @@ KINDS: Mapping[Entity[Any], tuple[str, str]] = {
     records.REPORTS: ("report", "Your report of a comment that moderators have yet to decide about."),
     learning.QUIZ: ("quiz", "The result of one quiz."),
     learning.SENTENCE: ("sentence", "One practice sentence."),
-    quizzes.OPEN_QUIZ: ("openQuiz", "For a day: a quiz that you were asked, with the right answers."),
+    quizzes.OPEN_QUIZ: ("openQuiz", "For a day: a quiz that you were asked, with your cards of its words."),
     cards.CARD: ("card", "When you will be asked a word again, and how well you know it."),
-    learning.ACTIVE_DAYS: ("activeDays", "The days on which you were active: bit n is the day `since` + n."),
+    learning.ACTIVE_DAYS: (
+        "activeDays",
+        "The days on which you were active: bit n is the day `since` + n; and when you last answered a quiz.",
+    ),
     subscriptions.SUBSCRIPTION: ("subscription", "A subscription to the daily words of a list, active or ended."),
     address_subscriptions.ADDRESS_CLAIM: (
         "addressClaim",
@@ -130,8 +131,6 @@ LEFT_OUT: Mapping[Entity[Any], str] = {
             contenders.IMPORTED_NAME,
             contenders.NAME,
             contenders.PICTURE,
-            contenders.RESULT,
-            counts.OLD_TALLY,
             counts.TALLY,
             created.CREATED,
             demo.DEMO_PART,
@@ -150,12 +149,8 @@ LEFT_OUT: Mapping[Entity[Any], str] = {
             league_records.LEAGUE,
             league_records.LEAGUE_CODE,
             leaders.LEADER,
-            leaders.OLD_LEADER,
             mail.DAILY_MAILING,
             marks.DIRTY_MARK,
-            old_pickem.OLD_EVENT,
-            old_pickem.OLD_GATE,
-            old_pickem.OLD_SEASON,
             records.LATE_ARRIVAL,
             standings.SEASON,
             subscriptions.SUBSCRIBER_COUNT,
@@ -171,6 +166,7 @@ LEFT_OUT: Mapping[Entity[Any], str] = {
 LEFT_OUT_FIELDS: Mapping[str, str] = {
     "vote.origin": "A random tag, which for a week leads to the network address that the vote came from.",
     "voteOrigin.tag": "The same tag.",
+    "openQuiz.words": "For a day: the right answers of a quiz, which you may still be about to give.",
     "voteOrigin.address": "A keyed hash of the address: two files would show that their members share one.",
 }
 """The fields of kinds that the file leaves out, and why."""
@@ -240,7 +236,6 @@ _OWN = (
     address_subscriptions.ADDRESS_CLAIM,
     mail.MAIL,
     lists.QUOTA,
-    old_pickem.OLD_STANDING,
     league_records.MEMBER_LEAGUES,
     reminders.REMINDER,
 )

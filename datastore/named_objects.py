@@ -28,7 +28,7 @@ from datastore.vocabulary.lists import LIST
 from datastore.vocabulary.subscriptions import SUBSCRIPTION
 from datastore.vocabulary.words import REMOVED_WORD, WORD
 from datastore.voting.boards import BOARD
-from datastore.voting.contenders import CONTENDER
+from datastore.voting.contenders import contender_key
 from datastore.voting.votes import VOTE
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _comment(key: str) -> Keys:
 
 def _contender(key: str) -> Keys:
     board, _, ordinal = key.rpartition("/")
-    return [CONTENDER.at(board=board, ordinal=int(ordinal))]
+    return [contender_key(board, int(ordinal))]
 
 
 def _vote(key: str) -> Keys:

@@ -54,11 +54,9 @@ class Profile:
     lock_reminder_hours: int | None = None
     """How long before an event's lock the member is reminded; None or 0 means never."""
     email_confirmed: datetime | None = None
-    """When the member confirmed `email_proven` by the link sent to it, or by a token that says so."""
+    """When the member confirmed `email` by the link sent to it, or by a token that says so."""
     email_pending: str | None = None
     """The keyed hash of the address that is to be confirmed."""
-    email_proven: str | None = None
-    """The address that was confirmed. A process of the first release changes `email` alone, and confirms nothing."""
 
     @property
     def node_key(self) -> str:
@@ -67,20 +65,20 @@ class Profile:
     @property
     def proven_email(self) -> str | None:
         """The address, if it is known to be the member's."""
-        return self.email if self.email_confirmed is not None and self.email == self.email_proven else None
+        return self.email if self.email_confirmed is not None else None
 
     @property
     def shard(self) -> int:
         return member_shard(self.user)
 
 
-NO_EMAIL: Final[Mapping[str, None]] = {"email": None, "email_confirmed": None, "email_proven": None}
+NO_EMAIL: Final[Mapping[str, None]] = {"email": None, "email_confirmed": None}
 """The values of a profile that has no address any more."""
 
 
 def proven(email: str, at: datetime) -> dict[str, str | datetime]:
     """The values of a profile with an address that was confirmed at a time."""
-    return {"email": email, "email_confirmed": at, "email_proven": email}
+    return {"email": email, "email_confirmed": at}
 
 
 PROFILE = Entity(

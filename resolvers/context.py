@@ -26,7 +26,7 @@ from resolvers.live.topics import Live
 from resolvers.loading.loader import Loader
 from resolvers.loading.registry import Loaders
 from resolvers.policy import Policy
-from resolvers.rate_limits import Rates
+from resolvers.rate_limits import Rates, network
 from resolvers.viewer import Role, Viewer, member_name
 
 P = TypeVar("P")
@@ -50,18 +50,10 @@ class BothWays:
     """Marks a window that also takes `last` and `before`."""
 
 
-@dataclass(frozen=True, slots=True)
-class AddedLater:
-    """Marks a parameter that its mutation did not have at first.
-
-    A request that leaves it at its default has the same hash as before, so receipts of older requests still hold.
-    """
-
-
 class Unset(Enum):
     """The value of an argument that the client left out, where that differs from null."""
 
-    UNSET = "\x00unset"  # part of receipts' hashes; no validated text equals it
+    UNSET = "unset"
 
 
 UNSET = Unset.UNSET
@@ -149,6 +141,11 @@ class Context:
     @property
     def table(self) -> Table:
         return self.services.table
+
+    @property
+    def client(self) -> str:
+        """For whom the request's calls to the table take turns: a member, an API key, or a visitor's network."""
+        return self.viewer.id if self.viewer.is_signed_in else network(self.address)
 
     def now(self) -> datetime:
         return self.services.clock()

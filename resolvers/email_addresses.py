@@ -7,6 +7,8 @@ import unicodedata
 
 import idna
 
+from datastore.folding import in_form, is_stream_safe
+
 LONGEST_EMAIL = 254
 """RFC 5321: a path has 256 characters, two of them angle brackets."""
 _LONGEST_NAME = 64
@@ -20,7 +22,8 @@ _DOMAIN = re.compile(r"([a-zA-Z0-9\x80-\U0010ffff-]+\.)+(?!\d+\Z)[a-zA-Z0-9\x80-
 
 def is_email_address(text: str) -> bool:
     name, at, domain = text.rpartition("@")
-    return bool(at) and len(text.encode("utf-8", "replace")) <= LONGEST_EMAIL and _is_name(name) and _is_domain(domain)
+    fits = len(text.encode("utf-8", "replace")) <= LONGEST_EMAIL and is_stream_safe(text)
+    return bool(at) and fits and _is_name(name) and _is_domain(domain)
 
 
 def with_ascii_domain(address: str) -> str:
@@ -59,6 +62,4 @@ def _is_domain(domain: str) -> bool:
 def _is_writing(text: str) -> bool:
     """Whether every character beyond ASCII is a letter, a mark or a digit, in the one form that mail uses."""
     beyond_ascii = (character for character in text if not character.isascii())
-    return unicodedata.is_normalized("NFC", text) and all(
-        unicodedata.category(each)[0] in "LMN" for each in beyond_ascii
-    )
+    return in_form("NFC", text) == text and all(unicodedata.category(each)[0] in "LMN" for each in beyond_ascii)

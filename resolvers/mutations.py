@@ -95,7 +95,7 @@ def _claim(ctx: Context, key: str | None, name: str, given: Mapping[str, Any]) -
             f"An idempotencyKey has 1 to {LONGEST_KEY} characters, none of them '#' or a control character.",
             path=("input", "idempotencyKey"),
         )
-    # Receipts hold this hash for days: a change of the names, of their order or of UNSET's value refuses their repeats.
+    # Receipts hold this hash for days: a change of the names or of their order refuses their repeats.
     text = orjson.dumps([name, dict(sorted(given.items()))])
     digest = hashlib.sha256(text).hexdigest()
     return Once(ctx.viewer.id, key, digest, ctx.now(), services.journal, ctx.viewer.node, services.tombstones)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 from zoneinfo import available_timezones
 
 from datastore import people as people_store
@@ -16,7 +16,7 @@ from datastore.dynamo import key_text
 from datastore.people import Profile
 from datastore.refusals import InvalidInput
 from datastore.tombstones import MemberErased
-from resolvers.context import UNSET, AddedLater, Context, Unset, UserId
+from resolvers.context import UNSET, Context, Unset, UserId
 from resolvers.email_addresses import LONGEST_EMAIL, is_email_address
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.members.confirmations import Confirmations, Purpose
@@ -87,8 +87,8 @@ async def update_profile(
     avatar_url: str | Unset | None = UNSET,
     email: str | Unset | None = UNSET,
     time_zone: str | Unset | None = UNSET,
-    daily_word_at: Annotated[str | Unset | None, AddedLater()] = UNSET,
-    lock_reminder_hours: Annotated[int | Unset | None, AddedLater()] = UNSET,
+    daily_word_at: str | Unset | None = UNSET,
+    lock_reminder_hours: int | Unset | None = UNSET,
 ) -> Profile:
     """Change the given values. Null clears a value; a name cannot be cleared; an address must be confirmed first."""
     member = ctx.member()

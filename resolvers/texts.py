@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection
 from urllib.parse import SplitResult, urlsplit
 
+from datastore.folding import MOST_MARKS, is_stream_safe
 from datastore.refusals import InvalidInput
 
 CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U0010ffff]+")
@@ -31,20 +32,23 @@ _HOST = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+")
 
 # ── lines ──
 
+LINE = f"at least one visible, no control characters, and no more than {MOST_MARKS} accents or other marks in a row"
+"""The rules for its characters, for the messages of refusals."""
+
 
 def is_line(text: str, longest: int) -> bool:
-    """Whether a text may be shown as a line: not too long, no control characters, and something of it can be seen."""
+    """Whether a text may be shown as a line, and compared: not too long, and by the rules of `LINE`."""
+    if len(text) > longest or CONTROL_CHARACTERS.search(text):
+        return False
     seen = any(letter.isprintable() and not letter.isspace() and letter not in FILLERS for letter in text)
-    return seen and len(text) <= longest and not CONTROL_CHARACTERS.search(text)
+    return seen and is_stream_safe(text)
 
 
 def parse_line(text: str, longest: int, subject: str, path: tuple[str, ...]) -> str:
     """One line, with single spaces. `subject` begins the refusal's message."""
     line = " ".join(text.split())
     if not is_line(line, longest):
-        raise InvalidInput(
-            f"{subject} has 1 to {longest} characters, at least one visible, and no control characters.", path=path
-        )
+        raise InvalidInput(f"{subject} has 1 to {longest} characters, {LINE}.", path=path)
     return line
 
 

@@ -75,10 +75,7 @@ class Viewer:
 
 
 def member_name(seal: Seal, user: str, name: str | None) -> str:
-    """The name shown to others. Without one it is "Member" and four letters of a keyed hash of the id.
-
-    A name that repeats the id counts as none: the first release stored the id as the name of members without one.
-    """
+    """The name shown to others. Without one, or one that repeats the id, "Member" and four letters of a keyed hash."""
     if user.startswith(FORMER_PREFIX):
         return "Former member"
     if name and name[:LONGEST_NAME] != user[:LONGEST_NAME]:

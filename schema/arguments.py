@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
 from types import UnionType
@@ -31,7 +31,7 @@ from graphql import GraphQLArgument, GraphQLID, get_named_type, get_nullable_typ
 
 from datastore.dynamo import Window
 from datastore.refusals import InvalidInput
-from resolvers.context import UNSET, AddedLater, BothWays, Context, NodeOf, Unset
+from resolvers.context import UNSET, BothWays, Context, NodeOf, Unset
 from resolvers.node_ids import parse_node_key
 from schema.windows import BACKWARD, FORWARD, parse_window
 
@@ -68,13 +68,9 @@ class Parameter:
     graphql_name: str
     parse: Callable[[Any, tuple[str, ...]], Any]
     """Of texts, lists and inputs; other values need none."""
-    added_later: bool = False
 
     @classmethod
     def of(cls, name: str, declared: Any, default: Any) -> Parameter:
-        bare, marks = _marks(declared)
-        if AddedLater() in marks:
-            return replace(cls.of(name, bare, default), added_later=True)
         node, optional, many = _node_mark(declared)
         if node is None:
             return cls(declared, default, camel_case(name), parse_value)
@@ -118,15 +114,15 @@ class Parameters:
                 yield Argument(name, declared, strawberry.UNSET, description)
 
     def hashed(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What a receipt's hash is made of: all but later parameters that have their default."""
+        """What a receipt's hash is made of: all but parameters that have their default.
+
+        So a parameter that a later release adds does not change the hash of a request that leaves it out.
+        """
+        defaults = {name: parameter.default for name, parameter in self.by_name.items()}
         return {
             name: as_given(value)
             for name, value in given.items()
-            if not (
-                (parameter := self.by_name.get(name)) is not None
-                and parameter.added_later
-                and value in (strawberry.UNSET, parameter.default)
-            )
+            if value not in (strawberry.UNSET, defaults.get(name, strawberry.UNSET))
         }
 
     def parse(self, given: Mapping[str, Any], ctx: Context) -> dict[str, Any]:
@@ -224,9 +220,7 @@ def make_input(name: str, description: str, arguments: Iterable[Argument]) -> ty
 
 
 def as_given(value: Any) -> Any:
-    """An input as plain dictionaries, lists and leaves; what the client left out is UNSET."""
-    if value is strawberry.UNSET:
-        return UNSET
+    """An input as plain dictionaries, lists and leaves."""
     if isinstance(value, list):
         return [as_given(item) for item in value]
     if isinstance(value, Input):

@@ -89,7 +89,7 @@ class GradedAnswer:
 
 @record_type(quizzes.QuizGraded, "The quiz was graded. Its words' cards are scheduled by the answers.")
 class QuizGraded:
-    result: QuizResult = described("The result, which is a proven one.")
+    result: QuizResult = described("The result, which is proven unless the list is private.")
     answers: list[GradedAnswer] = described("The answers, in the order of the questions.")
     streak: Streak = described("The member's streak including this quiz.")
 
@@ -116,7 +116,8 @@ class LearningMutation:
     )
     answer_quiz = mutation(
         quizzes.answer_quiz,
-        "Answers a quiz, once: its result counts as proven, and its words return when they are due.",
+        "Answers a quiz, once: its result is proven unless the list is private, and its words return when they are "
+        "due.",
         QuizGraded,
         input_description="The answers to a quiz.",
         result_description="The graded quiz, or why it was not graded.",

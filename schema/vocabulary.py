@@ -124,7 +124,7 @@ class QuizResult(Node):
     correct: int = described("Questions answered correctly.")
     total: int = described("Questions asked.")
     submitted_at: datetime = described("When it was submitted.")
-    proven: bool = described("Whether the service set and graded it; `recordQuiz` gives false.")
+    proven: bool = described("Whether the service set and graded it, about a public list; `recordQuiz` gives false.")
 
 
 @record_type(vocabulary_store.Sentence, "A practice sentence.")
@@ -210,7 +210,7 @@ class VocabularyQuery:
         "A day's members by correct answers, then accuracy, then fewer quizzes.",
         on="The day, in each member's own time zone.",
         list="Quizzes of this list only.",
-        proven="True for quizzes that the service set and graded, false for the others; all by default.",
+        proven="True for quizzes about public lists that the service set and graded, false for others; all by default.",
     )
 
 

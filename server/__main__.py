@@ -36,7 +36,6 @@ COMMANDS: Final = {
         "Scores the predictions of an event. Safe to interrupt, to repeat and to run several times at once.",
     ),
     "emails": ("emails", "Sends the emails that are due: daily words and reminders. Safe to run again."),
-    "daily": ("emails", "The older name of `ringside emails`."),
     "jobs": ("jobs", "Lists the jobs of the last 30 days, newest first. A serving process works on them by itself."),
     "backup": (
         "backup",
@@ -47,7 +46,7 @@ COMMANDS: Final = {
         "whole_table",
         "Copies the whole table to another engine, like an export and an import. It continues if run again.",
     ),
-    "table": ("table", "Create, check and upgrade the table."),
+    "table": ("table", "Create and check the table."),
     "import": ("imports", "Import data from files. Existing data is left alone."),
     "export": ("exports", "Export data to files."),
     "migrate": ("migration", "Migrate data from another layout."),

@@ -26,18 +26,13 @@ async def open_engine(settings: Settings) -> AsyncIterator[Table]:
         yield table
 
 
-async def validate_table(table: Table, *, older: bool = False) -> Layout:
-    """The table's layout; UnusableTable, with the reason, unless the engine and the table fit the service.
-
-    With `older`, a table of an older layout is accepted: the caller upgrades it.
-    """
-    layout = await read_layout(table)
-    if reason := _unusable_layout(layout, older=older):
+async def validate_table(table: Table) -> None:
+    """UnusableTable, with the reason, unless the engine and the table fit the service."""
+    if reason := _unusable_layout(await read_layout(table)):
         raise UnusableTable(f"The table {table.name} {reason}")
-    return layout
 
 
-async def read_layout(table: Table) -> Layout:
+async def read_layout(table: Table) -> Layout | None:
     """The table's layout, whichever it is; UnusableTable unless the engine and the table's keys fit the service."""
     try:
         with deadline(START_SECONDS):
@@ -67,26 +62,21 @@ def not_answered(error: DynamoError) -> UnusableTable:
     )
 
 
-def _unusable_layout(layout: Layout, *, older: bool) -> str | None:
+def _unusable_layout(layout: Layout | None) -> str | None:
     """Why a table of this layout cannot be served, and what to do; None if it can."""
+    if layout is None:
+        return (
+            "has items that Ringside did not write. Name another one with RINGSIDE_TABLE; `ringside table create` "
+            "makes it."
+        )
     if layout.imported_items is not None:
         return (
             "is being filled by `ringside import all` or `ringside copy`, or either was interrupted. Wait for it, or "
             "run it again: it continues where it stopped."
         )
-    if layout.version > CURRENT_LAYOUT:
+    if layout.version != CURRENT_LAYOUT:
         return (
-            f"was written by a newer release: it has layout {layout.version}, and this release knows layouts up to "
-            f"{CURRENT_LAYOUT}. Run that release."
+            f"has layout {layout.version}, and this release knows layout {CURRENT_LAYOUT} only. Run the release that "
+            "wrote it."
         )
-    if layout.version == CURRENT_LAYOUT or older:
-        return None
-    if layout.upgrading_to is not None:
-        return (
-            f"is being upgraded to layout {layout.upgrading_to}, or its upgrade was interrupted. Wait for "
-            "`ringside table upgrade`, or run it again: it continues where it stopped."
-        )
-    return (
-        f"has layout {layout.version}, and this release needs layout {CURRENT_LAYOUT}. Run `ringside table upgrade`; "
-        "services of the previous release may run meanwhile."
-    )
+    return None

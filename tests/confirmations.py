@@ -18,6 +18,7 @@ from datastore import vocabulary as vocabulary_store
 from datastore.people import PROFILE, Profile
 from datastore.receipts import Once
 from datastore.vocabulary import SUBSCRIPTION, CharacterSet, Subscription
+from resolvers.members.confirmations import Confirmations
 from resolvers.node_ids import parse_node_key
 from resolvers.vocabulary.address_subscriptions import record_id
 from server.settings import Settings
@@ -69,7 +70,9 @@ class MailingService:
 
     async def ask(self, address: str, list_id: str, **more: Any) -> Any:
         """What a visitor is answered who asks for a subscription of this address."""
-        return await self.client.ask(REQUEST_SUBSCRIPTION, input={"email": address, "list": list_id, **more})
+        answer = await self.client.ask(REQUEST_SUBSCRIPTION, input={"email": address, "list": list_id, **more})
+        await self.client.services.get(Confirmations).settled()
+        return answer
 
     async def press(self, link: str) -> httpx.Response:
         """The answer to the button of a link's page."""

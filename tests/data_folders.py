@@ -21,7 +21,7 @@ from pathlib import Path
 from server.engine import backup
 
 steps = int(sys.argv.pop())
-for name in ("copy_file", "check_backup", "sync", "complete_restore"):
+for name in ("copy_file", "copy_backup", "check_backup", "sync", "complete_restore"):
     def dying(*given, original=getattr(backup, name), **more):
         global steps
         if not steps:

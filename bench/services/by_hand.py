@@ -34,7 +34,7 @@ from datastore.dynamo.transport.signing import Endpoint, Signer
 from datastore.ids import creation_time
 from datastore.people import PROFILE
 from datastore.pickem import EVENT, MATCH, PREDICTION, RANKING_SHARDS
-from datastore.voting import BOARD, RESULT
+from datastore.voting import BOARD, CONTENDER
 from datastore.voting.boards import BLOCK_SIZE
 from resolvers.node_ids import node_id, parse_node_key
 from server.process_tuning import tune_process
@@ -304,7 +304,7 @@ async def read_rows(engine: Engine, board: Item, first: int) -> list[Item]:
     slug, blocks = board["slug"]["S"], max(1, -(-number(board, "size") // BLOCK_SIZE))
     limit = shard_limit(first + 1, blocks)
     return await engine.merged(
-        [Part(RESULT.on("gsi1", board=slug, block=block), limit) for block in range(blocks)], first + 1
+        [Part(CONTENDER.on("gsi1", board=slug, block=block), limit) for block in range(blocks)], first + 1
     )
 
 

@@ -10,7 +10,7 @@ from datastore.dynamo.declaration import create
 from datastore.dynamo.writes import Put
 from datastore.layout import ensure_layout
 from datastore.seal import Seal
-from datastore.voting import BOARD, CONTENDER, MAIN, NAME, RESULT, Board, Contender
+from datastore.voting import BOARD, CONTENDER, MAIN, NAME, Board, Contender
 from resolvers.context import Services, utc_now
 from resolvers.node_ids import node_id
 from server.demo import comments, people, pickem
@@ -58,6 +58,5 @@ def board(slug: str, title: str) -> Iterator[Put]:
             slug, ordinal, f"Contender {ordinal:03d}", now, wins=900 - ordinal, losses=400 + ordinal // 2, ties=3
         )
         yield CONTENDER.put(contender)
-        yield RESULT.put(contender)
         yield NAME.put(voting.Name(slug, contender.sort_name, contender.ordinal, "bench"))
-    yield BOARD.put(Board(slug, title, now, CONTENDERS, revision=CONTENDERS, covered_revision=CONTENDERS, votes=50_000))
+    yield BOARD.put(Board(slug, title, now, CONTENDERS, revision=CONTENDERS, votes=50_000))

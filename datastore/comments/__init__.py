@@ -21,7 +21,6 @@ from datastore.comments.arrivals import (
 )
 from datastore.comments.changes import CommentChange, Decision, change_comment
 from datastore.comments.counts import (
-    OLD_TALLY,
     TALLY,
     Tally,
     read_counts,
@@ -78,7 +77,6 @@ __all__ = [
     "LEADER",
     "MAX_VALUES",
     "NO_COUNTS",
-    "OLD_TALLY",
     "RATINGS",
     "REPORTS",
     "TALLY",

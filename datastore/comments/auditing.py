@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from datastore.comments.counts import OLD_TALLY, TALLY, Tally
+from datastore.comments.counts import TALLY, Tally
 from datastore.comments.leaders import LEADER, Leader
 from datastore.comments.pointers import LATEST_SHARDS, POINTER, Pointer
 from datastore.comments.records import COMMENT, HELD, Comment, Status
-from datastore.comments.transfer import IMPORT_BATCH, ImportBatch
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.dynamo.entity import Partition
 
 
-def all_records(table: Table) -> AsyncIterator[Comment | Tally | Leader | ImportBatch | Pointer]:
-    return table.scan(COMMENT, HELD, TALLY, OLD_TALLY, LEADER, IMPORT_BATCH, POINTER)
+def all_records(table: Table) -> AsyncIterator[Comment | Tally | Leader | Pointer]:
+    return table.scan(COMMENT, HELD, TALLY, LEADER, POINTER)
 
 
 async def listed_comments(table: Table, product: str, *, language: str | None = None, rating: int | None = None) -> int:

@@ -2,7 +2,7 @@
 
 | wanted                  | read or write                                                   | requests      |
 |-------------------------|-----------------------------------------------------------------|---------------|
-| a product's counts      | STATISTICS#<p> COUNTS#…, and layout 1's PRODUCT#<p> STATISTICS#… | 2 at once     |
+| a product's counts      | STATISTICS#<p> COUNTS#…                                         | 1             |
 | a comment's counts      | ADD to STATISTICS#<p> COUNTS#<lang>#<shard>, in its transaction | 0 more        |
 
 Counts have partition keys of their own: a key takes 1,000 write units a second, and at 300 comments a second on one
@@ -12,16 +12,13 @@ one product seldom write to the same item: with 16 shards, one in seven of 300 a
 A change of five-star comments marks its shard as unsettled in the same write: `leaders` finds the mark. The marks have
 eight index keys: 2,000 five-star comments a second, each on another product, write and remove 2,000 marks a second,
 500 a key.
-
-Counts of layout 1 stay where they are and are added to every sum; see `upgrade`.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from datastore.comments.planner import RATINGS, CommentCounts
@@ -66,12 +63,6 @@ TALLY = Entity(
     Key("STATISTICS#{product}", "COUNTS#{language}#{shard:02d}"),
     gsi1=Key("UNSETTLED#{mark_shard}", "{product}#{language}#{shard:02d}", when="unsettled"),
 )
-OLD_TALLY = Entity(
-    Tally,
-    Key("PRODUCT#{product}", "STATISTICS#{language}#{shard:02d}"),
-    gsi1=Key("UNSETTLED", "{product}#{language}#{shard:02d}", when="unsettled"),
-)
-"""Where layout 1 counts. Only processes of the first release write here."""
 
 
 def change_updates(old: Comment | None, new: Comment | None) -> list[Update]:
@@ -112,16 +103,8 @@ async def read_counts(table: Table, product: str, *, consistent: bool = True) ->
 
 
 async def read_tallies(table: Table, product: str, *, consistent: bool = True) -> list[Tally]:
-    """All shards of a product's counts, with those of layout 1, which are never marked here."""
-    own, old = await asyncio.gather(
-        _all_shards(table, TALLY, product, consistent=consistent),
-        _all_shards(table, OLD_TALLY, product, consistent=consistent),
-    )
-    return own + [replace(tally, unsettled=None) for tally in old]
-
-
-async def _all_shards(table: Table, entity: Entity[Tally], product: str, *, consistent: bool) -> list[Tally]:
-    shards = table.iterate(entity.on(product=product), consistent=consistent, at_once=_AT_ONCE)
+    """All shards of a product's counts."""
+    shards = table.iterate(TALLY.on(product=product), consistent=consistent, at_once=_AT_ONCE)
     return [tally async for tally in shards]
 
 

@@ -54,12 +54,6 @@ LEADER = Entity(
     Key("STATISTICS#{product}", "LEADER"),
     gsi1=Key("LEADERS#{shard}", "{five_stars:best_first}#{product}", when="five_stars"),
 )
-OLD_LEADER = Entity(
-    Leader,
-    Key("PRODUCT#{product}", "LEADER"),
-    gsi1=Key("LEADERS", "{five_stars:best_first}#{product}", when="five_stars"),
-)
-"""Where layout 1 ranks a product. Only processes of the first release read and write it."""
 
 
 def leaders_request(window: Window) -> PageRequest:

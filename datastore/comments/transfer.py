@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -35,7 +35,7 @@ from datastore.comments.leaders import read_unsettled_products, settle_product
 from datastore.comments.pointers import POINTER, find_pointers, pointer_to
 from datastore.comments.records import COMMENT, HELD, Comment, entity_for
 from datastore.dynamo import ConditionFailed, Table
-from datastore.dynamo.conditions import absent, present, where
+from datastore.dynamo.conditions import absent, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.writes import Write
@@ -54,12 +54,10 @@ _ROOM = 100 - 2 - MOST_WEBHOOKS
 
 @dataclass(frozen=True, slots=True)
 class ImportBatch:
-    """A batch that was imported. One of layout 1 that is not `counted` was interrupted; `new` lists its comments."""
+    """A batch that was imported."""
 
     digest: str
-    new: tuple[str, ...] = ()
-    counted: bool = False
-    expires: datetime | None = None
+    expires: datetime
     left_out: int | None = None
 
 
@@ -135,19 +133,11 @@ def _sum(*parts: Imported) -> Imported:
 
 
 async def import_group(table: Table, group: Sequence[Comment], expires: datetime, once: Once) -> Imported:
-    """Write and count the comments of a group that are missing.
-
-    A group is what layout 1 called a batch: one that it has counted is done, one that it has not is completed.
-    """
+    """Write and count the comments of a group that are missing."""
     distinct = {comment.node_key: comment for comment in group}
     batches = list(_batches(distinct.values()))
-    digests = [_digest(some) for some in (distinct.values(), *batches)]
-    whole, *done = await table.get_many([IMPORT_BATCH.at(digest=digest) for digest in digests], consistent=True)
-    if whole is not None and whole.counted:
-        return Imported(len(group), 0, whole.left_out or 0)
-    if whole is not None and whole.new:
-        new, left_out = await _complete(table, whole, distinct, expires, once)
-        return Imported(len(group), new, left_out)
+    keys = [IMPORT_BATCH.at(digest=_digest(batch)) for batch in batches]
+    done = await table.get_many(keys, consistent=True)
     new, left_out = 0, sum(record.left_out or 0 for record in done if record is not None)
     for batch in (batch for batch, record in zip(batches, done, strict=True) if record is None):
         written, erased = await _import_batch(table, batch, expires, once)
@@ -189,7 +179,7 @@ async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetim
         if (taken := await _first_taken(table, new)) is not None:
             await _import_before(table, batch, taken, expires, once)
         left_out = len(missing) - len(new)
-        record = IMPORT_BATCH.put(ImportBatch(digest, (), True, expires, left_out or None), when=absent())
+        record = IMPORT_BATCH.put(ImportBatch(digest, expires, left_out or None), when=absent())
         checks = _checks(new, once)
         try:
             await table.transact(record, *(check for _, check in checks), *_batch_writes(new, digest, once))
@@ -235,33 +225,6 @@ def _checks(comments: Iterable[Comment], once: Once) -> list[tuple[str, Write]]:
     """That the authors are not erased, each with its author."""
     authors = {comment.author: None for comment in comments}
     return [(author, check) for author in authors for check in once.not_erased(author)]
-
-
-async def _complete(
-    table: Table, stored: ImportBatch, distinct: Mapping[str, Comment], expires: datetime, once: Once
-) -> tuple[int, int]:
-    """Count a group that layout 1 has begun. What it wrote may have been edited since, so only what is absent is put.
-
-    A comment that was deleted since cannot be told from one that was never written, nor can one of an author who was
-    erased. So the counts stay too low by each comment whose deletion was subtracted before it had been added.
-    """
-    new = [distinct[key] for key in stored.new]
-    left_out: set[str] = set()
-    for comment in await _missing(table, new):
-        writes = [entity_for(comment).put(comment, when=absent()), POINTER.put(pointer_to(comment))]
-        try:
-            await table.transact(*writes, *once.not_erased(comment.author))
-        except ConditionFailed as failed:
-            if max(failed.failures) >= len(writes):
-                left_out.add(comment.node_key)
-    counted = ImportBatch(stored.digest, counted=True, expires=expires, left_out=len(left_out) or None)
-    mark_counted = IMPORT_BATCH.put(counted, when=present() & where(counted=False))
-    new = [comment for comment in new if comment.node_key not in left_out]
-    try:
-        await table.transact(mark_counted, *count_updates(((1, comment) for comment in new), shard=0))
-    except ConditionFailed:
-        return 0, len(left_out)  # counted by another import, or by an earlier attempt whose answer was lost
-    return len(new), len(left_out)
 
 
 async def _missing(table: Table, comments: Sequence[Comment]) -> list[Comment]:

@@ -9,6 +9,7 @@ from datastore.dynamo.budgets import (
     Spent,
     charged_context,
     deadline,
+    join_work,
     metered,
     shared_context,
     unlimited,
@@ -24,16 +25,18 @@ from datastore.dynamo.errors import (
     StorageFailed,
     Throttled,
     TooCostly,
+    TooManyWaiting,
     TransactionConflict,
 )
 from datastore.dynamo.foreign import foreign_rows
 from datastore.dynamo.keys import BadKey, best_first, key_text
 from datastore.dynamo.paging import Page, PageRequest, SparsePage, Window
 from datastore.dynamo.retries import remaining, within_deadline
-from datastore.dynamo.table import Table, open_table
+from datastore.dynamo.table import BATCH_READ, Table, open_table
 from datastore.dynamo.transport.single_flight import SingleFlight
 
 __all__ = [
+    "BATCH_READ",
     "BadKey",
     "ConditionFailed",
     "CredentialsRefused",
@@ -52,6 +55,7 @@ __all__ = [
     "Table",
     "Throttled",
     "TooCostly",
+    "TooManyWaiting",
     "TransactionConflict",
     "Window",
     "best_first",
@@ -59,6 +63,7 @@ __all__ = [
     "deadline",
     "foreign_rows",
     "iso",
+    "join_work",
     "key_text",
     "metered",
     "open_table",

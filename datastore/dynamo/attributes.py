@@ -12,7 +12,7 @@
 | a dataclass                   | M of its fields                           |
 | X or None                     | as X; None is not stored at all           |
 
-A field is stored under its own name, or under the one that `StoredAs` gives it.
+A field is stored under its own name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from datetime import UTC, date, datetime
 from enum import Enum
 from functools import cache, lru_cache
 from operator import itemgetter
-from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 Attribute: TypeAlias = Mapping[str, Any]
 Item: TypeAlias = Mapping[str, Attribute]
@@ -38,21 +38,6 @@ class Codec:
     encode: Callable[[Any], Attribute]
     decode: Callable[[Attribute], Any]
     optional: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StoredAs:
-    """The stored name of a field whose Python name has changed: `scope: Annotated[str, StoredAs("shelf")]`."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """How a record's field is stored."""
-
-    stored_name: str
-    codec: Codec
 
 
 @lru_cache(maxsize=4_096)  # the same moments are shown again and again
@@ -128,58 +113,34 @@ def _enum(kind: type[Enum]) -> Codec:
 
 
 def _record(kind: type) -> Codec:
-    """A map. A stored value that is none was written before the record had more than its first field."""
     fields = record_fields(kind)
     arguments = fields_decoder(fields)
-    first = next(iter(fields.values()))
-
-    def encode(record: Any) -> Attribute:
-        return {"M": encoded(fields, record)}
-
-    def decode(stored: Attribute) -> Any:
-        return kind(**arguments(stored["M"])) if "M" in stored else kind(first.codec.decode(stored))
-
-    return Codec(encode, decode)
+    return Codec(lambda record: {"M": encoded(fields, record)}, lambda stored: kind(**arguments(stored["M"])))
 
 
-def record_fields(kind: Any) -> Mapping[str, Field]:
-    """Every field that a record's constructor takes, by its Python name."""
-    hints = get_type_hints(kind, include_extras=True)
-    fields = {field.name: _field(field.name, hints[field.name]) for field in dataclasses.fields(kind) if field.init}
-    if len({field.stored_name for field in fields.values()}) < len(fields):
-        raise TypeError(f"{kind.__name__} stores two fields under one name")
-    return fields
+def record_fields(kind: Any) -> Mapping[str, Codec]:
+    """Every field that a record's constructor takes."""
+    hints = get_type_hints(kind)
+    return {field.name: codec_for(hints[field.name]) for field in dataclasses.fields(kind) if field.init}
 
 
-def _field(name: str, declared: Any) -> Field:
-    if get_origin(declared) is not Annotated:
-        return Field(name, codec_for(declared))
-    declared, *notes = get_args(declared)
-    stored_name = next((note.name for note in notes if isinstance(note, StoredAs)), name)
-    return Field(stored_name, codec_for(declared))
-
-
-def encoded(fields: Mapping[str, Field], record: Any) -> dict[str, Attribute]:
+def encoded(fields: Mapping[str, Codec], record: Any) -> dict[str, Attribute]:
     """A record's attributes, without those that are None."""
-    return {
-        field.stored_name: field.codec.encode(value)
-        for name, field in fields.items()
-        if (value := getattr(record, name)) is not None
-    }
+    return {name: codec.encode(value) for name, codec in fields.items() if (value := getattr(record, name)) is not None}
 
 
-def fields_decoder(fields: Mapping[str, Field]) -> Callable[[Item], dict[str, Any]]:
+def fields_decoder(fields: Mapping[str, Codec]) -> Callable[[Item], dict[str, Any]]:
     """A function that reads a constructor's arguments from an item.
 
     An absent attribute is None if it is optional; else it is left out, and the record has its default.
     """
     # Taken apart once: a page reads up to a hundred items.
-    parts = tuple((name, field.stored_name, field.codec.decode, field.codec.optional) for name, field in fields.items())
+    parts = tuple((name, codec.decode, codec.optional) for name, codec in fields.items())
 
     def decode(item: Item) -> dict[str, Any]:
         arguments: dict[str, Any] = {}
-        for name, stored_name, decode_value, optional in parts:
-            stored = item.get(stored_name)
+        for name, decode_value, optional in parts:
+            stored = item.get(name)
             if stored is not None:
                 arguments[name] = decode_value(stored)
             elif optional:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from datastore.dynamo.attributes import Attribute, Field
+    from datastore.dynamo.attributes import Attribute, Codec
 
 
 @dataclass(slots=True)
@@ -22,19 +22,21 @@ class Expression:
     `path` leads to the record that has the fields, if that is stored in a field itself.
     """
 
-    fields: Mapping[str, Field]
+    fields: Mapping[str, Codec]
     names: dict[str, str] = field(default_factory=dict)
     values: dict[str, Attribute] = field(default_factory=dict)
     path: str = ""
 
-    def name(self, stored_name: str) -> str:
-        placeholder = f"#{stored_name}"
-        self.names[placeholder] = stored_name
+    def name(self, attribute: str) -> str:
+        placeholder = f"#{attribute}"
+        self.names[placeholder] = attribute
         return self.path + placeholder
 
     def field(self, name: str) -> str:
         """The name of a field, or `pk`, which every item has."""
-        return self.name("pk" if name == "pk" else self.fields[name].stored_name)
+        if name != "pk" and name not in self.fields:
+            raise KeyError(name)
+        return self.name(name)
 
     def attribute(self, attribute: Attribute) -> str:
         placeholder = f":{len(self.values)}"
@@ -43,7 +45,7 @@ class Expression:
 
     def value(self, name: str, value: Any) -> str:
         """A value of a field."""
-        return self.attribute(self.fields[name].codec.encode(value))
+        return self.attribute(self.fields[name].encode(value))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,7 +109,7 @@ def _equal(name: str, value: Any) -> Condition:
     return Condition(lambda into: f"{into.field(name)} = {into.value(name, value)}")
 
 
-def inside(name: str, fields: Mapping[str, Field], condition: Condition) -> Condition:
+def inside(name: str, fields: Mapping[str, Codec], condition: Condition) -> Condition:
     """A condition on the fields of a record that is stored in a field; what it does not name may be anything."""
     return Condition(lambda into: condition.spell(Expression(fields, into.names, into.values, f"{into.field(name)}.")))
 

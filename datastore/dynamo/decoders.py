@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from datastore.dynamo.attributes import Field, Item
+    from datastore.dynamo.attributes import Codec, Item
     from datastore.dynamo.keys import Key
 
 R = TypeVar("R")
 
 
 def record_decoder(
-    record: type[R], key: Key, stored: Mapping[str, Field], from_key: Mapping[str, Callable[[str], Any]]
+    record: type[R], key: Key, stored: Mapping[str, Codec], from_key: Mapping[str, Callable[[str], Any]]
 ) -> Callable[[Item], R]:
     """A function that reads an entity's items. A required field that an item lacks raises TypeError."""
     read_fields = fields_decoder(stored)

@@ -13,7 +13,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 
-from datastore.dynamo.attributes import Attribute, Field, Item, encoded, parse_moment, record_fields
+from datastore.dynamo.attributes import Attribute, Codec, Item, encoded, parse_moment, record_fields
 from datastore.dynamo.conditions import ALWAYS, Condition
 from datastore.dynamo.decoders import record_decoder
 from datastore.dynamo.invalidation import INVALIDATION
@@ -21,7 +21,7 @@ from datastore.dynamo.keys import HIGHEST, Key, just_above, just_below
 from datastore.dynamo.writes import Check, Delete, Put, Update
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -122,7 +122,7 @@ class Entity(Generic[R]):
             for placeholder in named
             if placeholder.name in fields and placeholder.readable
         }
-        self.fields: Mapping[str, Field] = {name: field for name, field in fields.items() if name not in self._from_key}
+        self.fields: Mapping[str, Codec] = {name: codec for name, codec in fields.items() if name not in self._from_key}
         """The fields that are stored as attributes."""
         self._in_index_keys = frozenset(name for index in indexes.values() for name in index.names)
         INVALIDATION.add(key.partition.text, *(index.partition.text for index in indexes.values()))
@@ -182,22 +182,16 @@ class Entity(Generic[R]):
         """Whether a primary key belongs to this entity."""
         return self.key.partition.read(pk) is not None and self.key.sort.read(sk) is not None
 
-    def stored_name(self, name: str) -> str:
-        """The attribute of a field, for updates."""
-        return self.fields[name].stored_name
+    def has(self, name: str) -> bool:
+        """Whether an update may name this attribute."""
+        return name in self.fields
+
+    def _refuse_unknown(self, names: Iterable[str]) -> None:
+        if unknown := [name for name in names if not self.has(name)]:
+            raise KeyError(f"{self.record.__name__} has no attribute {unknown}")
 
     def _assigned(self, values: Mapping[str, Any]) -> dict[str, Attribute]:
-        return {
-            self.stored_name(name): self.fields[name].codec.encode(value)
-            for name, value in values.items()
-            if value is not None
-        }
-
-    def _removed(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        return tuple(self.stored_name(name) for name, value in values.items() if value is None)
-
-    def _added(self, numbers: Mapping[str, int]) -> dict[str, Attribute]:
-        return {self.stored_name(name): {"N": str(number)} for name, number in numbers.items()}
+        return {name: self.fields[name].encode(value) for name, value in values.items() if value is not None}
 
     # ── writes ──
 
@@ -219,9 +213,8 @@ class Entity(Generic[R]):
         values, add = values or {}, add or {}
         if in_keys := self._in_index_keys & (values.keys() | add.keys()):
             raise TypeError(f"{self.record.__name__}: an index key names {sorted(in_keys)}; use shift")
-        return Update(
-            self.fields, key.attributes, self._assigned(values), self._added(add), self._removed(values), when
-        )
+        self._refuse_unknown([*values, *add])
+        return Update(self.fields, key.attributes, self._assigned(values), _added(add), _removed(values), when)
 
     def shift(self, record: R, *names: str, add: Mapping[str, int] | None = None, when: Condition = ALWAYS) -> Update:
         """An update of the named fields to the record's values, and of its keys in every index."""
@@ -229,15 +222,23 @@ class Entity(Generic[R]):
         every = {f"{name}{part}" for name in self.indexes for part in ("pk", "sk")}
         values = {name: getattr(record, name) for name in names}
         assigned = {**self._assigned(values), **index_attributes}
-        removed = (*self._removed(values), *sorted(every - index_attributes.keys()))
-        key = self.item_key(record).attributes
-        return Update(self.fields, key, assigned, self._added(add or {}), removed, when)
+        removed = (*_removed(values), *sorted(every - index_attributes.keys()))
+        self._refuse_unknown([*values, *(add or {})])
+        return Update(self.fields, self.item_key(record).attributes, assigned, _added(add or {}), removed, when)
 
     def delete(self, key: ItemKey[R], *, when: Condition = ALWAYS) -> Delete:
         return Delete(self.fields, key.attributes, when)
 
     def check(self, key: ItemKey[R], when: Condition) -> Check:
         return Check(self.fields, key.attributes, when)
+
+
+def _removed(values: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(name for name, value in values.items() if value is None)
+
+
+def _added(numbers: Mapping[str, int]) -> dict[str, Attribute]:
+    return {name: {"N": str(number)} for name, number in numbers.items()}
 
 
 def _reader(declared: Any) -> Callable[[str], Any]:

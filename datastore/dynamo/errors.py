@@ -9,6 +9,7 @@ DynamoError
 │   ├── StorageFailed       the embedded engine cannot use its file: a full disk, a damaged file
 │   └── DeadlineExceeded    the request's own time was used up
 ├── TooCostly               the request has asked for more than one request may
+├── TooManyWaiting          more calls wait for their turn than may
 └── Rejected                the engine refuses the request itself: a mistake of ours
 
 `dynamo_error` translates the exceptions of botocore and aiohttp; other packages never see those.
@@ -92,6 +93,10 @@ class DeadlineExceeded(EngineUnavailable):
 
 class TooCostly(DynamoError):
     """The request has asked the engine for more than one request may."""
+
+
+class TooManyWaiting(DynamoError):
+    """More calls wait for their turn than may, of all clients or of this one. The call was not sent."""
 
 
 class Rejected(DynamoError):

@@ -62,14 +62,12 @@ async def within_deadline(shared: Awaitable[T]) -> T:
 
 
 async def retry(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters: Any) -> T:
-    """The answer of a call, which is repeated until the deadline; TooCostly if the request may begin no more calls."""
-    ends, _, allowance, _ = current()
-    if allowance is not None:
-        allowance.begin_call()
-    ends = ends or asyncio.get_running_loop().time() + DEFAULT_SECONDS
+    """The answer of a call, which is repeated until the deadline."""
+    budget, otherwise = current(), asyncio.get_running_loop().time() + DEFAULT_SECONDS
     pause, doubtful = _FIRST_PAUSE, False
     last: Throttled | TransactionConflict | EngineUnavailable | None = None
     while True:
+        ends = budget.ends or otherwise  # of shared work, others may have joined since, who have more time
         try:
             async with asyncio.timeout_at(ends):
                 return await call(*arguments, **parameters)
@@ -89,7 +87,7 @@ async def retry(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters
         doubtful = doubtful or isinstance(failure, EngineUnavailable)
         # Full jitter: repeats at the same moment would conflict again.
         wait = random.uniform(0, pause)  # noqa: S311 - spreads load, hides nothing
-        if asyncio.get_running_loop().time() + wait >= ends:
+        if asyncio.get_running_loop().time() + wait >= (budget.ends or otherwise):
             _log_failure(last)
             raise _given_up(last) from last
         await asyncio.sleep(wait)

@@ -22,7 +22,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from datastore.dynamo.budgets import charged_context
+from datastore.dynamo.budgets import charged_context, join_work
 from datastore.dynamo.invalidation import INVALIDATION, Invalidation, first_word
 from datastore.dynamo.retries import retry
 from datastore.dynamo.transport.single_flight import SingleFlight
@@ -46,7 +46,7 @@ class SharedReads:
 
     def __init__(self, invalidation: Invalidation = INVALIDATION) -> None:
         self._invalidation = invalidation
-        self._attempts: SingleFlight[Read, Any] = SingleFlight(charged_context, abandons=True)
+        self._attempts: SingleFlight[Read, Any] = SingleFlight(charged_context, join=join_work)
         self._answers: dict[Read, tuple[Any]] = {}
         """Each in a tuple of its own, by which its end tells it from a later answer."""
         self._current: dict[Read, object] = {}

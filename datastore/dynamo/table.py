@@ -15,7 +15,8 @@
 | write_many     | BatchWriteItem, by 25   | writes UnprocessedItems again, after growing pauses   |
 | describe       | DescribeTable           |                                                       |
 
-Every call is repeated until the request's deadline (see `retries`), and simultaneous eventually consistent reads are
+Every call waits for its turn and is paid for (see `calls`), is repeated until the request's deadline (see `retries`),
+and simultaneous eventually consistent reads are
 shared (see `shared_reads`). `_pages` is the one loop that follows `LastEvaluatedKey`.
 """
 
@@ -27,7 +28,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from datastore.dynamo import capacity
+from datastore.dynamo.calls import Calls
 from datastore.dynamo.conditions import ALWAYS, Expression
 from datastore.dynamo.entity import Slice
 from datastore.dynamo.errors import Throttled, settings_error
@@ -111,8 +112,7 @@ class Table:
 
     async def _get(self, key: ItemKey[R], *, consistent: bool) -> R | None:
         request = {"TableName": self.name, "Key": key.attributes, "ConsistentRead": consistent}
-        answer = await self.client.get_item(ReturnConsumedCapacity="TOTAL", **request)
-        capacity.record_read(answer)
+        answer = await self.client.get_item(**request)
         item = answer.get("Item")
         return key.entity.read(item) if item else None
 
@@ -135,8 +135,7 @@ class Table:
 
         async def read() -> None:
             nonlocal unprocessed
-            answer = await self.client.batch_get_item(RequestItems=unprocessed, ReturnConsumedCapacity="TOTAL")
-            capacity.record_read(answer)
+            answer = await self.client.batch_get_item(RequestItems=unprocessed)
             items.extend(answer["Responses"].get(self.name, ()))
             unprocessed = answer.get("UnprocessedKeys") or {}
             if unprocessed:
@@ -228,7 +227,7 @@ class Table:
         """The answers to a read, until `limit` items were read or nothing is left."""
         if read is None:
             return
-        request, left = {**read.request, "ReturnConsumedCapacity": "TOTAL"}, limit
+        request, left = {**read.request}, limit
         while True:
             request["Limit"] = at_once if left is None else min(left, at_once)
             attempt = partial(_fetch, read, dict(request))
@@ -328,11 +327,9 @@ class Table:
 
     async def _write_once(self, method: str, **parameters: Any) -> Any:
         try:
-            answer = await getattr(self.client, method)(ReturnConsumedCapacity="TOTAL", **parameters)
+            return await getattr(self.client, method)(**parameters)
         finally:  # also after a failure: the write may have been applied
             self._shared_reads.invalidate(written_partitions(parameters))
-        capacity.record_write(answer)
-        return answer
 
     # ── the table itself ──
 
@@ -353,12 +350,11 @@ async def open_table(
             if (failure := settings_error(error)) is not None:
                 raise failure from error
             raise
-        yield await stack.enter_async_context(aclosing(Table(client, name)))
+        yield await stack.enter_async_context(aclosing(Table(Calls(client), name)))
 
 
 async def _fetch(read: _Read, request: Mapping[str, Any]) -> _Answer:
     answer = await read.call(**request)
-    capacity.record_read(answer)
     items = answer["Items"]
     return _Answer(read.decode(items), int(answer.get("ScannedCount", len(items))), answer.get("LastEvaluatedKey"))
 

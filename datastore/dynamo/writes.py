@@ -13,7 +13,7 @@ from datastore.dynamo.conditions import Condition, Expression
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from datastore.dynamo.attributes import Attribute, Field
+    from datastore.dynamo.attributes import Attribute, Codec
 
 
 def _with_condition(into: Expression, when: Condition) -> dict[str, Any]:
@@ -32,7 +32,7 @@ class Put:
     """Writes the whole item."""
 
     operation: ClassVar[str] = "Put"
-    fields: Mapping[str, Field]
+    fields: Mapping[str, Codec]
     item: Mapping[str, Attribute]
     when: Condition
 
@@ -45,7 +45,7 @@ class Update:
     """Changes some of the attributes; creates the item if there is none and the condition allows it."""
 
     operation: ClassVar[str] = "Update"
-    fields: Mapping[str, Field]
+    fields: Mapping[str, Codec]
     key: Mapping[str, Attribute]
     assigned: Mapping[str, Attribute]
     added: Mapping[str, Attribute]
@@ -69,7 +69,7 @@ class Delete:
     """Deletes the item, if it exists."""
 
     operation: ClassVar[str] = "Delete"
-    fields: Mapping[str, Field]
+    fields: Mapping[str, Codec]
     key: Mapping[str, Attribute]
     when: Condition
 
@@ -82,7 +82,7 @@ class Check:
     """Writes nothing; its transaction fails unless the condition holds."""
 
     operation: ClassVar[str] = "ConditionCheck"
-    fields: Mapping[str, Field]
+    fields: Mapping[str, Codec]
     key: Mapping[str, Attribute]
     when: Condition
 

@@ -95,10 +95,8 @@ class Webhook:
     created_at: datetime
     secret: str
     active: bool = True
-    old_secret: str | None = None
-    old_secret_until: datetime | None = None
-    older_secrets: tuple[OldSecret, ...] = ()
-    """Those before the old secret. A process of an earlier release does not know them, and drops them if it writes."""
+    replaced_secrets: tuple[OldSecret, ...] = ()
+    """Newest first."""
 
     @property
     def node_key(self) -> str:
@@ -110,10 +108,7 @@ class Webhook:
 
     def old_secrets(self, now: datetime) -> tuple[OldSecret, ...]:
         """The replaced secrets that still sign, newest first."""
-        old = self.older_secrets
-        if self.old_secret is not None and self.old_secret_until is not None:
-            old = (OldSecret(self.old_secret, self.old_secret_until), *old)
-        return tuple(one for one in old if one.until > now)
+        return tuple(old for old in self.replaced_secrets if old.until > now)
 
 
 WEBHOOK = Entity(Webhook, Key("WEBHOOKS", "WEBHOOK#{id}"))

@@ -23,6 +23,7 @@ from datastore.journal.records import (
     WEBHOOK,
     WEBHOOK_ADDITIONS,
     WEBHOOKS,
+    OldSecret,
     ShardClaim,
     Webhook,
     WebhookAdditions,
@@ -100,8 +101,8 @@ async def rotate_secret(table: Table, webhook: str, secret: str, once: Once) -> 
             f"{MOST_OLD_SECRETS} earlier secrets of this webhook still sign. Rotate again when the oldest has ended.",
             retry_after=(min(old.until for old in older) - once.now).total_seconds(),
         )
-    until = once.now + BOTH_SIGN_FOR
-    after = replace(current, secret=secret, old_secret=current.secret, old_secret_until=until, older_secrets=older)
+    replaced = (OldSecret(current.secret, once.now + BOTH_SIGN_FOR), *older)
+    after = replace(current, secret=secret, replaced_secrets=replaced)
     answer = WebhookWithSecret(after, secret)
     await _write(table, current, after, Kind.WEBHOOK_SECRET_ROTATED, once, answer)
     return answer

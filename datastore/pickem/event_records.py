@@ -15,6 +15,7 @@ from typing import Any
 
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
+from datastore.folding import in_form
 
 
 class EventState(StrEnum):
@@ -216,7 +217,7 @@ _MARKS = ("Mn", "Mc")
 
 def slugify(name: str) -> str:
     """A name for URLs: letters with their marks and digits of any script, hyphens for the rest."""
-    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", name))
-    folded = unicodedata.normalize("NFC", plain).casefold()
+    plain = _ACCENTS.sub("", in_form("NFKD", name))
+    folded = in_form("NFC", plain).casefold()
     words = "".join(each if each.isalnum() or unicodedata.category(each) in _MARKS else " " for each in folded)
     return "-".join(words.split()) or "event"

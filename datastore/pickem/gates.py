@@ -28,6 +28,9 @@ GATES = 48
 """A gate takes one transaction of some 10 ms at a time. At 2,000 submissions a second it is busy less than half of the
 time, and uses 83 of its key's 1,000 write units. All gates, a card and its event fit into one transaction."""
 
+_COUNTER = "m"
+"""What the names of the attributes that count picks begin with."""
+
 
 def gate_number(user: str) -> int:
     """The gate that accepts a member's predictions; never changes."""
@@ -71,8 +74,6 @@ class PickCounts:
 class GateEntity(Entity[Gate]):
     """Stores every count of `Gate.picked` as an attribute of its own: DynamoDB can only add to top-level attributes."""
 
-    counter_prefix = "m"
-
     def item(self, record: Gate) -> dict[str, Attribute]:
         item = super().item(replace(record, picked={}))
         item.pop("picked", None)
@@ -80,16 +81,16 @@ class GateEntity(Entity[Gate]):
 
     @cached_property
     def read(self) -> Callable[[Item], Gate]:
-        read, prefix = super().read, self.counter_prefix
+        read = super().read
 
         def with_picks(item: Item) -> Gate:
-            picked = {name: int(stored["N"]) for name, stored in item.items() if name.startswith(prefix)}
+            picked = {name: int(stored["N"]) for name, stored in item.items() if name.startswith(_COUNTER)}
             return replace(read(item), picked=picked)
 
         return with_picks
 
-    def stored_name(self, name: str) -> str:
-        return name if name.startswith(self.counter_prefix) else super().stored_name(name)
+    def has(self, name: str) -> bool:
+        return name.startswith(_COUNTER) or super().has(name)
 
 
 GATE = GateEntity(Gate, Key("EVENT#{event}#GATE#{number:02d}", "GATE"))
@@ -100,7 +101,7 @@ def pick_counter(match: int, team: int) -> str:
 
     It is short, so that a gate for 100 teams still fits into the 1 KB of one write unit.
     """
-    return f"{GateEntity.counter_prefix}{match}_{team}"
+    return f"{_COUNTER}{match}_{team}"
 
 
 def none_picked(match: int, teams: Sequence[int]) -> Condition:

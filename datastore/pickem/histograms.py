@@ -11,12 +11,10 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Annotated
 
 import orjson
 
 from datastore.dynamo import Table
-from datastore.dynamo.attributes import StoredAs
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 
@@ -65,7 +63,7 @@ class HistogramPart:
     scope: str
     revision: int
     number: int
-    part_count: Annotated[int, StoredAs("of")]
+    part_count: int
     data: bytes
 
 

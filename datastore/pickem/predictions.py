@@ -105,7 +105,7 @@ _FARTHEST = 10**15 - 1
 
 
 def closeness_key(closeness: int) -> str:
-    """Sort the greatest closeness first, and all before keys without one, as those of earlier releases are."""
+    """Sort the greatest closeness first, and all before keys without one."""
     return f"0{_FARTHEST - closeness:015d}~" if closeness else ""
 
 

@@ -3,14 +3,11 @@
 | wanted                          | read or write                                                | requests         |
 |---------------------------------|--------------------------------------------------------------|------------------|
 | a member's predictions, exactly | BatchGetItem EVENT#<id>#<shard> USER#<user>, consistent      | 1 for 100 events |
-| remove one                      | a transaction: prediction, gate (if it exists), standing     | 1                |
+| remove one                      | a transaction: prediction, gate, standing                     | 1                |
 
 The index of a member's predictions is behind, so every event is asked instead. The transaction also uncounts the picks
 at the gate and takes the points out of the standing. What is counted from predictions, the histograms of the event and
 of the season, is for another scoring to count again.
-
-An event of layout 1 has 16 gates, and those of most of its members do not exist yet. Such a gate is created first: its
-counts are then negative, and the sums over all gates are right.
 """
 
 from __future__ import annotations
@@ -19,11 +16,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed, Table
-from datastore.dynamo.conditions import present, where
+from datastore.dynamo.conditions import where
 from datastore.journal import Kind
 from datastore.people import member_shard
-from datastore.pickem.events import gates_of, read_matches
-from datastore.pickem.gates import GATE, change_gates, gate_number
+from datastore.pickem.events import read_matches
+from datastore.pickem.gates import GATE, gate_number
 from datastore.pickem.predictions import PREDICTION, Prediction, Share, as_read, pick_counters
 from datastore.pickem.standings import Standing, read_counted, standing_write
 
@@ -33,8 +30,6 @@ if TYPE_CHECKING:
     from datastore.receipts import Once
 
 _EVENTS_AT_ONCE = 100
-_GATE = 1
-"""The place of the gate among the writes of a removal."""
 
 
 async def predictions_in(table: Table, user: str, events: Sequence[Event]) -> AsyncIterator[tuple[Event, Prediction]]:
@@ -58,10 +53,8 @@ async def remove_prediction(table: Table, event: Event, user: str, once: Once) -
         occurrence = once.occurred(Kind.PREDICTION_VOIDED, f"Prediction:{prediction.node_key}", about=user)
         try:
             await once.apply(table, *_removal(prediction, standing, card), *occurrence)
-        except ConditionFailed as failed:
-            if failed.at(_GATE):
-                await change_gates(table, gates_of(event), [gate_number(user)])
-            continue  # or it was scored, submitted again, or removed meanwhile
+        except ConditionFailed:
+            continue  # it was scored, submitted again, or removed meanwhile
         return
 
 
@@ -71,7 +64,7 @@ def _removal(prediction: Prediction, standing: Standing | None, card: Mapping[st
     gate = GATE.at(event=prediction.event, number=gate_number(prediction.user))
     writes: list[Write] = [
         PREDICTION.delete(PREDICTION.item_key(prediction), when=as_read(prediction)),
-        GATE.change(gate, add=uncounted, when=present()),
+        GATE.change(gate, add=uncounted),
     ]
     if prediction.share is None or not prediction.share.counts or standing is None:
         return writes

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from datastore.confirmations import read_confirmation, use_confirmation
@@ -74,17 +75,18 @@ async def confirm_subscription(
     `owner` is the address's record, which is created if it does not exist. `used_up` names the email: purpose, keyed
     hash of the address, date.
     """
+    attempt = token_hex(16)
     for _ in range(_ATTEMPTS):
         stored = await read_profile(table, owner.user)
         current, other = await read_both(table, wanted)
         started = current is None or not current.active
         occurrence = subscription_occurrence(once, Kind.SUBSCRIPTION_STARTED, wanted) if started else ()
-        writes = [use_confirmation(*used_up, once.now), _owner_write(owner, stored)]
+        writes = [use_confirmation(*used_up, once.now, attempt), _owner_write(owner, stored)]
         try:
             await once.apply(table, *writes, *start_writes(wanted, current, other), *occurrence)
         except ConditionFailed:
             confirmation = await read_confirmation(table, *used_up)
-            if confirmation is not None and confirmation.used == once.now:
+            if confirmation is not None and confirmation.used_by == attempt:
                 return  # an attempt without an answer had been carried out
             if confirmation is None or confirmation.used is not None:
                 raise ConfirmationUsed from None

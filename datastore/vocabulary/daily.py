@@ -10,10 +10,9 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.attributes import StoredAs
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
@@ -42,7 +41,7 @@ class DailyWord:
     list: str
     date: date
     word: Word
-    owner_scope: Annotated[str, StoredAs("shelf")]
+    owner_scope: str
     cycle: int | None = None
 
 

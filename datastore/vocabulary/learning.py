@@ -9,10 +9,9 @@ import asyncio
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from datastore.dynamo import ConditionFailed, Page
-from datastore.dynamo.attributes import StoredAs
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.keys import HIGHEST, Key
@@ -48,12 +47,12 @@ class QuizResult:
     total: int
     submitted_at: datetime
     private: bool = False
-    asked_here: Annotated[bool | None, StoredAs("proven")] = None
+    asked_here: bool | None = None
 
     @property
     def proven(self) -> bool:
-        """Whether the service asked and graded it."""
-        return bool(self.asked_here)
+        """Whether the service asked and graded it, about a list that is not the member's own."""
+        return bool(self.asked_here) and not self.private
 
     @property
     def node_key(self) -> str:
@@ -100,6 +99,8 @@ class ActiveDays:
     version: int = 0
     freezes_from: date | None = None
     """The first day that a freeze may bridge; None before the member's first result since there are freezes."""
+    last_answered: datetime | None = None
+    """When the member last answered a quiz that the service asked."""
 
     def __contains__(self, day: date) -> bool:
         index = (day - self.since).days
@@ -195,13 +196,20 @@ def day_writes(
     """The active days with that of a result, and the write that makes them so, which fails if they have changed.
 
     They are written too where the day is active already: else its last result could be taken back at the same time, and
-    the day with it.
+    the day with it. The answers to a quiz also fail if another one was answered meanwhile.
     """
-    if days is not None and result.date in days:
-        key, unchanged = ACTIVE_DAYS.item_key(days), where(since=days.since, bits=days.bits)
-        return days, [ACTIVE_DAYS.change(key, add={"version": 1}, when=unchanged)]
     before = days or ActiveDays(result.user, result.date, b"", freezes_from=date.min)
-    after = replace(before, freezes_from=before.freezes_from or now.date()).with_day(result.date)
+    answered = result.submitted_at if isinstance(result, QuizResult) and result.asked_here else None
+    after = replace(before, last_answered=answered) if answered else before
+    if days is not None and result.date in days:
+        values: dict[str, datetime] = {}
+        unchanged = where(since=days.since, bits=days.bits)
+        if answered:
+            values["last_answered"] = answered
+            unchanged &= where(last_answered=days.last_answered) if days.last_answered else absent("last_answered")
+        key = ACTIVE_DAYS.item_key(days)
+        return after, [ACTIVE_DAYS.change(key, values=values, add={"version": 1}, when=unchanged)]
+    after = replace(after, freezes_from=before.freezes_from or now.date()).with_day(result.date)
     return after, [ACTIVE_DAYS.put(after, when=absent() if days is None else as_read(days))]
 
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.attributes import StoredAs
 from datastore.dynamo.conditions import absent, less, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
@@ -50,9 +49,9 @@ class WordList:
     created_at: datetime
     owner: str | None = None
     level: int | None = None
-    next_ordinal: Annotated[int, StoredAs("word_count")] = 0
+    next_ordinal: int = 0
     """The ordinal of the next word that is added."""
-    order: Annotated[WordOrder | None, StoredAs("walk")] = None
+    order: WordOrder | None = None
     drawn: int = 0
     claim: str | None = None
     claimed_at: datetime | None = None

@@ -1,7 +1,8 @@
 """Quizzes that the service sets: a quiz's item holds its answers, and the token only names it.
 
 Answering is one transaction: the quiz is marked as answered, which it can be once, and the result, the active day and
-the cards are written with it. With many cards, their places in the queue follow (see `cards`).
+the cards are written with it. It fails if the member answered another quiz since the active days were read, so the time
+between two quizzes can be relied on. With many cards, their places in the queue follow (see `cards`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.people import PROFILE, Profile
 from datastore.refusals import Conflict, Refusal
-from datastore.vocabulary.cards import CARD, Card, change_queue, quiz_writes
+from datastore.vocabulary.cards import CARD, Card, change_queue, quiz_writes, read_cards
 from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, ActiveDays, QuizResult, day_writes, occurrence_of
 from datastore.vocabulary.lists import LIST, WordList
 from datastore.vocabulary.words import WORD, Word
@@ -123,18 +124,25 @@ async def record_answers(
     table: Table,
     sheet: QuizSheet,
     result: QuizResult,
+    permit: Callable[[ActiveDays | None], None],
     review: Callable[[Card | None, int], Card],
     answer: Callable[[ActiveDays], Any],
     once: Once,
 ) -> Any:
     """Store result, day and cards, once. QuizAnswered if the quiz was answered before.
 
-    `review` gives a word's card after the quiz, again from the current card if it was reviewed meanwhile.
+    `permit` raises a refusal if the active days as they are now do not allow it. `review` gives a word's card after the
+    quiz, again from the current card if it was reviewed meanwhile.
     """
     if sheet.quiz is None:
         raise QuizUnknown
-    cards = {card.ordinal: card for card in sheet.quiz.cards}
     days, mark, noted = sheet.days, _mark_answered(sheet.quiz, once), occurrence_of(once, result)
+    permit(days)
+    known: Sequence[Card] = sheet.quiz.cards
+    if days is not None and days.last_answered is not None and days.last_answered > sheet.quiz.asked_at:
+        ordinals = [word.ordinal for word in sheet.quiz.words]  # the quiz answered since may have had these words too
+        known = await read_cards(table, result.user, sheet.quiz.list, ordinals)
+    cards = {card.ordinal: card for card in known}
     for _ in range(_ATTEMPTS):
         after, day_changes = day_writes(days, result, once.now)
         pairs = [(before := cards.get(word.ordinal), review(before, word.ordinal)) for word in sheet.quiz.words]
@@ -147,6 +155,7 @@ async def record_answers(
             if failed.doubtful and failed.at(0):
                 return answered
             days, cards = await _read_again(table, sheet.quiz)
+            permit(days)
             continue
         if queue_change is not None:
             with contextlib.suppress(DynamoError, Conflict):  # the next reader of the queue repeats it

@@ -100,7 +100,7 @@ def _removal(result: Result, once: Once) -> list[Write]:
     if isinstance(result, Sentence):
         occurred = occurrence_of(once, result, Kind.SENTENCE_REMOVED)
         return [SENTENCE.delete(SENTENCE.item_key(result), when=present()), *occurred]
-    quiz = [OPEN_QUIZ.delete(OPEN_QUIZ.at(user=result.user, id=result.id))] if result.proven else []
+    quiz = [OPEN_QUIZ.delete(OPEN_QUIZ.at(user=result.user, id=result.id))] if result.asked_here else []
     occurred = occurrence_of(once, result, Kind.QUIZ_REMOVED)
     return [QUIZ.delete(QUIZ.item_key(result), when=present()), *quiz, *occurred]
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.attributes import StoredAs
 from datastore.dynamo.conditions import absent, outside, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
@@ -84,7 +83,7 @@ class Word:
     pinyin: str | None = None
     any_language: bool | None = None
     """Whether it was given as a term, so that character sets and pinyin mean nothing; None if not."""
-    own_reading: Annotated[str | None, StoredAs("reading")] = None
+    own_reading: str | None = None
     example: str | None = None
     audio_url: str | None = None
     revision: int | None = None
@@ -290,9 +289,7 @@ async def _were_added(table: Table, answer: AddedWords, new: Sequence[Word]) -> 
 
 def _same_words(word_list: WordList) -> Condition:
     """The list exists and has the same words, none added or removed."""
-    none_removed = where(removed=0) | absent("removed")  # lists of earlier releases lack the attribute
-    removed = where(removed=word_list.removed) if word_list.removed else none_removed
-    return where(next_ordinal=word_list.next_ordinal, deleted_at=None) & removed
+    return where(next_ordinal=word_list.next_ordinal, removed=word_list.removed, deleted_at=None)
 
 
 # ── correcting ──

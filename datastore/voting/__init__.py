@@ -6,12 +6,12 @@
 | all boards                         | gsi1 BOARDS, ascending                                      | 1 a page |
 | a page of them, settled            | the same; then each board and its dirty marks, at once      | 1 a board more |
 | every slug, missing none           | gsi1 BOARDS, and Query CREATED#BOARD, consistent            | 1 more   |
-| contenders                         | Get or BatchGet RESULTS#<slug>#<block> CONTENDER#<ordinal>  | 1        |
-| all contenders in joining order    | Query RESULTS#<slug>#<block>, CONTENDER#…                   | 1 a page |
+| contenders                         | Get or BatchGet CONTENDERS#<slug>#<block> CONTENDER#<ordinal> | 1        |
+| all contenders in joining order    | Query CONTENDERS#<slug>#<block>, CONTENDER#…                | 1 a page |
 | a board's best contenders          | gsi1 LEADERBOARD#<slug>#<block>, merged; 256 a block        | blocks   |
 | details; pictures                  | BatchGet BOARD#<slug> DETAILS#<ordinal>; SVG#<ordinal>      | 1        |
 | change a board                     | Query the board; update it if unchanged                     | 2        |
-| add, change, retire, restore a contender | a transaction: board, contender, result, name, details, picture | 2 |
+| add, change, retire, restore a contender | a transaction: board, contender, name, details, picture | 2 |
 | one voter's latest vote            | VOTER#<voter>#<slug>, newest, consistent                    | 1        |
 | a vote by its number               | Get VOTER#<voter>#<slug> VOTE#<number>, consistent          | 1        |
 | a voter's pairs in this cycle      | the same key, newest first, until the cycle before          | 1 a MB   |
@@ -49,6 +49,7 @@ from datastore.voting.boards import (
     board_not_found,
     create_board,
     every_slug,
+    existing_boards,
     is_slug,
     read_board_with_marks,
     read_boards_page,
@@ -57,7 +58,6 @@ from datastore.voting.contenders import (
     CONTENDER,
     NAME,
     PICTURE,
-    RESULT,
     Contender,
     ContenderKey,
     Details,
@@ -85,8 +85,7 @@ from datastore.voting.editing import (
 )
 from datastore.voting.marks import (
     DirtyMark,
-    clean_mark,
-    delete_marks,
+    delete_mark,
     write_mark,
 )
 from datastore.voting.resharding import (
@@ -136,7 +135,6 @@ __all__ = [
     "NAME",
     "PAIR",
     "PICTURE",
-    "RESULT",
     "TALLY",
     "VOTE",
     "Ballot",
@@ -168,13 +166,13 @@ __all__ = [
     "change_board",
     "change_contender",
     "claim_settling",
-    "clean_mark",
     "contender_pairs_request",
     "contenders_request",
     "create_board",
-    "delete_marks",
+    "delete_mark",
     "ensure_shards_are_read",
     "every_slug",
+    "existing_boards",
     "folded",
     "is_slug",
     "leaderboard_request",

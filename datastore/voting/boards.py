@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from datastore.created import note_created, read_created
 from datastore.dynamo import ConditionFailed, Page
-from datastore.dynamo.attributes import StoredAs
 from datastore.dynamo.conditions import absent
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.keys import HIGHEST, Key
@@ -20,7 +19,7 @@ from datastore.voting.pairs import EligibleContenders, pair_count
 from datastore.voting.shards import shard_count
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from datastore.dynamo import Table, Window
     from datastore.receipts import Once
@@ -60,9 +59,6 @@ class Board:
     `revision` counts the changes to its contenders. `claims` counts the settlings that were begun, and `completed` is
     the number of the latest one that succeeded. `revision` and `completed` together identify one state of all results.
     Readers sum the tallies of `read_shards` shards; that number only grows.
-
-    `settled` and `settled_at` belong to processes of the first release, which settle rows of their own. The
-    `covered_…` fields are the values of `revision` and `settled` that the latest completed settling has seen.
     """
 
     slug: str
@@ -72,15 +68,11 @@ class Board:
     retired: str = ""
     revision: int = 0
     votes: int = 0
-    settled: int = 0
-    settled_at: datetime | None = None
-    read_shards: Annotated[int, StoredAs("spread")] = 1
+    read_shards: int = 1
     rate: int = DEFAULT_RATE
     claims: int = 0
     completed: int = 0
     claimed_at: datetime | None = None
-    covered_revision: int = 0
-    covered_settled: int = 0
     restorations: int = 0
     latest_restored: tuple[int, ...] = ()
     opens_at: datetime | None = None
@@ -116,11 +108,6 @@ class Board:
     def stamp(self) -> tuple[int, int]:
         return (self.revision, self.completed)
 
-    @property
-    def is_covered(self) -> bool:
-        """Whether the latest settling saw every change and every vote that a process of the first release has made."""
-        return (self.covered_revision, self.covered_settled) == (self.revision, self.settled)
-
 
 BOARD = Entity(Board, Key("BOARD#{slug}", "BOARD"), gsi1=Key("BOARDS", "{slug}"))
 
@@ -136,7 +123,7 @@ class BoardWithMarks:
     @property
     def is_dirty(self) -> bool:
         """Whether there may be something to settle."""
-        return self.has_more_marks or not self.board.is_covered or any(not mark.clean for mark in self.marks)
+        return bool(self.marks) or self.has_more_marks
 
 
 async def read_board_with_marks(table: Table, slug: str) -> BoardWithMarks | None:
@@ -151,6 +138,13 @@ async def read_board_with_marks(table: Table, slug: str) -> BoardWithMarks | Non
         return None
     marks = tuple(record for record in found.records if isinstance(record, DirtyMark))
     return BoardWithMarks(board, marks, has_more_marks=found.last is not None)
+
+
+async def existing_boards(table: Table, slugs: Sequence[str]) -> list[str]:
+    """Those of many slugs that are boards', by a consistent batch."""
+    valid = [slug for slug in slugs if is_slug(slug)]
+    found = await table.get_many([BOARD.at(slug=slug) for slug in valid], consistent=True)
+    return [board.slug for board in found if board is not None]
 
 
 async def read_boards_page(table: Table, window: Window) -> Page[Board]:

@@ -1,30 +1,26 @@
-"""Contenders: as editors wrote them, their results, their unique names, their details and pictures.
+"""Contenders with their settled counts, their unique names, their details and pictures.
 
-An editor's contender lies beside its board. Its result repeats it with the settled counts, in blocks of 256 contenders
-that each have a partition key of their own, for the results and for their part of the leaderboard's index. So one
-settling writes at most 512 units to any key, however large the board is, and none where draws read. Blocks fill in the
-order of joining, so a small board has one, and its leaderboard is one query.
+Contenders lie in blocks of 256 that each have a partition key of their own, for the contenders and for their part of
+the leaderboard's index. So one settling writes at most 512 units to any key, however large the board is, and none where
+draws read. Blocks fill in the order of joining, so a small board has one, and its leaderboard is one query.
 
 Details and pictures are items of their own, so a settling and a leaderboard cost the same with and without them.
-
-The counts and the index entry of an editor's contender are settled by processes of the first release alone.
 """
 
 from __future__ import annotations
 
 import asyncio
-import unicodedata
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from datastore.dynamo import Page, Slice
-from datastore.dynamo.attributes import StoredAs
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.merge import merge, shard_limit
+from datastore.folding import in_form
 from datastore.voting.boards import BLOCK_SIZE, Board
 
 if TYPE_CHECKING:
@@ -37,7 +33,7 @@ ContenderKey: TypeAlias = tuple[str, int]
 
 def folded(name: str) -> str:
     """A name in the form that is compared: without case, compatibility forms and `#`, which is reserved in keys."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).replace("#", "＃")
+    return in_form("NFKC", in_form("NFKC", name).casefold()).replace("#", "＃")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +83,7 @@ class Name:
     board: str
     folded: str
     ordinal: int
-    request_id: Annotated[str, StoredAs("mark")]
+    request_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +123,7 @@ _SPARE = 2
 _BEST_FIRST = "{score:best_first}#{sort_name}#{ordinal:06d}"
 CONTENDER = Entity(
     Contender,
-    Key("BOARD#{board}", "CONTENDER#{ordinal:06d}"),
-    gsi1=Key("LEADERBOARD#{board}", _BEST_FIRST, unless="retired"),
-)
-RESULT = Entity(
-    Contender,
-    Key("RESULTS#{board}#{block}", "CONTENDER#{ordinal:06d}"),
+    Key("CONTENDERS#{board}#{block}", "CONTENDER#{ordinal:06d}"),
     gsi1=Key("LEADERBOARD#{board}#{block}", _BEST_FIRST, unless="retired"),
 )
 NAME = Entity(Name, Key("BOARD#{board}", "NAME#{folded}"))
@@ -142,37 +133,18 @@ PICTURE = Entity(Picture, Key("BOARD#{board}", "SVG#{ordinal:06d}"))
 
 
 async def read_contender(table: Table, board: str, ordinal: int) -> Contender | None:
-    """A contender with its settled counts, by consistent reads.
-
-    One that was just added by a process of the first release has no counts yet.
-    """
-    result = await table.get(_result_key(board, ordinal), consistent=True)
-    return result or await table.get(CONTENDER.at(board=board, ordinal=ordinal), consistent=True)
+    """A contender with its settled counts, by a consistent read."""
+    return await table.get(contender_key(board, ordinal), consistent=True)
 
 
 async def read_contenders(table: Table, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Contender]:
     """The contenders that exist, by board and ordinal."""
-    found = await _read_by_key(table, [_result_key(board, ordinal) for board, ordinal in keys])
-    missing = [CONTENDER.at(board=board, ordinal=ordinal) for board, ordinal in keys if (board, ordinal) not in found]
-    return {**found, **await _read_by_key(table, missing)} if missing else found
-
-
-async def _read_by_key(table: Table, keys: Sequence[ItemKey[Contender]]) -> Mapping[ContenderKey, Contender]:
-    contenders = await table.get_many(keys)
+    contenders = await table.get_many([contender_key(board, ordinal) for board, ordinal in keys])
     return {(contender.board, contender.ordinal): contender for contender in contenders if contender is not None}
 
 
-def _result_key(board: str, ordinal: int) -> ItemKey[Contender]:
-    return RESULT.at(board=board, block=ordinal // BLOCK_SIZE, ordinal=ordinal)
-
-
-async def read_with_result(table: Table, key: ContenderKey) -> tuple[Contender | None, Contender | None]:
-    """A contender as editors wrote it, and its result; consistent reads."""
-    board, ordinal = key
-    return await asyncio.gather(
-        table.get(CONTENDER.at(board=board, ordinal=ordinal), consistent=True),
-        table.get(_result_key(board, ordinal), consistent=True),
-    )
+def contender_key(board: str, ordinal: int) -> ItemKey[Contender]:
+    return CONTENDER.at(board=board, block=ordinal // BLOCK_SIZE, ordinal=ordinal)
 
 
 def contenders_request(board: str, window: Window) -> PageRequest:
@@ -184,7 +156,7 @@ async def read_contenders_page(table: Table, board: Board, request: PageRequest)
     first = 0 if request.position is None else int(request.position.rpartition("#")[2])
     last = min(first + request.wanted, board.size)
     blocks = range(first // BLOCK_SIZE, last // BLOCK_SIZE + 1)
-    return await table.page([RESULT.on(board=board.slug, block=block) for block in blocks], request)
+    return await table.page([CONTENDER.on(board=board.slug, block=block) for block in blocks], request)
 
 
 def leaderboard_request(board: str, window: Window) -> PageRequest:
@@ -195,7 +167,7 @@ async def read_leaderboard_slice(
     table: Table, board: str, blocks: int, position: str | None, limit: int
 ) -> Slice[Contender]:
     """Best first, then by name, after a position in that order."""
-    partitions = [RESULT.on("gsi1", board=board, block=block).past(position) for block in range(blocks)]
+    partitions = [CONTENDER.on("gsi1", board=board, block=block).past(position) for block in range(blocks)]
     # While the index catches up, a contender may be at its old and its new place.
     wanted = limit + _SPARE
     merged = await merge(table, partitions, [shard_limit(wanted, blocks)] * blocks, wanted)
@@ -203,20 +175,15 @@ async def read_leaderboard_slice(
     return Slice(tuple(sorted(places.values(), key=itemgetter(0)))[:limit], merged.frontier, merged.read)
 
 
-def all_contenders(table: Table, board: str) -> AsyncIterator[Contender]:
-    """The contenders of a board as editors wrote them, including retired ones; a consistent read."""
-    return table.iterate(CONTENDER.on(board=board), consistent=True, at_once=1000)
-
-
-async def read_results(table: Table, board: Board) -> Mapping[int, Contender]:
-    """All results of a board, by ordinal; consistent reads."""
+async def all_contenders(table: Table, board: Board) -> Mapping[int, Contender]:
+    """All contenders of a board, including retired ones, by ordinal; consistent reads."""
 
     async def read_block(block: int) -> list[Contender]:
-        results = RESULT.on(board=board.slug, block=block)
-        return [result async for result in table.iterate(results, consistent=True, at_once=BLOCK_SIZE)]
+        contenders = CONTENDER.on(board=board.slug, block=block)
+        return [contender async for contender in table.iterate(contenders, consistent=True, at_once=BLOCK_SIZE)]
 
     blocks = await asyncio.gather(*map(read_block, range(board.blocks)))
-    return {result.ordinal: result for block in blocks for result in block}
+    return {contender.ordinal: contender for block in blocks for contender in block}
 
 
 async def read_known_names(table: Table, board: str) -> frozenset[str]:

@@ -1,7 +1,6 @@
 """What editors do: change boards; add contenders, change, retire and restore them.
 
-Every change of a contender writes it, its result, and the board's `revision` in one transaction. A contender that a
-process of the first release has just added has no result yet; then the board is left to be settled.
+Every change of a contender writes it and the board's `revision` in one transaction.
 
 A retired contender keeps its row, name and records. Nothing is counted again when it is restored: votes on ballots
 drawn before its retirement kept being added to its tallies.
@@ -28,14 +27,13 @@ from datastore.voting.contenders import (
     IMPORTED_NAME,
     NAME,
     PICTURE,
-    RESULT,
     Contender,
     ContenderKey,
     Details,
     ImportedName,
     Name,
     Picture,
-    read_with_result,
+    read_contender,
 )
 
 if TYPE_CHECKING:
@@ -51,10 +49,7 @@ _MAX_LATEST_RESTORED = 64
 """Restorations that a board names. A voter who has not drawn since an earlier one meets the pairs they missed in their
 next cycle."""
 
-_COVERED = {"revision": 1, "covered_revision": 1}
-"""A change that includes the results, so that none is left to be settled."""
-
-_NOT_COVERED = {"revision": 1}
+_CHANGED = {"revision": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +138,9 @@ def _occurrence(once: Once, kind: Kind, contender: Contender) -> Iterable[Write]
 
 def _additions(contender: Contender, change: ContenderChange) -> Iterator[Write]:
     board, ordinal = contender.board, contender.ordinal
-    yield BOARD.change(BOARD.at(slug=board), values={"size": ordinal + 1}, add=_COVERED, when=where(size=ordinal))
+    yield BOARD.change(BOARD.at(slug=board), values={"size": ordinal + 1}, add=_CHANGED, when=where(size=ordinal))
     yield NAME.put(Name(board, contender.sort_name, ordinal, change.request_id), when=absent())
     yield CONTENDER.put(contender, when=absent())
-    yield RESULT.put(contender, when=absent())
     if change.imported:
         yield IMPORTED_NAME.put(ImportedName(board, contender.sort_name, ordinal))
     if change.svg is not None:
@@ -175,32 +169,30 @@ async def _next_contender(table: Table, slug: str, now: datetime) -> Contender:
 async def change_contender(table: Table, key: ContenderKey, change: ContenderChange, once: Once) -> Contender:
     """Change a contender's name, picture and details. Conflict if the name is taken."""
     async for _ in _attempts():
-        current, result = await read_with_result(table, key)
+        current = await read_contender(table, *key)
         # After the contender, whose version then says that they are what was read.
         details = await table.get(DETAILS.at(board=key[0], ordinal=key[1]), consistent=True)
         if current is None:
             raise NotFound(path=("input", "contender"))
         name = change.name or current.name
         changed = replace(current, name=name, version=current.version + 1)
-        changed_result = replace(result, name=name, version=result.version + 1) if result else None
         try:
             await once.transact(
                 table,
-                changed_result or changed,
-                *_changes(current, changed, change, covered=result is not None),
+                changed,
+                *_changes(current, changed, change),
                 *_on_details(replace(details or Details(*key), **change.details), change),
-                *_on_result(changed_result),
                 *_occurrence(once, Kind.CONTENDER_CHANGED, changed),
             )
         except ConditionFailed as failed:
             if any(name.ordinal != changed.ordinal for name in _conflicting_names(failed)):
                 raise _name_taken(changed.name) from None
             continue
-        return changed_result or changed
+        return changed
     raise Unavailable(retry_after=1.0)
 
 
-def _changes(current: Contender, changed: Contender, change: ContenderChange, *, covered: bool) -> Iterator[Write]:
+def _changes(current: Contender, changed: Contender, change: ContenderChange) -> Iterator[Write]:
     board, ordinal = current.board, current.ordinal
     yield CONTENDER.shift(changed, "name", "version", when=where(version=current.version))
     if change.replaces_picture and change.svg is None:
@@ -210,18 +202,13 @@ def _changes(current: Contender, changed: Contender, change: ContenderChange, *,
     if changed.sort_name != current.sort_name:
         yield NAME.put(Name(board, changed.sort_name, ordinal, change.request_id), when=absent())
         yield NAME.delete(NAME.at(board=board, folded=current.sort_name))
-    yield BOARD.change(BOARD.at(slug=board), add=_COVERED if covered else _NOT_COVERED, when=present())
+    yield BOARD.change(BOARD.at(slug=board), add=_CHANGED, when=present())
 
 
 def _on_details(changed: Details, change: ContenderChange) -> Iterator[Write]:
     """No condition: the contender's version, which every change raises, says that they are what was read."""
     if change.details:
         yield DETAILS.delete(DETAILS.item_key(changed)) if changed.is_empty else DETAILS.put(changed)
-
-
-def _on_result(changed: Contender | None) -> Iterator[Write]:
-    if changed is not None:
-        yield RESULT.shift(changed, "name", "retired", "version", when=where(version=changed.version - 1))
 
 
 # ── retirement ──
@@ -239,32 +226,27 @@ async def restore_contender(table: Table, key: ContenderKey, *, once: Once) -> C
 
 async def _set_retired(table: Table, key: ContenderKey, once: Once, *, retired: bool) -> Contender:
     async for _ in _attempts():
-        (contender, result), current = await asyncio.gather(
-            read_with_result(table, key), read_board_with_marks(table, key[0])
-        )
+        contender, current = await asyncio.gather(read_contender(table, *key), read_board_with_marks(table, key[0]))
         if contender is None or current is None:
             raise NotFound(path=("input", "contender"))
         if contender.retired == retired:
-            answer = replace(result or contender, retired=retired)
-            await once.store_receipt(table, answer)
-            return answer
+            await once.store_receipt(table, contender)
+            return contender
         changed = replace(contender, retired=retired, version=contender.version + 1)
-        changed_result = replace(result, retired=retired, version=result.version + 1) if result else None
         writes = (
             CONTENDER.shift(changed, "retired", "version", when=where(version=contender.version)),
-            _retirement_on_board(current.board, changed, covered=result is not None),
-            *_on_result(changed_result),
+            _retirement_on_board(current.board, changed),
             *_occurrence(once, Kind.CONTENDER_RETIRED if retired else Kind.CONTENDER_RESTORED, changed),
         )
         try:
-            await once.transact(table, changed_result or changed, *writes)
+            await once.transact(table, changed, *writes)
         except ConditionFailed:
             continue
-        return changed_result or changed
+        return changed
     raise Unavailable(retry_after=1.0)
 
 
-def _retirement_on_board(board: Board, contender: Contender, *, covered: bool) -> Write:
+def _retirement_on_board(board: Board, contender: Contender) -> Write:
     """The board's bit set with or without a contender; a restoration is noted."""
     bit = 1 << contender.ordinal
     retired = board.eligible.retired | bit if contender.retired else board.eligible.retired & ~bit
@@ -275,6 +257,6 @@ def _retirement_on_board(board: Board, contender: Contender, *, covered: bool) -
     return BOARD.change(
         BOARD.item_key(board),
         values=values,
-        add=_COVERED if covered else _NOT_COVERED,
+        add=_CHANGED,
         when=where(revision=board.revision),
     )

@@ -305,24 +305,17 @@ class PairWalk:
 
     def packed(self) -> bytes:
         """Variable-length integers, seven bits a byte: about 20 bytes for one range at 2,000 contenders."""
-        numbers = [self.cycle, self.seen, self.covered, self.version]
+        distances = (number - before for number, before in zip(self.missed, (0, *self.missed), strict=False))
+        numbers = [self.cycle, self.seen, self.covered, self.version, self.restorations, len(self.missed), *distances]
         for pair_range in self.ranges:
             numbers += (pair_range.start, pair_range.end, pair_range.position, pair_range.shown)
-        if self.restorations:
-            # A cycle is never 0, so the first number tells this form from the one before there were restorations.
-            distances = (number - before for number, before in zip(self.missed, (0, *self.missed), strict=False))
-            numbers = [0, self.restorations, len(self.missed), *distances, *numbers]
         return b"".join(map(_packed, numbers))
 
     @classmethod
     def unpacked(cls, data: bytes) -> PairWalk:
-        numbers = list(_unpacked(data))
-        restorations, missed = 0, tuple[int, ...]()
-        if numbers[0] == 0:
-            _, restorations, count = numbers[:3]
-            missed, numbers = tuple(accumulate(numbers[3 : 3 + count])), numbers[3 + count :]
-        ranges = tuple(PairRange(*numbers[index : index + 4]) for index in range(4, len(numbers), 4))
-        cycle, seen, covered, version = numbers[:4]
+        cycle, seen, covered, version, restorations, count, *numbers = _unpacked(data)
+        missed, numbers = tuple(accumulate(numbers[:count])), numbers[count:]
+        ranges = tuple(PairRange(*numbers[index : index + 4]) for index in range(0, len(numbers), 4))
         return cls(cycle, seen, covered, version, ranges, restorations, missed)
 
 

@@ -13,7 +13,7 @@ from datastore.dynamo.conditions import absent
 from datastore.dynamo.writes import Put
 from datastore.shards import shard_of
 from datastore.voting.boards import BOARD, Board
-from datastore.voting.contenders import CONTENDER, DETAILS, NAME, PICTURE, RESULT, Contender, Details, Name, Picture
+from datastore.voting.contenders import CONTENDER, DETAILS, NAME, PICTURE, Contender, Details, Name, Picture
 from datastore.voting.shards import shard_count
 from datastore.voting.tallies import PAIR, TALLY, PairTally, Tally
 from datastore.voting.votes import COUNTERS, VOTE, Vote
@@ -50,7 +50,6 @@ async def seed_board(
         claims=1,
         completed=1,
         claimed_at=now,
-        covered_revision=len(contenders),
     )
     try:
         await table.write(BOARD.put(counted, when=absent()))
@@ -80,8 +79,7 @@ def _pair_tallies(board: str, votes: Sequence[Vote]) -> Iterator[PairTally]:
 def _items(board: str, contenders: Mapping[Contender, Shown], votes: Sequence[Vote]) -> Iterator[Put]:
     tallies = list(_tallies(board, votes))
     for contender, shown in contenders.items():
-        yield CONTENDER.put(contender)
-        yield RESULT.put(_settled(contender, tallies))
+        yield CONTENDER.put(_settled(contender, tallies))
         yield NAME.put(Name(board, contender.sort_name, contender.ordinal, _REQUEST_ID))
         yield PICTURE.put(Picture(board, contender.ordinal, shown.svg))
         yield DETAILS.put(Details(board, contender.ordinal, shown.description))

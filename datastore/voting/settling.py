@@ -7,7 +7,7 @@ a vote was acknowledged includes that vote. `Board.completed` is the number of t
 A claim is no lock: if its process is slow or killed, another one claims the next settling. Any number may run at the
 same time. Results are read before the sums, and a result is written only if its version has not changed since.
 
-Law: a process settles again, reads the results anew and cleans its mark only afterwards, if another settling was
+Law: a process settles again, reads the results anew and deletes its mark only afterwards, if another settling was
 claimed while it wrote a result, or if it failed to write one, or does not know whether it did. The reason: a sum may
 return to what it was, when a vote is voided, and a settling that finds nothing to write raises no version. S below has
 summed the vote; V is claimed after it was voided.
@@ -18,15 +18,12 @@ summed the vote; V is claimed after it was voided.
 
 In both, S brings the vote back, and finds at its `complete` that `claims` has moved. If V reads the results after the
 write, it writes them itself; if both write one, the version stops the later of them. A settling that is claimed after V
-has the right sums. If S is killed after its write, its mark stays, and the process that cleans it reads the results
+has the right sums. If S is killed after its write, its mark stays, and the process that deletes it reads the results
 anew. Only a settling by a reader, who has no mark, may be killed there and leave the vote until the board is settled
 next.
 
-A process that counts votes marks the board as dirty, and cleans its mark once its votes are settled. The mark of a
+A process that counts votes marks the board as dirty, and deletes its mark once its votes are settled. The mark of a
 killed process stays. Processes that read the board then settle it.
-
-Processes of the first release settle the editors' contenders, and count in `Board.settled`. This release follows that
-number and `Board.revision`: if one has changed since the latest settling, the board is not covered and is settled.
 """
 
 from __future__ import annotations
@@ -39,14 +36,13 @@ from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.concurrency import gather_or_cancel
-from datastore.dynamo.conditions import absent, less, present, where
+from datastore.dynamo.conditions import less, where
 from datastore.voting.boards import BOARD, Board
-from datastore.voting.contenders import RESULT, Contender, all_contenders, read_results
+from datastore.voting.contenders import CONTENDER, Contender, all_contenders
 from datastore.voting.tallies import read_contender_sums
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
-    from datastore.dynamo.writes import Put, Update
 
 _RESULTS_AT_ONCE = 16
 _NO_VOTES = (0, 0, 0)
@@ -71,15 +67,13 @@ class BoardResults:
 
 
 async def read_board_results(table: Table, board: Board) -> BoardResults:
-    return BoardResults(board, await read_results(table, board))
+    return BoardResults(board, await all_contenders(table, board))
 
 
 async def claim_settling(table: Table, board: Board, now: datetime) -> Board | None:
     """Begin the board's next settling. None if another process has begun one since the board was read."""
-    unclaimed = where(claims=board.claims) if board.claims else absent("claims") | where(claims=0)
-    claim = BOARD.change(
-        BOARD.item_key(board), values={"claimed_at": now}, add={"claims": 1}, when=present() & unclaimed
-    )
+    unclaimed = where(claims=board.claims)
+    claim = BOARD.change(BOARD.item_key(board), values={"claimed_at": now}, add={"claims": 1}, when=unclaimed)
     try:
         return await table.write_back(claim, BOARD)
     except ConditionFailed:
@@ -92,9 +86,12 @@ async def settle(table: Table, board: Board, cached: BoardResults | None = None)
     `cached` results are used if nobody has settled or changed the board since. If the results are not `complete`, claim
     another settling.
     """
-    results, contenders = await _read_results(table, board, cached)
+    if cached is not None and _is_current(cached.board, board):
+        results = cached.results
+    else:
+        results = await all_contenders(table, board)
     sums = await read_contender_sums(table, board)
-    changed = list(_changed_results(results, contenders.values(), sums))
+    changed = list(_changed_results(results.values(), sums))
     written = await _write_results(table, changed)
     results = {**results, **{one.ordinal: one for one, done in zip(changed, written, strict=True) if done}}
     if not all(written):
@@ -106,36 +103,17 @@ async def settle(table: Table, board: Board, cached: BoardResults | None = None)
     return BoardResults(completed, results)
 
 
-async def _read_results(
-    table: Table, board: Board, cached: BoardResults | None
-) -> tuple[Mapping[int, Contender], Mapping[int, Contender]]:
-    """The results, and the contenders that they must repeat: themselves if no editor's change is missing."""
-    if board.is_covered:
-        if cached is not None and _is_current(cached.board, board):
-            return cached.results, cached.results
-        results = await read_results(table, board)
-        if len(results) == board.size:
-            return results, results
-    else:
-        results = await read_results(table, board)
-    return results, {contender.ordinal: contender async for contender in all_contenders(table, board.slug)}
-
-
 def _is_current(cached: Board, claimed: Board) -> bool:
     """Whether the claim at hand is the next one after the cached settling, and no editor has changed anything."""
     return cached.completed == cached.claims == claimed.claims - 1 and cached.revision == claimed.revision
 
 
-def _changed_results(
-    results: Mapping[int, Contender], contenders: Iterable[Contender], sums: Mapping[int, tuple[int, int, int]]
-) -> Iterator[Contender]:
+def _changed_results(contenders: Iterable[Contender], sums: Mapping[int, tuple[int, int, int]]) -> Iterator[Contender]:
     for contender in contenders:
-        wins, losses, ties = sums.get(contender.ordinal, _NO_VOTES)
-        stored = results.get(contender.ordinal)
-        version = 0 if stored is None else stored.version
-        wanted = replace(contender, wins=wins, losses=losses, ties=ties, version=version)
-        if wanted != stored:
-            yield replace(wanted, version=version + 1)
+        counts = sums.get(contender.ordinal, _NO_VOTES)
+        if counts != contender.counts:
+            wins, losses, ties = counts
+            yield replace(contender, wins=wins, losses=losses, ties=ties, version=contender.version + 1)
 
 
 async def _write_results(table: Table, results: Sequence[Contender]) -> list[bool]:
@@ -146,21 +124,15 @@ async def _write_results(table: Table, results: Sequence[Contender]) -> list[boo
     slots = asyncio.Semaphore(_RESULTS_AT_ONCE)
 
     async def write(result: Contender) -> bool:
+        unchanged = where(version=result.version - 1)
         async with slots:
             try:
-                await table.write(_result_write(result))
+                await table.write(CONTENDER.shift(result, "wins", "losses", "ties", "version", when=unchanged))
             except ConditionFailed as failed:
-                return failed.was_written(RESULT, result)
+                return failed.was_written(CONTENDER, result)
             return True
 
     return await gather_or_cancel(write(result) for result in results)
-
-
-def _result_write(result: Contender) -> Put | Update:
-    if result.version == 1:  # the first one
-        return RESULT.put(result, when=absent() | where(version=0))
-    unchanged = where(version=result.version - 1)
-    return RESULT.shift(result, "name", "retired", "wins", "losses", "ties", "version", when=unchanged)
 
 
 async def _complete(table: Table, board: Board) -> Board:
@@ -171,13 +143,8 @@ async def _complete(table: Table, board: Board) -> Board:
     """
     change = BOARD.change(
         BOARD.item_key(board),
-        values={
-            "votes": board.votes,
-            "completed": board.claims,
-            "covered_revision": board.revision,
-            "covered_settled": board.settled,
-        },
-        when=present() & (absent("completed") | less("completed", board.claims)),
+        values={"votes": board.votes, "completed": board.claims},
+        when=less("completed", board.claims),
     )
     try:
         completed = await table.write_back(change, BOARD)

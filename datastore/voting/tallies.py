@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from datastore.dynamo import Page
-from datastore.dynamo.attributes import StoredAs
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.merge import merge
@@ -27,7 +26,6 @@ _LOOK_UPS = 160
 _ORDINAL_DIGITS = 6
 
 
-# The stored names are short because a large board has two million of these items.
 @dataclass(frozen=True, slots=True)
 class Tally:
     """One contender's votes in one shard."""
@@ -35,9 +33,9 @@ class Tally:
     board: str
     shard: int
     ordinal: int
-    wins: Annotated[int, StoredAs("w")] = 0
-    losses: Annotated[int, StoredAs("l")] = 0
-    ties: Annotated[int, StoredAs("t")] = 0
+    wins: int = 0
+    losses: int = 0
+    ties: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +46,9 @@ class PairTally:
     shard: int
     low: int
     high: int
-    low_wins: Annotated[int, StoredAs("lo")] = 0
-    high_wins: Annotated[int, StoredAs("hi")] = 0
-    ties: Annotated[int, StoredAs("t")] = 0
+    low_wins: int = 0
+    high_wins: int = 0
+    ties: int = 0
 
     @property
     def votes(self) -> int:

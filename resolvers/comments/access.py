@@ -11,6 +11,7 @@ from datastore.refusals import NotFound
 from resolvers.context import Context, NodeOf
 from resolvers.viewer import Role, Viewer
 
+NO_SUCH_COMMENT = "There is no such comment, or it was deleted."
 CommentId = Annotated[str, NodeOf("Comment")]
 
 
@@ -34,7 +35,7 @@ async def load_visible_comment(ctx: Context, key: str) -> Comment:
     """The comment that a mutation names; NotFound unless the viewer may see it."""
     comment = await load_comment(ctx, key)
     if comment is None or not may_see(ctx.viewer, comment):
-        raise NotFound("There is no such comment, or it was deleted.", path=("input", "comment"))
+        raise NotFound(NO_SUCH_COMMENT, path=("input", "comment"))
     return comment
 
 

@@ -56,4 +56,4 @@ async def _load_resume_point(ctx: Context, text: str | None, product: str) -> Re
             "`after` is the id of an event of this stream, or of a comment that it brought.", path=("after",)
         )
     comment = await load_comment(ctx, key)
-    return ResumePoint.parse(comment.arrived or ulid if comment is not None else ulid)
+    return ResumePoint.after(comment.arrived or ulid if comment is not None else ulid)

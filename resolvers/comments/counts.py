@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from time import monotonic
-
-import structlog
 
 from datastore import comments as comments_store
 from datastore.comments import CommentChange, CommentPage, MemberComments
 from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts, Filter
-from datastore.dynamo import DynamoError, SingleFlight, shared_context
 from resolvers.comments.languages import parse_language
 from resolvers.comments.rules import parse_filter, validate_product
 from resolvers.context import AnyId, Context, Services
 from resolvers.loading.bounded_dict import BoundedDict
-from resolvers.loading.loader import Loader, read_each
+from resolvers.loading.loader import Loader
 
 RECENT_SECONDS = 45.0
 """The age at which counts are read again for planning; they decide what a page costs, not which comments it shows."""
@@ -25,7 +21,6 @@ MOST_PRODUCTS = 10_000
 """Products whose counts are kept in memory."""
 FEW_COMMENTS = 200
 """Below this number one comment more can change the plan of a page."""
-_log = structlog.get_logger("ringside.comments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +106,20 @@ class CountsCache:
         self._services = services
         self._recent: BoundedDict[str, tuple[float, CommentCounts]] = BoundedDict(MOST_PRODUCTS)
         """When they were read, and the counts."""
-        self._refreshes: SingleFlight[str, None] = SingleFlight(shared_context)
-        exact: Loader[str, CommentCounts] = Loader(self._read_exact, fresh=True)
+        planned: Loader[str, CommentCounts] = Loader.each(self._read_recent, ttl=1.0)
+        exact: Loader[str, CommentCounts] = Loader.each(self._read_exact, fresh=True)
+        self._planned = services.loaders.add("comment_counts_for_plans", planned)
         self._exact = services.loaders.add("comment_counts_now", exact)
 
-    async def _read_exact(self, products: Sequence[str]) -> Mapping[str, CommentCounts | Exception]:
-        answers = await read_each(products, partial(comments_store.read_counts, self._services.table))
-        for product, exact in answers.items():
-            if not isinstance(exact, Exception):
-                self._recent[product] = (monotonic(), exact)
-        return answers
+    async def _read_exact(self, product: str) -> CommentCounts:
+        counts = await comments_store.read_counts(self._services.table, product)
+        self._recent[product] = (monotonic(), counts)
+        return counts
+
+    async def _read_recent(self, product: str) -> CommentCounts:
+        counts = await comments_store.read_counts(self._services.table, product, consistent=False)
+        self._recent[product] = (monotonic(), counts)
+        return counts
 
     def recent(self, comment_filter: Filter) -> CommentCounts:
         """The last known counts, for planning; none for a filter that leaves nothing to plan.
@@ -131,15 +130,8 @@ class CountsCache:
             return NO_COUNTS
         read_at, counts = self._recent.get(comment_filter.product, (float("-inf"), NO_COUNTS))
         if monotonic() >= read_at + RECENT_SECONDS:
-            self._refreshes.begin(comment_filter.product, partial(self._refresh, comment_filter.product))
+            self._planned.prefetch(comment_filter.product)
         return counts
-
-    async def _refresh(self, product: str) -> None:
-        try:
-            counts = await comments_store.read_counts(self._services.table, product, consistent=False)
-            self._recent[product] = (monotonic(), counts)
-        except DynamoError as error:
-            _log.info("the counts for planning could not be read", product=product, reason=str(error))
 
     async def exact(self, product: str) -> CommentCounts:
         """The current counts."""
@@ -154,6 +146,3 @@ class CountsCache:
         comment = change.new or change.old
         if comment is not None and self._recent.get(comment.product, (0.0, NO_COUNTS))[1].count() < FEW_COMMENTS:
             self._recent.pop(comment.product, None)
-
-    async def close(self) -> None:
-        await self._refreshes.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
 
 from datastore import comments as comments_store
 from datastore.comments import Comment, Decision, Reports, Status, VersionConflict
@@ -13,7 +12,7 @@ from datastore.refusals import Conflict
 from resolvers.comments.access import CommentId, check_rate, load_visible_comment, may_change
 from resolvers.comments.rules import LONGEST_REASON, validate_text
 from resolvers.comments.writing import ATTEMPTS, change_comment, revised
-from resolvers.context import AddedLater, Context, Services
+from resolvers.context import Context, Services
 from resolvers.loading.loader import Loader
 from resolvers.viewer import Role
 
@@ -77,7 +76,7 @@ async def moderate_comment(
     comment: CommentId,
     status: Status,
     note: str | None = None,
-    ground: Annotated[Ground | None, AddedLater()] = None,
+    ground: Ground | None = None,
 ) -> Comment:
     """A moderator's decision. It clears the comment's reports; a held comment that is published arrives now."""
     ctx.with_role(Role.MODERATOR)

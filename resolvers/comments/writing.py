@@ -9,8 +9,16 @@ from typing import Any
 from datastore import comments as comments_store
 from datastore.comments import Comment, CommentChange, Decision, Status, VersionConflict
 from datastore.receipts import Once
-from datastore.refusals import Conflict, NotAllowed
-from resolvers.comments.access import CommentId, check_rate, load_comment, load_visible_comment, may_change, may_see
+from datastore.refusals import Conflict, NotAllowed, NotFound
+from resolvers.comments.access import (
+    NO_SUCH_COMMENT,
+    CommentId,
+    check_rate,
+    load_comment,
+    load_visible_comment,
+    may_change,
+    may_see,
+)
 from resolvers.comments.counts import CountsCache
 from resolvers.comments.languages import parse_language
 from resolvers.comments.leaders import LeaderSettler
@@ -87,7 +95,9 @@ async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
     deleted_id = node_id("Comment", comment)
     for _ in range(ATTEMPTS):
         old = await load_comment(ctx, comment)
-        if old is None or not may_see(viewer, old):
+        if old is not None and not may_see(viewer, old):
+            raise NotFound(NO_SUCH_COMMENT, path=("input", "comment"))
+        if old is None:
             await ctx.once.store_receipt(ctx.table, deleted_id)
             return deleted_id
         if not may_change(viewer, old):

@@ -30,7 +30,7 @@ class ResumePoint:
 
     settled: str
     up_to: str = ""
-    """Texts of earlier releases are one position: all that is committed up to it when its listener returns was told."""
+    """If it begins at one record: what is committed up to its position when its listener returns counts as told."""
     _named: set[bytes] = field(default_factory=set)
     """Names from a listener's text whose positions are not known yet."""
     _latest: dict[str, bytes] = field(default_factory=dict)
@@ -40,14 +40,17 @@ class ResumePoint:
     def parse(cls, text: str) -> ResumePoint:
         """What a text says; ValueError if it is not one."""
         settled, dot, names = text.partition(".")
-        if not is_ulid(settled):
+        if not is_ulid(settled) or not dot:
             raise ValueError("A position is missing.")
-        if not dot:
-            return cls(settled, up_to=settled)
         named = b64decode(names + "=" * (-len(names) % 4), altchars=b"-_", validate=True)
         if len(named) % _NAME_BYTES or len(named) > MAX_NAMED * _NAME_BYTES:
             raise ValueError("The names are incomplete or too many.")
         return cls(settled, _named={named[at : at + _NAME_BYTES] for at in range(0, len(named), _NAME_BYTES)})
+
+    @classmethod
+    def after(cls, position: str) -> ResumePoint:
+        """Where a listener resumes of whom only the position of one record is known."""
+        return cls(position, up_to=position)
 
     @property
     def text(self) -> str:
@@ -70,7 +73,7 @@ class ResumePoint:
             self.settled = max(self.settled, oldest)
 
     def reopen(self, horizon: str) -> None:
-        """A text of an earlier release does not say what is settled: only what is before the horizon."""
+        """One record's position does not say what is settled: only what is before the horizon."""
         if self.up_to:
             self.settled = min(self.settled, horizon)
 

@@ -2,10 +2,11 @@
 
 One rule holds for all three:
 
-- **Context.** Shared work runs in a task and a context of its own: `shared_context`, or `charged_context` for a
-  `Loader`, whose read units are also taken from the allowance of the request that began it. All units are metered for
-  that request. The work does not end with the request's deadline: each of its calls to the engine is retried for
-  `retries.DEFAULT_SECONDS` instead.
+- **Context.** Shared work runs in a task and a context of its own: `charged_context` for a `Loader`, whose reads are
+  paid for by those who wait for them (see `datastore.dynamo.budgets`), `shared_context` for the service's own work. All
+  units are metered for the request that began it. What a `Loader` reads has the latest deadline of those who wait for
+  it, and ends when nobody waits any more; other work goes on, and each of its calls is retried for
+  `retries.DEFAULT_SECONDS`.
 - **Waiting.** Each request waits until its own deadline (`within_deadline`). It may be cancelled at any time, which
   affects neither the work nor the other requests.
 - **Errors.** An error concerns certain keys. A read may return an exception in place of a record, which is raised for

@@ -1,6 +1,8 @@
 """Loading records by key in batches, with one read per key at a time.
 
-Keys requested within one turn of the event loop, by any request, are read in one batch. There are two kinds of loader:
+Keys requested within one turn of the event loop, by any request, are read in batches of up to a hundred, as many as one
+call to the table reads; with `Loader.each`, whose keys take a call each, every key is a batch of its own. A request
+pays for a batch when it adds it (see `budgets`). There are two kinds of loader:
 
 - `Loader(read, ttl=seconds)` returns records that were read or `put` at most so many seconds ago. A request for a key
   that is being read waits for that read. A missing record is never cached.
@@ -14,12 +16,13 @@ Why: a batch read of 20 profiles costs 9-10 read units, more than the page of co
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
-from datastore.dynamo import SingleFlight, charged_context, within_deadline
+from datastore.dynamo import BATCH_READ, SingleFlight, TooCostly, charged_context, join_work, within_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -46,13 +49,15 @@ class LoadCounts:
 class _Batch(Generic[K]):
     """Keys of one read. Keys are added until the read begins."""
 
-    __slots__ = ("keys", "predecessor", "reading", "successor")
+    __slots__ = ("keys", "predecessor", "reading", "successor", "task")
 
-    def __init__(self, predecessor: asyncio.Future[Answers] | None = None) -> None:
+    def __init__(self, predecessor: asyncio.Task[None] | None = None) -> None:
         self.keys: dict[K, None] = {}
         self.predecessor = predecessor
+        """The read of the same keys that ends before this one begins."""
         self.reading = False
         self.successor: _Batch[K] | None = None
+        self.task: asyncio.Task[None] | None = None
 
 
 class Loader(Generic[K, V]):
@@ -78,6 +83,7 @@ class Loader(Generic[K, V]):
     ) -> None:
         self.counts = LoadCounts()
         self._read = read
+        self._at_once = BATCH_READ
         self._ttl = ttl
         self._size = size
         self._fresh = fresh
@@ -85,7 +91,20 @@ class Loader(Generic[K, V]):
         self._last_batch: dict[K, _Batch[K]] = {}
         """The latest batch of each key that is being read."""
         self._gathering: _Batch[K] | None = None
-        self._reads: SingleFlight[_Batch[K], Answers] = SingleFlight(charged_context)
+        self._reads: SingleFlight[_Batch[K], Answers] = SingleFlight(charged_context, join=join_work)
+
+    @classmethod
+    def each(cls, read: Callable[[K], Awaitable[V | None]], **kind: Any) -> Self:
+        """A loader whose keys are read one by one. So nobody waits for the keys of others."""
+
+        async def read_one(keys: Sequence[K]) -> Mapping[K, V | Exception]:
+            (key,) = keys
+            value = await read(key)
+            return {} if value is None else {key: value}
+
+        loader = cls(read_one, **kind)
+        loader._at_once = 1
+        return loader
 
     async def load(self, key: K) -> V | None:
         """The record of a key, or None if there is none."""
@@ -137,9 +156,10 @@ class Loader(Generic[K, V]):
         return None if entry is None or entry[0] < monotonic() else entry[1]
 
     def prefetch(self, key: K) -> None:
-        """Begin to read a record that the request will need, unless it is cached."""
+        """Begin to read a record that the request will need, unless it is cached or the request may read no more."""
         if self.cached(key) is None:
-            self._waiters((key,))
+            with suppress(TooCostly):
+                self._waiters((key,))
 
     def put(self, key: K, value: V) -> None:
         """Cache a record that this process has just written, so that it is visible at once."""
@@ -169,17 +189,39 @@ class Loader(Generic[K, V]):
 
     def _waiters(self, keys: Sequence[K] | Mapping[K, None]) -> list[tuple[asyncio.Future[Answers], list[K]]]:
         """A future for each batch that reads some of these keys, with those keys. Missing batches are begun."""
+        waiters: list[tuple[asyncio.Future[Answers], list[K]]] = []
         batches: dict[_Batch[K], list[K]] = {}
         for key in keys:
             batches.setdefault(self._batch_with(key), []).append(key)
-        return [(self._reads.run(batch, partial(self._carry_out, batch)), read) for batch, read in batches.items()]
+        try:
+            for batch, read in batches.items():
+                waiters.append((self._wait_for(batch), read))
+        except TooCostly:  # for the batches that were not begun yet
+            for batch in batches:
+                if batch.task is None:
+                    self._remove(batch)
+            for waiter, _ in waiters:
+                waiter.cancel()
+            raise
+        return waiters
+
+    def _wait_for(self, batch: _Batch[K]) -> asyncio.Future[Answers]:
+        carry_out = partial(self._carry_out, batch)
+        if batch.task is None:
+            batch.task = self._reads.begin(batch, carry_out).task
+            # It may be abandoned before it begins to run.
+            batch.task.add_done_callback(lambda _: self._remove(batch))
+        return self._reads.run(batch, carry_out)
 
     def _batch_with(self, key: K) -> _Batch[K]:
         batch = self._last_batch.get(key)
-        if batch is None:
-            batch = self._gathering = self._gathering or _Batch()
+        if batch is None or (batch.task is not None and batch not in self._reads):  # or it was abandoned
+            batch = self._gathering
+            if batch is None or len(batch.keys) >= self._at_once:
+                batch = self._gathering = _Batch()
         elif self._fresh and batch.reading:
-            batch = self._successor(batch)
+            batch.successor = batch.successor or _Batch(batch.task)
+            batch = batch.successor
         if key in batch.keys:
             self.counts.waits += 1
         else:
@@ -188,16 +230,10 @@ class Loader(Generic[K, V]):
             self._last_batch[key] = batch
         return batch
 
-    def _successor(self, batch: _Batch[K]) -> _Batch[K]:
-        """The batch that begins when this batch has ended."""
-        if batch.successor is None:
-            batch.successor = _Batch(self._reads.run(batch, partial(self._carry_out, batch)))
-        return batch.successor
-
     async def _carry_out(self, batch: _Batch[K]) -> Answers:
         """Begin in the next turn of the event loop, or after the predecessor; until then keys are added."""
         if batch.predecessor is not None:
-            await batch.predecessor
+            await asyncio.wait((batch.predecessor,))
         batch.reading = True
         if self._gathering is batch:
             self._gathering = None
@@ -207,12 +243,19 @@ class Loader(Generic[K, V]):
         except Exception as error:  # noqa: BLE001 - it is raised in every request that waits for one of the keys
             answers = dict.fromkeys(batch.keys, error)
         finally:
-            current = [key for key in batch.keys if self._last_batch.get(key) is batch]
-            for key in current:
-                del self._last_batch[key]
+            current = self._remove(batch)
         if self._fresh:
             return answers
         return self._cache_answers(batch, answers, current)
+
+    def _remove(self, batch: _Batch[K]) -> list[K]:
+        """Let nobody join a batch any more; the keys of which it was the latest."""
+        if self._gathering is batch:
+            self._gathering = None
+        current = [key for key in batch.keys if self._last_batch.get(key) is batch]
+        for key in current:
+            del self._last_batch[key]
+        return current
 
     def _cache_answers(self, batch: _Batch[K], answers: Answers, current: Sequence[K]) -> Answers:
         """Cache the answers of current keys. Records that this process wrote during the read replace their answers."""
@@ -228,7 +271,10 @@ class Loader(Generic[K, V]):
 
 
 async def read_each(keys: Sequence[K], read: Callable[[K], Awaitable[V | None]]) -> dict[K, V | Exception]:
-    """A batch read made of concurrent single reads; the answer of a failed read is its exception."""
+    """A batch read made of concurrent single reads; the answer of a failed read is its exception.
+
+    For batches whose keys are read together in part. Others are read by `Loader.each`.
+    """
     answers = await asyncio.gather(*map(read, keys), return_exceptions=True)
     for answer in answers:
         if isinstance(answer, BaseException) and not isinstance(answer, Exception):

@@ -1,14 +1,16 @@
 """Emails with a link by which somebody confirms that an address is theirs.
 
 Nothing about an address is stored before it is confirmed, except a keyed hash: the link itself says what it confirms,
-sealed. So the process that gets the request also sends the email, and the request waits for that, for some seconds at
-most. Nothing depends on whether the address is known here: it is not looked up.
+sealed. So the process that gets the request also sends the email. A member's request waits for that, for some seconds
+at most. That of a visitor, who may name any address, is answered before anything is looked up or sent, so neither the
+answer nor its time depends on the address.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum, auto
@@ -100,7 +102,7 @@ class Outcome(Enum):
     SENT = auto()
     SENT_BEFORE = auto()
     OF_ANOTHER = auto()
-    """Another member has asked for the address today."""
+    """As many other members have asked for the address today as may."""
     BEGUN_ELSEWHERE = auto()
     NOT_SENT = auto()
     UNDELIVERABLE = auto()
@@ -127,6 +129,8 @@ class Confirmations:
         self._send: Send | None = None
         self._sending: SingleFlight[tuple[str, ...], Outcome] = SingleFlight(shared_context)
         self._under_way = 0
+        self._answered: set[asyncio.Task[None]] = set()
+        """Work whose requests were answered."""
 
     def start(self, send: Send) -> None:
         """Send emails from now on. Without this, requests for one are refused."""
@@ -139,7 +143,10 @@ class Confirmations:
     async def ask(
         self, ctx: Context, purpose: Purpose, email: str, about: Sequence[str], values: dict[str, Any]
     ) -> Link:
-        """Send the link, unless today's email to the address was sent; a refusal if it was not or may not have been."""
+        """Send the link, unless today's email to the address was sent.
+
+        For a member a refusal if it was not or may not have been. Of a subscription it is sent after this has returned.
+        """
         link = self._link(purpose, email, about)
         send = self._send
         if send is None:
@@ -154,9 +161,14 @@ class Confirmations:
             once = ctx.once  # checks that the member is not erased, though their token still counts
         claim = Confirmation(purpose.value, link.address, link.on, asker, ctx.new_id(), ctx.now(), link.expires + _KEPT)
         key = (purpose.value, link.address, asker)
-        if self._under_way >= _MOST_SENDING:
+        if self._under_way + len(self._answered) >= _MOST_SENDING:
             raise Overloaded(retry_after=_SOON.total_seconds())
         work = self._sending.run(key, lambda: self._claim_and_send(claim, once, partial(send, link, values)))
+        if purpose is Purpose.SUBSCRIPTION:
+            task = asyncio.create_task(_complete(work))
+            self._answered.add(task)
+            task.add_done_callback(self._answered.discard)
+            return link
         wait = min(_LONGEST_WAIT, self._services.policy.request_seconds / 2)
         try:
             outcome = await asyncio.wait_for(work, wait)
@@ -177,8 +189,9 @@ class Confirmations:
         self._under_way += 1
         try:
             with deadline(_STORING):
-                existing = await confirmation_store.claim_confirmation(self._services.table, claim, once)
-            return await self._deliver(claim, send) if existing is None else _judge(existing, claim)
+                stored = await confirmation_store.claim_confirmation(self._services.table, claim, once)
+            mine = stored.attempt == claim.attempt and stored.sent is None
+            return await self._deliver(stored, send) if mine else _judge(stored, claim)
         except DynamoError:
             return Outcome.NO_TABLE
         finally:
@@ -204,23 +217,38 @@ class Confirmations:
             _log.warning("a confirmation email was not marked as sent", reason=str(error))
         return outcome
 
+    async def settled(self) -> None:
+        """Wait until every email is sent, or certainly not, whose request was answered before."""
+        while self._answered:
+            await asyncio.wait(self._answered)
+
     async def close(self) -> None:
-        """Give up what no request waits for any more: those claims count as abandoned later."""
+        """Send what was promised, for some seconds; then give it up: those claims count as abandoned later."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.settled(), _LONGEST_WAIT)
+        for task in self._answered:
+            task.cancel()
         await self._sending.close()
+
+
+async def _complete(work: Awaitable[Outcome]) -> None:
+    """Work that nobody waits for; an email that was not sent is logged where that happens."""
+    if await work is Outcome.NO_TABLE:
+        _log.warning("a confirmation email was not sent", purpose=Purpose.SUBSCRIPTION.value, reason="no table")
 
 
 def _judge(existing: Confirmation, claim: Confirmation) -> Outcome:
     """What an earlier request of the day means for this one."""
-    if existing.sent is None:
-        return Outcome.BEGUN_ELSEWHERE
-    return Outcome.SENT_BEFORE if existing.asker == claim.asker else Outcome.OF_ANOTHER
+    if existing.asker != claim.asker:
+        return Outcome.OF_ANOTHER
+    return Outcome.BEGUN_ELSEWHERE if existing.sent is None else Outcome.SENT_BEFORE
 
 
 def _refuse(outcome: Outcome) -> None:
     """The refusal of a request whose email was not sent, or may not have been."""
     match outcome:
         case Outcome.OF_ANOTHER:
-            raise Conflict("Somebody else asked for an email to this address today. Ask again tomorrow.")
+            raise Conflict("This address gets no more emails today: too many members asked. Ask again tomorrow.")
         case Outcome.BEGUN_ELSEWHERE:
             raise Unavailable(
                 "An email to this address is being sent, or its sending was interrupted. If none arrives, ask again "

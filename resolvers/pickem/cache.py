@@ -65,13 +65,13 @@ class PickemCache:
         seasons: Loader[str, Season] = Loader(self._read_seasons, fresh=True)
         unscored_seasons: Loader[None, frozenset[str]] = Loader(self._read_unscored_seasons, fresh=True)
         members: Loader[tuple[str, int | None], MemberPage] = Loader(self._read_member_pages, fresh=True)
-        cards: Loader[tuple[str, int], Mapping[str, Match]] = Loader(self._read_cards, ttl=_HOUR, size=_CARDS)
-        pick_counts: Loader[tuple[str, int], PickCounts] = Loader(self._read_pick_counts, ttl=_HOUR, size=_CARDS)
-        event_ranks: Loader[tuple[str, int], Histogram] = Loader(
-            self._read_event_histograms, ttl=_HOUR, size=_HISTOGRAMS
+        cards: Loader[tuple[str, int], Mapping[str, Match]] = Loader.each(self._read_card, ttl=_HOUR, size=_CARDS)
+        pick_counts: Loader[tuple[str, int], PickCounts] = Loader.each(self._read_pick_counts, ttl=_HOUR, size=_CARDS)
+        event_ranks: Loader[tuple[str, int], Histogram] = Loader.each(
+            self._read_event_histogram, ttl=_HOUR, size=_HISTOGRAMS
         )
-        season_ranks: Loader[tuple[str, int], Histogram] = Loader(
-            self._read_season_histograms, ttl=_HOUR, size=_HISTOGRAMS
+        season_ranks: Loader[tuple[str, int], Histogram] = Loader.each(
+            self._read_season_histogram, ttl=_HOUR, size=_HISTOGRAMS
         )
         self.events = add("events", events)
         self.seasons = add("seasons", seasons)
@@ -137,16 +137,12 @@ class PickemCache:
         """The matches of an event's card by id."""
         return await self.cards.load((event.id, event.version)) or {}
 
-    async def _read_cards(
-        self, keys: Sequence[tuple[str, int]]
-    ) -> Mapping[tuple[str, int], Mapping[str, Match] | Exception]:
-        return await read_each(keys, lambda key: pickem_store.read_matches(self._services.table, key[0]))
+    async def _read_card(self, key: tuple[str, int]) -> Mapping[str, Match]:
+        return await pickem_store.read_matches(self._services.table, key[0])
 
-    async def _read_pick_counts(
-        self, keys: Sequence[tuple[str, int]]
-    ) -> Mapping[tuple[str, int], PickCounts | Exception]:
+    async def _read_pick_counts(self, key: tuple[str, int]) -> PickCounts:
         """By event and version: removing a prediction gives the event another version too."""
-        return await read_each(keys, lambda key: pickem_store.read_pick_counts(self._services.table, key[0]))
+        return await pickem_store.read_pick_counts(self._services.table, key[0])
 
     # ── ranks ──
 
@@ -177,15 +173,11 @@ class PickemCache:
     async def _read_seasons(self, names: Sequence[str]) -> Mapping[str, Season]:
         return await pickem_store.read_seasons(self._services.table, names)
 
-    async def _read_event_histograms(
-        self, keys: Sequence[tuple[str, int]]
-    ) -> Mapping[tuple[str, int], Histogram | Exception]:
-        return await read_each(keys, lambda key: pickem_store.read_event_histogram(self._services.table, *key))
+    async def _read_event_histogram(self, key: tuple[str, int]) -> Histogram | None:
+        return await pickem_store.read_event_histogram(self._services.table, *key)
 
-    async def _read_season_histograms(
-        self, keys: Sequence[tuple[str, int]]
-    ) -> Mapping[tuple[str, int], Histogram | Exception]:
-        return await read_each(keys, lambda key: pickem_store.read_season_histogram(self._services.table, *key))
+    async def _read_season_histogram(self, key: tuple[str, int]) -> Histogram | None:
+        return await pickem_store.read_season_histogram(self._services.table, *key)
 
     # ── members ──
 

@@ -13,7 +13,7 @@ from datastore.dynamo import Page
 from datastore.journal import Kind
 from datastore.pickem import Event, EventState, Locked, Match, PickCounts, VersionConflict
 from datastore.refusals import Conflict, InvalidInput, NotFound
-from resolvers.context import UNSET, AddedLater, BothWaysWindow, Context, NodeOf, Unset
+from resolvers.context import UNSET, BothWaysWindow, Context, NodeOf, Unset
 from resolvers.pickem import rules
 from resolvers.pickem.cache import load_event, load_settled_event, pickem_cache
 from resolvers.pickem.rules import TeamInput
@@ -63,14 +63,7 @@ async def pick_counts(ctx: Context, match: MatchView, /) -> list[int] | None:
     if not match.revealed:
         return None
     counts = await pickem_cache(ctx).pick_counts.load((match.event, match.event_version)) or PickCounts()
-    number = match.number or await _match_number(ctx, match)
-    return [counts.count(number, team) for team in range(len(match.teams))]
-
-
-async def _match_number(ctx: Context, match: MatchView) -> int:
-    """The number of a match in a receipt of the first release, which does not hold it."""
-    current = await match_by_key(ctx, match.node_key)
-    return current.number if current else 0
+    return [counts.count(match.number, team) for team in range(len(match.teams))]
 
 
 async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncGenerator[Event]:
@@ -97,10 +90,10 @@ async def create_event(
     name: str,
     season: str,
     starts_at: datetime,
-    description: Annotated[str | None, AddedLater()] = None,
-    place: Annotated[str | None, AddedLater()] = None,
-    image_url: Annotated[str | None, AddedLater()] = None,
-    tie_break: Annotated[TieBreakInput | None, AddedLater()] = None,
+    description: str | None = None,
+    place: str | None = None,
+    image_url: str | None = None,
+    tie_break: TieBreakInput | None = None,
 ) -> Event:
     """A new event with an empty card. It is locked at once if its start has passed."""
     ctx.with_role(Role.EDITOR)
@@ -142,10 +135,10 @@ async def update_event(  # noqa: PLR0913 - the arguments of the mutation
     name: str | None = None,
     starts_at: datetime | None = None,
     cancelled: bool | None = None,
-    description: Annotated[str | Unset | None, AddedLater()] = UNSET,
-    place: Annotated[str | Unset | None, AddedLater()] = UNSET,
-    image_url: Annotated[str | Unset | None, AddedLater()] = UNSET,
-    tie_break: Annotated[TieBreakInput | Unset | None, AddedLater()] = UNSET,
+    description: str | Unset | None = UNSET,
+    place: str | Unset | None = UNSET,
+    image_url: str | Unset | None = UNSET,
+    tie_break: TieBreakInput | Unset | None = UNSET,
 ) -> Event:
     """The start can change until the lock, an event can be cancelled until scoring begins; the rest at any time."""
     ctx.with_role(Role.EDITOR)

@@ -20,7 +20,7 @@ from datastore.pickem import League, LeagueMember, Membership, Season
 from datastore.refusals import NotFound
 from resolvers.context import Context, Services
 from resolvers.loading.bounded_dict import BoundedDict
-from resolvers.loading.loader import Loader, read_each
+from resolvers.loading.loader import Loader
 from resolvers.pickem.views import LeagueView
 
 _TTL = 60.0
@@ -46,21 +46,18 @@ class LeagueCache:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         add = services.loaders.add
         views: Loader[tuple[str, str | None], LeagueView] = Loader(self._read_views, fresh=True)
-        rosters: Loader[RosterKey, Sequence[str]] = Loader(self._read_rosters, ttl=_TTL, size=_LEAGUES)
+        rosters: Loader[RosterKey, Sequence[str]] = Loader.each(self._read_roster, ttl=_TTL, size=_LEAGUES)
         self.views = add("leagues", views)
         self.rosters = add("league_members", rosters)
 
-    async def _read_views(
-        self, keys: Sequence[tuple[str, str | None]]
-    ) -> Mapping[tuple[str, str | None], LeagueView | Exception]:
+    async def _read_views(self, keys: Sequence[tuple[str, str | None]]) -> Mapping[tuple[str, str | None], LeagueView]:
         valid = [key for key in keys if is_league_id(key[0])]
-        known = [key for key in valid if key[0] in self._known]
-        new = [key for key in valid if key[0] not in self._known]
-        if not new:
-            return await self._read_known(known) if known else {}
-        return {**(await self._read_known(known) if known else {}), **await self._read_new(new)}
+        leagues = {league for league, _ in valid}
+        if len(leagues) == 1 and not leagues & self._known.keys():
+            return await self._read_new(valid)
+        return await self._read_many(valid) if valid else {}
 
-    async def _read_known(self, keys: Sequence[tuple[str, str | None]]) -> Mapping[tuple[str, str | None], LeagueView]:
+    async def _read_many(self, keys: Sequence[tuple[str, str | None]]) -> Mapping[tuple[str, str | None], LeagueView]:
         """In one batch: the leagues, the viewers' places in them, and the seasons."""
         seasons = sorted({season_of(league) for league, _ in keys})
         records, revisions = await pickem_store.read_leagues(self._services.table, keys, seasons)
@@ -70,24 +67,18 @@ class LeagueCache:
             if record is not None
         }
 
-    async def _read_new(
-        self, keys: Sequence[tuple[str, str | None]]
-    ) -> Mapping[tuple[str, str | None], LeagueView | Exception]:
-        """A league that is new to this process is read with its members, which saves its first page a round trip."""
-        names = sorted({season_of(league) for league, _ in keys})
-        whole, seasons = await asyncio.gather(
-            read_each(sorted({league for league, _ in keys}), self._read_whole),
-            pickem_store.read_seasons(self._services.table, names),
+    async def _read_new(self, keys: Sequence[tuple[str, str | None]]) -> Mapping[tuple[str, str | None], LeagueView]:
+        """A league that is new to this process, with its members, which saves its first page a round trip."""
+        league, season = keys[0][0], season_of(keys[0][0])
+        found, seasons = await asyncio.gather(
+            self._read_whole(league), pickem_store.read_seasons(self._services.table, [season])
         )
-        views: dict[tuple[str, str | None], LeagueView | Exception] = {}
-        for league, user in keys:
-            found = whole.get(league)
-            if isinstance(found, Exception):
-                views[league, user] = found
-            elif found is not None:
-                season = seasons.get(found[0].season, Season(found[0].season))
-                views[league, user] = LeagueView.of(found[0], found[1].get(user or ""), season)
-        return views
+        if found is None:
+            return {}
+        record, members = found
+        return {
+            key: LeagueView.of(record, members.get(key[1] or ""), seasons.get(season, Season(season))) for key in keys
+        }
 
     async def _read_whole(self, league_id: str) -> tuple[League, Mapping[str, LeagueMember]] | None:
         found = await pickem_store.read_whole_league(self._services.table, league_id)
@@ -104,12 +95,9 @@ class LeagueCache:
         """Held while a member is added: transactions on one league's item would only make each other fail."""
         return self._turns.setdefault(league, asyncio.Lock())
 
-    async def _read_rosters(self, keys: Sequence[RosterKey]) -> Mapping[RosterKey, Sequence[str] | Exception]:
-        async def read(key: RosterKey) -> Sequence[str]:
-            found = await pickem_store.read_whole_league(self._services.table, key.league)
-            return _roster(found[1]) if found else ()
-
-        return await read_each(keys, read)
+    async def _read_roster(self, key: RosterKey) -> Sequence[str]:
+        found = await pickem_store.read_whole_league(self._services.table, key.league)
+        return _roster(found[1]) if found else ()
 
 
 def league_id(ulid: str, season: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -18,7 +18,7 @@ from datastore.dynamo import Page, PageRequest, Window
 from datastore.pickem import Event, League
 from datastore.refusals import InvalidInput, NotFound
 from resolvers.context import Context, Services
-from resolvers.loading.loader import Loader, read_each
+from resolvers.loading.loader import Loader
 from resolvers.pickem.cache import load_event
 from resolvers.pickem.events import EventId
 from resolvers.pickem.league_cache import LeagueCache, RosterKey, current_view, load_league
@@ -58,9 +58,9 @@ class LeaguePages:
         self._services = services
         self._rosters = services.get(LeagueCache).rosters
         add = services.loaders.add
-        tables: Loader[TableKey, LeagueTable] = Loader(self._read_tables, ttl=_TTL, size=_LEAGUES)
-        open_entries: Loader[EntriesKey, Entries] = Loader(self._read_entries, ttl=_OPEN_TTL, size=_LEAGUES)
-        locked_entries: Loader[EntriesKey, Entries] = Loader(self._read_entries, ttl=_TTL, size=_LEAGUES)
+        tables: Loader[TableKey, LeagueTable] = Loader.each(self._read_table, ttl=_TTL, size=_LEAGUES)
+        open_entries: Loader[EntriesKey, Entries] = Loader.each(self._read_entries, ttl=_OPEN_TTL, size=_LEAGUES)
+        locked_entries: Loader[EntriesKey, Entries] = Loader.each(self._read_entries, ttl=_TTL, size=_LEAGUES)
         self.tables = add("league_standings", tables)
         self._open_entries = add("league_open_entries", open_entries)
         self._locked_entries = add("league_entries", locked_entries)
@@ -74,23 +74,17 @@ class LeaguePages:
         key = EntriesKey(roster_key(league), event.id, event.version, event.scored is not None)
         return await loader.load(key) or Entries()
 
-    async def _read_tables(self, keys: Sequence[TableKey]) -> Mapping[TableKey, LeagueTable | Exception]:
-        async def read(key: TableKey) -> LeagueTable:
-            users = await self._rosters.load(key.roster) or ()
-            standings = await pickem_store.read_standings(self._services.table, key.season, users)
-            return _ranked(list(standings.values()))
+    async def _read_table(self, key: TableKey) -> LeagueTable:
+        users = await self._rosters.load(key.roster) or ()
+        standings = await pickem_store.read_standings(self._services.table, key.season, users)
+        return _ranked(list(standings.values()))
 
-        return await read_each(keys, read)
-
-    async def _read_entries(self, keys: Sequence[EntriesKey]) -> Mapping[EntriesKey, Entries | Exception]:
-        async def read(key: EntriesKey) -> Entries:
-            users = await self._rosters.load(key.roster) or ()
-            predictions = await pickem_store.read_predictions(self._services.table, key.event, users)
-            position = partial(pickem_store.prediction_position, is_scored=key.is_scored)
-            placed = sorted((position(prediction), prediction.user) for prediction in predictions)
-            return Entries(tuple(position for position, _ in placed), tuple(user for _, user in placed))
-
-        return await read_each(keys, read)
+    async def _read_entries(self, key: EntriesKey) -> Entries:
+        users = await self._rosters.load(key.roster) or ()
+        predictions = await pickem_store.read_predictions(self._services.table, key.event, users)
+        position = partial(pickem_store.prediction_position, is_scored=key.is_scored)
+        placed = sorted((position(prediction), prediction.user) for prediction in predictions)
+        return Entries(tuple(position for position, _ in placed), tuple(user for _, user in placed))
 
 
 def roster_key(league: LeagueView) -> RosterKey:

@@ -9,15 +9,14 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
 
 from datastore import people as people_store
 from datastore import pickem as pickem_store
-from datastore.dynamo import Page, SparsePage, Window
+from datastore.dynamo import Page, Window
 from datastore.people import Profile
 from datastore.pickem import THOUSAND, Event, EventState, Locked, Prediction, Submission
 from datastore.refusals import Conflict, InvalidInput, NotFound
-from resolvers.context import AddedLater, AnyId, Context
+from resolvers.context import AnyId, Context
 from resolvers.loading.batched import batched
 from resolvers.node_ids import node_id, parse_node_key
 from resolvers.people import authors, new_profile
@@ -74,16 +73,15 @@ async def user_predictions(ctx: Context, profile: Profile, /, *, window: Window)
         page = Page.cut(member.predictions if member else (), request)
     else:
         page = await pickem_store.read_member_predictions(ctx.table, profile.user, request)
-    return SparsePage.around(page, await _with_events(ctx, page.nodes))
+    return page.map(await _with_events(ctx, page.nodes))
 
 
-async def _with_events(ctx: Context, predictions: Sequence[Prediction]) -> list[PredictionView | None]:
-    """None where a process of the first release has created the event and no upgrade has moved it yet."""
+async def _with_events(ctx: Context, predictions: Sequence[Prediction]) -> list[PredictionView]:
     ids = list({prediction.event for prediction in predictions})
     cache = pickem_cache(ctx)
     events = [event for event in await cache.events.load_many(ids) if event is not None]
     by_id = {event.id: event for event in await asyncio.gather(*map(cache.shown, events))}
-    return [PredictionView(one, by_id[one.event]) if one.event in by_id else None for one in predictions]
+    return [PredictionView(one, by_id[one.event]) for one in predictions]
 
 
 async def prediction_by_key(ctx: Context, key: str) -> PredictionView | None:
@@ -145,7 +143,7 @@ async def submit_prediction(
     *,
     event: EventId,
     picks: list[PickInput],
-    guess: Annotated[float | None, AddedLater()] = None,
+    guess: float | None = None,
 ) -> PredictionView:
     """Replace the viewer's earlier picks. The gate accepts the prediction in the transaction that stores it."""
     member = ctx.member()

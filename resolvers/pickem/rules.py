@@ -8,7 +8,7 @@ from datetime import datetime
 
 from datastore.pickem import Event, Match, MatchOutcome, Result, Team
 from datastore.refusals import InvalidInput
-from resolvers.texts import is_line, parse_line
+from resolvers.texts import LINE, is_line, parse_line
 
 LONGEST_NAME = 200
 LONGEST_SEASON = 40
@@ -82,8 +82,7 @@ def validate_description(text: str) -> str:
     description = "\n".join(line.rstrip() for line in text.splitlines()).strip()
     if not is_line(description.replace("\n", " "), LONGEST_DESCRIPTION):
         raise InvalidInput(
-            f"A description has 1 to {LONGEST_DESCRIPTION} characters, at least one visible, and no control "
-            "characters; null for none.",
+            f"A description has 1 to {LONGEST_DESCRIPTION} characters, {LINE}; null for none.",
             path=("input", "description"),
         )
     return description
@@ -93,9 +92,7 @@ def validate_place(text: str) -> str:
     place = " ".join(text.split())
     if not is_line(place, LONGEST_PLACE):
         raise InvalidInput(
-            f"A place has 1 to {LONGEST_PLACE} characters, at least one visible, and no control characters; null for "
-            "none.",
-            path=("input", "place"),
+            f"A place has 1 to {LONGEST_PLACE} characters, {LINE}; null for none.", path=("input", "place")
         )
     return place
 
@@ -104,9 +101,7 @@ def validate_season(text: str) -> str:
     season = " ".join(text.split())
     if not is_line(season, LONGEST_SEASON) or "#" in season:
         raise InvalidInput(
-            f"A season's name has 1 to {LONGEST_SEASON} characters, at least one visible, and no '#' or control "
-            "characters.",
-            path=("input", "season"),
+            f"A season's name has 1 to {LONGEST_SEASON} characters, none of them '#', {LINE}.", path=("input", "season")
         )
     return season
 

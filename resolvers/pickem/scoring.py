@@ -18,14 +18,13 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
 
 from datastore import pickem as pickem_store
 from datastore.dynamo import SingleFlight, remaining, shared_context
 from datastore.journal import Kind
 from datastore.pickem import Event, EventState, Prediction, Share, VersionConflict
 from datastore.refusals import Conflict, NotFound, Unavailable
-from resolvers.context import AddedLater, Context, Services
+from resolvers.context import Context, Services
 from resolvers.pickem import rules
 from resolvers.pickem.cache import PickemCache, load_settled_event
 from resolvers.pickem.crediting import PREDICTIONS_AT_ONCE, Progress, credit_every_prediction
@@ -38,9 +37,7 @@ _NAMED = 5
 """How many matches without a result a refusal names."""
 
 
-async def score_event(
-    ctx: Context, /, *, event: EventId, confirm_missing: Annotated[bool, AddedLater()] = False
-) -> Scored:
+async def score_event(ctx: Context, /, *, event: EventId, confirm_missing: bool = False) -> Scored:
     """Score the predictions that are left. A scoring that takes longer than the request continues without it."""
     ctx.with_role(Role.EDITOR)
     current = await load_settled_event(ctx.services, event)

@@ -79,7 +79,7 @@ async def confirm_subscription(services: Services, link: Link) -> WordList:
     owner = record or _new_record(services.seal, link.email, services.clock())
     existing = await vocabulary_store.read_subscriptions(services.table, owner.user)
     once = services.once(f"User:{owner.user}")
-    owner = replace(owner, email=link.email, email_confirmed=once.now, email_proven=link.email)
+    owner = replace(owner, email=link.email, email_confirmed=once.now)
     wanted = Subscription(owner.user, word_list.list, CharacterSet(link.about[1]), active=True, since=once.now)
     await vocabulary_store.delete_ended(services.table, make_room(existing, wanted, "This address has"))
     await vocabulary_store.confirm_subscription(services.table, owner, wanted, link.used_up, once)

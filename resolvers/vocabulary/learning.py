@@ -21,7 +21,7 @@ from datastore.vocabulary import DateRange, ProfileScreen, QuizResult, Sentence,
 from resolvers import people
 from resolvers.context import UNSET, Context, NodeOf, Unset
 from resolvers.loading.batched import batched
-from resolvers.texts import is_line
+from resolvers.texts import LINE, is_line
 from resolvers.vocabulary.lists import ListId, WordId, split_word_key
 from resolvers.vocabulary.profile_screen import profile_screens
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, QuizStanding, Selection
@@ -149,10 +149,7 @@ def _parse_sentence(text: str) -> str:
     sentence = text.strip()
     lines = " ".join(sentence.split())  # line ends and tabs may be in it
     if len(sentence) > LONGEST_SENTENCE or not is_line(lines, LONGEST_SENTENCE):
-        raise InvalidInput(
-            f"A sentence has 1 to {LONGEST_SENTENCE} characters, at least one visible, and no control characters.",
-            path=("input", "text"),
-        )
+        raise InvalidInput(f"A sentence has 1 to {LONGEST_SENTENCE} characters, {LINE}.", path=("input", "text"))
     return sentence
 
 

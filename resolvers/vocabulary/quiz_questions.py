@@ -7,9 +7,8 @@ differ in case, in spaces, or in whether accents and syllables are composed, whi
 
 from __future__ import annotations
 
-import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import accumulate
@@ -17,6 +16,7 @@ from random import Random
 
 import orjson
 
+from datastore.folding import in_form
 from datastore.vocabulary import Word
 
 CHOICES = 4
@@ -52,22 +52,26 @@ def prompt_and_answer(word: Word, kind: QuizKind) -> tuple[str, str] | None:
 
 def compared(text: str) -> str:
     """The form in which a text is compared with others."""
-    folded = unicodedata.normalize("NFD", " ".join(text.split())).casefold()
-    return unicodedata.normalize("NFD", folded)
+    return in_form("NFD", in_form("NFD", " ".join(text.split())).casefold())
 
 
-def ask(words: Sequence[Word], size: int, kind: QuizKind, random: Random) -> list[tuple[Word, QuizQuestion]]:
-    """Up to `size` questions about different words, each with two choices at least."""
+def ask(
+    words: Sequence[Word], size: int, kind: QuizKind, random: Random, fold: Callable[[str], str]
+) -> list[tuple[Word, QuizQuestion]]:
+    """Up to `size` questions about different words, each with two choices at least.
+
+    `fold` is `compared`, cached by the caller: texts may be long, and a quiz may be tried with more and more words.
+    """
     usable = [(word, pair) for word in words if (pair := prompt_and_answer(word, kind)) is not None]
-    answers = {compared(answer): answer for _, (_, answer) in usable}
+    answers = {fold(answer): answer for _, (_, answer) in usable}
     right: defaultdict[str, set[str]] = defaultdict(set)
-    for _, (prompt, answer) in usable:  # folded once: texts may be long, and most words lend wrong answers to others
-        right[compared(prompt)].add(compared(answer))
+    for _, (prompt, answer) in usable:
+        right[fold(prompt)].add(fold(answer))
     asked: list[tuple[Word, QuizQuestion]] = []
     for word, (prompt, answer) in random.sample(usable, len(usable)):
         if len(asked) == size:
             break
-        of_prompt = right[compared(prompt)]
+        of_prompt = right[fold(prompt)]
         if len(of_prompt) < len(answers):
             wrong = [text for folded, text in answers.items() if folded not in of_prompt]
             choices = [answer, *random.sample(wrong, min(len(wrong), CHOICES - 1))]

@@ -7,18 +7,23 @@ ones. If too few of the random words can be asked about, it looks through the li
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from random import Random, SystemRandom
-from typing import Final
+from typing import Final, TypeAlias
+from weakref import WeakValueDictionary
 
 import orjson
 
 from datastore import vocabulary as vocabulary_store
+from datastore.folding import MOST_MARKS, is_stream_safe
 from datastore.refusals import InvalidInput, NotFound, RateLimited
 from datastore.seal import Forged
 from datastore.vocabulary import (
+    ActiveDays,
     AskedWord,
     Card,
     OpenQuiz,
@@ -44,6 +49,8 @@ from resolvers.vocabulary.streaks import Streak, compute_streak
 from resolvers.vocabulary.visibility import require_list
 
 SHORTEST, LONGEST = 3, 50
+START_RATE: Final = "60/minute"
+"""Quizzes that one member may start in each process: starting one reads and compares up to thousands of words."""
 LIFETIME = timedelta(hours=1)
 _KEPT: Final = timedelta(days=1)
 """How long a quiz is kept after that, so that late answers are told that they are late."""
@@ -100,6 +107,16 @@ class ListSizes:
         self._sizes[word_list.list] = word_list.next_ordinal
 
 
+class QuizTurns:
+    """One member's answers take turns: transactions on the same days and cards would only make each other fail."""
+
+    def __init__(self, _: Services) -> None:
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def turn(self, user: str) -> asyncio.Lock:
+        return self._turns.setdefault(user, asyncio.Lock())
+
+
 @dataclass(frozen=True, slots=True)
 class _Loaded:
     """What a quiz may ask about, and the member's cards of it; `complete` if the list has no other such words."""
@@ -108,6 +125,11 @@ class _Loaded:
     cards: Sequence[Card]
     list_has_words: bool
     complete: bool = True
+
+
+_Asked: TypeAlias = list[tuple[Word, QuizQuestion]]
+_Attempt: TypeAlias = Callable[[Sequence[Word]], _Asked]
+"""Makes the questions of a quiz of these words, as many as possible."""
 
 
 # ── asking ──
@@ -124,9 +146,14 @@ async def start_quiz(
     member = ctx.member()
     if not SHORTEST <= size <= LONGEST:
         raise InvalidInput(f"A quiz has {SHORTEST} to {LONGEST} questions.", path=("input", "size"))
-    ctx.services.rates.hit(WRITE_RATE, "quizzes", member.id)
-    found = await _load_words(ctx, list, size, kind)
-    asked = ask(found.words, size, kind, _random)
+    ctx.services.rates.hit(START_RATE, "quizzes:start", member.id)
+    fold = cache(compared)
+
+    def attempt(words: Sequence[Word]) -> _Asked:
+        return ask(words, size, kind, _random, fold)
+
+    found = await _load_words(ctx, list, size, kind, attempt)
+    asked = attempt(found.words)
     if len(asked) < size:
         _refuse(len(asked), kind, found)
     if (fitting := count_fitting(question for _, question in asked)) < size:
@@ -153,7 +180,7 @@ async def start_quiz(
     return view
 
 
-async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind) -> _Loaded:
+async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind, attempt: _Attempt) -> _Loaded:
     """Random words of a list, enough for a quiz if it has as many, and the member's cards of them."""
     sizes, user = ctx.services.get(ListSizes), ctx.viewer.id
     known, wanted = sizes.get(list_id), size + _SPARE_WORDS
@@ -163,13 +190,13 @@ async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind) -> 
             ctx.table, user, list_id, ordinals, consistent=consistent
         )
         words = [word for word in words if word_list is not None and word.ordinal < word_list.next_ordinal]
-        if len(ask(words, size, kind, _random)) == size:
+        if len(attempt(words)) == size:
             break
     if word_list is None or not word_list.visible_to(ctx.viewer.member_id):
         raise NotFound("There is no list with this id.", path=("input", "list"))
     sizes.put(word_list)
     ctx.services.get(VocabularyCache).lists.put(list_id, word_list)
-    if len(ask(words, size, kind, _random)) == size or word_list.next_ordinal <= len(ordinals):
+    if len(attempt(words)) == size or word_list.next_ordinal <= len(ordinals):
         return _Loaded(words, cards, list_has_words=bool(words))
     # Many words were removed or cannot be asked about: look at more of them, from a random one on.
     found = await vocabulary_store.find_words(
@@ -177,7 +204,7 @@ async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind) -> 
         word_list,
         _random.randrange(word_list.next_ordinal),
         lambda word: prompt_and_answer(word, kind) is not None,
-        lambda some: len(some) >= _MOST_WORDS or len(ask(some, size, kind, _random)) == size,
+        lambda some: len(some) >= _MOST_WORDS or len(attempt(some)) == size,
     )
     words = [*found.words][:_MOST_WORDS]
     complete = found.complete and len(found.words) <= _MOST_WORDS
@@ -218,9 +245,18 @@ async def answer_quiz(ctx: Context, /, *, token: AnyId, answers: Sequence[str | 
         raise InvalidInput(
             f"A quiz has at most {LONGEST} answers of {_LONGEST_ANSWER} characters.", path=("input", "answers")
         )
+    if not all(map(is_stream_safe, texts)):
+        raise InvalidInput(
+            f"An answer has no more than {MOST_MARKS} accents or other marks in a row.", path=("input", "answers")
+        )
     list_id, quiz_id = _parse_token(ctx, token)
     ctx.services.rates.hit(WRITE_RATE, "quizzes", member.id)
-    sheet = await vocabulary_store.read_quiz_sheet(ctx.table, member.id, list_id, quiz_id)
+    async with ctx.services.get(QuizTurns).turn(member.id):
+        sheet = await vocabulary_store.read_quiz_sheet(ctx.table, member.id, list_id, quiz_id)
+        return await _grade(ctx, sheet, texts)
+
+
+async def _grade(ctx: Context, sheet: QuizSheet, texts: Sequence[str]) -> QuizGraded:
     quiz = _validated(ctx, sheet, texts)
     graded = tuple(
         GradedAnswer(number, compared(given) == compared(word.answer), quiz.list, word.ordinal, given)
@@ -228,7 +264,7 @@ async def answer_quiz(ctx: Context, /, *, token: AnyId, answers: Sequence[str | 
     )
     today, now = member_today(ctx, sheet.profile), ctx.now()
     result = QuizResult(
-        user=member.id,
+        user=quiz.user,
         date=today,
         id=quiz.id,
         list=quiz.list,
@@ -241,7 +277,7 @@ async def answer_quiz(ctx: Context, /, *, token: AnyId, answers: Sequence[str | 
     grades = {answer.ordinal: Grade.GOOD if answer.right else Grade.AGAIN for answer in graded}
 
     def review(before: Card | None, ordinal: int) -> Card:
-        return reviewed(before, member.id, (quiz.list, ordinal), grades[ordinal], now)
+        return reviewed(before, quiz.user, (quiz.list, ordinal), grades[ordinal], now)
 
     for word in quiz.words:  # the answer shows them
         ctx.services.get(VocabularyCache).words.prefetch((quiz.list, word.ordinal))
@@ -249,6 +285,7 @@ async def answer_quiz(ctx: Context, /, *, token: AnyId, answers: Sequence[str | 
         ctx.table,
         sheet,
         result,
+        lambda days: _refuse_early(ctx, quiz, days, now),
         review,
         lambda days: QuizGraded(result, graded, compute_streak(days.dates(), today, days.freezes_from)),
         ctx.once,
@@ -282,12 +319,19 @@ def _validated(ctx: Context, sheet: QuizSheet, answers: Sequence[str]) -> OpenQu
             f"The quiz has {len(quiz.words)} questions, but there are {len(answers)} answers.",
             path=("input", "answers"),
         )
-    least = timedelta(seconds=ctx.services.policy.quiz_seconds_per_question * len(quiz.words))
-    if (left := (quiz.asked_at + least - now).total_seconds()) > 0:
-        raise RateLimited(
-            f"{len(quiz.words)} questions take at least {least.total_seconds():g} seconds to answer.", retry_after=left
-        )
     return quiz
+
+
+def _refuse_early(ctx: Context, quiz: OpenQuiz, days: ActiveDays | None, now: datetime) -> None:
+    """The time counts from the quiz that the member answered before, too: several at once take as long as in turn."""
+    begun = max(quiz.asked_at, days.last_answered) if days and days.last_answered else quiz.asked_at
+    least = timedelta(seconds=ctx.services.policy.quiz_seconds_per_question * len(quiz.words))
+    if least and (left := (begun + least - now).total_seconds()) > 0:  # without a least time, clocks may differ
+        raise RateLimited(
+            f"{len(quiz.words)} questions take at least {least.total_seconds():g} seconds to answer, counted from when "
+            "you started this quiz or answered another.",
+            retry_after=left,
+        )
 
 
 # ── what is shown of them ──

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from datastore.refusals import InvalidInput
 from datastore.vocabulary import Word
-from resolvers.context import AddedLater
 from resolvers.texts import parse_line, validate_web_address
 
 LONGEST_NAME = 100
@@ -26,10 +24,10 @@ class NewWord:
     traditional: str | None = None
     pinyin: str | None = None
     definition: str
-    term: Annotated[str | None, AddedLater()] = None
-    reading: Annotated[str | None, AddedLater()] = None
-    example: Annotated[str | None, AddedLater()] = None
-    audio_url: Annotated[str | None, AddedLater()] = None
+    term: str | None = None
+    reading: str | None = None
+    example: str | None = None
+    audio_url: str | None = None
 
 
 def parse_list_name(text: str, path: tuple[str, ...]) -> str:

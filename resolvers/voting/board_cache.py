@@ -48,8 +48,8 @@ class BoardCache:
         contenders: Loader[ContenderKey, Contender] = Loader(self._read_contenders, ttl=0.5)
         details: Loader[ContenderKey, Details] = Loader(self._read_details, ttl=5.0, size=10_000)
         pictures: Loader[ContenderKey, str] = Loader(self._read_pictures, ttl=5.0, size=1000)
-        slices: Loader[SliceKey, Slice[Contender]] = Loader(self._read_slices, ttl=0.25, size=200)
-        board_results: Loader[ResultsKey, BoardResults] = Loader(self._read_results, ttl=60.0, size=16)
+        slices: Loader[SliceKey, Slice[Contender]] = Loader.each(self._read_slice, ttl=0.25, size=200)
+        board_results: Loader[ResultsKey, BoardResults] = Loader.each(self._read_board_results, ttl=60.0, size=16)
         self.boards = services.loaders.add("boards", boards)
         self.current_boards = services.loaders.add("current_boards", current_boards)
         self.contenders = services.loaders.add("contenders", contenders)
@@ -64,6 +64,8 @@ class BoardCache:
     # ── batch reads ──
 
     async def _read_boards(self, slugs: Sequence[str]) -> Mapping[str, BoardWithMarks | Exception]:
+        if len(slugs) > 1:  # a Query each is for those that exist
+            slugs = await voting_store.existing_boards(self._services.table, slugs)
         return await read_each(slugs, self._read_board)
 
     async def _read_board(self, slug: str) -> BoardWithMarks | None:
@@ -88,15 +90,9 @@ class BoardCache:
         """Map a contender without a picture to an empty text, since absence is not cached."""
         return {**dict.fromkeys(keys, ""), **await voting_store.read_pictures(self._services.table, keys)}
 
-    async def _read_slices(self, wanted: Sequence[SliceKey]) -> Mapping[SliceKey, Slice[Contender] | Exception]:
-        return await read_each(wanted, self._read_slice)
-
     async def _read_slice(self, wanted: SliceKey) -> Slice[Contender]:
         slug, _, blocks, position, limit = wanted
         return await voting_store.read_leaderboard_slice(self._services.table, slug, blocks, position, limit)
-
-    async def _read_results(self, wanted: Sequence[ResultsKey]) -> Mapping[ResultsKey, BoardResults | Exception]:
-        return await read_each(wanted, self._read_board_results)
 
     async def _read_board_results(self, wanted: ResultsKey) -> BoardResults | None:
         cached = await self.boards.load(wanted[0])

@@ -87,11 +87,11 @@ class BoardSettler:
     async def _settle_until_quiet(self) -> None:
         await asyncio.sleep(BURST_SECONDS)
         try:
-            await self.mark.clean(self._is_quiet)  # a settling that somebody waited for may have included everything
+            await self.mark.remove(self._is_quiet)  # a settling that somebody waited for may have included everything
             while not self._is_quiet():
                 await self._settlings.run(self._slug, self._settle_if_due)
                 if self._is_quiet():
-                    await self.mark.clean(self._is_quiet)
+                    await self.mark.remove(self._is_quiet)
                 else:
                     await self._show_life()
                     await asyncio.sleep(LOOK_SECONDS)
@@ -204,7 +204,7 @@ class BoardSettler:
         self._was_incomplete = False
         self.pace.observe_completion(claimed.claims, began)
         self._note_completed(claimed.claims)
-        await self._clear_marks(current, dead_marks)
+        await self._delete_marks(dead_marks)
         return True
 
     async def _carry_out(self, claimed: Board, cached: BoardResults | None) -> BoardResults:
@@ -216,12 +216,10 @@ class BoardSettler:
             self.begin()
             raise
 
-    async def _clear_marks(self, current: BoardWithMarks, dead_marks: Iterable[DirtyMark]) -> None:
-        """Clean the marks of processes that have gone, now that their votes are settled, and delete old ones."""
-        table, now = self._services.table, self._services.clock()
+    async def _delete_marks(self, dead_marks: Iterable[DirtyMark]) -> None:
+        """Delete the marks of processes that have gone, now that their votes are settled."""
         for mark in dead_marks:
-            await voting_store.clean_mark(table, mark, mark.until)
-        await voting_store.delete_marks(table, self.pace.spent_marks(current, now))
+            await voting_store.delete_mark(self._services.table, mark)
 
     async def close(self) -> None:
         if self._slug in self._loop:
@@ -229,7 +227,7 @@ class BoardSettler:
             try:
                 async with asyncio.timeout(SHUTDOWN_SECONDS):
                     await self.settle_anew()
-                    await self.mark.clean(self._is_quiet)
+                    await self.mark.remove(self._is_quiet)
             except TimeoutError:
                 _log.warning("a board was left unsettled; its next reader settles it", board=self._slug)
         await self._settlings.close()

@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated
 
 from datastore import voting as voting_store
 from datastore.refusals import InvalidInput, NotFound
 from datastore.voting import MAIN, Board, Contender, ContenderChange
-from resolvers.context import UNSET, AddedLater, Context, Unset
+from resolvers.context import UNSET, Context, Unset
 from resolvers.texts import parse_image_address, parse_link
 from resolvers.viewer import Role
 from resolvers.voting.boards import ContenderId, board_cache, parse_contender_key
@@ -28,8 +27,8 @@ async def create_board(
     *,
     slug: str,
     title: str,
-    opens_at: Annotated[datetime | None, AddedLater()] = None,
-    closes_at: Annotated[datetime | None, AddedLater()] = None,
+    opens_at: datetime | None = None,
+    closes_at: datetime | None = None,
 ) -> Board:
     ctx.with_role(Role.EDITOR)
     if not voting_store.is_slug(slug):
@@ -80,9 +79,9 @@ async def add_contender(
     board: str = MAIN,
     name: str,
     svg: str | None = None,
-    description: Annotated[str | None, AddedLater()] = None,
-    link: Annotated[str | None, AddedLater()] = None,
-    image_url: Annotated[str | None, AddedLater()] = None,
+    description: str | None = None,
+    link: str | None = None,
+    image_url: str | None = None,
 ) -> Contender:
     ctx.with_role(Role.EDITOR)
     if not voting_store.is_slug(board):
@@ -105,9 +104,9 @@ async def update_contender(
     contender: ContenderId,
     name: str | None = None,
     svg: str | Unset | None = UNSET,
-    description: Annotated[str | Unset | None, AddedLater()] = UNSET,
-    link: Annotated[str | Unset | None, AddedLater()] = UNSET,
-    image_url: Annotated[str | Unset | None, AddedLater()] = UNSET,
+    description: str | Unset | None = UNSET,
+    link: str | Unset | None = UNSET,
+    image_url: str | Unset | None = UNSET,
 ) -> Contender:
     """Change the given fields. Null removes all but the name."""
     ctx.with_role(Role.EDITOR)

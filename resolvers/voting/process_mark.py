@@ -15,8 +15,6 @@ from datastore.dynamo import DynamoError, remaining
 from datastore.voting import DirtyMark
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from resolvers.context import Services
 
 _AHEAD = 3.0
@@ -25,14 +23,11 @@ _AHEAD = 3.0
 RENEWED_AFTER = 5.0
 """Seconds after which a mark is written again while votes are in flight, as a sign of life."""
 
-_CLOCK_SKEW = timedelta(seconds=2)
-"""Processes of the first release compare `until` with their own clock."""
-
 _log = structlog.get_logger("ringside.standings")
 
 
 class ProcessMark:
-    """Marks a board as dirty before votes on it are acknowledged, and as clean when they are settled."""
+    """Marks a board as dirty before votes on it are acknowledged, until they are settled."""
 
     def __init__(self, slug: str, services: Services) -> None:
         self.process = secrets.token_hex(6)
@@ -41,7 +36,7 @@ class ProcessMark:
         self._written: DirtyMark | None = None
         self._written_at = float("-inf")
         self._covers_until = float("-inf")
-        """By the loop's clock; minus infinity unless the stored mark is known to be dirty."""
+        """By the loop's clock; minus infinity unless the mark is known to be stored."""
         self._writing = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -71,7 +66,7 @@ class ProcessMark:
     async def _write(self, seconds: float) -> None:
         now, began = self._services.clock(), asyncio.get_running_loop().time()
         since = self._written.since if self._written is not None else now
-        until = now + timedelta(seconds=seconds + _AHEAD) + _CLOCK_SKEW
+        until = now + timedelta(seconds=seconds + _AHEAD)
         mark = DirtyMark(self._slug, self.process, until, since)
         await voting_store.write_mark(self._services.table, mark)
         self._written, self._written_at, self._covers_until = mark, began, began + seconds + _AHEAD
@@ -83,21 +78,18 @@ class ProcessMark:
             if self._written is not None and began - self._written_at >= RENEWED_AFTER:
                 await self._write(max(0.0, self._covers_until - began))
 
-    async def clean(self, is_quiet: Callable[[], bool]) -> None:
-        """Mark the board as clean, if it still is quiet when nothing else is being written."""
+    async def remove(self, is_quiet: Callable[[], bool]) -> None:
+        """Delete the mark, if the board still is quiet when nothing else is being written."""
         async with self._writing:
             mark = self._written
             if mark is None or not is_quiet():
                 return
-            # Forgotten before it is written: the next vote waits for the lock and marks the board again.
+            # Forgotten before it is deleted: the next vote waits for the lock and marks the board again.
             self._written, self._covers_until = None, float("-inf")
             try:
-                await voting_store.clean_mark(self._services.table, mark, self._until_now())
+                await voting_store.delete_mark(self._services.table, mark)
             except DynamoError as error:
-                _log.warning("a dirty mark was not cleaned; readers settle this board for a while", reason=str(error))
-
-    def _until_now(self) -> datetime:
-        return self._services.clock() + _CLOCK_SKEW
+                _log.warning("a dirty mark was not deleted; readers settle this board for a while", reason=str(error))
 
     async def close(self) -> None:
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -25,7 +25,6 @@ STALENESS = 2.0
 _DEAD_AFTER = 20.0
 """Seconds after which a dirty mark that does not change is one of a process that has gone: four times its renewal."""
 
-_CLEAN_KEPT = timedelta(hours=1)
 _FORGOTTEN_AFTER = timedelta(hours=12)
 """A mark is kept for a day. A board that nobody has settled for half of it is settled once more."""
 
@@ -99,8 +98,7 @@ class SettlingPace:
 
     def is_overdue(self, current: BoardWithMarks, now: datetime) -> bool:
         """Whether a dirty board may lack a vote that was acknowledged two seconds ago."""
-        since = [mark.since for mark in current.marks if not mark.clean]
-        dirty_long = not current.board.is_covered or not since or any(_is_past(one, now, STALENESS) for one in since)
+        dirty_long = any(_is_past(mark.since, now, STALENESS) for mark in current.marks)
         settled_long_ago = _is_past(current.board.claimed_at, now, STALENESS)
         return self._dirty.is_older(STALENESS, by_clock=dirty_long) and self._completed.is_older(
             STALENESS, by_clock=settled_long_ago
@@ -115,14 +113,7 @@ class SettlingPace:
         now = asyncio.get_running_loop().time()
         for mark in current.marks:
             until, seen = self._marks.get(mark.process, (mark.until, now))
-            if not mark.clean and mark.process != self._process and until == mark.until and now - seen >= _DEAD_AFTER:
-                yield mark
-
-    def spent_marks(self, current: BoardWithMarks, now: datetime) -> Iterator[DirtyMark]:
-        """Clean marks that even processes of the first release have had the time to see."""
-        for mark in current.marks:
-            is_old = current.has_more_marks or mark.until < now - _CLEAN_KEPT
-            if mark.clean and is_old and mark.process != self._process:
+            if mark.process != self._process and until == mark.until and now - seen >= _DEAD_AFTER:
                 yield mark
 
 

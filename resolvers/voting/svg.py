@@ -51,6 +51,14 @@ _XLINK = "http://www.w3.org/1999/xlink"
 _LENGTH = re.compile(r"\s*\d{1,5}(\.\d*)?(px|pt|mm|cm|in|em|%)?\s*")
 _REFERENCE = re.compile(r"url\(\s*['\"]?#([\w.-]+)", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
+_DECIMAL = re.compile(r"[-+]?(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?")
+_CSS_FILTER = re.compile(r"(?:blur|drop-shadow)\s*\(([^;]*)", re.IGNORECASE)
+_COLOUR = re.compile(r"#\w+")
+LARGEST_NUMBER = 1_000_000
+"""Of coordinates, sizes and transformations; a browser would make a bitmap of what a filter covers."""
+_LARGEST_OF_FILTERS = {"stdDeviation": 100, "radius": 100, "numOctaves": 10, "order": 16, "filterRes": 2_000}
+_LARGEST_IN_CSS = 255
+_NOT_NUMBERS = frozenset(["id", "class", "href", "style", "filter"])
 _ROOT = re.compile(r"<svg(?=[\s/>])")
 _DECLARATION = re.compile(r"\A\s*<\?xml\s[^>]*\?>")
 """The encoding it names is that of a file; the text has none any more."""
@@ -99,6 +107,7 @@ def _sanitized(complete: str) -> str:
     _rebuild(root, sheets)
     inline_styles(root, sheets, LARGEST_RESULT)
     _restrict_root(root)
+    _check_numbers(root)
     _count_drawn(root)
     picture = ET.tostring(root, encoding="unicode")
     if len(picture.encode()) > LARGEST_RESULT:
@@ -209,6 +218,24 @@ def _restrict_root(root: ET.Element) -> None:
             del root.attrib[name]
     if style:
         root.set("style", style)
+
+
+def _check_numbers(root: ET.Element) -> None:
+    """Refuse what a browser would work on for long: huge shapes, and filters that blur far or repeat often."""
+    for element in root.iter():
+        for name, value in element.items():
+            local = name.rpartition("}")[2]
+            largest = _LARGEST_OF_FILTERS.get(local, LARGEST_NUMBER)
+            if local in _NOT_NUMBERS:
+                texts, largest = _CSS_FILTER.findall(value), _LARGEST_IN_CSS
+            else:
+                texts = [] if "url(" in value.lower() else [value]
+            for text in texts:
+                if any(abs(float(number)) > largest for number in _DECIMAL.findall(_COLOUR.sub("", text))):
+                    raise InvalidInput(
+                        f"This picture has a number that is too large in {local!r}: {largest:,} is the largest.",
+                        path=_PATH,
+                    )
 
 
 def _count_drawn(root: ET.Element) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from datastore import voting as voting_store
+from datastore.folding import MOST_MARKS
 from datastore.refusals import InvalidInput
 from resolvers.texts import is_line
 
@@ -13,6 +14,7 @@ LONGEST_FOLDED = 800
 """Bytes of a normalised name, which is part of a key of at most 1,024: one Arabic ligature becomes 18 letters."""
 LONGEST_TITLE = 120
 LONGEST_DESCRIPTION = 500
+_CHARACTERS = f"no invisible ones, and no more than {MOST_MARKS} accents or other marks in a row"
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u2060-\u2065\ufeff]")
 """What would make two names look the same."""
 
@@ -35,7 +37,7 @@ def parse_description(text: str) -> str:
     description = "\n".join(line.rstrip() for line in re.split(r"\r\n?|\n", text.strip()))
     if not _is_visible(description.replace("\n", " ").replace("\t", " "), LONGEST_DESCRIPTION):
         raise InvalidInput(
-            f"A description has 1 to {LONGEST_DESCRIPTION} characters, and no invisible ones. Null removes it.",
+            f"A description has 1 to {LONGEST_DESCRIPTION} characters, {_CHARACTERS}. Null removes it.",
             path=("input", "description"),
         )
     return description
@@ -45,7 +47,7 @@ def _parse_line(text: str, name: str, longest: int) -> str:
     """One line of visible text, its white space folded."""
     line = " ".join(text.split())
     if not _is_visible(line, longest):
-        raise InvalidInput(f"A {name} has 1 to {longest} characters, and no invisible ones.", path=("input", name))
+        raise InvalidInput(f"A {name} has 1 to {longest} characters, {_CHARACTERS}.", path=("input", name))
     return line
 
 

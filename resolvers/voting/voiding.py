@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from time import monotonic
-from typing import Annotated
 
 from datastore import voting as voting_store
 from datastore.dynamo import BadKey, key_text, remaining
@@ -15,7 +14,7 @@ from datastore.jobs import Job
 from datastore.receipts import Once
 from datastore.refusals import InvalidInput
 from datastore.voting import MAIN, Voided
-from resolvers.context import AddedLater, AnyId, Context, Services
+from resolvers.context import AnyId, Context, Services
 from resolvers.jobs.running import JobRun, begin_job
 from resolvers.node_ids import parse_node_id
 from resolvers.viewer import Role
@@ -37,9 +36,7 @@ class VoidedVotes:
     job: Job | None = None
 
 
-async def void_voter(
-    ctx: Context, /, *, board: str = MAIN, voter: AnyId, same_address: Annotated[bool, AddedLater()] = False
-) -> VoidedVotes:
+async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId, same_address: bool = False) -> VoidedVotes:
     """Void all votes of one voter on one board and settle it; with `same_address` also those from their addresses.
 
     Half of the request's time is for voiding, the rest for settling. What is left then becomes a job.

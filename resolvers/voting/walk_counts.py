@@ -9,7 +9,6 @@ After a restoration the votes of the voter's cycle are read first, once for each
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ from datastore import voting as voting_store
 from datastore.voting.pair_walk import PairWalk
 from datastore.voting.pairs import EligibleContenders
 from resolvers.context import Services
-from resolvers.loading.loader import Loader, read_each
+from resolvers.loading.loader import Loader
 
 _CHEAP = 50
 """Pairs that are counted at once, in 0.3 ms."""
@@ -47,7 +46,7 @@ class WalkCounts:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._turn = asyncio.Lock()
-        counts: Loader[_Count, PairWalk] = Loader(self._count_all, ttl=3600.0, size=_MOST)
+        counts: Loader[_Count, PairWalk] = Loader.each(self._count, ttl=3600.0, size=_MOST)
         self._counts = services.loaders.add("walk_counts", counts)
 
     async def counted(self, voter: str, board: str, walk: PairWalk, eligible: EligibleContenders) -> PairWalk:
@@ -57,9 +56,6 @@ class WalkCounts:
         counted = await self._counts.load(_Count(voter, board, walk, eligible))
         assert counted is not None  # noqa: S101 - counting always has a result
         return counted
-
-    async def _count_all(self, wanted: Sequence[_Count]) -> Mapping[_Count, PairWalk | Exception]:
-        return await read_each(wanted, self._count)
 
     async def _count(self, wanted: _Count) -> PairWalk:
         seen = await self._read_seen(wanted) if wanted.walk.needs_seen(wanted.eligible) else None

@@ -11,7 +11,6 @@ from datastore.comments import Comment, Leader, Status, Tally
 from datastore.comments.auditing import all_records, listed_comments, listed_held, listed_latest
 from datastore.comments.planner import RATINGS
 from datastore.comments.pointers import Pointer, pointer_to
-from datastore.comments.transfer import ImportBatch
 from resolvers.context import Services
 
 Counts: TypeAlias = Counter[tuple[str, str]]
@@ -31,8 +30,6 @@ async def breaches(services: Services) -> AsyncIterator[str]:
         yield breach
     async for breach in _pointer_breaches(services, records):
         yield breach
-    if records.uncounted:
-        yield f"comments: an interrupted import left {records.uncounted} comments uncounted; run it again"
 
 
 @dataclass
@@ -44,12 +41,11 @@ class _Records:
     leading: dict[str, int] = field(default_factory=dict)
     unsettled: set[str] = field(default_factory=set)
     held: Counter[Status] = field(default_factory=Counter)
-    uncounted: int = 0
     unmatched: Counter[str] = field(default_factory=Counter)
     """By member: the sum of the hashes of the pointers that were found, minus those that their comments ask for."""
     pointers: int = 0
 
-    def add(self, record: Comment | Tally | Leader | ImportBatch | Pointer) -> None:
+    def add(self, record: Comment | Tally | Leader | Pointer) -> None:
         match record:
             case Comment():
                 self.unmatched[record.author] -= hash(pointer_to(record))
@@ -69,8 +65,6 @@ class _Records:
                     self.unsettled.add(record.product)
             case Leader():
                 self.leading[record.product] = record.five_stars
-            case ImportBatch(counted=False):
-                self.uncounted += len(record.new)
 
     def count_breaches(self, product: str) -> Iterator[str]:
         recount, counted = self.recount[product], self.counted[product]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 
 from datastore import voting as voting_store
@@ -20,7 +20,6 @@ class _Records:
 
     board: Board | None = None
     contenders: dict[int, Contender] = field(default_factory=dict)
-    results: Mapping[int, Contender] = field(default_factory=dict)
     names: dict[str, int] = field(default_factory=dict)
     tallied: Counter[tuple[int, str]] = field(default_factory=Counter)
     tallied_pairs: Counter[tuple[int, int, str]] = field(default_factory=Counter)
@@ -69,7 +68,6 @@ async def breaches(services: Services) -> AsyncIterator[str]:
         if records.board is None:
             yield f"voting: there are records of a board {slug}, but no board"
             continue
-        records.results = (await voting_store.read_board_results(services.table, records.board)).results
         for check in (_contender_breaches, _tally_breaches, _settling_breaches):
             for breach in check(records.board, records):
                 yield f"voting: {slug}: {breach}"
@@ -105,20 +103,14 @@ def _tally_breaches(board: Board, records: _Records) -> Iterator[str]:
 
 
 def _settling_breaches(board: Board, records: _Records) -> Iterator[str]:
-    """The board's votes and its contenders' results equal the tallies."""
+    """The board's votes and its contenders' counts equal the tallies."""
     votes = sum(records.voted_pairs.values())
     if votes != board.votes:
         yield f"the board shows {board.votes} votes, and {votes} were counted (settled within two seconds of a read)"
     for ordinal, contender in records.contenders.items():
-        result = records.results.get(ordinal)
-        if result is None:
-            yield f"{contender.name!r} has no result"
-            continue
-        if (result.name, result.retired) != (contender.name, contender.retired):
-            yield f"the result of {contender.name!r} has another name, or says otherwise whether it has retired"
         sums = tuple(records.tallied[ordinal, counter] for counter in ("wins", "losses", "ties"))
-        if result.counts != sums:
-            yield f"{contender.name!r} shows {result.counts}, and its tallies add up to {sums}"
+        if contender.counts != sums:
+            yield f"{contender.name!r} shows {contender.counts}, and its tallies add up to {sums}"
 
 
 def _cycle_breaches(records: _Records) -> Iterator[str]:

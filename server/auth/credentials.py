@@ -2,6 +2,7 @@
 
 Tokens and API keys are checked again every half minute. So a socket or stream ends soon after its API key was revoked
 or the provider has withdrawn the key of its token, and at the moment when the credentials expire.
+Those of a member who was erased end with the next check, too.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 
+from datastore.dynamo import DynamoError, deadline
 from server.auth.errors import Unauthenticated, Unverifiable
 from server.auth.identification import Identification, Identified, RawHeaders
 
@@ -58,7 +60,9 @@ class Credentials:
             identified = await self._identification.identify(
                 self._headers, secure=self._secure, address=self._address, params=self._params
             )
-        except Unverifiable:
+            with deadline(CHECK_SECONDS):
+                await self._identification.refuse_erased(identified.viewer)
+        except (Unverifiable, DynamoError):
             return None  # the next check may tell
         except Unauthenticated as error:
             expired = self._clock() >= (self._identified.expires_at or 0)

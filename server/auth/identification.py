@@ -60,6 +60,7 @@ class Identification:
     def __init__(self, settings: Settings, services: Services, *, clock: Callable[[], float] = time.time) -> None:
         self._tokens = Tokens(settings, clock=clock)
         self._keys = KeyBearers(services, settings.request_timeout)
+        self._services = services
         self._seal = services.seal
         self._clock = clock
         self._visitors: BoundedDict[tuple[bytes, bool], Identified] = BoundedDict(MAX_CACHED_VISITORS)
@@ -110,6 +111,16 @@ class Identification:
         else:
             viewer, expires_at = await self._tokens.member(token)
         return Identified(viewer, expires_at=expires_at)
+
+    async def refuse_erased(self, viewer: Viewer) -> None:
+        """Unauthenticated if a member was erased, whose token is still valid. Only what stays open asks.
+
+        A request of theirs writes nothing, as its transaction says, and reads what everybody may.
+        """
+        if viewer.is_member and await self._services.tombstones.read(
+            self._services.table, viewer.id, self._services.clock()
+        ):
+            raise Unauthenticated("This account was erased.")
 
     def _open_visit(self, token: str, origin: str | None) -> Identified:
         """The visitor of a page on another site, where the token must come from."""

@@ -89,9 +89,9 @@ def _replace(settings: Settings, file: Path) -> None:
 
 
 async def _validate(staged: Settings) -> None:
-    """UnusableTable unless this release can serve the table, or upgrade it."""
+    """UnusableTable unless this release can serve the table."""
     async with open_engine(staged) as table:
-        await validate_table(table, older=True)
+        await validate_table(table)
 
 
 def _embedded_settings(command: str) -> Settings:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from io import StringIO
@@ -16,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from datastore import voting as voting_store
+from datastore.folding import in_form
 from datastore.refusals import InvalidInput
 from resolvers.voting.editing import parse_details
 from resolvers.voting.svg import LARGEST, parse_picture
 from resolvers.voting.texts import parse_name
-from server.commands.files import STANDARD, decode, read_text
+from server.commands.files import STANDARD, decode, open_inside, read_text
 from server.failures import Failed
 
 COLUMNS = ("name", "description", "link", "imageUrl", "svg")
@@ -71,8 +71,7 @@ def _read_folder(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
     if not files:
         raise Failed(f"{folder} has no SVG files: their names must end with .svg.")
     for file in files:
-        # Some file systems take accents apart.
-        yield file.name, {"name": unicodedata.normalize("NFC", file.stem), "svg": file.name}
+        yield file.name, {"name": file.stem, "svg": file.name}
 
 
 def _read_table(file: Path) -> Iterator[tuple[str, dict[str, str]]]:
@@ -119,20 +118,24 @@ def _parse(place: str, row: Mapping[str, str], source: Path, image_hosts: tuple[
     for column, text in row.items():
         if _LOST_LETTER in text or "\x00" in text:
             raise InvalidInput("A letter was lost when this file was converted. Export it again.", path=(column,))
+    name = row.get("name", "")
+    if source.is_dir():
+        name = in_form("NFC", name)  # some file systems take accents apart
     details = parse_details(image_hosts, row.get("description"), row.get("link"), row.get("imageUrl"))
     svg = parse_picture(_read_svg(source, row["svg"])) if "svg" in row else None
-    return NewContender(place, parse_name(row.get("name", "")), svg, details)
+    return NewContender(place, parse_name(name), svg, details)
 
 
 def _read_svg(source: Path, name: str) -> str:
-    """The text of an SVG file in the folder, or beside the CSV file."""
+    """The text of an SVG file in the folder, or beside the CSV file or below: no other may be read by naming it."""
     folder = source if source.is_dir() else Path() if source == STANDARD else source.parent
     file = folder / name
     try:
-        with file.open("rb") as picture:
-            data = picture.read(2 * LARGEST + 1)  # UTF-16 takes twice the bytes; a device has no end
-    except OSError as error:
-        raise Failed(f"svg: {name} cannot be read: {error.strerror}.") from None
+        picture = open_inside(folder, name)
+    except Failed as failed:
+        raise Failed(f"svg: {failed}") from None
+    with picture:
+        data = picture.read(2 * LARGEST + 1)  # UTF-16 takes twice the bytes
     if len(data) > 2 * LARGEST:
         raise InvalidInput(f"{name} is larger than {LARGEST // 1024} KB.", path=("svg",))
     declared = _DECLARED_ENCODING.match(data)

@@ -1,4 +1,4 @@
-"""`ringside emails`, its older name `ringside daily`, and `ringside emails bounced`."""
+"""`ringside emails`, and `ringside emails bounced`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ app.add_typer(emails, name="emails")
 _LINES_SHOWN = 20
 
 
-@app.command("daily", help="The older name of `ringside emails`.")
 @emails.callback(invoke_without_command=True)
 def send(
     ctx: typer.Context,

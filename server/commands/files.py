@@ -7,11 +7,13 @@ file. An option names a further file: the output of a command that reads several
 from __future__ import annotations
 
 import codecs
+import errno
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from server.engine.folder import refuse_own_file
@@ -27,12 +29,61 @@ def open_input(file: Path) -> Iterator[tuple[BinaryIO, int | None]]:
     if file == STANDARD:
         yield sys.stdin.buffer, None
         return
+    with open_regular(file) as source:
+        yield source, os.fstat(source.fileno()).st_size
+
+
+def open_regular(file: Path) -> BinaryIO:
+    """A file to read. A pipe may have no writer and a device no end, so both are refused; `-` reads from a pipe."""
     try:
-        size, source = file.stat().st_size, file.open("rb")
+        return _regular(os.open(file, os.O_RDONLY | os.O_NONBLOCK))
     except OSError as error:
         raise Failed(f"{file} cannot be read: {error.strerror}.") from None
-    with source:
-        yield source, size
+    except _NotRegular:
+        raise Failed(f"{file} is not a file. To read from a pipe, pass - and connect it to standard input.") from None
+
+
+def open_inside(folder: Path, name: str) -> BinaryIO:
+    """A file to read that another file names: in a folder or below it, and reached by no link."""
+    path = PurePath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise Failed(f"{name} is not in {folder}: only files in this folder and below it are read.")
+    try:
+        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        for part in path.parts[:-1]:
+            try:
+                inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place)
+            finally:
+                os.close(place)
+            place = inner
+        try:
+            return _regular(os.open(path.name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW, dir_fd=place))
+        finally:
+            os.close(place)
+    except OSError as error:
+        linked = error.errno in {errno.ELOOP, errno.EMLINK} or (
+            error.errno == errno.ENOTDIR and _has_link(folder, path)
+        )
+        reason = "it is a link, or behind one" if linked else error.strerror
+        raise Failed(f"{name} cannot be read: {reason}.") from None
+    except _NotRegular:
+        raise Failed(f"{name} cannot be read: it is not a file.") from None
+
+
+class _NotRegular(Exception):
+    """A pipe, a socket, a device or a folder."""
+
+
+def _regular(descriptor: int) -> BinaryIO:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _NotRegular
+    return os.fdopen(descriptor, "rb")
+
+
+def _has_link(folder: Path, path: PurePath) -> bool:
+    """For the message only: a folder that is a link is reported as no folder."""
+    return any((folder / parent).is_symlink() for parent in path.parents)
 
 
 def read_text(file: Path) -> str:

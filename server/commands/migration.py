@@ -6,6 +6,7 @@ import csv
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from datastore.refusals import InvalidInput
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
 from server.commands import err, out
+from server.commands.files import read_text
 from server.commands.running import run_with_services
 from server.failures import Failed
 from server.legacy import LegacySource, Migration, MigrationOptions, MigrationSummary
@@ -112,10 +114,10 @@ async def _migrate(
 def _read_map(path: Path, key: str, value: str) -> dict[str, str]:
     """Two columns of an operator's CSV file."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = [{(name or "").strip().lower(): text for name, text in row.items()} for row in csv.DictReader(file)]
+        reader = csv.DictReader(StringIO(read_text(path), newline=""))
+        rows = [{(name or "").strip().lower(): text for name, text in row.items()} for row in reader]
         return {row[key].strip(): key_text(row[value].strip()) for row in rows}
-    except (OSError, UnicodeDecodeError, csv.Error, KeyError, AttributeError, BadKey):
+    except (csv.Error, KeyError, AttributeError, BadKey):
         raise Failed(
             f"{path} cannot be read: it must be a CSV file in UTF-8 with the columns {key} and {value}, both filled."
         ) from None

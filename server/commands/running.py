@@ -37,18 +37,15 @@ def engine_for(settings: Settings, *, share: bool = True) -> Iterator[Settings]:
         yield settings.model_copy(update={"dynamodb_url": in_use.url})
 
 
-def run_with_services(work: Callable[[Services], Awaitable[T]], *, older: bool = False) -> T:
-    """Run `work` on the table of the environment's settings. An embedded engine's table is created first.
-
-    A table of an older layout is refused unless `older` is set.
-    """
+def run_with_services(work: Callable[[Services], Awaitable[T]]) -> T:
+    """Run `work` on the table of the environment's settings. An embedded engine's table is created first."""
     settings = Settings.load()
 
     async def run(reachable: Settings) -> T:
         async with open_engine(reachable) as table:
             if settings.embedded:
                 await declaration.create(table)
-            await validate_table(table, older=older)
+            await validate_table(table)
             services = Services(table, settings.seal(), settings.policy())
             try:
                 async with _knowing_webhooks(services):

@@ -17,12 +17,10 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from datastore.dynamo import DynamoError, Table, declaration
-from datastore.layout import CURRENT_LAYOUT
 from resolvers.context import Services
 from server.commands import err, out
 from server.commands.demo import seed_demo
 from server.commands.running import engine_for
-from server.commands.table import upgrade_with_progress
 from server.engine import BackupSchedule
 from server.failures import Failed
 from server.http.connection_limits import ConnectionLimits, limit_unaccepted_data, listeners, raise_file_limit
@@ -109,9 +107,7 @@ def _handle_signals(handler: Callable[..., object]) -> dict[signal.Signals, Any]
 async def _prepare(table: Table, settings: Settings, *, demo: bool) -> None:
     if settings.embedded:
         await declaration.create(table)
-    layout = await validate_table(table, older=settings.embedded)
-    if layout.version < CURRENT_LAYOUT:
-        await upgrade_with_progress(table)
+    await validate_table(table)
     if demo:
         await _add_demo_data(table, settings)
 

@@ -74,11 +74,11 @@ async def _export(table: Table, board: str | None, file: Path) -> int:
 
 
 async def _lines(table: Table, only: str | None) -> AsyncIterator[dict[str, Any]]:
-    names = {
-        (contender.board, contender.ordinal): contender.name
-        for slug in await voting_store.every_slug(table)
-        async for contender in voting_store.all_contenders(table, slug)
-    }
+    names: dict[tuple[str, int], str] = {}
+    for slug in await voting_store.every_slug(table):
+        current = await voting_store.read_board_with_marks(table, slug)
+        contenders = await voting_store.all_contenders(table, current.board) if current is not None else {}
+        names |= {(slug, ordinal): contender.name for ordinal, contender in contenders.items()}
     async for vote in voting_store.all_votes(table):
         if only in (None, vote.board):
             yield _fields(vote, names)

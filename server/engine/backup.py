@@ -4,6 +4,10 @@ A copy of the file made by `cp` is torn: SQLite changes pages meanwhile, and the
 everything within one read transaction, through SQLite's backup interface. It is the table of one moment: no
 transaction is half in it, and writers do not wait. Meanwhile SQLite's log keeps growing.
 
+A backup is an SQLite file followed by a line with its SHA-256, because SQLite's own check finds no changed letter.
+SQLite ignores the line: it reads as many pages as its first one says. A file of which a bit has changed is not
+restored; nor is one with triggers or views, which the engine never makes and which would change what it writes.
+
 | step of a restore                                     | killed after it                                            |
 |-------------------------------------------------------|------------------------------------------------------------|
 | copy the backup to `restoring/table.db` and check it  | nothing has changed; a leftover is removed by the next one |
@@ -17,7 +21,9 @@ A restore that is run again after it was killed goes on with `replacing/`, and d
 restores may be the one in `replaced/`, which is there until its copy is `table.db`.
 """
 
+import hashlib
 import os
+import re
 import secrets
 import shutil
 import sqlite3
@@ -25,7 +31,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from glob import escape
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from server.engine.folder import TABLE_PARTS, is_alive, refuse_own_file
 from server.engine.integrity import open_to_read
@@ -41,6 +47,10 @@ _REMOVING: Final = "removing"
 _PAGES_A_STEP: Final = 2_000
 """8 MB: some milliseconds, after which the progress is told."""
 _SQLITE: Final = b"SQLite format 3\0"
+_CHECKSUM: Final = b"\nRingside backup, SHA-256 of what precedes this line: %s\n"
+_CHECKSUM_SIZE: Final = len(_CHECKSUM % (64 * b"0"))
+_CHECKSUM_LINE: Final = re.compile(_CHECKSUM.replace(b"%s", b"[0-9a-f]{64}"))
+_BLOCK: Final = 1 << 20
 
 Advance = Callable[[int, int], None]
 """Told how many pages are left, of how many; an exception ends the copying."""
@@ -69,6 +79,7 @@ def back_up(data: Path, file: Path, advance: Advance | None = None) -> int:
         with _private(part):
             copy_file(source, part, advance)
             check_backup(part)
+            _append_checksum(part)
             part.replace(file)
         sync(file.parent)
         return file.stat().st_size
@@ -116,29 +127,50 @@ def copy_file(source: Path, target: Path, advance: Advance | None = None) -> Non
     sync(target)
 
 
-def check_backup(file: Path) -> None:
-    """Refuse a file that is not a whole table's, with the reason. All of it is read."""
+def check_backup(file: Path, backup: Path | None = None) -> None:
+    """Refuse a file that is not a whole table's, with the reason; it may be a copy of `backup`. All of it is read."""
+    backup = backup or file
     try:
         with closing(open_to_read(file)) as connection:
             ((result,),) = connection.execute("PRAGMA integrity_check(1)")
-            tables = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = '_tables'").fetchone()[0]
+            parts = connection.execute("SELECT type, name, rootpage FROM sqlite_master").fetchall()
     except sqlite3.Error as error:
-        result, tables = str(error), 1
+        raise BackupFailed(f"{backup} is damaged: {error}. Use another backup.") from error
     if result != "ok":
-        raise BackupFailed(f"{file} is damaged: {' '.join(str(result).split())}. Use another backup.")
-    if not tables:
-        raise BackupFailed(f"{file} is an SQLite file, but not a backup by `ringside backup`.")
+        raise BackupFailed(f"{backup} is damaged: {' '.join(str(result).split())}. Use another backup.")
+    for kind, name, page in parts:
+        if kind not in {"table", "index"} or not page:  # a virtual table has no page
+            raise BackupFailed(
+                f"{backup} has a {kind} {name!r} that the engine did not make: somebody has changed it. Use another "
+                "backup."
+            )
+    if "_tables" not in (name for _, name, _ in parts):
+        raise BackupFailed(f"{backup} is an SQLite file, but not a backup by `ringside backup`.")
+
+
+def _append_checksum(file: Path) -> None:
+    with file.open("r+b") as opened:
+        digest = hashlib.file_digest(opened, "sha256")  # which leaves the position at the end
+        opened.write(_CHECKSUM % digest.hexdigest().encode())
+    sync(file)
 
 
 def is_backup(file: Path) -> bool:
-    """Whether a file may be a backup, by its beginning. A pipe is not opened: it may never have one."""
+    """Whether a file may be a backup, by its beginning and its end. A pipe is not opened: it may never have one."""
     try:
         if not file.is_file():
             return False
         with file.open("rb") as opened:
-            return opened.read(len(_SQLITE)) == _SQLITE
+            return opened.read(len(_SQLITE)) == _SQLITE and _CHECKSUM_LINE.fullmatch(_last_bytes(opened)) is not None
     except OSError:
         return False
+
+
+def _last_bytes(opened: BinaryIO) -> bytes:
+    """As many as the line with the checksum has."""
+    size = opened.seek(0, os.SEEK_END)
+    opened.seek(max(size - _CHECKSUM_SIZE, 0))
+    return opened.read()
 
 
 # ── restoring ──
@@ -151,16 +183,17 @@ def staged_copy(data: Path, backup: Path) -> Iterator[Path]:
     The caller holds the folder's lock.
     """
     if not is_backup(backup):
-        raise BackupFailed(f"{backup} is not a backup by `ringside backup`.")
+        raise BackupFailed(
+            f"{backup} is not a whole backup by `ringside backup`, which begins as an SQLite file and ends with a "
+            "checksum. Use another one. To restore the table of another data folder, back it up first: "
+            "`RINGSIDE_DATA=FOLDER ringside backup FILE`."
+        )
     folder = data / _RESTORING
     try:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(mode=0o700)
-        check_backup(backup)
-        with _private(table_file(folder).with_suffix(".copy")):
-            copy_file(backup, table_file(folder).with_suffix(".copy"))
-            table_file(folder).with_suffix(".copy").rename(table_file(folder))
-        check_backup(table_file(folder))
+        copy_backup(backup, table_file(folder))
+        check_backup(table_file(folder), backup)
         yield folder
     except sqlite3.Error as error:
         raise BackupFailed(f"{backup} cannot be restored: {error}.") from error
@@ -168,6 +201,25 @@ def staged_copy(data: Path, backup: Path) -> Iterator[Path]:
         raise BackupFailed(f"{backup} cannot be restored to {data}: {error.strerror}.") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def copy_backup(backup: Path, target: Path) -> None:
+    """Copy the SQLite file that is in a backup, and refuse it unless its checksum is that of what was copied."""
+    digest = hashlib.sha256()
+    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as copy, backup.open("rb") as source:
+        stored = _last_bytes(source)
+        left = max(source.tell() - len(stored), 0)
+        source.seek(0)
+        while left and (block := source.read(min(left, _BLOCK))):
+            digest.update(block)
+            copy.write(block)
+            left -= len(block)
+    if stored != _CHECKSUM % digest.hexdigest().encode():
+        raise BackupFailed(
+            f"{backup} is damaged, or somebody has changed it: its checksum is of another content. Use another backup."
+        )
+    sync(target)
 
 
 def install(data: Path, folder: Path) -> None:

@@ -89,7 +89,7 @@ def _lock_file(data: Path) -> int:
 
 
 def _make_private(data: Path) -> None:
-    """Make a folder private that an earlier release created readable by others, unless it also holds other files."""
+    """Make a folder private that was created readable by others, unless it also holds other files."""
     if all(file.name.startswith(OWN_FILES) for file in data.iterdir()):
         with suppress(PermissionError):  # it belongs to another user
             data.chmod(0o700)

@@ -155,7 +155,7 @@ class Engine:
 
 
 def _private_file(path: Path) -> BinaryIO:
-    """Return an emptied file that only its owner can read, even if an earlier release created it."""
+    """Return an emptied file that only its owner can read, even if it existed before."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.fchmod(descriptor, 0o600)
     return os.fdopen(descriptor, "wb")

@@ -120,6 +120,11 @@ async def _confirm(services: Services, link: Link) -> HTMLResponse:
 # ── the email ──
 
 
+def _short(services: Services, link: Link) -> str:
+    """Return what stands for the member, whose email is another one than that which another member asked for."""
+    return services.seal.keyed_hash("confirmation id", link.about[0].encode()).hex()[:16]
+
+
 @asynccontextmanager
 async def sending_confirmations(settings: Settings, services: Services) -> AsyncIterator[None]:
     """Send the emails that requests ask for, if a mail server is set."""
@@ -134,7 +139,8 @@ async def sending_confirmations(settings: Settings, services: Services) -> Async
     async def send(link: Link, values: dict[str, Any]) -> None:
         address = f"{settings.public_url.rstrip('/')}{PATH}?token={link.token(services.seal)}"
         shown = {**values, "address": link.email, "link": address, "hours": LINK_HOURS}
-        identifier = f"<confirm.{link.purpose.value.lower()}.{link.on:%Y%m%d}.{link.address}@{host_of(sender)}>"
+        about = link.address if link.purpose is Purpose.SUBSCRIPTION else f"{link.address}.{_short(services, link)}"
+        identifier = f"<confirm.{link.purpose.value.lower()}.{link.on:%Y%m%d}.{about}@{host_of(sender)}>"
         try:
             email = compose(sender, link.email, templates.render(_KINDS[link.purpose], shown), identifier)
             await transport.send(email)

@@ -112,7 +112,8 @@ class Settings(SignInSettings, StorageSettings):
         default=(),
     )
     quiz_seconds_per_question: float = setting(
-        "Minimum seconds per question of a quiz: faster answers are refused. `0` accepts any.",
+        "Minimum seconds per question of a quiz, counted from its start or the member's latest answer to another: "
+        "faster answers are refused. `0` accepts any.",
         write="a number from 0 to 60",
         default=1.0,
         ge=0,

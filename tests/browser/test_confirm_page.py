@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,6 +42,9 @@ async def test_the_button_of_the_link_s_page_confirms(
         lists = (await http.post("/graphql", json={"query": LISTS})).json()["data"]["wordLists"]["nodes"]
         given = {"email": "ada@example.org", "list": lists[0]["id"]}
         await http.post("/graphql", json={"query": REQUEST_SUBSCRIPTION, "variables": {"input": given}})
+    async with asyncio.timeout(30):
+        while not mailbox.emails:  # it is sent after the answer
+            await asyncio.sleep(0.01)
     [(_, email)] = mailbox.emails
     context = await new_context(browser, viewport=VIEWPORT, color_scheme="light", locale="en-GB")
     page = BrowserPage(await context.new_page(), mailing_service.url)

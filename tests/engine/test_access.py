@@ -26,7 +26,7 @@ from tests.service import ringside
 
 SECRET = "a secret that has no comma and is long enough"
 INDEXES = "{ leaderboard(first: 1) { nodes { rank } } topProducts(first: 1) { nodes { product } } }"
-JOBS = (("daily",), ("score", "{scored}"), ("webhooks", "deliver"))
+JOBS = (("emails",), ("score", "{scored}"), ("webhooks", "deliver"))
 AUDITS = (("audit",), ("export", "comments"), ("export", "events"), ("export", "votes"))
 
 
@@ -81,7 +81,7 @@ async def test_each_role_can_do_its_work_with_its_policy_and_has_no_other_permis
         async with restricted(default_engine, role) as proxy, mail_server(mailbox, tmp_path) as url:
             if role == "jobs":
                 with pytest.raises(AssertionError, match="550 No such mailbox"):
-                    await run(proxy, empty_table, "daily", RINGSIDE_SMTP_URL=url)
+                    await run(proxy, empty_table, "emails", RINGSIDE_SMTP_URL=url)
             for command in commands:
                 await run(proxy, empty_table, *(part.format(**world.ids) for part in command), RINGSIDE_SMTP_URL=url)
             used[role] = proxy.used
@@ -98,7 +98,7 @@ async def test_a_role_that_lacks_a_permission_is_refused_as_dynamodb_refuses_it(
     lacking["Statement"][0]["Action"].remove("dynamodb:ConditionCheckItem")
     async with RestrictingProxy(default_engine.url, lacking) as proxy:
         with pytest.raises(AssertionError, match="is not authorized to perform: dynamodb:ConditionCheckItem"):
-            await run(proxy, one_table, "daily")
+            await run(proxy, one_table, "emails")
         assert proxy.refused == {("dynamodb:ConditionCheckItem", ARN)}
 
 

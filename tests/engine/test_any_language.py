@@ -19,12 +19,24 @@ from datastore.seal import Seal
 from datastore.vocabulary import WORD, CharacterSet, Word
 from resolvers.node_ids import parse_node_key
 from resolvers.viewer import Role
+from server.commands.contender_files import read_contenders
 from server.commands.word_csv import import_words
 from server.mail.message import EmailTemplate, Section, Unsubscription
 from server.settings import Settings
 from tests.client import Client, serving
-from tests.queries import ADD_WORDS, SUBSCRIBE, UPDATE_WORD, WRITE_SENTENCE
-from tests.vocabulary import ANSWER_QUIZ, START_QUIZ, public_list, today
+from tests.leagues import CREATE_LEAGUE
+from tests.queries import (
+    ADD_CONTENDER,
+    ADD_WORDS,
+    CREATE_EVENT,
+    CREATE_LIST,
+    SUBSCRIBE,
+    UPDATE_PROFILE,
+    UPDATE_WORD,
+    WRITE_SENTENCE,
+)
+from tests.season import in_hours
+from tests.vocabulary import ANSWER_QUIZ, START_QUIZ, public_list, right_answers, today
 
 PERSIAN, SINHALA, WOMAN_IN_SPACE = "می\u200cخواهم", "ශ්\u200dරී", "👩\u200d🚀"
 """Spelt with a joiner, which shows nothing itself."""
@@ -82,6 +94,74 @@ async def test_a_word_that_is_none_is_refused(one_client: Client, texts: dict[st
     editor = one_client.member("eve", Role.EDITOR)
     refused = await editor.ask(ADD_WORDS, input={"list": list_id, "words": [texts]})
     assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "words", "0", path])
+
+
+MARKS = "b" + "\u0345\u0334" * 16
+"""One mark more than a letter may have in a row, and then one more."""
+
+
+@pytest.mark.parametrize(
+    ("mutation", "texts"),
+    [
+        (CREATE_LIST, {"name": MARKS}),
+        (WRITE_SENTENCE, {"text": f"A {MARKS}"}),
+        (UPDATE_PROFILE, {"name": MARKS}),
+        (UPDATE_PROFILE, {"email": f"{MARKS}@example.org"}),
+        (ADD_CONTENDER, {"name": MARKS, "board": "main"}),
+        (ADD_CONTENDER, {"name": "Ada", "description": MARKS, "board": "main"}),
+        (CREATE_EVENT, {"name": MARKS, "season": "2026", "startsAt": in_hours(24)}),
+        (CREATE_EVENT, {"name": "Revolution", "season": MARKS, "startsAt": in_hours(24)}),
+        (CREATE_LEAGUE, {"name": MARKS, "season": "2026", "entry": "OPEN"}),
+    ],
+)
+async def test_a_text_with_too_many_marks_in_a_row_is_refused(
+    one_client: Client, mutation: str, texts: dict[str, str]
+) -> None:
+    """Wherever texts are compared: it would take time by the square of their number."""
+    assert await one_client.member("eve", Role.EDITOR).code(mutation, input=texts) == "INVALID_INPUT"
+
+
+@pytest.mark.parametrize("name", ["term", "reading", "example", "definition"])
+async def test_a_word_with_too_many_marks_in_a_row_is_refused(one_client: Client, tmp_path: Path, name: str) -> None:
+    """Also from a file. Thirty of them are kept."""
+    list_id = await public_list(one_client, "Marks", words=0)
+    editor, texts = one_client.member("eve", Role.EDITOR), {"term": "a", "definition": "x"}
+    refused = await editor.ask(ADD_WORDS, input={"list": list_id, "words": [{**texts, name: MARKS}]})
+    assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "words", "0", name])
+    added = await editor.ask(ADD_WORDS, input={"list": list_id, "words": [{**texts, name: MARKS[:31]}]})
+    assert added["words"][0][name] == MARKS[:31]
+    columns = {"term": "c", "reading": "c", "example": "c", "definition": "x", name: MARKS}
+    file = tmp_path / "words.csv"
+    file.write_text(f"{','.join(columns)}\n{','.join(columns.values())}\n", encoding="utf-8")
+    summary = await import_words(one_client.services, file, "Marks", None, lambda *_: None)
+    assert (summary.added, [bad.line for bad in summary.bad]) == (0, [2])
+
+
+def test_a_contender_s_file_with_too_many_marks_in_a_row_is_named_as_a_problem(tmp_path: Path) -> None:
+    """In a folder, where its name is brought into one form, and in a table."""
+    picture = '<svg xmlns="http://www.w3.org/2000/svg"><rect width="1" height="1"/></svg>'
+    for name in (MARKS, "Ada"):
+        (tmp_path / f"{name}.svg").write_text(picture)
+    contenders, [problem] = read_contenders(tmp_path, ())
+    assert [contender.name for contender in contenders] == ["Ada"]
+    assert problem.startswith(f"{MARKS}.svg: ")
+    table = tmp_path / "names.csv"
+    table.write_text(f"name\n{MARKS}\nAda\n", encoding="utf-8")
+    contenders, [problem] = read_contenders(table, ())
+    assert [contender.name for contender in contenders] == ["Ada"]
+    assert problem.startswith("line 2: ")
+
+
+async def test_an_answer_with_too_many_marks_in_a_row_is_refused(one_client: Client) -> None:
+    """It was never a word's, and would be compared with one. The quiz stays open."""
+    one_client.services.policy = replace(one_client.services.policy, quiz_seconds_per_question=0)
+    list_id, ada = await public_list(one_client), one_client.member("ada")
+    quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 3, "kind": "MEANING"})
+    right = right_answers(quiz)
+    refused = await ada.ask(ANSWER_QUIZ, input={"token": quiz["token"], "answers": [*right[1:], MARKS]})
+    assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "answers"])
+    graded = await ada.ask(ANSWER_QUIZ, input={"token": quiz["token"], "answers": right})
+    assert graded["result"]["correct"] == 3
 
 
 async def test_an_answer_is_right_however_its_accents_are_stored(one_client: Client) -> None:

@@ -23,12 +23,14 @@ from resolvers.api_keys import issue
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.viewer import Role
 from server.auth import credentials as credentials_module
+from server.auth.tokens import mint
 from server.settings import Settings
 from tests.api_keys import CREATE_API_KEY, create_api_key
 from tests.attack.serving import serving_on_a_socket
 from tests.client import Client, pages, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
+from tests.erasing import bury
 from tests.intercepted import Send, intercepted
 from tests.queries import ADD_CONTENDER, CREATE_BOARD, UPDATE_PROFILE
 from tests.service import Service, ringside
@@ -347,6 +349,35 @@ async def test_a_revoked_key_ends_its_sockets_and_streams(hasty: Settings) -> No
         [error] = json.loads(event.removeprefix("data: "))["errors"]
         assert error["extensions"]["code"] == "NOT_SIGNED_IN"
         assert error["message"].endswith("It may have been revoked. Ask again with a new token.")
+
+
+async def test_an_erased_member_s_sockets_and_streams_end(hasty: Settings) -> None:
+    """At the next check, though the token is still valid; another member's go on."""
+    async with serving(hasty) as visitor, serving_on_a_socket(hasty) as served:
+        url = served.url.replace("http", "ws") + "/graphql"
+        tokens = [f"Bearer {mint(hasty, user)}" for user in ("eve", "bob")]
+        header = {"accept": "text/event-stream", "authorization": tokens[0]}
+        async with (
+            connect(url, subprotocols=[PROTOCOL]) as one,
+            connect(url, subprotocols=[PROTOCOL]) as other,
+            httpx.AsyncClient(base_url=served.url, timeout=30) as http,
+        ):
+            for connection, token in zip((one, other), tokens, strict=True):
+                await send(connection, {"type": "connection_init", "payload": {"Authorization": token}})
+                assert (await receive(connection))["type"] == "connection_ack"
+                await send(connection, {"id": "1", "type": "subscribe", "payload": {"query": WATCH}})
+            async with http.stream("POST", "/graphql", json={"query": WATCH}, headers=header) as response:
+                lines = response.aiter_lines()
+                assert await anext(lines) == ":"
+                await bury(visitor.services, "eve")
+                rest = [line async for line in lines]
+            with pytest.raises(ConnectionClosed) as closed:
+                await wait_until_closed(one)
+            assert closed.value.rcvd is not None
+            assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (4403, "Forbidden: This account was erased.")
+            await send(other, {"type": "ping"})
+            assert (await receive(other))["type"] == "pong"
+        assert any("This account was erased." in line for line in rest)
 
 
 async def test_a_revoked_key_is_refused_though_its_address_asks_for_unknown_ones(one_client: Client) -> None:

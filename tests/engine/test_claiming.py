@@ -68,20 +68,6 @@ async def test_a_migrated_record_is_claimed_after_the_link(mail: MailingService)
     assert [breach async for breach in audit.breaches(mail.client.services)] == []
 
 
-async def test_an_address_that_a_process_of_the_first_release_sets_is_not_proven(one_mail: MailingService) -> None:
-    """It changes nothing but the address, also of a profile whose earlier address was confirmed here."""
-    ada, table = one_mail.client.member("ada"), one_mail.client.services.table
-    await migrated(one_mail, ADA, list_key(await known_list(one_mail.client)))
-    await ada.ask(UPDATE_PROFILE, input={"email": "ada@example.net"})
-    await one_mail.press(one_mail.links("ada@example.net")[-1])
-    assert (await ada.ask(CLAIM_SUBSCRIPTIONS, input={}))["subscriptions"] == []
-    await table.write(PROFILE.change(PROFILE.at(user="ada"), values={"email": ADA}))
-    assert await ada.code(CLAIM_SUBSCRIPTIONS, input={}) == "NOT_ALLOWED"
-    await ada.ask(UPDATE_PROFILE, input={"email": ADA})
-    await one_mail.press(one_mail.links(ADA)[-1])
-    assert len((await ada.ask(CLAIM_SUBSCRIPTIONS, input={}))["subscriptions"]) == 1
-
-
 async def test_of_two_members_in_one_shard_too_a_subscription_moves_whole(mail: MailingService) -> None:
     """The record's count and the member's are then one item, which a transaction may change only once."""
     words = await known_list(mail.client)

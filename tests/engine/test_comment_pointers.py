@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from random import Random
 from typing import Any
 
-import pytest
-
 from datastore.comments import Comment, CommentChange, Status, change_comment
-from datastore.comments.pointers import POINTER, Pointer, pointer_to, pointer_writes
-from datastore.comments.records import COMMENT, HELD, entity_for
-from datastore.comments.upgrade import upgrade
+from datastore.comments.pointers import POINTER, Pointer, pointer_writes
 from datastore.dynamo import Table, metered
 from datastore.ids import Ids
 from datastore.receipts import Once
@@ -21,7 +16,6 @@ from resolvers.viewer import Role
 from server.audit import breaches, find_suspects
 from tests.client import Client, pages
 from tests.comments import post
-from tests.killed import Killed, killed_at
 from tests.queries import DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT
 
 JOURNAL = "query ($object: ID) { journal(object: $object) { nodes { kind actor } } }"
@@ -127,100 +121,8 @@ async def test_a_comment_costs_its_pointer_more(one_table: Table) -> None:
     assert pointer_writes(comment, edited) == []
 
 
-def comments_of_an_earlier_release() -> list[Comment]:
-    numbers, make = range(120), Ids()
-    return [
-        Comment(
-            f"p{number % 7}", make.next(utc_now()), "en", 1 + number % 5, "Well made.", f"m{number % 3}",
-            held=(None, None, Status.PENDING, Status.REJECTED)[number % 4],
-        )
-        for number in numbers
-    ]  # fmt: skip
-
-
 async def _pointers(table: Table) -> set[Pointer]:
     return {pointer async for pointer in table.scan(POINTER, consistent=True)}
-
-
-async def test_the_upgrade_writes_pointers_and_removes_those_to_nothing(table: Table) -> None:
-    """Missing ones, and those that an earlier release left when it moderated or deleted; run again, it changes none."""
-    comments = comments_of_an_earlier_release()
-    await table.write_many(entity_for(comment).put(comment) for comment in comments)
-    stale = Pointer(comments[0].author, comments[0].ulid, comments[0].product, Status.REJECTED)
-    gone = Pointer("m1", Ids().next(utc_now()), "p1")
-    await table.write_many(POINTER.put(pointer) for pointer in (stale, gone))
-    expected = set(map(pointer_to, comments))
-    for _ in range(2):
-        await upgrade(table, lambda _items: None)
-        assert await _pointers(table) == expected
-
-
-async def test_the_upgrade_records_what_an_earlier_release_has_deleted(one_client: Client) -> None:
-    """That release leaves the pointer, and no occurrence; of several upgrades one records it, and by nobody."""
-    services, ada = one_client.services, one_client.member("ada")
-    posted = await post(ada)
-    (comment,) = [one async for one in services.table.scan(COMMENT, consistent=True)]
-    await services.table.transact(*CommentChange(comment, None).writes()[:-1])
-    assert [breach async for breach in breaches(services)] != []
-    for _ in range(2):
-        await asyncio.gather(*(upgrade(services.table, lambda _items: None, services.once()) for _ in range(2)))
-    assert [breach async for breach in breaches(services)] == []
-    told = await one_client.member("mia", Role.MODERATOR).ask(JOURNAL, object=posted["id"])
-    assert [one["kind"] for one in told["nodes"]] == ["comment.deleted", "comment.posted"]
-    assert told["nodes"][0]["actor"] is None
-
-
-@pytest.mark.parametrize("write", [0, 1, 3])
-async def test_an_upgrade_that_was_killed_is_completed(one_table: Table, write: int) -> None:
-    """At its n-th write; run again, every comment has its pointer."""
-    comments = comments_of_an_earlier_release()
-    await one_table.write_many(entity_for(comment).put(comment) for comment in comments)
-    with killed_at(one_table, write), pytest.raises(Killed):
-        await upgrade(one_table, lambda _items: None)
-    await upgrade(one_table, lambda _items: None)
-    assert await _pointers(one_table) == set(map(pointer_to, comments))
-
-
-async def test_a_comment_that_is_edited_while_it_is_upgraded_has_its_pointer(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Between the upgrade's read and its write; an edit itself writes no pointer."""
-    table, [comment, *_] = one_client.services.table, comments_of_an_earlier_release()
-    await table.transact(*CommentChange(None, comment).writes()[:-1])
-    transact, edits = table.client.transact_write_items, list[Comment]()
-
-    async def edit_first(**request: object) -> object:
-        if not edits:
-            edits.append(comment)
-            author = one_client.member(comment.author)
-            await author.ask(EDIT_COMMENT, input={"comment": node_id("Comment", comment.node_key), "body": "Edited."})
-        return await transact(**request)
-
-    monkeypatch.setattr(table.client, "transact_write_items", edit_first)
-    await upgrade(table, lambda _items: None)
-    assert edits
-    assert await _pointers(table) == {pointer_to(comment)}
-
-
-async def test_the_upgrade_is_right_beside_writers(one_client: Client) -> None:
-    """Comments that are posted, moderated and deleted meanwhile keep the pointer that their own transaction wrote."""
-    services, moderator = one_client.services, one_client.member("mia", Role.MODERATOR)
-    old = comments_of_an_earlier_release()
-    for comment in old:  # with its counts, and without its pointer
-        await services.table.transact(*CommentChange(None, comment).writes()[:-1])
-
-    async def write() -> None:
-        chance = Random(3)
-        for comment in chance.sample(old, 60):
-            key = {"comment": node_id("Comment", comment.node_key)}
-            await moderator.ask(MODERATE_COMMENT, input={**key, "status": chance.choice(["PUBLISHED", "REJECTED"])})
-            if chance.random() < 0.5:
-                await moderator.ask(DELETE_COMMENT, input=key)
-
-    await asyncio.gather(write(), *(upgrade(services.table, lambda _items: None) for _ in range(2)))
-    stored = {pointer_to(comment) async for comment in services.table.scan(COMMENT, HELD, consistent=True)}
-    assert await _pointers(services.table) == stored
-    assert [breach async for breach in breaches(services)] == []
 
 
 async def test_the_audit_finds_wrong_pointers(one_client: Client) -> None:

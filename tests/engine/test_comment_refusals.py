@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from datastore.dynamo import capacity
 from datastore.dynamo.budgets import current
 from datastore.seal import Seal
 from resolvers.viewer import Role
 from tests.client import Client
 from tests.comments import post
 from tests.conftest import SECRET
+from tests.intercepted import WRITES, Send, intercepted
 from tests.queries import (
     COMMENT_BY_ID,
     COMMENT_STATISTICS,
     COMMENTS_PAGE,
+    DELETE_COMMENT,
     EDIT_COMMENT,
     MODERATE_COMMENT,
     MODERATION_QUEUE,
@@ -60,18 +60,17 @@ BAD_INPUT: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def calls(one_client: Client) -> Iterator[list[str]]:
     """The engine calls made since, in every request. What the service reads beside requests has no meter."""
     made: list[str] = []
 
-    def noted(kind: str, record: Callable[[Any], None], answer: Any) -> None:
+    async def noted(name: str, send: Send) -> Any:
         if current().spent is not None:
-            made.append(kind)
-        record(answer)
+            made.append(name)
+        return await send()
 
-    monkeypatch.setattr(capacity, "record_read", partial(noted, "read", capacity.record_read))
-    monkeypatch.setattr(capacity, "record_write", partial(noted, "write", capacity.record_write))
-    return made
+    with intercepted(one_client.services.table, ("get_item", "batch_get_item", "query", *WRITES), noted):
+        yield made
 
 
 async def test_bad_input_is_refused(one_client: Client) -> None:
@@ -207,3 +206,18 @@ async def test_statistics_validate_their_language(one_client: Client) -> None:
     assert await one_client.code(COMMENT_STATISTICS, product="42", language="xx") == "BAD_USER_INPUT"
     assert (await one_client.ask(COMMENT_STATISTICS, product="42", language="ja"))["total"] == 0
     assert (await one_client.ask(TOP_PRODUCTS))["nodes"] == []
+
+
+@pytest.mark.parametrize("status", ["PENDING", "REJECTED"])
+async def test_a_held_comment_of_another_is_not_found(client: Client, status: str) -> None:
+    """For deleting it as for editing and reporting it; it stays, and its author deletes it."""
+    ada, eve, mod = client.member("ada"), client.member("eve"), client.member("mod", Role.MODERATOR)
+    posted = await post(ada)
+    given = {"comment": posted["id"]}
+    await mod.ask(MODERATE_COMMENT, input={**given, "status": status})
+    assert await eve.code(DELETE_COMMENT, input=given) == "NOT_FOUND"
+    assert await eve.code(EDIT_COMMENT, input={**given, "body": "Mine."}) == "NOT_FOUND"
+    assert await eve.code(REPORT_COMMENT, input={**given, "reason": "Spam."}) == "NOT_FOUND"
+    for _ in range(2):
+        assert await ada.ask(DELETE_COMMENT, input=given) == {"deletedId": posted["id"]}
+    assert await eve.ask(DELETE_COMMENT, input=given) == {"deletedId": posted["id"]}

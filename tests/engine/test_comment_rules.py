@@ -398,7 +398,7 @@ async def test_a_comment_that_is_committed_late_arrives_late(one_client: Client)
     """A comment whose id is older than that of a sent comment is still sent."""
     ada = one_client.member("ada")
     id_ = one_client.services.ids.next(one_client.services.clock())
-    stream = watch(one_client, after=id_)
+    stream = watch(one_client, after=f"{id_}.")
     waiting = asyncio.create_task(taken(stream, 1))
     late = one_client.services.ids.next(one_client.services.clock())
     posted = await post(ada, body="prompt")
@@ -414,7 +414,7 @@ async def test_a_comment_that_is_committed_late_while_its_listener_is_away_arriv
     """Its id is older than the last event's. A listener that returns is told of it, and of nothing else again."""
     ada, services = client.member("ada"), client.services
     start, late = (services.ids.next(services.clock()) for _ in range(2))
-    stream = watch(client, after=start)
+    stream = watch(client, after=f"{start}.")
     waiting = asyncio.create_task(taken(stream, 2))
     prompt = [await post(ada, body=body) for body in ("a", "b")]
     (_, (event_id, _)) = await waiting
@@ -446,7 +446,7 @@ async def test_a_listener_gets_all_it_missed_however_many(one_client: Client) ->
         comment = replace(found, ulid=services.ids.next(services.clock()), body=str(number))
         await services.table.write(COMMENT.put(comment))
     await asyncio.sleep(1)  # until nothing is too young to be told
-    stream = watch(one_client, after=start)
+    stream = watch(one_client, after=f"{start}.")
     arrived = await taken(stream, many - 20)
     await stream.aclose()
     await services.table.write(COMMENT.put(replace(found, ulid=late, body="late")))
@@ -461,7 +461,7 @@ async def test_with_a_comment_s_id_a_stream_resumes_in_order_of_time(one_client:
     ada, services = one_client.member("ada"), one_client.services
     start, late = (services.ids.next(services.clock()) for _ in range(2))
     first = await post(ada, body="a")
-    stream = watch(one_client, after=start)
+    stream = watch(one_client, after=f"{start}.")
     await taken(stream, 1)
     await stream.aclose()
     found = await read_comment(services.table, "42", _ulid_of(first))
@@ -483,7 +483,7 @@ async def test_a_stream_of_events_carries_their_ids(one_client: Client) -> None:
     ada = one_client.member("ada")
     posted = await post(ada, body="first")
     query = {"query": "subscription { commentPosted(product: 42) { body } }"}
-    headers = {"accept": "text/event-stream", "last-event-id": "0" * 26}
+    headers = {"accept": "text/event-stream", "last-event-id": "0" * 26 + "."}
     lines: list[str] = []
 
     async def read() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -202,6 +203,50 @@ async def test_a_mistake_is_named_with_its_line(one_client: Client, tmp_path: Pa
     with pytest.raises(Failed, match=r"Nothing was imported|The first line names the columns"):
         await _import(one_client.services, file, "main")
     assert (await contenders(one_client)) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("../secret.svg", "is not in"),
+        ("{outside}/secret.svg", "is not in"),
+        ("link.svg", "it is a link"),
+        ("linked/secret.svg", "it is a link, or behind one"),
+        ("pipe.svg", "it is not a file"),
+        ("folder.svg", "it is not a file"),
+    ],
+)
+def test_an_import_reads_no_file_outside_its_folder_and_waits_for_no_pipe(
+    tmp_path: Path, name: str, reason: str
+) -> None:
+    """Whether a table names it or the folder holds it; a file below the folder is read."""
+    folder, outside = tmp_path / "folder", tmp_path / "outside"
+    (folder / "below").mkdir(parents=True)
+    outside.mkdir()
+    for file in (outside / "secret.svg", tmp_path / "secret.svg", folder / "below" / "good.svg"):
+        file.write_text(SQUARE)
+    (folder / "link.svg").symlink_to(outside / "secret.svg")
+    (folder / "linked").symlink_to(outside)
+    os.mkfifo(folder / "pipe.svg")
+    (folder / "folder.svg").mkdir()
+    table = folder / "table.csv"
+    table.write_text(f"name,svg\nAda,{name.format(outside=outside)}\nBob,below/good.svg\n")
+    found, [problem] = read_contenders(table, ())
+    assert [each.name for each in found] == ["Bob"]
+    assert reason in problem
+    found, problems = read_contenders(folder, ())
+    assert (found, len(problems)) == ([], 3)
+
+
+@pytest.mark.parametrize("command", ["words", "events", "comments", "contenders", "all"])
+async def test_a_pipe_s_name_is_refused_at_once(one_client: Client, tmp_path: Path, command: str) -> None:
+    """Nobody may ever write to it; the message says how to read from one."""
+    os.mkfifo(tmp_path / "pipe")
+    refused = await asyncio.to_thread(
+        ringside, "import", command, str(tmp_path / "pipe"), **variables(one_client.settings, COLUMNS="1000")
+    )
+    assert refused.returncode == 1
+    assert "is not a file. To read from a pipe, pass -" in refused.stderr
 
 
 async def test_the_command_says_what_is_wrong(one_client: Client, settings: Settings, tmp_path: Path) -> None:

@@ -65,8 +65,9 @@ async def test_a_confirmation_that_was_abandoned_is_sent(one_table: Table) -> No
     """The request that claimed it was killed, by a clock that was ahead."""
     now = utc_now()
     killed = Confirmation("address", "hash", now.date(), "", "killed", now + AHEAD, now + timedelta(days=2))
-    assert await claim_confirmation(one_table, killed, Once.unkeyed(now)) is None
-    assert await claim_confirmation(one_table, replace(killed, attempt="mine", claimed=now), Once.unkeyed(now)) is None
+    assert await claim_confirmation(one_table, killed, Once.unkeyed(now)) == killed
+    mine = replace(killed, attempt="mine", claimed=now)
+    assert await claim_confirmation(one_table, mine, Once.unkeyed(now)) == mine
 
 
 async def test_emails_are_sent_on_schedule(one_table: Table) -> None:

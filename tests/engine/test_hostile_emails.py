@@ -58,7 +58,7 @@ async def test_no_text_of_a_member_adds_a_header_or_a_part(
             "RINGSIDE_SMTP_URL": url,
             "RINGSIDE_MAIL_FROM": SENDER,
         }
-        done = await asyncio.to_thread(ringside, "daily", **variables)
+        done = await asyncio.to_thread(ringside, "emails", **variables)
     assert done.returncode == 0, done.stderr
     assert mailbox.recipients == [f"member{number}@example.org" for number in range(len(HOSTILE))]
     for recipient, email in mailbox.emails:

@@ -21,8 +21,7 @@ from datastore.seal import Seal
 from datastore.vocabulary import DAILY, LIST, SUBSCRIPTION, WORD, CharacterSet, Word, WordBatch, WordList
 from resolvers.context import Services, utc_now
 from server.audit import breaches
-from server.legacy import LegacySource, Migration, MigrationOptions, MigrationSummary
-from server.legacy.migration import list_id
+from server.legacy import LegacySource, Migration, MigrationOptions, MigrationSummary, list_id
 from tests.conftest import SECRET
 from tests.engines import RunningEngine
 from tests.legacy_sample import Sample

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-from asyncio import gather
+from asyncio import gather, sleep
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 
+import orjson
 import pytest
+from botocore.exceptions import ClientError
 
 from datastore.dynamo import Table
+from datastore.folding import in_form
 from datastore.vocabulary import CARD, OPEN_QUIZ, QUIZ
+from resolvers.members.exporting import file_lines
+from resolvers.rate_limits import Rates, parse_rate
 from resolvers.viewer import Role
+from resolvers.vocabulary import quiz_questions
+from resolvers.vocabulary.quizzes import START_RATE, QuizTurns
 from server import audit
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.dependent_calls import dependent_calls
 from tests.engines import RunningEngine
+from tests.intercepted import Send, intercepted
 from tests.killed import Killed, killed_at
 from tests.queries import ADD_WORDS, CREATE_LIST, DELETE_LIST, RECORD_QUIZ, REMOVE_WORD
 from tests.vocabulary import (
@@ -279,6 +289,162 @@ async def test_proven_results_have_a_leaderboard_of_their_own(one_client: Client
     assert names == {None: ["Bob", "Ada"], True: ["Ada"], False: ["Bob"]}
     proven = await bob.ask("{ viewer { quizResults { nodes { proven } } } }")
     assert proven == {"quizResults": {"nodes": [{"proven": False}]}}
+
+
+async def test_several_quizzes_at_once_take_as_long_as_in_turn(one_client: Client, now: list[datetime]) -> None:
+    """The time counts from the quiz that the member answered before, if that was later than the start."""
+    with_clock(one_client, now)
+    list_id = await known_list(one_client, words=6)
+    ada, bob = one_client.member("ada"), one_client.member("bob")
+    wanted = {"list": list_id, "size": 3, "kind": "MEANING"}
+    given = []
+    for _ in range(4):
+        quiz = await ada.ask(START_QUIZ, input=wanted)
+        given.append({"token": quiz["token"], "answers": right_answers(quiz)})
+    bobs = await bob.ask(START_QUIZ, input=wanted)
+    now[0] += timedelta(seconds=30)
+    for number in range(1, 5):
+        answers = await gather(*(ada.ask(ANSWER_QUIZ, input=each) for each in given))
+        codes = sorted(answer.get("code", "graded") for answer in answers)
+        assert codes == ["RATE_LIMITED"] * (4 - number) + ["TOKEN_SPENT"] * (number - 1) + ["graded"]
+        assert {answer.get("retryAfterSeconds") for answer in answers} <= {None, 3.0}
+        now[0] += timedelta(seconds=2)
+        assert "graded" not in [await ada.code(ANSWER_QUIZ, input=each) for each in given]
+        now[0] += timedelta(seconds=1)
+    graded = await bob.ask(ANSWER_QUIZ, input={"token": bobs["token"], "answers": right_answers(bobs)})
+    assert graded["result"]["correct"] == 3
+
+
+async def test_waiting_for_a_turn_gains_no_time(one_client: Client, now: list[datetime]) -> None:
+    """An answer counts as given when it is graded, not when it was sent."""
+    with_clock(one_client, now)
+    list_id, ada = await known_list(one_client, words=6), one_client.member("ada")
+    given = []
+    for _ in range(3):
+        quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 3, "kind": "MEANING"})
+        given.append({"token": quiz["token"], "answers": right_answers(quiz)})
+    now[0] += timedelta(seconds=30)
+    turn = one_client.services.get(QuizTurns).turn("ada")
+    async with turn:
+        sent = gather(*(ada.ask(ANSWER_QUIZ, input=each) for each in given))
+        while len(turn._waiters or ()) < 3:
+            await sleep(0)
+        now[0] += timedelta(seconds=5)
+    codes = [answer.get("code", "graded") for answer in await sent]
+    assert sorted(codes) == ["RATE_LIMITED", "RATE_LIMITED", "graded"]
+
+
+async def test_two_processes_grade_no_two_quizzes_of_a_member_within_their_time(
+    one_table: Table, default_engine: RunningEngine, now: list[datetime]
+) -> None:
+    """The second finds in the table that the first has graded one, though it has read the days before."""
+    settings = settings_for(default_engine, one_table.name)
+    async with serving(settings) as client, serving(settings) as other:
+        with_clock(client, now)
+        with_clock(other, now)
+        list_id = await known_list(client, words=6)
+        wanted = {"list": list_id, "size": 3, "kind": "MEANING"}
+        for round_ in range(5):  # the first of a day, and others
+            pairs = []
+            for served in (client, other):
+                quiz = await served.member("ada").ask(START_QUIZ, input=wanted)
+                pairs.append((served, {"token": quiz["token"], "answers": right_answers(quiz)}))
+            now[0] += timedelta(seconds=10)
+            codes = await gather(*(each.member("ada").ask(ANSWER_QUIZ, input=given) for each, given in pairs))
+            assert sorted(answer.get("code", "graded") for answer in codes) == ["RATE_LIMITED", "graded"]
+            assert len([result async for result in one_table.scan(QUIZ, consistent=True)]) == round_ + 1
+
+
+async def test_answers_of_one_member_at_once_are_all_graded(
+    one_client: Client, one_table: Table, now: list[datetime]
+) -> None:
+    """Of quizzes about the same words: each is written once, as nobody else writes meanwhile."""
+    with_clock(one_client, now)
+    one_client.services.policy = replace(one_client.services.policy, quiz_seconds_per_question=0)
+    list_id = await known_list(one_client, words=12)
+    ada, given = one_client.member("ada"), []
+    for _ in range(40):
+        quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 10, "kind": "MEANING"})
+        given.append({"token": quiz["token"], "answers": right_answers(quiz)})
+    now[0] += timedelta(seconds=10)
+    refused = 0
+
+    async def counted(_: str, send: Send) -> object:
+        nonlocal refused
+        try:
+            return await send()
+        except ClientError:
+            refused += 1
+            raise
+
+    with intercepted(one_table, ("transact_write_items",), counted):
+        answers = await gather(*(ada.ask(ANSWER_QUIZ, input=each) for each in given))
+    assert [answer.get("code", "graded") for answer in answers] == ["graded"] * 40
+    assert refused == 0
+    assert sum([card.reviews async for card in one_table.scan(CARD, consistent=True)]) == 400
+    assert [breach async for breach in audit.breaches(one_client.services)] == []
+
+
+async def test_quizzes_of_a_private_list_are_not_proven(one_client: Client, now: list[datetime]) -> None:
+    """Its owner wrote the answers. They count with those that members report themselves."""
+    with_clock(one_client, now)
+    ada = one_client.member("ada")
+    mine = await private_list(ada, words=4)
+    quiz = await ada.ask(START_QUIZ, input={"list": mine, "size": 4, "kind": "MEANING"})
+    now[0] += timedelta(seconds=4)
+    result = (await ada.ask(ANSWER_QUIZ, input={"token": quiz["token"], "answers": right_answers(quiz)}))["result"]
+    assert (result["correct"], result["proven"]) == (4, False)
+    for list_id in (None, mine):
+        rows = {
+            proven: (await ada.ask(QUIZ_LEADERBOARD, on=result["date"], list=list_id, proven=proven))["nodes"]
+            for proven in (None, True, False)
+        }
+        assert rows[True] == []
+        assert (
+            rows[None] == rows[False] == [{"rank": 1, "user": {"name": "Ada"}, "correct": 4, "total": 4, "quizzes": 1}]
+        )
+
+
+async def test_a_member_s_file_tells_no_answers_of_a_quiz(one_client: Client, now: list[datetime]) -> None:
+    """It has the quiz, and says what it leaves out of it."""
+    with_clock(one_client, now)
+    list_id, ada = await known_list(one_client, words=6), one_client.member("ada")
+    quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 3, "kind": "MEANING"})
+    lines = [line async for line in file_lines(one_client.services.table, "ada", "now")]
+    header, *records = map(orjson.loads, lines)
+    assert [record["record"]["list"] for record in records if record["kind"] == "openQuiz"] != []
+    assert "openQuiz.words" in header["leftOut"]
+    assert not [answer for answer in right_answers(quiz) if answer.encode() in b"".join(lines)]
+
+
+async def test_starting_quizzes_has_a_rate_of_its_own(one_client: Client) -> None:
+    """A lower one than that of results, which are written as before."""
+    list_id = await known_list(one_client, words=6)
+    ada, bob = one_client.member("ada"), one_client.member("bob")
+    wanted = {"list": list_id, "size": 3, "kind": "MEANING"}
+    one_client.services.rates = Rates(lambda: 0.0)  # a clock that stands still
+    for _ in range(parse_rate(START_RATE).limit):
+        assert "token" in await ada.ask(START_QUIZ, input=wanted)
+    assert await ada.code(START_QUIZ, input=wanted) == "RATE_LIMITED"
+    assert "token" in await bob.ask(START_QUIZ, input=wanted)
+    assert "result" in await ada.ask(RECORD_QUIZ, input={"list": list_id, "correct": 1, "total": 1})
+
+
+async def test_a_quiz_folds_each_text_once(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if it looks through the whole list, and however often it tries."""
+    editor, ada = one_client.member("eve", Role.EDITOR), one_client.member("ada")
+    list_id = (await editor.ask(CREATE_LIST, input={"name": "Alike", "public": True}))["list"]["id"]
+    words = [{"term": f"w{number}", "definition": "the same"} for number in range(400)]
+    await editor.ask(ADD_WORDS, input={"list": list_id, "words": words})
+    folded: list[str] = []
+
+    def fold(form: Literal["NFD"], text: str) -> str:
+        folded.append(text)
+        return in_form(form, text)
+
+    monkeypatch.setattr(quiz_questions, "in_form", fold)
+    assert await ada.code(START_QUIZ, input={"list": list_id, "size": 10, "kind": "MEANING"}) == "INVALID_INPUT"
+    assert len(folded) == 2 * len(set(folded)) > 600
 
 
 async def test_starting_and_answering_take_two_dependent_calls(one_client: Client, now: list[datetime]) -> None:

@@ -86,7 +86,6 @@ async def test_failed_votes_leave_one_mark(one_client: Client, one_table: Table)
         await asyncio.gather(*votes, return_exceptions=True)
     current = await board_now(one_table)
     assert [mark.process for mark in current.marks] == [settler.mark.process]
-    assert not current.marks[0].clean
 
 
 async def test_the_mark_of_a_killed_process_expires(one_client: Client, one_table: Table) -> None:
@@ -94,34 +93,37 @@ async def test_the_mark_of_a_killed_process_expires(one_client: Client, one_tabl
     await add_contenders(one_client, "a", "b")
     await vote(one_client.visitor())
     (mark,) = (await board_now(one_table)).marks
-    stored = [item async for item in one_table.scan_items(consistent=True) if "STIRRED" in item["sk"]["S"]]
+    stored = [item async for item in one_table.scan_items(consistent=True) if "DIRTY" in item["sk"]["S"]]
     assert [int(item[TTL]["N"]) for item in stored] == [int((mark.until + timedelta(days=1)).timestamp())]
 
 
-async def test_a_mark_that_was_written_again_is_not_cleaned(one_table: Table) -> None:
+async def test_a_mark_that_was_written_again_is_not_deleted(one_table: Table) -> None:
     """Its process only seemed to be dead: votes that it has counted since are not settled yet."""
     now = utc_now()
     await voting.create_board(one_table, Board("main", "Main", now), Once.unkeyed(now))
     seen = voting.DirtyMark("main", "slow", now + timedelta(seconds=5), now)
     for until, is_dirty in ((seen.until + timedelta(seconds=5), True), (seen.until, False)):
         await voting.write_mark(one_table, replace(seen, until=until))
-        await voting.clean_mark(one_table, seen, seen.until)
+        await voting.delete_mark(one_table, seen)
         assert (await board_now(one_table)).is_dirty is is_dirty
 
 
-async def test_more_marks_than_are_read_are_cleared(one_client: Client, one_table: Table) -> None:
+async def test_more_marks_than_are_read_are_deleted(
+    one_client: Client, one_table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Marks of a hundred crashed processes: a board read has a bound, and settling takes them away."""
+    monkeypatch.setattr(settling_pace, "_DEAD_AFTER", 0.0)
     await add_contenders(one_client, "a", "b")
     until = utc_now()
-    marks = [voting.DirtyMark("main", f"process-{number:03d}", until, until, clean=True) for number in range(150)]
+    marks = [voting.DirtyMark("main", f"process-{number:03d}", until, until) for number in range(150)]
     await asyncio.gather(*(voting.write_mark(one_table, mark) for mark in marks))
     assert len((await board_now(one_table)).marks) < 70
-    for _ in range(2):
+    for _ in range(3):
         await settler_of(one_client).settle_anew()
-    assert not (await board_now(one_table)).has_more_marks
+    assert not (await board_now(one_table)).is_dirty
 
 
-async def test_a_dead_mark_is_cleaned_once_its_votes_are_settled(
+async def test_a_dead_mark_is_deleted_once_its_votes_are_settled(
     default_engine: RunningEngine, one_table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process is killed after its vote was acknowledged: others settle it, and stop when its mark stays as it is."""

@@ -13,11 +13,17 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as some
 
 from datastore.dynamo import RequestBudget, Table, TooCostly, metered, open_table
+from datastore.dynamo.budgets import HELD_UNITS
+from datastore.dynamo.calls import CALLS_AT_ONCE
 from datastore.dynamo.declaration import create
 from datastore.dynamo.errors import dynamo_error
+from datastore.dynamo.transport.call_queue import SERVICE, Callers
 from datastore.dynamo.transport.direct_client import DirectClient
 from datastore.people import PROFILE, Profile
 from resolvers.context import utc_now
+from resolvers.loading.loader import Loader
+from resolvers.viewer import Role
+from tests.client import Client
 from tests.engines import RunningEngine
 from tests.property.attributes import TEXT, Attributes, nested
 from tests.waiting import caught_up
@@ -51,7 +57,7 @@ async def both(engine: RunningEngine, name: str) -> AsyncIterator[tuple[Table, T
 async def outcome(table: Table, method: str, **parameters: Any) -> Any:
     """An answer without the SDK's remarks on it, or what became of the call."""
     try:
-        answer = await getattr(table.client, method)(ReturnConsumedCapacity="TOTAL", **parameters)
+        answer = await getattr(table.client, method)(**parameters)
     except (ClientError, OSError) as error:
         known = dynamo_error(error)
         return type(known), getattr(known, "failures", str(known))
@@ -128,24 +134,55 @@ async def test_identical_concurrent_reads_are_made_once(table: Table, engine: Ru
 
 
 async def test_a_request_may_read_so_much_and_no_more(one_table: Table) -> None:
-    """The call that goes beyond it is answered, and the next one is not begun."""
+    """However it reads, and however many reads it begins at once; each is paid for before it is sent."""
     place = PROFILE.at(user="ada")
-    with RequestBudget(10.0, calls=100, read_units=2.5) as budget:
+    with RequestBudget(10.0, calls=100, read_units=HELD_UNITS + 2.5, client="ada") as budget:
         for _ in range(3):
             await one_table.get(place, consistent=True)
         with pytest.raises(TooCostly):
             await one_table.get(place, consistent=True)
     assert budget.spent.calls == 3
-    with RequestBudget(10.0, calls=100, read_units=2.5) as budget:
+    with RequestBudget(10.0, calls=100, read_units=HELD_UNITS + 2.5, client="ada") as budget:
         for _ in range(6):
             await one_table.get(place)  # half a unit; other requests may wait for it too
         with pytest.raises(TooCostly):
             await one_table.get(place)
     assert budget.spent.calls == 6
-    with RequestBudget(10.0, calls=5, read_units=100.0) as budget:
+    with RequestBudget(10.0, calls=5, read_units=1000.0, client="ada") as budget:
         reads = (one_table.get(place, consistent=True) for _ in range(20))
         outcomes = await asyncio.gather(*reads, return_exceptions=True)
     assert (budget.spent.calls, sum(isinstance(outcome, TooCostly) for outcome in outcomes)) == (5, 15)
+    with RequestBudget(10.0, calls=500, read_units=HELD_UNITS + 9.0, client="ada") as budget:
+        reads = (one_table.get(place, consistent=True) for _ in range(200))
+        outcomes = await asyncio.gather(*reads, return_exceptions=True)
+    assert budget.spent.read_units <= HELD_UNITS + 9.0
+
+
+async def test_shared_work_is_refused_when_nobody_who_waits_for_it_can_pay(one_table: Table) -> None:
+    """A request that may read no more is refused what it adds, before it is begun; with another it gets the answer."""
+    loader: Loader[str, Profile] = Loader.each(lambda user: one_table.get(PROFILE.at(user=user)), fresh=True)
+    go_on = asyncio.Event()
+
+    async def twice(user: str) -> Profile | None:
+        await one_table.get(PROFILE.at(user=user), consistent=True)
+        await go_on.wait()
+        return await one_table.get(PROFILE.at(user=user), consistent=True)
+
+    costly: Loader[str, Profile] = Loader.each(twice, fresh=True)
+
+    async def ask(loader: Loader[str, Profile], calls: int, *users: str) -> list[Profile | None]:
+        with RequestBudget(10.0, calls=calls, read_units=1000.0, client="ada"):
+            return await loader.load_many(users)
+
+    with pytest.raises(TooCostly):
+        await ask(loader, 3, "a", "b", "c", "d")
+    assert await ask(loader, 4, "a", "b", "c", "d") == [None] * 4
+    poor, rich = (asyncio.create_task(ask(costly, calls, "f")) for calls in (1, 10))
+    await asyncio.sleep(0.05)
+    go_on.set()
+    assert [await poor, await rich] == [[None], [None]]
+    with pytest.raises(TooCostly):
+        await ask(costly, 1, "e")
 
 
 async def test_writers_read_their_own_writes_among_many_readers(one_table: Table) -> None:
@@ -177,4 +214,23 @@ async def test_writers_read_their_own_writes_among_many_readers(one_table: Table
 
 async def test_the_direct_client_is_the_default(table: Table) -> None:
     """On an engine of one's own nothing is out of the ordinary."""
-    assert isinstance(table.client, DirectClient)
+    assert isinstance(table.client.client, DirectClient)
+
+
+async def test_a_query_is_told_to_come_back_when_too_many_calls_wait(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """503 with Retry-After; a mutation is refused as UNAVAILABLE. Nothing is left behind in the queue."""
+    ada = one_client.member("ada")
+    editor = one_client.member("eve", Role.EDITOR)
+    queue = one_client.services.table.client._queue
+    monkeypatch.setattr(queue, "_most_waiting", 0)
+    busy = [await queue.take_turn(Callers(SERVICE)) for _ in range(CALLS_AT_ONCE)]
+    response = await ada.http.post("/graphql", json={"query": "{ viewer { id } board { votes } }"})
+    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    assert response.json()["errors"][0]["extensions"]["code"] == "OVERLOADED"
+    add = 'mutation { addContender(input: { name: "a" }) { ... on Refused { code retryAfterSeconds } } }'
+    assert await editor.ask(add) == {"code": "UNAVAILABLE", "retryAfterSeconds": 1.0}
+    for caller in busy:
+        queue.end_turn(caller)
+    assert (await ada.http.post("/graphql", json={"query": "{ board { votes } }"})).status_code == 200

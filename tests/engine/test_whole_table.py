@@ -323,7 +323,7 @@ async def test_a_table_filled_in_part_is_not_served_and_takes_no_other_import(
     async with _another(settings.dynamodb_url) as other:
         await whole_table.begin_import(other, "another one")
         filling = settings.model_copy(update={"table": other.name})
-        for command in (("table", "check"), ("table", "upgrade"), ("serve", "--port", "0"), ("audit",)):
+        for command in (("table", "check"), ("serve", "--port", "0"), ("audit",)):
             assert "is being filled by" in await asyncio.to_thread(_failure, filling, *command)
         message = await asyncio.to_thread(_failure, filling, "export", "all", str(tmp_path / "part"))
         assert "is being filled by" in message
@@ -371,13 +371,13 @@ async def test_a_damaged_file_is_refused_before_anything_is_written(
     await _export(settings, file)
     whole = file.read_bytes()
     lines = gzip.decompress(whole).splitlines(keepends=True)
-    other_layout = gzip.compress(b"".join([re.sub(rb'"layout":\d+', b'"layout":1', lines[0]), *lines[1:]]))
+    other_layout = gzip.compress(b"".join([re.sub(rb'"layout":\d+', b'"layout":2', lines[0]), *lines[1:]]))
     async with _another(settings.dynamodb_url) as other:
         empty = settings.model_copy(update={"table": other.name})
         for content, message in (
             (whole[:-20], "is incomplete"),
             (gzip.compress(b"".join([*lines[:3], *lines[4:]])), "after 6 items"),
-            (other_layout, "a table of layout 1"),
+            (other_layout, "a table of layout 2"),
             (b"hello", "is not an export"),
             (b"", "is empty"),
         ):

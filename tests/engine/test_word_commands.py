@@ -1,4 +1,4 @@
-"""`ringside import words`, `migrate legacy` and `daily`, as an operator runs them."""
+"""`ringside import words`, `migrate legacy` and `emails`, as an operator runs them."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ async def test_the_old_layout_is_migrated_and_mailed(
             )
         for table in (subscriptions, past_words):
             await table.client.delete_table(TableName=table.name)
-    first = await asyncio.to_thread(ringside, "daily", **variables)
-    again = await asyncio.to_thread(ringside, "daily", **variables)
+    first = await asyncio.to_thread(ringside, "emails", **variables)
+    again = await asyncio.to_thread(ringside, "emails", **variables)
     assert (first.returncode, again.returncode) == (0, 0)
     assert "10 emails sent" in first.stdout
     assert "0 emails sent" in again.stdout
@@ -118,6 +118,6 @@ async def test_a_future_date_is_refused(variables: dict[str, str]) -> None:
     """Words are drawn on their day; a text that is not a date is refused too."""
     later = str(datetime.now(UTC).date() + timedelta(days=2))
     for on, said in ((later, "has not begun"), ("soon", "yyyy-mm-dd")):
-        refused = await asyncio.to_thread(ringside, "daily", "--on", on, **variables)
+        refused = await asyncio.to_thread(ringside, "emails", "--on", on, **variables)
         assert refused.returncode == 1
         assert said in refused.stderr

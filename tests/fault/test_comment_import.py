@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import io
 from contextlib import suppress
-from datetime import timedelta
 from typing import Any
 
 import orjson
 import pytest
 
-from datastore.comments import COMMENT, Comment, read_comment, settle_product
-from datastore.comments.pointers import POINTER, pointer_to
-from datastore.comments.transfer import IMPORT_BATCH, ImportBatch, Imported, import_group
-from datastore.receipts import Once
-from resolvers.context import utc_now
+from datastore.comments.transfer import Imported
 from resolvers.node_ids import node_id
 from server.audit.comments import breaches
 from server.commands.comments import import_lines, parse_comment
@@ -111,44 +106,3 @@ async def test_a_longer_file_leaves_what_it_repeats_alone(one_client: Client) ->
     assert [row["count"] for row in statistics["histogram"]] == [1, 0, COMMENTS - 1, 0, 0]
     await one_client.services.close()
     assert [breach async for breach in breaches(one_client.services)] == []
-
-
-async def test_an_import_that_layout_1_left_open_is_completed_without_undoing_edits(one_client: Client) -> None:
-    """Its comments were written and not counted yet; an edit has moved the counts already."""
-    table, ada = one_client.services.table, one_client.member("ada")
-    comments = [parse_comment(line, 1) for line in lines("old")]
-    digest = "0d2ad35a7a95f01cbb5e3f7c1b0a6b5a"
-    await table.write_many(COMMENT.put(comment) for comment in comments[:20])
-    await table.write_many(POINTER.put(pointer_to(comment)) for comment in comments[:20])  # as the upgrade does
-    await table.write(IMPORT_BATCH.put(ImportBatch(digest, tuple(comment.node_key for comment in comments))))
-    await ada.ask(EDIT_COMMENT, input={"comment": node_id("Comment", comments[0].node_key), "rating": 5})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("datastore.comments.transfer._digest", lambda _: digest)
-        for new in (COMMENTS, 0):
-            imported = await import_group(table, comments, utc_now() + timedelta(days=1), Once.unkeyed(utc_now()))
-            assert imported == Imported(COMMENTS, new)
-    kept: Comment | None = await read_comment(table, "old", comments[0].ulid)
-    assert kept is not None
-    assert kept.rating == 5
-    await one_client.services.close()
-    assert [breach async for breach in breaches(one_client.services)] == []
-
-
-async def test_an_import_that_layout_1_left_open_is_completed_without_erased_members(one_client: Client) -> None:
-    """What it wrote before is counted, as the erasure will take it back; what is missing is left out."""
-    services, table = one_client.services, one_client.services.table
-    comments = [parse_comment(line, 1) for line in lines("old")]
-    digest = "0d2ad35a7a95f01cbb5e3f7c1b0a6b5a"
-    await table.write_many(COMMENT.put(comment) for comment in comments[:20])
-    await table.write_many(POINTER.put(pointer_to(comment)) for comment in comments[:20])
-    await table.write(IMPORT_BATCH.put(ImportBatch(digest, tuple(comment.node_key for comment in comments))))
-    now = services.clock()
-    await table.transact(*services.tombstones.puts("ada", now + timedelta(days=1), "job", now))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("datastore.comments.transfer._digest", lambda _: digest)
-        for new in (20, 0):
-            imported = await import_group(table, comments, now + timedelta(days=1), services.once())
-            assert imported == Imported(COMMENTS, new, 10)
-    await settle_product(table, "old")
-    await services.close()
-    assert [breach async for breach in breaches(services)] == []

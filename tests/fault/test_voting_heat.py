@@ -14,7 +14,7 @@ from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.receipts import Once
 from datastore.shards import shard_of
-from datastore.voting import BOARD, CONTENDER, RESULT, Board, Contender, PairVerdict, Vote
+from datastore.voting import BOARD, CONTENDER, Board, Contender, PairVerdict, Vote
 from datastore.voting.shards import shard_count
 from resolvers.context import utc_now
 from tests.engines import running_engine
@@ -38,8 +38,8 @@ async def plant(table: Table, contenders: int) -> None:
     now = utc_now()
     rows = [Contender("main", ordinal, f"contender {ordinal}", now) for ordinal in range(contenders)]
     shards = shard_count(contenders, VOTES_PER_SECOND)
-    board = Board("main", "Main", now, contenders, revision=contenders, covered_revision=contenders, read_shards=shards)
-    await table.write_many(put for row in rows for put in (CONTENDER.put(row), RESULT.put(row)))
+    board = Board("main", "Main", now, contenders, revision=contenders, read_shards=shards)
+    await table.write_many(CONTENDER.put(row) for row in rows)
     await table.write(BOARD.put(board))
 
 

@@ -183,7 +183,7 @@ def test_a_file_of_another_version_is_refused_with_what_to_do() -> None:
     header = orjson.loads(lines[0])
     for change, message in (
         ({"format": 2}, r"has format 2, of Ringside .*Import it with that release"),
-        ({"layout": 1}, r"a table of layout 1, .*table upgrade"),
+        ({"layout": 2}, r"a table of layout 2, .*Import it with that release"),
         ({"format": None}, "is not an export"),
     ):
         _refused([orjson.dumps({**header, **change}) + b"\n", *lines[1:]], message)

@@ -287,13 +287,6 @@ def test_without_the_votes_no_pair_comes_twice() -> None:
     assert last.cycle == 2
 
 
-def test_a_walk_of_the_first_release_is_read() -> None:
-    """Its bytes have no restorations; they stay the same while nobody is restored."""
-    walk = PairWalk(2, 7, 30, 3, (PairRange(0, 20, 5, 4), PairRange(20, 30, 300, 2)))
-    assert walk.packed() == bytes([2, 7, 30, 3, 0, 20, 5, 4, 20, 30, 0xAC, 2, 2])
-    assert PairWalk.unpacked(walk.packed()) == walk
-
-
 @given(st.sets(st.integers(0, 2_000_000), max_size=MAX_MISSED), st.integers(1, 10**6))
 def test_missed_pairs_are_packed(missed: set[int], restorations: int) -> None:
     """In at most 800 bytes on a board of 2,000."""

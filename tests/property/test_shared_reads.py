@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from datastore.dynamo import DeadlineExceeded, Rejected, Throttled, deadline, metered, retries, shared_reads
-from datastore.dynamo.capacity import record_read
+from datastore.dynamo.budgets import current
 from datastore.dynamo.invalidation import Invalidation, written_partitions
 from datastore.dynamo.shared_reads import SharedReads
 
@@ -219,7 +219,9 @@ async def test_a_read_is_charged_to_the_request_that_began_it() -> None:
 
     async def attempt() -> None:
         await turns(3)
-        record_read({"ConsumedCapacity": {"CapacityUnits": 1.0}})
+        spent = current().spent
+        assert spent is not None
+        spent.read_units += 1.0
 
     async def ask() -> float:
         with metered() as spent:

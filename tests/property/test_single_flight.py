@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from datastore.dynamo import deadline, metered
-from datastore.dynamo.budgets import current, shared_context
+from datastore.dynamo.budgets import current, join_work, shared_context
 from datastore.dynamo.transport.single_flight import SingleFlight
 
 
@@ -59,7 +59,7 @@ class Works:
     """Numbers its pieces of work, which rise, and counts those of a key that are under way."""
 
     def __init__(self, *, abandons: bool = False) -> None:
-        self.flights: SingleFlight[str, int] = SingleFlight(shared_context, abandons=abandons)
+        self.flights: SingleFlight[str, int] = SingleFlight(shared_context, join=join_work if abandons else None)
         self.begun = 0
         self.ended = set[int]()
         self.abandoned = set[int]()
@@ -152,7 +152,7 @@ def test_work_that_ends_with_the_last_who_waits_fails_nobody(steps: list[Step]) 
 
 async def test_work_is_abandoned_when_the_last_who_waits_gives_up() -> None:
     """Also if it was forgotten, or has not run a step yet; not as long as one of them waits."""
-    flights: SingleFlight[str, None] = SingleFlight(shared_context, abandons=True)
+    flights: SingleFlight[str, None] = SingleFlight(shared_context, join=join_work)
     begun, ended = list[str](), list[str]()
 
     async def work(name: str) -> None:
@@ -212,7 +212,7 @@ async def test_an_error_that_nobody_waited_for_is_reported() -> None:
 @pytest.mark.parametrize("abandons", [False, True])
 async def test_closing_ends_all_work_and_those_who_wait_for_it(*, abandons: bool) -> None:
     """Also work that was forgotten, or that has not run a step yet."""
-    flights: SingleFlight[str, None] = SingleFlight(shared_context, abandons=abandons)
+    flights: SingleFlight[str, None] = SingleFlight(shared_context, join=join_work if abandons else None)
     forever = asyncio.Event()
 
     async def work() -> None:

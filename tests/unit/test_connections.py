@@ -1,4 +1,4 @@
-"""Connections to an engine: used again, sized, and never trusted after anything went wrong; on both event loops."""
+"""Connections to an engine: used again, and never trusted after anything went wrong; on both event loops."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ class Engine:
 
 
 @asynccontextmanager
-async def answering(*answers: bytes | Answer, most: int = 4) -> AsyncIterator[tuple[Engine, Connections]]:
+async def answering(*answers: bytes | Answer) -> AsyncIterator[tuple[Engine, Connections]]:
     engine = Engine(*answers)
     server = await asyncio.start_server(engine.serve, "127.0.0.1", 0)
-    kept = Connections(Origin("127.0.0.1", server.sockets[0].getsockname()[1]), most)
+    kept = Connections(Origin("127.0.0.1", server.sockets[0].getsockname()[1]))
     try:
         yield engine, kept
     finally:
@@ -77,18 +77,6 @@ def test_a_connection_is_used_again(runner: asyncio.Runner) -> None:
             assert (answered.status, answered.body) == (200, b"true")
             assert (b"x-amzn-requestid", b"one") in answered.headers
             assert engine.opened == 1
-
-    runner.run(body())
-
-
-def test_there_are_never_more_connections_than_asked_for(runner: asyncio.Runner) -> None:
-    """Forty at once on four connections; all are answered."""
-
-    async def body() -> None:
-        async with answering(most=4) as (engine, kept):
-            answers = await asyncio.gather(*(kept.send(REQUEST) for _ in range(40)))
-            assert [one.body for one in answers] == [b"true"] * 40
-            assert engine.opened == engine.busiest == 4
 
     runner.run(body())
 
@@ -183,7 +171,7 @@ def test_an_unreachable_engine_is_a_refused_connection(runner: asyncio.Runner) -
 
     async def body() -> None:
         async with answering() as (engine, kept):
-            gone = Connections(Origin("127.0.0.1", 1), 1)
+            gone = Connections(Origin("127.0.0.1", 1))
             for _ in range(3):
                 with pytest.raises(OSError, match=r"refused|Connect call failed"):
                     await gone.send(REQUEST)
@@ -238,7 +226,7 @@ def test_a_cancelled_request_closes_its_connection(runner: asyncio.Runner) -> No
         writer.write(OK.replace(b"true", b"null"))
 
     async def body() -> None:
-        async with answering(late, most=1) as (engine, kept):
+        async with answering(late) as (engine, kept):
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.03):
                     await kept.send(REQUEST)

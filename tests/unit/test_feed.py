@@ -125,7 +125,7 @@ async def test_a_returning_listener_gets_what_it_missed(shelf: Shelf) -> None:
     shelf.pass_by(60)
     missed += [shelf.commit() for _ in range(10)]
     shelf.pass_by(1)
-    stream = topic.listen(ResumePoint.parse(mark), resumed=True)
+    stream = topic.listen(ResumePoint.after(mark), resumed=True)
     assert await next_of(stream, 20) == missed
     more = shelf.commit()
     shelf.pass_by(1)
@@ -184,7 +184,7 @@ async def test_a_listener_that_returns_misses_and_repeats_nothing(shelf: Shelf) 
     await looked(shelf)
     for late in (told, first):  # both are committed late; a listener who returns now heard of them from another process
         shelf.commit(late)
-    stream = polled.listen(ResumePoint.parse(told), resumed=True)
+    stream = polled.listen(ResumePoint.after(told), resumed=True)
     waiting_for_more = asyncio.create_task(next_of(stream, 1))
     await looked(shelf, 6)
     assert sorted(await waiting) == [first, told]
@@ -246,13 +246,13 @@ async def test_with_a_record_s_own_position_a_stream_resumes_in_order_of_time(sh
     newer = shelf.commit()
     shelf.pass_by(1)
     shelf.commit(late)
-    stream = Feed[str](shelf.source).listen(ResumePoint.parse(told), resumed=True)
+    stream = Feed[str](shelf.source).listen(ResumePoint.after(told), resumed=True)
     assert await next_of(stream, 1) == [newer]
     shelf.commit(later)
     shelf.pass_by(10)
     assert await next_of(stream, 1) == [later]
     await stream.aclose()
-    again = Feed[str](shelf.source).listen(ResumePoint.parse(late), resumed=True)
+    again = Feed[str](shelf.source).listen(ResumePoint.after(late), resumed=True)
     assert await next_of(again, 3) == [later, told, newer]
     await again.aclose()
 
@@ -325,7 +325,7 @@ async def test_whoever_comes_and_goes_is_told_everything_once(shelf: Shelf, seed
     chance = Random(seed)
     feeds = [Feed[str](shelf.source) for _ in range(2)]
     start = shelf.id()
-    steady, told, position = feeds[0].listen(ResumePoint(start), resumed=False), list[str](), start
+    steady, told, position = feeds[0].listen(ResumePoint(start), resumed=False), list[str](), f"{start}."
     everything = asyncio.create_task(next_of(steady, 40))
     await looked(shelf)
     for _ in range(40):

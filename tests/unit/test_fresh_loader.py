@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from datastore.dynamo import EngineUnavailable, metered
-from datastore.dynamo.capacity import record_read
+from datastore.dynamo.budgets import current
 from resolvers.loading.loader import Loader
 
 
@@ -25,7 +25,8 @@ class Counter:
     async def read(self, keys: Sequence[str]) -> Mapping[str, int]:
         self.reads.append(list(keys))
         number = len(self.reads)
-        record_read({"ConsumedCapacity": {"CapacityUnits": 1.0}})
+        if (spent := current().spent) is not None:
+            spent.read_units += 1.0
         await self.go.wait()
         await asyncio.sleep(0)
         if self.broken:

@@ -98,17 +98,58 @@ async def test_a_key_being_read_is_waited_for() -> None:
 
 
 async def test_each_request_waits_until_its_own_deadline() -> None:
-    """Also the one that began the read, which goes on and is remembered."""
+    """Also the one that began the read, which goes on for those who have more time, and is remembered."""
     store = Store("a")
     store.go.clear()
     loader = Loader(store.read, ttl=60)
+    patient = asyncio.create_task(loader.load("a"))
     with deadline(0.01), pytest.raises(DeadlineExceeded):
         await loader.load("a")
-    patient = asyncio.create_task(loader.load("a"))
-    await soon()
     store.go.set()
     assert await patient == "A"
     assert store.reads == [["a"]]
+
+
+async def test_a_read_ends_when_nobody_waits_for_it() -> None:
+    """The next request reads anew, also one that comes while the read is being ended."""
+    store = Store("a")
+    store.go.clear()
+    for kind in ({"ttl": 60}, {"fresh": True}):
+        loader: Loader[str, str] = Loader(store.read, **kind)
+        store.reads.clear()
+        store.go.clear()
+        first = asyncio.create_task(loader.load("a"))
+        await soon()
+        first.cancel()
+        await asyncio.sleep(0)
+        second = asyncio.create_task(loader.load("a"))
+        await soon()
+        store.go.set()
+        assert await second == "A"
+        assert store.reads == [["a"], ["a"]]
+        assert not loader._last_batch
+
+
+async def test_a_batch_has_as_many_keys_as_one_call_reads() -> None:
+    """Further keys are read beside it; with `each`, every key by itself, so that nobody waits for those of others."""
+    keys = [str(number) for number in range(250)]
+    store = Store(*keys)
+    loader = Loader(store.read, ttl=60)
+    assert await loader.load_many(keys) == keys
+    assert [len(read) for read in store.reads] == [100, 100, 50]
+    held, free = asyncio.Event(), Loader.each(store._read_one, ttl=60)
+
+    async def read_one(key: str) -> str:
+        if key == "slow":
+            await held.wait()
+        return key
+
+    single: Loader[str, str] = Loader.each(read_one, fresh=True)
+    slow = asyncio.create_task(single.load_many(["slow", "other"]))
+    assert await single.load("quick") == "quick"
+    held.set()
+    assert await slow == ["slow", "other"]
+    assert await free.load_many(["1", "none"]) == ["1", None]
 
 
 async def test_an_own_write_is_seen_at_once_even_during_a_read() -> None:

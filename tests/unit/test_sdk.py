@@ -106,7 +106,7 @@ async def test_requests_are_signed_with_the_chains_credentials(monkeypatch: pyte
     async with serving(engine) as url:
         monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
         async with open_table("ringside") as table:
-            assert isinstance(table.client, DirectClient)
+            assert isinstance(table.client.client, DirectClient)
             await nobody(table)
     (request,) = engine.asked
     assert engine.signers == ["AKID"]
@@ -132,7 +132,7 @@ async def test_credentials_that_expire_are_fetched_anew(monkeypatch: pytest.Monk
         monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
         monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", giver)
         async with open_table("ringside") as table:
-            assert isinstance(table.client, DirectClient)
+            assert isinstance(table.client.client, DirectClient)
             for _ in range(4):
                 await nobody(table)
     assert engine.signers[-2:] == ["AKID3", "AKID3"]
@@ -157,7 +157,7 @@ async def test_a_missing_region_or_profile_is_told_in_one_line(monkeypatch: pyte
 async def test_without_credentials_the_sdk_says_so(caplog: pytest.LogCaptureFixture) -> None:
     """When the first call is made, as it always did."""
     async with open_table("ringside") as table:
-        assert not isinstance(table.client, DirectClient)
+        assert not isinstance(table.client.client, DirectClient)
         with deadline(1), pytest.raises(EngineUnavailable, match="has no credentials"):
             await table.get(PROFILE.at(user="ada"))
     assert "there are no credentials" in caplog.text
@@ -169,10 +169,10 @@ async def test_a_proxy_is_left_to_the_sdk(monkeypatch: pytest.MonkeyPatch, caplo
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     async with open_table("ringside") as table:
-        assert not isinstance(table.client, DirectClient)
+        assert not isinstance(table.client.client, DirectClient)
     assert "there is a proxy" in caplog.text
     async with open_table("ringside", url="http://127.0.0.1:1") as table:
-        assert isinstance(table.client, DirectClient)
+        assert isinstance(table.client.client, DirectClient)
 
 
 @pytest.mark.usefixtures("keys")
@@ -186,7 +186,7 @@ async def test_certificates_are_checked(monkeypatch: pytest.MonkeyPatch, tmp_pat
                 await table.get(PROFILE.at(user="ada"))
         monkeypatch.setenv("AWS_CA_BUNDLE", str(bundle))
         async with open_table("ringside", url=url) as table:
-            assert isinstance(table.client, DirectClient)
+            assert isinstance(table.client.client, DirectClient)
             await nobody(table)
     assert len(engine.asked) == 1
 

@@ -15,6 +15,37 @@ from resolvers.voting.svg import LARGEST, LARGEST_RESULT, MOST_DRAWN, parse_pict
 from resolvers.voting.svg_styles import inline_styles
 from tests.pictures import MARK, ORDINARY, SVG, TRICKS
 
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        '<filter id="f"><feGaussianBlur stdDeviation="99999"/></filter>',
+        '<filter id="f"><feGaussianBlur stdDeviation="3 1e3"/></filter>',
+        '<filter id="f"><feTurbulence numOctaves="99999999"/></filter>',
+        '<filter id="f"><feMorphology radius="-500"/></filter>',
+        '<filter id="f" width="1000000000"/>',
+        '<rect x="1e9" width="1" height="1"/>',
+        '<path d="M0,0 L1e400,3"/>',
+        '<g transform="scale(99999999)"/>',
+        '<g style="filter: blur(9999px)"/>',
+        '<g filter="drop-shadow(0 0 9999px red)"/>',
+    ],
+)
+def test_a_number_that_keeps_a_browser_busy_is_refused(drawn: str) -> None:
+    """In filters, in shapes and in styles; with the attribute's name."""
+    with pytest.raises(InvalidInput, match="has a number that is too large"):
+        sanitize(f'<svg>{drawn}<rect width="1" height="1"/></svg>')
+
+
+def test_ordinary_numbers_and_colours_are_accepted() -> None:
+    """A colour is no number, and an id may be a long one."""
+    drawn = (
+        '<filter id="f99999999"><feGaussianBlur stdDeviation="20"/><feTurbulence numOctaves="4"/></filter>'
+        '<rect fill="#99999999" filter="url(#f99999999)" style="filter:blur(5px)" width="9000" height="1"/>'
+    )
+    assert 'fill="#99999999"' in sanitize(f"<svg>{drawn}</svg>")
+
+
 WORDS = (
     "script",
     "alert",

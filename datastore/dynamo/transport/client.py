@@ -83,7 +83,7 @@ async def _direct(
     tls = None
     if endpoint.url.scheme == "https":
         tls = ssl.create_default_context(cafile=get_cert_path(http_settings["verify"]))
-    connections = Connections(Origin(endpoint.url.host or "", endpoint.url.port or 0, tls), _CONNECTIONS)
+    connections = Connections(Origin(endpoint.url.host or "", endpoint.url.port or 0, tls))
     try:
         yield DirectClient(sdk, connections, endpoint, credentials)
     finally:

@@ -4,7 +4,8 @@
 own, so it belongs to none of those who wait: each of them may be cancelled, and the others still get its result or its
 error. Nothing is remembered: the next caller after the end starts again.
 
-With `abandons`, work that is of no use to anybody else is cancelled when the last caller who waits for it gives up.
+With `join`, the work is told in its context of each caller who waits for it, and is cancelled when the last of them
+gives up.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class _Work:
     cycle.
     """
 
-    task: asyncio.Task[None] | None = None
+    context: Context
+    task: asyncio.Task[None] = field(init=False)
     waiting: list[asyncio.Future[Any]] = field(default_factory=list)
 
 
@@ -49,9 +51,9 @@ class _Waiter(asyncio.Future[Any]):
 class SingleFlight(Generic[K, T]):
     """The work under way, by key. `context` makes the context in which a piece of work runs."""
 
-    def __init__(self, context: Callable[[], Context], *, abandons: bool = False) -> None:
+    def __init__(self, context: Callable[[], Context], *, join: Callable[[Context], None] | None = None) -> None:
         self._context = context
-        self._abandons = abandons
+        self._join = join
         self._under_way: dict[K, _Work] = {}
         self._all: set[_Work] = set()
         """Also what was forgotten: the event loop alone holds tasks only weakly."""
@@ -63,7 +65,8 @@ class SingleFlight(Generic[K, T]):
         """
         work = self.begin(key, factory)
         waiter: asyncio.Future[T]
-        if self._abandons:
+        if self._join is not None:
+            self._join(work.context)
             waiter = _Waiter()
             waiter.given_up = partial(self._leave, key, work)
         else:
@@ -75,10 +78,10 @@ class SingleFlight(Generic[K, T]):
         """The same without waiting. If nobody else waits either, the event loop reports an error."""
         work = self._under_way.get(key)
         if work is None:
-            work = self._under_way[key] = _Work()
+            work = self._under_way[key] = _Work(self._context())
             self._all.add(work)
             carried_out = self._carry_out(key, work, factory)
-            work.task = asyncio.get_running_loop().create_task(carried_out, context=self._context())
+            work.task = asyncio.get_running_loop().create_task(carried_out, context=work.context)
         return work
 
     async def _carry_out(self, key: K, work: _Work, factory: Callable[[], Awaitable[T]]) -> None:
@@ -107,7 +110,7 @@ class SingleFlight(Generic[K, T]):
         if work not in self._all:  # it has ended, and cancels those who are left
             return
         work.waiting.remove(waiter)
-        if work.waiting or work.task is None:
+        if work.waiting:
             return
         if self._under_way.get(key) is work:  # later callers start again
             del self._under_way[key]
@@ -130,9 +133,8 @@ class SingleFlight(Generic[K, T]):
         ending = tuple(self._all)
         self._under_way.clear()
         for work in ending:
-            if work.task is not None:
-                work.task.cancel()
-        await asyncio.gather(*(work.task for work in ending if work.task is not None), return_exceptions=True)
+            work.task.cancel()
+        await asyncio.gather(*(work.task for work in ending), return_exceptions=True)
         self._all.difference_update(ending)
         for work in ending:
             for waiter in work.waiting:  # a task that was cancelled before it began has told nobody

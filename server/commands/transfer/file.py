@@ -159,7 +159,7 @@ class ExportReader:
         if header.get("layout") != CURRENT_LAYOUT:
             raise BadExport(
                 f"{self._name} holds a table of layout {header.get('layout')}, of Ringside {release}; this release has "
-                f"layout {CURRENT_LAYOUT}. Import it with that release; `ringside table upgrade` upgrades the table."
+                f"layout {CURRENT_LAYOUT}. Import it with that release."
             )
 
     def _check_end(self, line: bytes, checksum: str) -> None:

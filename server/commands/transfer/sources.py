@@ -79,7 +79,7 @@ async def table_to_read(settings: Settings, folder: Path) -> AsyncIterator[tuple
         try:
             await validate_table(table)
         except UnusableTable:
-            _moment(folder).unlink()  # the next export copies the table anew, once it was upgraded
+            _moment(folder).unlink()  # the next export copies the table anew
             raise
         yield table, copied_at
 

@@ -1,10 +1,11 @@
-"""The shape of the code, held to its budgets: short functions, small modules, few entries, no import cycles."""
+"""The shape of the code: short functions, no import cycles, tables that name what there is, prose in one style."""
 
 from __future__ import annotations
 
 import ast
 import re
 import subprocess
+import warnings
 from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import pairwise
@@ -18,8 +19,7 @@ from tests.generated import ROOT
 LAYERS = ("server", "schema", "resolvers", "datastore")
 LONGEST_FUNCTION = 50
 NINETIETH_PERCENTILE = 16
-LONGEST_MODULE = 400
-MOST_ENTRIES = 21
+LARGE_MODULE = 600
 RECURSIVE_TYPES = frozenset(
     {
         "schema.comments",
@@ -36,55 +36,6 @@ RECURSIVE_TYPES = frozenset(
 
 NO_VERBS = frozenset(["As", "Comments", "Its", "Records", "Reports"])
 """First words of docstrings that look like verbs in the third person."""
-
-OLD_NAMES = frozenset(
-    [
-        "Asking",
-        "BoardNow",
-        "Bout",
-        "Census",
-        "Clash",
-        "Crowd",
-        "DEAR",
-        "FirstDraws",
-        "Flights",
-        "Guestbook",
-        "House",
-        "Kept",
-        "Lean",
-        "Objections",
-        "Outbox",
-        "Portion",
-        "Reach",
-        "Rewrite",
-        "Screens",
-        "Shelves",
-        "Stationery",
-        "Stirring",
-        "Stretch",
-        "Tide",
-        "Together",
-        "Wish",
-        "booth",
-        "census",
-        "drawings",
-        "hand_over",
-        "harmless",
-        "lanes",
-        "letters",
-        "oidc",
-        "proofs",
-        "quiz_days",
-        "set_aside",
-        "shelf",
-        "stir",
-        "stroll",
-        "together",
-        "unstir",
-        "worded",
-    ]
-)
-"""Metaphors of the first round. Stored attribute names are exempt: they are texts, not identifiers."""
 
 
 @cache
@@ -114,17 +65,13 @@ def test_functions_are_short() -> None:
     assert lengths[ceil(len(lengths) * 0.9) - 1] <= NINETIETH_PERCENTILE
 
 
-def test_modules_are_small() -> None:
-    """No module of the product has more than 400 lines."""
-    lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules().items()}
-    assert {name: length for name, length in lengths.items() if length > LONGEST_MODULE} == {}
-
-
-@pytest.mark.parametrize("layer", ["resolvers", "server"])
-def test_a_layer_has_few_entries(layer: str) -> None:
-    """A layer's folder shows at most 21 modules and packages."""
-    entries = {name.split(".")[1] for name in modules() if name.startswith(f"{layer}.")}
-    assert len(entries) <= MOST_ENTRIES
+@pytest.mark.filterwarnings("default")
+def test_large_modules_are_pointed_out() -> None:
+    """One idea is one module, however long. More than 600 lines may be two: that is a warning, and no fault."""
+    for name, path in modules().items():
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        if lines > LARGE_MODULE:
+            warnings.warn(f"{name} has {lines} lines", stacklevel=1)
 
 
 def test_a_package_s_table_names_all_of_its_modules() -> None:
@@ -189,26 +136,6 @@ def _imported(path: Path) -> set[str]:
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names} & set(known)
     return found
-
-
-def test_no_identifier_keeps_an_old_name() -> None:
-    """The words of the first round that needed a dictionary do not come back."""
-    kept = set[str]()
-    for module, path in modules().items():
-        kept |= {f"{module}: {part}" for part in module.split(".") if part in OLD_NAMES}
-        kept |= {f"{module}: {name}" for name in _identifiers(tree(path)) if name.strip("_") in OLD_NAMES}
-    assert kept == set()
-
-
-def _identifiers(module: ast.Module) -> Iterator[str]:
-    for node in ast.walk(module):
-        match node:
-            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
-                yield name
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name
-            case ast.alias(name=name, asname=alias):
-                yield alias or name
 
 
 def test_messages_are_written_where_they_are_raised() -> None:

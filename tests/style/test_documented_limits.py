@@ -7,14 +7,15 @@ from itertools import chain
 
 import pytest
 
-from datastore import receipts
+from datastore import folding, receipts
 from datastore.journal import webhooks
 from datastore.pickem import leagues
 from datastore.vocabulary import lists, words
 from resolvers.comments import rules as comment_rules
 from resolvers.pickem import league_codes
 from resolvers.pickem import rules as card_rules
-from resolvers.vocabulary import subscriptions
+from resolvers.rate_limits import parse_rate
+from resolvers.vocabulary import quizzes, subscriptions
 from resolvers.voting import texts
 from schema.windows import LARGEST_PAGE
 from server.auth import tokens
@@ -43,6 +44,8 @@ FIGURES = {
     "characters in a name of a document": [MAX_NAME],
     "digits in a number of a document": [MAX_DIGITS],
     "league codes tried, per member; per address": [league_codes.PER_MEMBER.limit, league_codes.PER_ADDRESS.limit],
+    "quizzes that one member starts, per process": [parse_rate(quizzes.START_RATE).limit],
+    "accents and other combining marks in a row, in every text that is compared": [folding.MOST_MARKS],
     "letters of a comment; of its title": [comment_rules.LONGEST_BODY, comment_rules.LONGEST_TITLE],
     "letters of a contender's name; of its description": [texts.LONGEST_NAME, texts.LONGEST_DESCRIPTION],
     "matches of an event; teams of a match; members of a team": [

@@ -1,7 +1,15 @@
-"""Migrating the old layout: lists and words, then past daily words, then subscriptions; each record is verified.
+"""Migration of the layout that preceded this one: two tables and a file.
 
-New ids are derived from the source, so a second run, or one after a crash, finds the records of the first. A decision
-made in the new table, such as a word drawn or a subscription ended, is never overwritten.
+| source              | key                     | attributes                                              |
+|---------------------|-------------------------|---------------------------------------------------------|
+| subscriptions table | ListId, SubscriberEmail | CharacterSet, Status, DateSubscribed                    |
+| past words table    | ListId, Date            | Word: a text, or a map with the text in Simplified      |
+| words file (CSV)    |                         | ListId, Simplified, Definition and, optionally,         |
+|                     |                         | ListName, Level, Traditional, Pinyin                    |
+
+Lists and words come first, then past daily words, then subscriptions; each record is verified. The source is only read.
+New ids are derived from it, so a second run, or one after a crash, finds the records of the first. A decision made in
+the new table, such as a word drawn or a subscription ended, is never overwritten.
 """
 
 from __future__ import annotations
@@ -9,27 +17,36 @@ from __future__ import annotations
 import asyncio
 import csv
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC
+from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import Any, Generic, TextIO, TypeVar
+from typing import Any, Generic, TextIO, TypeAlias, TypeVar
 
 from ulid import ULID
 
 from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
+from datastore.dynamo import Table, foreign_rows
 from datastore.people import Profile
 from datastore.receipts import Once
 from datastore.refusals import Refusal
-from datastore.vocabulary import LONGEST_LIST, DailyWord, ListGrown, Subscription, Word, WordBatch, WordList
+from datastore.vocabulary import (
+    LONGEST_LIST,
+    CharacterSet,
+    DailyWord,
+    ListGrown,
+    Subscription,
+    Word,
+    WordBatch,
+    WordList,
+)
 from resolvers.context import Services
+from resolvers.people import validate_email_address
 from resolvers.vocabulary.address_subscriptions import record_id
 from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word
 from server.commands.files import owner_only
 from server.failures import Failed
-from server.legacy.mappings import Content, MappedList, open_mappings
-from server.legacy.source import LegacySource, OldDay, OldSubscription, OldWord, Rejection, SourceRow
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -37,7 +54,181 @@ R = TypeVar("R")
 _BATCH = 100
 _WORDS_AT_ONCE = 90
 _WRITES_AT_ONCE = 32
+
+_ENDED_STATUSES = frozenset({"unsubscribed", "inactive", "ended", "cancelled", "false"})
+_ACTIVE_STATUSES = frozenset({"subscribed", "active", "confirmed", "true", ""})
+
+
+# ── the source ──
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a row cannot be migrated."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class OldWord:
+    """A row of the words file."""
+
+    list: str
+    list_name: str | None
+    level: int | None
+    texts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class OldDay:
+    """A row of the past words table."""
+
+    list: str
+    date: date
+    simplified: str
+
+
+@dataclass(frozen=True, slots=True)
+class OldSubscription:
+    """A row of the subscriptions table."""
+
+    list: str
+    email: str
+    character_set: CharacterSet
+    active: bool
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A row of the source, as the report names it."""
+
+    kind: str
+    list: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class LegacySource:
+    """The two tables and the file."""
+
+    subscriptions: Table
+    past_words: Table
+    words: Path
+
+    def read_words(self) -> Iterator[tuple[SourceRow, OldWord | Rejection]]:
+        for number, texts in _read_csv(self.words):
+            row = SourceRow("word", texts.get("listid", ""), f"line {number}: {texts.get('simplified', '')}")
+            yield row, _old_word(texts)
+
+    async def read_days(self) -> AsyncIterator[tuple[SourceRow, OldDay | Rejection]]:
+        async for item in foreign_rows(self.past_words):
+            row = SourceRow("past word", str(item.get("ListId", "")), str(item.get("Date", "")))
+            yield row, _old_day(item)
+
+    async def read_subscriptions(self) -> AsyncIterator[tuple[SourceRow, OldSubscription | Rejection]]:
+        async for item in foreign_rows(self.subscriptions):
+            row = SourceRow("subscription", str(item.get("ListId", "")), str(item.get("SubscriberEmail", "")))
+            yield row, _old_subscription(item)
+
+
+def _read_csv(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            names = {name: (name or "").replace(" ", "").lower() for name in reader.fieldnames or ()}
+            if missing := {"listid", "simplified", "definition"} - set(names.values()):
+                columns = ", ".join(sorted(missing))
+                raise Failed(f"{path} has no column {columns}; see `ringside migrate legacy --help`.")
+            for row in reader:
+                yield (
+                    reader.line_num,
+                    {names[name]: (text or "").strip() for name, text in row.items() if name in names},
+                )
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise Failed(f"{path} cannot be read as CSV in UTF-8: {error}.") from None
+
+
+def _old_word(texts: Mapping[str, str]) -> OldWord | Rejection:
+    if not texts["listid"]:
+        return Rejection("it does not name a list")
+    level = texts.get("level") or texts["listid"]
+    valid = level.isascii() and level.isdecimal() and len(level) <= 3 and int(level) <= 100  # noqa: PLR2004
+    return OldWord(texts["listid"], texts.get("listname") or None, int(level) if valid else None, texts)
+
+
+def _old_day(item: Mapping[str, Any]) -> OldDay | Rejection:
+    word = item.get("Word", item.get("Simplified"))
+    simplified = word.get("Simplified") if isinstance(word, dict) else word
+    if not simplified:
+        return Rejection("it does not name a word")
+    try:
+        day = date.fromisoformat(str(item.get("Date", ""))[:10])
+    except ValueError:
+        return Rejection("its date is not yyyy-mm-dd")
+    return OldDay(str(item.get("ListId", "")), day, str(simplified).strip())
+
+
+def _old_subscription(item: Mapping[str, Any]) -> OldSubscription | Rejection:
+    try:
+        email = validate_email_address(str(item.get("SubscriberEmail", "")).strip())
+        characters = CharacterSet(str(item.get("CharacterSet") or "SIMPLIFIED").upper())
+    except Refusal as refused:
+        return Rejection(refused.message)
+    except ValueError:
+        return Rejection(f"there is no character set {item.get('CharacterSet')!r}")
+    status = str(item.get("Status", "")).lower()
+    if status not in _ENDED_STATUSES | _ACTIVE_STATUSES:
+        return Rejection(f"its status {item.get('Status')!r} is unknown")
+    since = _parse_moment(str(item.get("DateSubscribed", "")))
+    if since is None:
+        return Rejection("DateSubscribed is not a date")
+    return OldSubscription(str(item.get("ListId", "")), email, characters, status not in _ENDED_STATUSES, since)
+
+
+def _parse_moment(text: str) -> datetime | None:
+    try:
+        if len(text) == len("2020-01-01"):
+            return datetime.combine(date.fromisoformat(text), time(), UTC)
+        moment = datetime.fromisoformat(text)
+        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):  # in UTC it is outside the years 1 to 9999
+        return None
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+# ── the migration ──
+
 _NOT_STORED = Rejection("it is not stored where it was written")
+
+
+Content: TypeAlias = tuple[str, str | None, str | None, str]
+"""Simplified, traditional, pinyin and definition; two words with the same content are the same word."""
+
+
+@dataclass(slots=True)
+class _MappedWord:
+    """A row of the words file; `ordinal` is the word's place in the new list."""
+
+    source: str
+    content: Content
+    ordinal: int | None = None
+
+
+@dataclass(slots=True)
+class _MappedList:
+    """An old list with the id, name and level of the list that it becomes."""
+
+    new: str
+    name: str
+    level: int | None
+    words: list[_MappedWord] = field(default_factory=list)
+    by_text: dict[str, _MappedWord] = field(default_factory=dict)
+    """The first word that is written like this."""
+
+    def add(self, word: _MappedWord) -> None:
+        self.words.append(word)
+        self.by_text.setdefault(word.content[0], word)
 
 
 @dataclass(slots=True)
@@ -106,15 +297,18 @@ class Migration:
         self._options = options
         self._progress = progress
         self._once = Once("migration", None, "", services.clock())
+        self._lists: dict[str, _MappedList] = {}
+        self._members: dict[str, list[str]] = {}
+        """The members that have an address, by that in lower case."""
         self.summary = MigrationSummary()
 
     async def run(self) -> MigrationSummary:
-        with open_mappings() as self._mappings, _open_report(self._report_path) as report:
+        with _open_report(self._report_path) as report:
             self._report = csv.writer(report)
             self._report.writerow(["kind", "list", "key", "reason"])
             self._read_words()
-            for mapped in self._mappings.lists():
-                await self._migrate_list(mapped)
+            for old in sorted(self._lists):
+                await self._migrate_list(old)
             await self._migrate_rows(self._source.read_days(), "past word", self._migrate_days)
             await self._map_members()
             await self._migrate_rows(self._source.read_subscriptions(), "subscription", self._migrate_subscriptions)
@@ -134,37 +328,38 @@ class Migration:
                 self._reject(row, old)
                 continue
             try:
-                word = _parse_word(old)
+                word = _new_word(old)
                 name = parse_list_name(old.list_name or old.list, ("ListName",))
             except Refusal as refused:
                 self._reject(row, Rejection(refused.message))
                 continue
             new = self._options.lists.get(old.list) or list_id(old.list)
-            self._mappings.add_list(MappedList(old.list, new, name, old.level))
-            self._mappings.add_word(old.list, position, word.content, row.key)
+            mapped = self._lists.setdefault(old.list, _MappedList(new, name, old.level))
+            mapped.add(_MappedWord(row.key, word.content))
             if position % _BATCH == 0:
                 self._progress("reading words", position)
 
-    async def _migrate_list(self, mapped: MappedList) -> None:
+    async def _migrate_list(self, old: str) -> None:
         """A list, then the words it lacks, in the order of the file."""
+        mapped = self._lists[old]
         word_list = await self._ensure_list(mapped)
         if word_list.deleted_at is not None:
-            for word in self._mappings.words(mapped.old):
-                self._reject(SourceRow("word", mapped.old, word.source), Rejection("the list was deleted here"))
-            self._mappings.drop_list(mapped.old)
+            for word in mapped.words:
+                self._reject(SourceRow("word", old, word.source), Rejection("the list was deleted here"))
+            del self._lists[old]  # so that nothing else is migrated into it
             return
         ordinals = await self._ordinals(word_list)
-        missing = self._place_words(mapped.old, word_list, ordinals)
+        missing = self._place_words(mapped, word_list, ordinals)
         for start in range(0, len(missing), _WORDS_AT_ONCE):
             await self._add_words(word_list, start, missing[start : start + _WORDS_AT_ONCE])
         if not self._options.dry_run:
             if missing:
                 extended = await vocabulary_store.read_list(self._table, mapped.new, consistent=True)
                 ordinals = await self._ordinals(extended or word_list)
-            self._verify_words(mapped.old, ordinals)
+            self._verify_words(old, mapped, ordinals)
         self._progress(f"words of {mapped.name}", self.summary.rows["word"])
 
-    async def _ensure_list(self, mapped: MappedList) -> WordList:
+    async def _ensure_list(self, mapped: _MappedList) -> WordList:
         existing = await vocabulary_store.read_list(self._table, mapped.new, consistent=True)
         if existing is not None:
             self.summary.add(self.summary.existing, "list")
@@ -182,18 +377,18 @@ class Migration:
         removed = vocabulary_store.removed_words(self._table, word_list.list)
         return {word.content: word.ordinal for group in (words, removed) async for word in group}
 
-    def _place_words(self, old: str, word_list: WordList, ordinals: Mapping[Content, int]) -> list[Word]:
+    def _place_words(self, mapped: _MappedList, word_list: WordList, ordinals: Mapping[Content, int]) -> list[Word]:
         """The words that the list lacks. Every mapped word gets the ordinal that it has or will have."""
         placed = dict(ordinals)
         missing: list[Word] = []
-        for mapped in self._mappings.words(old):
-            if mapped.content in placed:
+        for word in mapped.words:
+            if word.content in placed:
                 self.summary.add(self.summary.existing, "word")
             else:
-                placed[mapped.content] = word_list.next_ordinal + len(missing)
-                simplified, traditional, pinyin, definition = mapped.content
+                placed[word.content] = word_list.next_ordinal + len(missing)
+                simplified, traditional, pinyin, definition = word.content
                 missing.append(Word(word_list.list, 0, simplified, definition, traditional, pinyin))
-            self._mappings.place_word(old, mapped.position, placed[mapped.content])
+            word.ordinal = placed[word.content]
         return missing
 
     async def _add_words(self, word_list: WordList, start: int, words: Sequence[Word]) -> None:
@@ -208,12 +403,12 @@ class Migration:
         except ListGrown:
             raise Failed(f"Somebody else has added words to {word_list.name} meanwhile. Run this again.") from None
 
-    def _verify_words(self, old: str, ordinals: Mapping[Content, int]) -> None:
-        for mapped in self._mappings.words(old):
-            if ordinals.get(mapped.content) == mapped.ordinal:
+    def _verify_words(self, old: str, mapped: _MappedList, ordinals: Mapping[Content, int]) -> None:
+        for word in mapped.words:
+            if ordinals.get(word.content) == word.ordinal:
                 self.summary.add(self.summary.verified, "word")
             else:
-                self._reject(SourceRow("word", old, f"{mapped.source} ({mapped.position})"), _NOT_STORED)
+                self._reject(SourceRow("word", old, word.source), _NOT_STORED)
 
     # ── rows in batches ──
 
@@ -279,11 +474,14 @@ class Migration:
         await self._store_records("past word", wanted, store)
 
     def _find_day(self, old: OldDay) -> DailyWord | Rejection:
-        word = self._mappings.find_word(old.list, old.simplified)
-        if word is None:
+        mapped = self._lists.get(old.list)
+        found = mapped.by_text.get(old.simplified) if mapped is not None else None
+        if mapped is None or found is None:
             return Rejection("the words file has no such list, or no such word in it")
         if old.date > self._services.clock().astimezone(UTC).date():
             return Rejection("this day has not begun")
+        simplified, traditional, pinyin, definition = found.content
+        word = Word(mapped.new, found.ordinal or 0, simplified, definition, traditional, pinyin)
         return vocabulary_store.imported_daily_word(word, old.date)
 
     # ── subscriptions ──
@@ -292,10 +490,16 @@ class Migration:
         """Map addresses to members: as the operator's file says, otherwise as the profiles do."""
         users = {email.lower(): user for email, user in self._options.users.items()}
         for email, user in users.items():
-            self._mappings.add_member(email, user)
+            self._add_member(email, user)
         async for _, profile in people_store.listed_profiles(self._table):
             if profile.email and profile.email.lower() not in users:
-                self._mappings.add_member(profile.email, profile.user)
+                self._add_member(profile.email, profile.user)
+
+    def _add_member(self, email: str, user: str) -> None:
+        # Not by casefold(), which makes one address of weiß@… and weiss@….
+        members = self._members.setdefault(email.lower(), [])
+        if user not in members:
+            members.append(user)
 
     async def _migrate_subscriptions(self, batch: list[tuple[SourceRow, OldSubscription]]) -> None:
         wanted: dict[tuple[str, str, str], tuple[SourceRow, Subscription]] = {}
@@ -320,17 +524,17 @@ class Migration:
         await self._store_records("subscription", list(wanted.values()), store)
 
     def _find_subscription(self, old: OldSubscription, new_members: dict[str, Profile]) -> Subscription | Rejection:
-        new_list = self._mappings.new_list(old.list)
-        if new_list is None:
+        mapped = self._lists.get(old.list)
+        if mapped is None:
             return Rejection("the words file has no such list")
         user = self._find_member(old, new_members)
         if isinstance(user, Rejection):
             return user
-        return Subscription(user, new_list, old.character_set, old.active, old.since)
+        return Subscription(user, mapped.new, old.character_set, old.active, old.since)
 
     def _find_member(self, old: OldSubscription, new_members: dict[str, Profile]) -> str | Rejection:
         """The member with an address; a new one is added to `new_members`."""
-        members = self._mappings.members(old.email)
+        members = self._members.get(old.email.lower(), [])
         if len(members) > 1:
             return Rejection("several members have this email address; name the right one in the users file")
         if members:
@@ -339,7 +543,7 @@ class Migration:
             return Rejection("no member has this email address")
         user = record_id(self._services.seal, old.email)
         new_members[user] = Profile(user, f"Reader {user[2:8]}", joined_at=old.since, email=old.email)
-        self._mappings.add_member(old.email, user)
+        self._add_member(old.email, user)
         return user
 
     async def _create_members(self, profiles: Mapping[str, Profile]) -> None:
@@ -373,7 +577,7 @@ async def _at_most(number: int, works: Iterable[Awaitable[Any]]) -> None:
     await asyncio.gather(*map(run, works))
 
 
-def _parse_word(old: OldWord) -> Word:
+def _new_word(old: OldWord) -> Word:
     """InvalidInput if the texts are not a word."""
     texts = old.texts
     new = NewWord(

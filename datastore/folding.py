@@ -1,0 +1,37 @@
+"""Texts in the forms of Unicode in which they are compared. No other module brings a text into one.
+
+Law: a text is brought into a form only if it has at most `MOST_MARKS` accents and other combining marks in a row, as in
+Unicode's stream-safe text format (UAX #15). Each run of them has to be sorted, which takes time by its square, so
+without a bound a text of 50,000 marks would take seconds; with it, the time follows the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, TypeAlias
+from unicodedata import combining, normalize
+
+from datastore.refusals import InvalidInput
+
+Form: TypeAlias = Literal["NFC", "NFD", "NFKC", "NFKD"]
+
+MOST_MARKS = 30
+_TOO_MANY = re.compile(rb"[^\0]{%d}" % (MOST_MARKS + 1))
+_AT_ONCE = 32
+"""Characters that are decomposed together to be counted: so few that the square does not matter."""
+
+
+def is_stream_safe(text: str) -> bool:
+    """Whether a text may be brought into a form. Marks that a character decomposes into count as well."""
+    if text.isascii():
+        return True
+    parts = (text[start : start + _AT_ONCE] for start in range(0, len(text), _AT_ONCE))
+    classes = bytes(map(combining, "".join(normalize("NFKD", part) for part in parts)))
+    return _TOO_MANY.search(classes) is None
+
+
+def in_form(form: Form, text: str) -> str:
+    """The text in a form; InvalidInput for one that is not stream-safe."""
+    if not is_stream_safe(text):
+        raise InvalidInput(f"No text here has more than {MOST_MARKS} accents or other marks in a row.")
+    return normalize(form, text)
