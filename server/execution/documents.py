@@ -36,6 +36,7 @@ from server.execution.cost import Cost
 from server.execution.document_cache import DocumentCache
 from server.execution.document_source import LINE_END_BYTES, DocumentSource, count_line_ends
 from server.execution.introspection import Introspection
+from server.execution.lexer import DocumentLexer
 from server.execution.limits import MAX_NAME, LimitExceeded, Limits, check_counts, check_depth, check_text, count_values
 from server.execution.named_objects import NamedObjects
 from server.execution.suggestions import suggest_for_any_name
@@ -239,7 +240,8 @@ class Documents:
     def _parse(self, text: str) -> DocumentNode:
         try:
             check_text(text, self._limits)
-            return _Parser(DocumentSource(text), max_tokens=self._limits.tokens).parse_document()
+            source = DocumentSource(text)
+            return _Parser(source, max_tokens=self._limits.tokens, lexer=DocumentLexer(source)).parse_document()
         except GraphQLError as error:
             raise InvalidOperation(_with_code(error, "GRAPHQL_PARSE_FAILED")) from None
 

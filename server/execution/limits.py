@@ -43,7 +43,7 @@ for itself, a comma. The rest is for `extensions`."""
 _JSON_PARTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{\[,]', re.DOTALL)
 _TOKENS = re.compile(
     rf'''
-      (?P<ignored> [ \t\r\n,]++ | \#[^\r\n]*+ )
+      (?P<ignored> (?: [ \t\r\n,]++ | \#[^\r\n]*+ )++ )
     | (?P<opened> [{{(\[] )
     | (?P<closed> [}})\]] )
     | (?P<long_number> -?\d{{{MAX_DIGITS + 1}}} )
