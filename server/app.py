@@ -56,7 +56,7 @@ from server.http.fast_path import FastPath
 from server.http.health import Readiness, alive
 from server.http.hosts import ANY, public_host
 from server.http.member_export import member_export
-from server.http.pipeline import Pipeline
+from server.http.pipeline import Pipeline, share
 from server.http.quotas import Quota
 from server.http.response import outside_graphql
 from server.http.websocket import serve_socket
@@ -169,10 +169,11 @@ async def _opened(
         closing = asyncio.Event()
         _set_at_signals(closing)
         most = ConnectionLimits.of(settings).connections // 2  # the other half is for requests
+        requests = Quota(settings.max_in_flight, share(settings.max_in_flight))
         streams = Quota(min(settings.max_streams, most), settings.streams_per_address)
         subscriptions = Quota(settings.max_subscriptions, settings.subscriptions_per_address)
         pipeline = Pipeline(
-            documents, services, identification, settings, metrics, traces, streams, subscriptions, closing
+            documents, services, identification, settings, metrics, traces, requests, streams, subscriptions, closing
         )
         yield {"pipeline": pipeline, "services": services}
         closing.set()

@@ -464,7 +464,7 @@ class Migration:
 
         def difference(wanted: DailyWord, existing: DailyWord) -> str | None:
             same = wanted.word.content == existing.word.content
-            return None if same else f"the new table has another word for this day: {existing.word.simplified}"
+            return None if same else f"the new table has another word for this day: {existing.word.term}"
 
         store = _Store(
             read=lambda days: vocabulary_store.read_same_daily_words(self._table, days),

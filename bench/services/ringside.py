@@ -29,7 +29,7 @@ from server.execution.documents import Documents
 from server.http.endpoint import GraphQLEndpoint
 from server.http.explorer import Explorer
 from server.http.fast_path import FastPath
-from server.http.pipeline import Pipeline
+from server.http.pipeline import Pipeline, share
 from server.http.quotas import Quota
 from server.process_tuning import tune_process
 from server.settings import Settings
@@ -128,9 +128,12 @@ def application() -> ASGIApp:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
         identification = Identification(settings, services)
-        none, closing = Quota(0, 0), asyncio.Event()  # of sockets and subscriptions, which no benchmark opens
+        most = settings.max_in_flight
+        requests, none = Quota(most, share(most)), Quota(0, 0)  # no benchmark opens sockets and subscriptions
         yield {
-            "pipeline": Pipeline(documents, services, identification, settings, Metrics(), None, none, none, closing)
+            "pipeline": Pipeline(
+                documents, services, identification, settings, Metrics(), None, requests, none, none, asyncio.Event()
+            )
         }
 
     graphql = GraphQLEndpoint(Explorer())

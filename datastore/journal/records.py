@@ -120,10 +120,7 @@ WEBHOOKS: Partition[Webhook] = Partition(
 
 @dataclass(frozen=True, slots=True)
 class WebhookAdditions:
-    """How many webhooks were ever added. While it stays the same, there cannot be more than were read meanwhile.
-
-    A table to which none was added since this release has no such item.
-    """
+    """How many webhooks were ever added. While it stays the same, there cannot be more than were read meanwhile."""
 
     number: int = 0
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.attributes import Attribute, Item
-from datastore.dynamo.conditions import ALWAYS, Condition, absent, less
+from datastore.dynamo.conditions import ALWAYS, Condition, less
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.writes import Put
@@ -137,7 +137,7 @@ def new_gates(change: GateChange) -> list[Put]:
 
 
 async def change_gates(table: Table, change: GateChange, numbers: Iterable[int] = range(GATES)) -> None:
-    """Change gates, or create them; those that were changed for this revision or a newer one stay as they are.
+    """Change gates; those that were changed for this revision or a newer one stay as they are.
 
     ConditionFailed if `change.when` does not hold somewhere.
     """
@@ -149,7 +149,7 @@ async def _change_gate(table: Table, change: GateChange, number: int) -> None:
     values = {"state": change.state, "lock_at": change.lock_at, "revision": change.revision}
     if change.card is not None:
         values["card"] = change.card
-    behind = absent() | less("revision", change.revision)
+    behind = less("revision", change.revision)
     try:
         await table.write(GATE.change(key, values=values, when=behind & change.when))
     except ConditionFailed:
@@ -159,7 +159,7 @@ async def _change_gate(table: Table, change: GateChange, number: int) -> None:
 
 
 async def read_gates(table: Table, event: str) -> Sequence[Gate]:
-    """The gates that exist. One that does not accepts nothing; the first submission to it creates it."""
+    """All gates of an event; none if it does not exist."""
     gates = await table.get_many([GATE.at(event=event, number=number) for number in range(GATES)], consistent=True)
     return [gate for gate in gates if gate is not None]
 

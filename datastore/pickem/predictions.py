@@ -181,7 +181,7 @@ async def submit_prediction(table: Table, submission: Submission, clock: Clock, 
     """
     new, before, event = submission.new, submission.before, submission.event
     key, changes = GATE.at(event=event.id, number=gate_number(new.user)), submission.counter_changes()
-    card_unchanged = absent("card") | less("card", event.version + 1)
+    card_unchanged = less("card", event.version + 1)
     is_open = where(state=GateState.OPEN) & in_future("lock_at", clock) & card_unchanged
     gate = GATE.change(key, add=changes, when=is_open) if changes else GATE.check(key, is_open)
     unchanged = absent() if before is None else as_read(before)

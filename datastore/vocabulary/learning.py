@@ -97,8 +97,6 @@ class ActiveDays:
     since: date
     bits: bytes
     version: int = 0
-    freezes_from: date | None = None
-    """The first day that a freeze may bridge; None before the member's first result since there are freezes."""
     last_answered: datetime | None = None
     """When the member last answered a quiz that the service asked."""
 
@@ -170,7 +168,7 @@ async def record_result(
     entity: Entity[Any] = QUIZ if isinstance(result, QuizResult) else SENTENCE
     put_result = entity.put(result, when=absent())
     for _ in range(_ATTEMPTS):
-        after, day_changes = day_writes(days, result, once.now)
+        after, day_changes = day_writes(days, result)
         answered = answer(after)
         try:
             await once.transact(table, answered, put_result, *day_changes, *occurrence_of(once, result))
@@ -190,26 +188,24 @@ def occurrence_of(once: Once, result: QuizResult | Sentence, kind: Kind | None =
     return once.occurred(kind or Kind.SENTENCE_WRITTEN, f"Sentence:{result.node_key}", about=result.user)
 
 
-def day_writes(
-    days: ActiveDays | None, result: QuizResult | Sentence, now: datetime
-) -> tuple[ActiveDays, list[Put | Update]]:
+def day_writes(days: ActiveDays | None, result: QuizResult | Sentence) -> tuple[ActiveDays, list[Put | Update]]:
     """The active days with that of a result, and the write that makes them so, which fails if they have changed.
 
     They are written too where the day is active already: else its last result could be taken back at the same time, and
     the day with it. The answers to a quiz also fail if another one was answered meanwhile.
     """
-    before = days or ActiveDays(result.user, result.date, b"", freezes_from=date.min)
-    answered = isinstance(result, QuizResult) and bool(result.asked_here)
-    after = replace(before, last_answered=now) if answered else before
+    before = days or ActiveDays(result.user, result.date, b"")
+    answered = result.submitted_at if isinstance(result, QuizResult) and result.asked_here else None
+    after = replace(before, last_answered=answered) if answered else before
     if days is not None and result.date in days:
         values: dict[str, datetime] = {}
         unchanged = where(since=days.since, bits=days.bits)
         if answered:
-            values["last_answered"] = now
+            values["last_answered"] = answered
             unchanged &= where(last_answered=days.last_answered) if days.last_answered else absent("last_answered")
         key = ACTIVE_DAYS.item_key(days)
         return after, [ACTIVE_DAYS.change(key, values=values, add={"version": 1}, when=unchanged)]
-    after = replace(after, freezes_from=before.freezes_from or now.date()).with_day(result.date)
+    after = after.with_day(result.date)
     return after, [ACTIVE_DAYS.put(after, when=absent() if days is None else as_read(days))]
 
 

@@ -144,7 +144,7 @@ async def record_answers(
         known = await read_cards(table, result.user, sheet.quiz.list, ordinals)
     cards = {card.ordinal: card for card in known}
     for _ in range(_ATTEMPTS):
-        after, day_changes = day_writes(days, result, once.now)
+        after, day_changes = day_writes(days, result)
         pairs = [(before := cards.get(word.ordinal), review(before, word.ordinal)) for word in sheet.quiz.words]
         reviewed, queue_change = quiz_writes(result.id, pairs, _MOST_CARD_WRITES)
         answered = answer(after)

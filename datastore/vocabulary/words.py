@@ -69,15 +69,11 @@ WordContent: TypeAlias = tuple[str, str | None, str | None, str]
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word: Chinese in one or both character sets, or of any other language.
-
-    Every word is stored as `simplified`, as all were before there were other languages, so that processes of the first
-    release can read it.
-    """
+    """One word: Chinese, with its simplified characters as `term`, or of any other language."""
 
     list: str
     ordinal: int
-    simplified: str
+    term: str
     definition: str
     traditional: str | None = None
     pinyin: str | None = None
@@ -94,12 +90,12 @@ class Word:
         return f"{self.list}.{self.ordinal}"
 
     @property
-    def chinese(self) -> bool:
-        return not self.any_language
+    def simplified(self) -> str:
+        return self.term
 
     @property
-    def term(self) -> str:
-        return self.simplified
+    def chinese(self) -> bool:
+        return not self.any_language
 
     @property
     def reading(self) -> str | None:
@@ -109,7 +105,7 @@ class Word:
     @property
     def content(self) -> WordContent:
         """Two words with the same content are the same word."""
-        return (self.simplified, self.traditional, self.pinyin or self.own_reading, self.definition)
+        return (self.term, self.traditional, self.pinyin or self.own_reading, self.definition)
 
 
 WORD = Entity(Word, Key("LIST#{list}", "WORD#{ordinal:06d}"))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.bulk import clear_partition
-from datastore.dynamo.conditions import absent, present, where
+from datastore.dynamo.conditions import present, where
 from datastore.dynamo.entity import Partition
 from datastore.shards import shard_of
 from datastore.voting.addresses import ADDRESS_SHARDS, ADDRESS_VOTER, ORIGIN
@@ -54,6 +54,6 @@ async def move_votes(table: Table, voter: str, board: str, alias: str) -> int:
 
 
 def _move(vote: Vote, alias: str) -> Iterator[Write]:
-    unchanged = where(void=True) if vote.void else absent("void") | where(void=False)
+    unchanged = where(void=vote.void)
     yield VOTE.delete(VOTE.item_key(vote), when=present() & unchanged)
     yield VOTE.put(replace(vote, voter=alias, origin=None))

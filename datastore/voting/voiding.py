@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.concurrency import gather_or_cancel
-from datastore.dynamo.conditions import absent, present, where
+from datastore.dynamo.conditions import where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.journal.kinds import Kind
@@ -92,8 +92,7 @@ async def _void_batch(void: Callable[[Vote], Coroutine[Any, Any, bool]], votes: 
 
 async def _void(table: Table, once: Once, vote: Vote) -> bool:
     """Void one vote; return whether this call did it."""
-    not_void = present() & (absent("void") | where(void=False))
-    set_void = VOTE.change(VOTE.item_key(vote), values={"void": True}, when=not_void)
+    set_void = VOTE.change(VOTE.item_key(vote), values={"void": True}, when=where(void=False))
     try:
         occurrence = vote_occurrence(once, Kind.VOTE_VOIDED, vote)
         await once.apply(table, set_void, *counter_updates(vote, by=-1), *occurrence)

@@ -83,7 +83,7 @@ async def record_quiz(
         ctx.table,
         result,
         days,
-        lambda after: QuizRecorded(result, compute_streak(after.dates(), today, after.freezes_from)),
+        lambda after: QuizRecorded(result, compute_streak(after.dates(), today)),
         ctx.once,
     )
     ctx.services.get(QuizLeaderboards).add_written(result)
@@ -210,7 +210,7 @@ async def streak(ctx: Context, profile: Profile, /) -> Streak:
     screen = await ctx.services.get(profile_screens).load((profile.user, date.max))
     days = screen.days if screen else await vocabulary_store.read_active_days(ctx.table, profile.user)
     today = member_today(ctx, profile)
-    return compute_streak(days.dates(), today, days.freezes_from) if days else compute_streak((), today)
+    return compute_streak(days.dates(), today) if days else compute_streak((), today)
 
 
 @batched

@@ -47,7 +47,7 @@ def prompt_and_answer(word: Word, kind: QuizKind) -> tuple[str, str] | None:
         return word.term, word.definition
     if kind is QuizKind.READING:
         return (word.term, word.reading) if word.reading else None
-    return (word.definition, word.simplified) if word.chinese else None
+    return (word.definition, word.term) if word.chinese else None
 
 
 def compared(text: str) -> str:

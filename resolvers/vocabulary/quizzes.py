@@ -285,9 +285,9 @@ async def _grade(ctx: Context, sheet: QuizSheet, texts: Sequence[str]) -> QuizGr
         ctx.table,
         sheet,
         result,
-        lambda days: _refuse_early(ctx, quiz, days),
+        lambda days: _refuse_early(ctx, quiz, days, now),
         review,
-        lambda days: QuizGraded(result, graded, compute_streak(days.dates(), today, days.freezes_from)),
+        lambda days: QuizGraded(result, graded, compute_streak(days.dates(), today)),
         ctx.once,
     )
     ctx.services.get(QuizLeaderboards).add_written(result)
@@ -322,11 +322,11 @@ def _validated(ctx: Context, sheet: QuizSheet, answers: Sequence[str]) -> OpenQu
     return quiz
 
 
-def _refuse_early(ctx: Context, quiz: OpenQuiz, days: ActiveDays | None) -> None:
+def _refuse_early(ctx: Context, quiz: OpenQuiz, days: ActiveDays | None, now: datetime) -> None:
     """The time counts from the quiz that the member answered before, too: several at once take as long as in turn."""
     begun = max(quiz.asked_at, days.last_answered) if days and days.last_answered else quiz.asked_at
     least = timedelta(seconds=ctx.services.policy.quiz_seconds_per_question * len(quiz.words))
-    if (left := (begun + least - ctx.now()).total_seconds()) > 0:
+    if least and (left := (begun + least - now).total_seconds()) > 0:  # without a least time, clocks may differ
         raise RateLimited(
             f"{len(quiz.words)} questions take at least {least.total_seconds():g} seconds to answer, counted from when "
             "you started this quiz or answered another.",

@@ -48,8 +48,8 @@ def local_day(now: datetime, zone: tzinfo, begins_at: int = 0) -> date:
     return local.date() - ONE_DAY if local.hour < begins_at else local.date()
 
 
-def compute_streak(days: Sequence[date], today: date, freezes_from: date | None = None) -> Streak:
-    """The streaks of active days, given in order and without repeats; no freeze bridges a day before `freezes_from`.
+def compute_streak(days: Sequence[date], today: date) -> Streak:
+    """The streaks of active days, given in order and without repeats.
 
     A day that is too far ahead is of a clock that was wrong: it counts when it comes.
     """
@@ -58,22 +58,19 @@ def compute_streak(days: Sequence[date], today: date, freezes_from: date | None 
     for day in days:
         if day > today + MOST_AHEAD:
             break
-        left = _freezes_after(previous, day, freezes, freezes_from)
+        left = _freezes_after(previous, day, freezes)
         length, freezes = (1, 0) if left is None else (length + 1, left)
-        if length % DAYS_PER_FREEZE == 0 and freezes_from is not None and day >= freezes_from:
+        if length % DAYS_PER_FREEZE == 0:
             freezes = min(freezes + 1, MOST_FREEZES)
         longest = max(longest, length)
         previous = day
-    left = _freezes_after(previous, today, freezes, freezes_from)
+    left = _freezes_after(previous, today, freezes)
     return Streak(0, longest, previous) if left is None else Streak(length, longest, previous, left)
 
 
-def _freezes_after(previous: date | None, day: date, freezes: int, freezes_from: date | None) -> int | None:
+def _freezes_after(previous: date | None, day: date, freezes: int) -> int | None:
     """The freezes that are left if a streak reaches from one day to another; None if it does not."""
     if previous is None:
         return None
     missed = max(0, (day - previous).days - 1)
-    if missed == 0:
-        return freezes
-    may_bridge = freezes_from is not None and previous + ONE_DAY >= freezes_from
-    return freezes - missed if may_bridge and missed <= freezes else None
+    return freezes - missed if missed <= freezes else None

@@ -46,7 +46,7 @@ def parse_word(list_id: str, new: NewWord, path: tuple[str, ...]) -> Word:
     return Word(
         list=list_id,
         ordinal=0,
-        simplified=parse_line((new.simplified if chinese else new.term) or "", LONGEST_TERM, subject, (*path, name)),
+        term=parse_line((new.simplified if chinese else new.term) or "", LONGEST_TERM, subject, (*path, name)),
         traditional=_parse_optional_line(
             new.traditional, LONGEST_TERM, "A word in traditional characters", (*path, "traditional")
         ),
@@ -62,11 +62,11 @@ def parse_word(list_id: str, new: NewWord, path: tuple[str, ...]) -> Word:
 def as_new_word(word: Word) -> NewWord:
     """The texts of a word as they were given."""
     return NewWord(
-        simplified=word.simplified if word.chinese else None,
+        simplified=word.term if word.chinese else None,
         traditional=word.traditional,
         pinyin=word.pinyin,
         definition=word.definition,
-        term=None if word.chinese else word.simplified,
+        term=None if word.chinese else word.term,
         reading=word.own_reading,
         example=word.example,
         audio_url=word.audio_url,

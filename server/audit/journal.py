@@ -21,8 +21,7 @@ from datastore.shards import shard_of
 from resolvers.context import Services
 
 _OBJECTS_AT_ONCE = 500
-_ACTORS = ("User", "ApiKey", "ringside emails bounced")
-"""The last one was recorded by releases before the journal's first; its occurrences expire."""
+_ACTORS = ("User", "ApiKey")
 _GO_SILENTLY = ("WordList:", "Word:")
 
 

@@ -35,6 +35,7 @@ from server.compiler import CompiledOperation
 from server.execution.cost import Cost
 from server.execution.document_cache import DocumentCache
 from server.execution.document_source import LINE_END_BYTES, DocumentSource, count_line_ends
+from server.execution.introspection import Introspection
 from server.execution.limits import MAX_NAME, LimitExceeded, Limits, check_counts, check_depth, check_text, count_values
 from server.execution.named_objects import NamedObjects
 from server.execution.suggestions import suggest_for_any_name
@@ -90,6 +91,8 @@ class Operation:
     named: NamedObjects | None = field(compare=False, repr=False)
     """What its lists name to be read, if it has such lists."""
     compiled: CompiledOperation = field(compare=False, repr=False)
+    introspection: Introspection | None = field(compare=False, repr=False)
+    """Where its answer is remembered, if it asks for nothing but the schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +197,8 @@ class Documents:
         for operation in document.operations.values():
             operation.compiled.is_postponed = not is_second_use
             operation.compiled.on_compiled = partial(self._cache.grow, key)
+            if operation.introspection is not None:
+                operation.introspection.on_remembered = partial(self._cache.grow, key)
         return document
 
     def _check(self, text: str, *, introspection: bool) -> CheckedDocument:
@@ -216,7 +221,16 @@ class Documents:
                 cost = Cost(self._schema, definition, fragments)
                 named = cost.named if cost.named.lists else None
                 operations[name] = Operation(
-                    self._schema, document, key, name, definition.operation, cost, cost.fixed, named, compiled
+                    self._schema,
+                    document,
+                    key,
+                    name,
+                    definition.operation,
+                    cost,
+                    cost.fixed,
+                    named,
+                    compiled,
+                    Introspection.of(definition),
                 )
         default = next(iter(operations.values())) if len(operations) == 1 else None
         size = DOCUMENT_BYTES + len(text) + LINE_END_BYTES * count_line_ends(text)

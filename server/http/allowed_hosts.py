@@ -7,6 +7,7 @@ is checked by default. Health checks and metrics are not checked: orchestrators 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from functools import lru_cache
 
@@ -16,6 +17,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from server.http.response import error_response
 
 UNCHECKED = frozenset({"/livez", "/readyz", "/metrics"})
+_HOST = re.compile(r"(\[[^\]]*\]|[^:@\[\]]*)(?::[0-9]*)?")
+"""A name or an address, which has brackets if it is IPv6, and perhaps a port."""
 
 
 class AllowedHosts:
@@ -40,7 +43,6 @@ class AllowedHosts:
 
 @lru_cache(maxsize=256)  # bounded, since clients choose the header
 def _name(value: bytes) -> str:
-    """The host of a Host header, without its port."""
-    host = value.decode("latin-1").lower()
-    end = host.find("]") + 1 if host.startswith("[") else host.find(":")
-    return (host[:end] if end > 0 else host).rstrip(".")
+    """The host of a Host header, without its port; "" if it holds anything else, as in `localhost:80@evil.example`."""
+    found = _HOST.fullmatch(value.decode("latin-1").lower())
+    return found[1].rstrip(".") if found else ""

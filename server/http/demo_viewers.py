@@ -2,7 +2,8 @@
 
 Their tokens stand in the page, so everyone who loads the page may act as them. It has them only if every host that the
 service answers for is a loopback name, which also keeps pages of other sites from reading it (`allowed_hosts`), unless
-`cors_origins` lists them: a script's request names its origin, and a browser that opens the explorer names none.
+`cors_origins` lists them: a script's request names its origin, and a browser that opens the explorer names none. Nor
+does a browser that comes from another site, by a link or in a frame, get them: it says so in `Sec-Fetch-Site`.
 
 A proxy on this machine is noticed by its headers or by HTTP/1.0, which no browser speaks and nginx does by default. One
 that adds no header and speaks HTTP/1.1 looks like a browser.
@@ -54,5 +55,6 @@ def _is_local(scope: Scope) -> bool:
         is_loopback = client is not None and ip_address(client[0]).is_loopback
     except ValueError:
         is_loopback = False
-    is_direct = scope["http_version"] != "1.0" and _FOREIGN_HEADERS.isdisjoint(name for name, _ in scope["headers"])
-    return is_loopback and is_direct
+    headers = scope["headers"]
+    is_direct = scope["http_version"] != "1.0" and _FOREIGN_HEADERS.isdisjoint(name for name, _ in headers)
+    return is_loopback and is_direct and (b"sec-fetch-site", b"cross-site") not in headers

@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from datastore.refusals import Overloaded
 from resolvers.context import Context
+from resolvers.rate_limits import network
 from server.auth.credentials import Credentials
 from server.auth.identification import Identified
 from server.execution.answers import Answer
@@ -22,6 +23,7 @@ from server.http.demo_viewers import demo_viewers
 from server.http.explorer import Explorer, wants_page
 from server.http.pipeline import Pipeline
 from server.http.request import DEFAULT_FORMAT, STREAM, Headers, ResponseFormat, negotiate, read_request
+from server.http.request_turns import IS_FIRST, Client
 from server.http.response import answer_response, error_response, overloaded
 from server.http.sse import EventStream, ended_stream
 from server.telemetry import Outcome
@@ -50,27 +52,24 @@ class GraphQLEndpoint:
 async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Response:
     """The response to a GraphQL request, errors included."""
     began, response_format, reader_cookie = time.perf_counter(), DEFAULT_FORMAT, None
-    if pipeline.metrics.in_flight >= pipeline.settings.max_in_flight:  # before anything is read
+    connected = scope.get("client")
+    address = connected[0] if connected else ""
+    if pipeline.requests.is_full(address):  # before anything is read
         pipeline.metrics.finished(None, Outcome.OVERLOADED, 0.0)
         return _OVERLOADED
     try:
         headers = dict(reversed(scope["headers"]))  # of several with one name, the first
         response_format = negotiate(b",".join(value for name, value in scope["headers"] if name == b"accept"))
         request = await read_request(scope, headers, receive, pipeline.settings.max_body_bytes)
-        client = scope.get("client")
-        address = client[0] if client else ""
         identified = await pipeline.identification.identify(
             scope["headers"], secure=scope["scheme"] == "https", address=address
         )
         reader_cookie = identified.reader_cookie
         # Again after reading: a request that arrives slowly takes up no capacity meanwhile.
-        if pipeline.metrics.in_flight >= pipeline.settings.max_in_flight:
-            raise overloaded()
-        pipeline.metrics.count_in_flight(1)
-        try:
-            return await _execute(pipeline, scope, headers, request, identified, address, response_format)
-        finally:
-            pipeline.metrics.count_in_flight(-1)
+        with pipeline.in_flight(address):
+            client = Client(network(address), scope["state"].get(IS_FIRST, False))
+            await pipeline.request_turns.take(client)
+            return await _execute(pipeline, scope, headers, request, identified, address, client, response_format)
     except HTTPException as error:
         outcome = _OUTCOMES.get(error.status_code, Outcome.INVALID)
         response = error_response(error, response_format.media_type)
@@ -90,6 +89,7 @@ async def _execute(
     request: GraphQLRequest,
     identified: Identified,
     address: str,
+    client: Client,
     response_format: ResponseFormat,
 ) -> Response:
     viewer = identified.viewer
@@ -97,7 +97,7 @@ async def _execute(
     try:
         operation = pipeline.documents.operation(request, introspection=introspection, is_turn=False)
     except UnknownDocument:
-        operation = await pipeline.check(request, introspection=introspection)
+        operation = await pipeline.check(request, client, introspection=introspection)
     if operation.kind is not OperationType.QUERY:
         _check_kind(operation, scope["method"], response_format)
     last_event, secure = headers.get(b"last-event-id"), scope["scheme"] == "https"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import ExitStack, aclosing, nullcontext
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import ExitStack, aclosing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -20,12 +20,14 @@ from graphql import GraphQLError
 from datastore.dynamo import RequestBudget
 from datastore.refusals import Overloaded
 from resolvers.context import Context, Services
+from resolvers.rate_limits import network
 from resolvers.viewer import Kind, Role, Viewer
 from server.auth.identification import Identification, RawHeaders
 from server.execution.answers import Answer, OutOfTime, format_error, run, subscribe
 from server.execution.documents import Documents, GraphQLRequest, Operation
 from server.execution.turns import Turns
 from server.http.quotas import Quota
+from server.http.request_turns import Client, RequestTurns
 from server.settings import Introspection, Settings
 from server.telemetry import Metrics, Outcome, Traces
 
@@ -33,8 +35,14 @@ MAX_CALLS = 2_000
 MAX_READ_UNITS = 5_000
 """What a query may ask of the engine. The complexity bounds only its answer, for which some fields read much more."""
 
-MIN_WAITING = 16
-"""So many new documents may wait to be checked, however few requests may be in flight."""
+MIN_SHARE = 16
+"""One address may have so many requests in flight, and so many new documents may wait to be checked, however few
+requests may be in flight."""
+
+
+def share(max_in_flight: int) -> int:
+    """How many of the requests in flight may be one address's, or wait for documents to be checked."""
+    return max(MIN_SHARE, max_in_flight // 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,8 @@ class Pipeline:
     settings: Settings
     metrics: Metrics
     traces: Traces | None
+    requests: Quota
+    """Those in flight. They count while they wait for their turn, too."""
     streams: Quota
     """Connections that stay open: WebSockets and event streams."""
     subscriptions: Quota
@@ -54,6 +64,7 @@ class Pipeline:
     """Set when the service shuts down: streams and sockets end then."""
     turns: Turns = field(default_factory=Turns)
     """Of checking and compiling documents."""
+    request_turns: RequestTurns = field(default_factory=RequestTurns)
     log: Any = field(default_factory=lambda: structlog.get_logger("ringside.graphql").bind(), init=False, repr=False)
     """Bound once: `structlog.get_logger` configures a new logger for each line."""
 
@@ -70,13 +81,29 @@ class Pipeline:
         """Whether answers may tell how they were made: to editors, and to everyone where introspection is `on`."""
         return self.settings.introspection == Introspection.ON or viewer.may(Role.EDITOR)
 
-    async def check(self, request: GraphQLRequest, *, introspection: bool) -> Operation:
+    @contextmanager
+    def in_flight(self, address: str) -> Iterator[None]:
+        """Count a request during the block; Overloaded if there are enough, of this address or of all together."""
+        self.requests.begin(address)
+        self.metrics.count_in_flight(1)
+        try:
+            yield
+        finally:
+            self.requests.end(address)
+            self.metrics.count_in_flight(-1)
+
+    async def check(self, request: GraphQLRequest, client: Client, *, introspection: bool) -> Operation:
         """The operation of a document that is not known yet; Overloaded if too many other documents wait."""
         key = (request.query, introspection)
-        if key not in self.turns and self.turns.waiting >= max(MIN_WAITING, self.settings.max_in_flight // 2):
+        if key not in self.turns and self.turns.waiting >= share(self.settings.max_in_flight):
             raise Overloaded
         checked = await self.turns.take(key, partial(self.documents.check, request, introspection=introspection))
+        await self.request_turns.take(client)  # again, as in `_begin_again`
         return self.documents.operation(request, introspection=introspection, checked=checked)
+
+    async def _begin_again(self, ctx: Context) -> None:
+        """Wait for another turn: all requests that waited for the same document go on at the same moment."""
+        await self.request_turns.take(Client(network(ctx.address)))
 
     async def execute(
         self,
@@ -97,7 +124,13 @@ class Pipeline:
                 async with asyncio.timeout_at(budget.ends + 0.5):
                     fell_back = self.metrics.fell_back
                     answer = await run(
-                        operation, variables, ctx, self.turns, suggestions=suggestions, fell_back=fell_back
+                        operation,
+                        variables,
+                        ctx,
+                        self.turns,
+                        suggestions=suggestions,
+                        fell_back=fell_back,
+                        begin_again=self._begin_again,
                     )
             except TimeoutError:
                 answer = Answer(errors=[format_error(OutOfTime())])

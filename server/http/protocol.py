@@ -28,13 +28,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from server.http.connection_limits import ConnectionLimits
+from server.http.request_turns import IS_FIRST
 from server.http.socket_protocol import SocketProtocol
 
 MAX_HEADERS = 256
 """Headers of a request, of which even a byte each would take some hundred bytes of memory."""
 
-MAX_PIPELINED = 256
-"""Requests that a client sends before it has the answers to those before."""
+MAX_PIPELINED = 8
+"""Requests that may wait on a connection for the answer to the one before them. The connection ends with the last."""
 
 LINGER_SECONDS = 2.0
 """How long a refused client's further bytes are dropped, because closing at once may destroy the refusal."""
@@ -178,8 +179,12 @@ class LimitedProtocol(HttpToolsProtocol):
     # ── the parser's callbacks ──
 
     def on_message_begin(self) -> None:
+        if len(self.pipeline) >= MAX_PIPELINED:
+            self._finished = True
+            raise ValueError  # ends in `send_400_response`
         self._section = _HEAD
         super().on_message_begin()
+        self.scope["state"][IS_FIRST] = self.cycle is None
 
     def on_headers_complete(self) -> None:
         if len(self.headers) > MAX_HEADERS:
@@ -194,8 +199,6 @@ class LimitedProtocol(HttpToolsProtocol):
             self.headers = []  # of trailers, which the request must not take for its headers
         if ignored:
             self.cycle.keep_alive = False  # the parser stops at such a request
-        if len(self.pipeline) > MAX_PIPELINED:
-            self.transport.abort()
 
     def on_chunk_header(self) -> None:
         self._content_bytes += CHUNK_FRAMING
@@ -219,7 +222,10 @@ class LimitedProtocol(HttpToolsProtocol):
         raise ValueError  # ends in `send_400_response`
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
-        self._refuse(self._bad_request)
+        if self._finished:  # too many are pipelined: the last of them that fits is the connection's last
+            self.cycle.keep_alive = False
+        else:
+            self._refuse(self._bad_request)
 
     # ── other protocols ──
 

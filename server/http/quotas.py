@@ -1,4 +1,4 @@
-"""Bounds on what stays open: sockets, streams and subscriptions, in this process and of one client address."""
+"""Bounds on what goes on at once, in this process and of one client address: requests, sockets, subscriptions."""
 
 from __future__ import annotations
 
@@ -18,19 +18,30 @@ class Quota:
         self._per_address = per_address
         self._of_address: dict[str, int] = {}
 
+    def is_full(self, address: str) -> bool:
+        """Whether one more of this address would be refused."""
+        return self.open >= self._total or self._of_address.get(network(address), 0) >= self._per_address
+
     @contextmanager
     def held(self, address: str) -> Iterator[None]:
         """Count one more during the block; Overloaded if there are enough."""
-        client = network(address)
-        of_address = self._of_address.get(client, 0)
-        if self.open >= self._total or of_address >= self._per_address:
-            raise Overloaded
-        self.open += 1
-        self._of_address[client] = of_address + 1
+        self.begin(address)
         try:
             yield
         finally:
-            self.open -= 1
-            self._of_address[client] -= 1
-            if not self._of_address[client]:
-                del self._of_address[client]
+            self.end(address)
+
+    def begin(self, address: str) -> None:
+        """Count one more until `end`, which the caller must call; Overloaded if there are enough."""
+        if self.is_full(address):
+            raise Overloaded
+        client = network(address)
+        self.open += 1
+        self._of_address[client] = self._of_address.get(client, 0) + 1
+
+    def end(self, address: str) -> None:
+        client = network(address)
+        self.open -= 1
+        self._of_address[client] -= 1
+        if not self._of_address[client]:
+            del self._of_address[client]

@@ -3,6 +3,9 @@
 uvicorn closes all sockets as soon as it stops, so the answers to mutations under way would be lost. Here the
 application is told instead: it answers what it has begun, then closes the socket with a code and a reason
 (`websocket.py`). Uvicorn cancels what has not ended within the grace period.
+
+uvicorn also logs an error for each socket that was refused by a response, or whose client left before it was accepted.
+These are ordinary events, and clients could fill the log with them.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ from typing import TYPE_CHECKING
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 if TYPE_CHECKING:
+    from uvicorn._types import ASGISendEvent
+
     from server.http.pipeline import Pipeline
 
 REPLY_SECONDS = 1.0
@@ -23,6 +28,11 @@ To close the connection earlier, while the client still sends, may destroy the l
 
 class SocketProtocol(WebSocketsSansIOProtocol):
     """One socket."""
+
+    async def send(self, message: ASGISendEvent) -> None:
+        await super().send(message)
+        if self.transport.is_closing():
+            self.handshake_complete = True  # as after `websocket.close`: there is nothing left to complete
 
     def shutdown(self) -> None:
         if not self.handshake_complete:

@@ -25,6 +25,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from datastore.refusals import Overloaded
 from resolvers.context import Context
+from resolvers.rate_limits import network
 from resolvers.viewer import Viewer
 from server.auth.credentials import Credentials
 from server.auth.errors import Unauthenticated, Unverifiable
@@ -34,6 +35,7 @@ from server.execution.documents import InvalidOperation, Operation, UnknownDocum
 from server.execution.limits import LimitExceeded, check_json
 from server.http.pipeline import Pipeline
 from server.http.request import parse_request
+from server.http.request_turns import Client
 from server.http.response import error_response, overloaded
 from server.http.sse import until_closing
 from server.telemetry import Outcome
@@ -239,8 +241,9 @@ class _Connection:
 
     async def _operation(self, id_: str, payload: Any) -> None:
         assert self._viewer is not None  # noqa: S101 - _initialise came first
-        async with self._starting:
-            await asyncio.sleep(0)  # of many at once, one starts in a turn of the loop: others are answered between
+        client = Client(network(_address(self._socket)))
+        async with self._starting:  # of a socket's operations one waits for its turn, and the others for that one
+            await self._pipeline.request_turns.take(client)
         if self._is_full():
             await self._refuse(id_)
             return
@@ -250,7 +253,7 @@ class _Connection:
             try:
                 operation = self._pipeline.documents.operation(request, introspection=introspection, is_turn=False)
             except UnknownDocument:
-                operation = await self._pipeline.check(request, introspection=introspection)
+                operation = await self._pipeline.check(request, client, introspection=introspection)
         except Overloaded:
             await self._refuse(id_)
             return
@@ -270,21 +273,19 @@ class _Connection:
             explain=request.wants_plan and self._pipeline.may_see_plans(self._viewer),
         )
         if operation.kind is not OperationType.SUBSCRIPTION:
-            if self._is_full():  # again: what waited for the same document goes on at the same moment
+            try:
+                with self._pipeline.in_flight(ctx.address):
+                    answer = await self._pipeline.execute(operation, request.variables, ctx, suggestions=introspection)
+            except Overloaded:  # others began while the document was checked
                 await self._refuse(id_)
                 return
-            self._pipeline.metrics.count_in_flight(1)
-            try:
-                answer = await self._pipeline.execute(operation, request.variables, ctx, suggestions=introspection)
-            finally:
-                self._pipeline.metrics.count_in_flight(-1)
             await self._send_next(id_, answer)
         elif not await self._send_events(id_, operation, request.variables, ctx, suggestions=introspection):
             return
         await self._send({"id": id_, "type": "complete"})
 
     def _is_full(self) -> bool:
-        return self._pipeline.metrics.in_flight >= self._pipeline.settings.max_in_flight
+        return self._pipeline.requests.is_full(_address(self._socket))
 
     async def _refuse(self, id_: str) -> None:
         """As over HTTP, which answers 503: the process works on as much as it can."""

@@ -70,7 +70,7 @@ class Section:
         """The word in the subscriber's character set, or in the only one that the list has."""
         if self.character_set is CharacterSet.TRADITIONAL and self.word.traditional:
             return self.word.traditional
-        return self.word.simplified
+        return self.word.term
 
     @property
     def language(self) -> str:

@@ -207,7 +207,8 @@ class Settings(SignInSettings, StorageSettings):
         le=100_000,
     )
     max_in_flight: int = setting(
-        "Concurrent requests per process; any more get 503 with `Retry-After`.",
+        "Concurrent requests per process; any more, and more than half of them from one address, get 503 with "
+        "`Retry-After`.",
         write="a whole number from 1 to 100000, such as 256",
         default=256,
         ge=1,

@@ -25,6 +25,8 @@ from server.settings import Format, Log
 _NAME = "ringside"
 _TERMINAL_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that begin a line, move a terminal's cursor, change its colours or turn the writing's direction."""
+_CLOSED = "the handler is closed"
+"""What uvloop says of a transport that it has closed already, before it tells the protocol."""
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _HEADER = b"x-request-id"
 _current_id: ContextVar[str] = ContextVar("ringside_request_id", default="")
@@ -153,6 +155,7 @@ def _configure_uvicorn() -> None:
     logging.getLogger("uvicorn.access").disabled = True
     logging.getLogger("uvicorn.error").addFilter(_cut_query_strings)
     logging.getLogger("uvicorn.error").addFilter(_shorten_client_errors)
+    logging.getLogger("uvicorn.error").addFilter(_drop_lost_connections)
 
 
 def _cut_query_strings(record: logging.LogRecord) -> bool:
@@ -167,3 +170,9 @@ def _shorten_client_errors(record: logging.LogRecord) -> bool:
     if "Invalid UTF-8" in str(record.msg):
         record.exc_info, record.levelno, record.levelname = None, logging.WARNING, "WARNING"
     return True
+
+
+def _drop_lost_connections(record: logging.LogRecord) -> bool:
+    """Uvicorn logs a traceback when an answer is written to a connection whose client has just gone."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not (isinstance(error, RuntimeError) and _CLOSED in str(error))

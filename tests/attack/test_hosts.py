@@ -26,7 +26,19 @@ HANDSHAKE = (
 )
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost@evil.example", "[::2]", "\xff"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "localhost@evil.example",
+        "127.0.0.1:8000@evil.example",
+        "[::1]@evil.example",
+        "localhost:80:80",
+        "[::2]",
+        "\xff",
+    ],
+)
 async def test_a_service_on_loopback_answers_for_itself_only(service: Service, host: str) -> None:
     """A foreign name that points here is a page's way around the browser's rules; health is told to anyone."""
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import AsyncMock
@@ -28,16 +29,21 @@ from server.auth.identification import Identification
 from server.auth.tokens import mint
 from server.settings import Settings
 from server.telemetry import Metrics
+from tests.attack import raw_http
 from tests.attack.serving import Served, serving_on_a_socket
 from tests.conftest import SECRET, settings_for
 from tests.engines import RunningEngine
 from tests.npm import FOLDER, node_with
 from tests.queries import ADD_CONTENDER
-from tests.service import Service
+from tests.service import Service, running_service
 from tests.websockets import PROTOCOL, receive, send, wait_until_closed
 
 WATCH = 'subscription { commentPosted(product: "p") { id } }'
 READ = "{ boards { nodes { slug } } }"
+HANDSHAKE = (
+    "connection: upgrade", "upgrade: websocket", "sec-websocket-version: 13",
+    "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==", f"sec-websocket-protocol: {PROTOCOL}",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -159,6 +165,44 @@ async def test_sockets_and_streams_of_an_address_are_bounded(served: Served) -> 
         await first.close()
         await stack.enter_async_context(socket_of(served.url))
         await stream.aclose()
+
+
+async def test_refused_sockets_are_no_errors(tmp_path: Path) -> None:
+    """A stranger could fill the log with them, at the level that wakes people; nor are those who have gone."""
+    variables = {"RINGSIDE_DATA": str(tmp_path), "RINGSIDE_LOG": "info,json", "RINGSIDE_STREAMS_PER_ADDRESS": "2"}
+    with running_service(variables) as own:
+        async with AsyncExitStack() as stack:
+            for _ in range(2):
+                await stack.enter_async_context(socket_of(own.url))
+            for _ in range(20):
+                with pytest.raises(InvalidStatus) as refused:
+                    await stack.enter_async_context(socket_of(own.url))
+                assert refused.value.response.status_code == 503
+        for _ in range(100):
+            async with raw_http.connect(own.url) as (_, writer):
+                writer.write(raw_http.head("GET", "/graphql", *HANDSHAKE))
+                await writer.drain()
+        assert (await raw_http.exchange(own.url, [raw_http.post()])).statuses == [200]
+        assert [line for line in own.lines if '"level":"error"' in line] == []
+
+
+async def test_requests_of_an_address_are_bounded(default_engine: RunningEngine, one_table: Table) -> None:
+    """To half of those in flight; the rest gets 503 and is told when to retry, and others are answered meanwhile."""
+    settings = settings_for(default_engine, one_table.name, max_in_flight=40)
+    async with serving_on_a_socket(settings) as served, AsyncExitStack() as stack:
+        introspect = [raw_http.post(body=json.dumps({"query": f"{{ __schema {{ types {{ name }} }} }} # {n}"}).encode())
+                      for n in range(60)]  # fmt: skip
+        connections = [await stack.enter_async_context(raw_http.connect(served.url)) for _ in introspect]
+        for (_, writer), request in zip(connections, introspect, strict=True):
+            writer.write(request)
+        other = httpx.AsyncHTTPTransport(local_address="127.0.0.2")
+        async with httpx.AsyncClient(transport=other, base_url=served.url) as http:
+            assert (await http.post("/graphql", json={"query": READ})).status_code == 200
+        heads = [await reader.readuntil(b"\r\n\r\n") for reader, _ in connections]
+        refused = [head for head in heads if b" 503 " in head]
+        assert len(refused) == 40
+        assert all(b"retry-after: 1\r\n" in head for head in refused)
+        assert sum(b" 200 " in head for head in heads) == 20
 
 
 async def test_open_subscriptions_of_an_address_are_bounded(served: Served) -> None:

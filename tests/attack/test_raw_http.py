@@ -25,7 +25,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from datastore.dynamo import Table
 from server.http.connection_limits import LISTENERS, listeners, raise_file_limit
-from server.http.protocol import MAX_HEADERS, LimitedProtocol, ServerConfig
+from server.http.protocol import MAX_HEADERS, MAX_PIPELINED, LimitedProtocol, ServerConfig
 from tests.attack import raw_http
 from tests.attack.raw_http import CHUNKED, EXAMPLES, LIVEZ, QUERY, connect, exchange, head, post
 from tests.attack.serving import Served, serving_on_a_socket
@@ -282,10 +282,30 @@ async def test_a_wrong_request_to_upgrade_is_answered(impatient: Served) -> None
 
 
 async def test_requests_in_advance_are_answered_in_order(service: Service) -> None:
-    """Two hundred at once; far more close the connection."""
-    answered = await exchange(service.url, [(post() + LIVEZ) * 100])
-    assert answered.statuses == [200] * 200
-    assert (await exchange(service.url, [LIVEZ * 20_000])).closed
+    """Nine at once. After them a connection that sent more is closed, so that its client sends the rest again."""
+    answered = await exchange(service.url, [post() + LIVEZ * MAX_PIPELINED])
+    assert (answered.statuses, answered.closed) == ([200] * 9, False)
+    for sent in ([(post() + LIVEZ) * 50], [LIVEZ * 20_000], [post()] * 400):
+        answered = await exchange(service.url, sent)
+        assert answered.closed
+        assert set(answered.statuses) <= {200}
+    answered = await exchange(service.url, [(post() + LIVEZ) * 5])
+    assert (answered.statuses, answered.closed) == ([200] * 9, True)
+    assert answered.received.count(b"connection: close") == 1
+
+
+async def test_a_client_that_goes_while_it_is_answered_is_no_error(tmp_path: Path) -> None:
+    """Fifty connections pipeline and are reset: the log had a traceback for each, at the level that wakes people."""
+    introspect = post(body=b'{"query":"{ __schema { types { name fields { name description } } } }"}')
+    with running_service({"RINGSIDE_DATA": str(tmp_path), "RINGSIDE_LOG": "info,json"}) as own:
+        for _ in range(4):
+            async with AsyncExitStack() as stack:
+                for _ in range(50):
+                    _, writer = await stack.enter_async_context(connect(own.url))
+                    writer.write(introspect * 9)
+                await asyncio.sleep(0.1)
+        assert (await exchange(own.url, [post()])).statuses == [200]
+        assert [line for line in own.lines if '"level":"error"' in line] == []
 
 
 @given(stream=raw_http.streams())

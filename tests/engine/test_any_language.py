@@ -16,7 +16,7 @@ import pytest
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table
 from datastore.seal import Seal
-from datastore.vocabulary import WORD, CharacterSet, Word
+from datastore.vocabulary import CharacterSet, Word
 from resolvers.node_ids import parse_node_key
 from resolvers.viewer import Role
 from server.commands.contender_files import read_contenders
@@ -192,15 +192,6 @@ async def test_words_that_are_spelt_with_joiners_are_kept_as_they_are(one_client
     file.write_text(f"term,definition\n{PERSIAN},{WOMAN_IN_SPACE}\n{SINHALA},Sri\n\u200d,none\n", encoding="utf-8")
     summary = await import_words(one_client.services, file, f"Persian {PERSIAN}", None, lambda *_: None)
     assert (summary.added, [bad.line for bad in summary.bad]) == (2, [4])
-
-
-async def test_processes_of_the_first_release_can_read_every_word(one_client: Client) -> None:
-    """They need the attributes `simplified` and `definition`; the others are new to them."""
-    list_id = await public_list(one_client, words=0)
-    await one_client.member("eve", Role.EDITOR).ask(ADD_WORDS, input={"list": list_id, "words": [ARABIC]})
-    items = one_client.services.table.scan_items(consistent=True)
-    (item,) = [item async for item in items if WORD.recognises(item["pk"]["S"], item["sk"]["S"])]
-    assert (item["simplified"], item["definition"]) == ({"S": "كتاب"}, {"S": "book"})
 
 
 async def test_a_file_has_words_of_any_language(one_client: Client, tmp_path: Path) -> None:

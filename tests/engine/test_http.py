@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
+from graphql import get_introspection_query
 
 from datastore.dynamo import Table, metered
 from datastore.ids import Ids
@@ -253,6 +254,34 @@ async def test_without_introspection_there_are_no_hints(settings: Settings, one_
         wrong_name = "mutation { updateProfile(input: {nme: 1}) { __typename } }"
         assert "Did you mean" not in json.dumps(await visitor.answer(wrong_name))
         assert (await visitor.member("ed", Role.EDITOR).ask("{ __schema { queryType { name } } }"))["queryType"]
+
+
+async def test_an_equal_introspection_is_answered_from_memory(settings: Settings, one_table: Table) -> None:
+    """From its third use on graphql-core executes it no more: the same answer, to those who may introspect."""
+    assert one_table.name == settings.table
+    everything = get_introspection_query()
+    of_variable = "query ($n: String!) { __type(name: $n) { name } }"
+    mixed = "{ __schema { queryType { name } } viewer { name } }"
+
+    async def executed(of: Client) -> int:
+        figures = (await of.http.get("/metrics")).text
+        return sum(int(float(count)) for count in re.findall(r"ringside_fallbacks_total{[^}]*} (\S+)", figures))
+
+    async with serving(settings.model_copy(update={"introspection": "role"})) as visitor:
+        editor = visitor.member("ed", Role.EDITOR)
+        answers = [await editor.answer(everything) for _ in range(2)]
+        before = await executed(visitor)
+        answers += [await editor.answer(everything) for _ in range(3)]
+        assert await executed(visitor) == before
+        assert all(answer == answers[0] for answer in answers)
+        assert len(answers[0]["data"]["__schema"]["types"]) > 100
+        assert "introspection" in (await visitor.answer(everything))["errors"][0]["message"].lower()
+        for name in ("User", "Board", "User", "Nothing", "Board"):
+            answer = await editor.ask(of_variable, n=name)
+            assert answer == (None if name == "Nothing" else {"name": name})
+        for member in ("ada", "bob", "ada", "bob"):
+            one = visitor.member(member, Role.EDITOR)
+            assert (await one.answer(mixed))["data"]["viewer"] == {"name": member.title()}
 
 
 VOTE = "mutation ($input: CastVoteInput!) { castVote(input: $input) { __typename } }"

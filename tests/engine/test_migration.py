@@ -100,7 +100,7 @@ async def test_contents_equal_the_source(one_table: Table, legacy: LegacySource,
     assert word_list.word_count == 30
     daily = await vocabulary_store.read_daily_word(one_table, list_id("L1"), SAMPLE.last_day - timedelta(days=7))
     assert daily is not None
-    assert (daily.word.simplified, daily.word.definition) == (SAMPLE.word(1, 7), "meaning 7")
+    assert (daily.word.term, daily.word.definition) == (SAMPLE.word(1, 7), "meaning 7")
     users = {profile.email: profile.user async for profile in one_table.scan(PROFILE)}
     subscriptions = {
         (subscription.user, subscription.list): subscription async for subscription in one_table.scan(SUBSCRIPTION)
@@ -178,7 +178,7 @@ async def test_decisions_made_in_the_new_table_stay(one_table: Table, legacy: Le
     await vocabulary_store.unsubscribe(one_table, active.user, active.list, active.character_set, once)
     daily = await vocabulary_store.read_daily_word(one_table, list_id("L0"), SAMPLE.last_day)
     assert daily is not None
-    other = replace(daily, word=replace(daily.word, ordinal=3, simplified="另外"))
+    other = replace(daily, word=replace(daily.word, ordinal=3, term="另外"))
     await one_table.write(DAILY.put(other))
     again = await migrate(one_table, legacy, tmp_path / "report.csv")
     assert not any(again.written.values())

@@ -142,7 +142,7 @@ async def test_an_idempotency_key_is_carried_out_once(client: Client) -> None:
 
 
 async def test_a_member_without_a_name_is_never_shown_by_their_id(one_client: Client) -> None:
-    """Before and after the first write, as the author of records, and by the profiles that the first release stored."""
+    """Before and after the first write, as the author of records, and by stored profiles."""
     user = "auth0|6507-secret"
     nameless = Client(one_client.served, one_client.settings, mint(one_client.settings, user))
     repeated = Client(one_client.served, one_client.settings, mint(one_client.settings, user, name=user))
@@ -161,7 +161,7 @@ async def test_a_member_without_a_name_is_never_shown_by_their_id(one_client: Cl
 
 
 async def test_a_stored_name_that_is_the_id_is_not_shown(one_client: Client) -> None:
-    """The first release stored it, cut to 80 characters; a member who then chooses a name is shown by it."""
+    """It may be cut to 80 characters; a member who then chooses a name is shown by it."""
     ids = ["google-oauth2|1234", "x" * 100]
     for user in ids:
         old = Profile(user=user, name=user[:80], joined_at=datetime(2026, 1, 1, tzinfo=UTC))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from asyncio import gather
+from asyncio import gather, sleep
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -19,7 +19,7 @@ from resolvers.members.exporting import file_lines
 from resolvers.rate_limits import Rates, parse_rate
 from resolvers.viewer import Role
 from resolvers.vocabulary import quiz_questions
-from resolvers.vocabulary.quizzes import START_RATE
+from resolvers.vocabulary.quizzes import START_RATE, QuizTurns
 from server import audit
 from tests.client import Client, serving
 from tests.conftest import settings_for
@@ -313,6 +313,25 @@ async def test_several_quizzes_at_once_take_as_long_as_in_turn(one_client: Clien
         now[0] += timedelta(seconds=1)
     graded = await bob.ask(ANSWER_QUIZ, input={"token": bobs["token"], "answers": right_answers(bobs)})
     assert graded["result"]["correct"] == 3
+
+
+async def test_waiting_for_a_turn_gains_no_time(one_client: Client, now: list[datetime]) -> None:
+    """An answer counts as given when it is graded, not when it was sent."""
+    with_clock(one_client, now)
+    list_id, ada = await known_list(one_client, words=6), one_client.member("ada")
+    given = []
+    for _ in range(3):
+        quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 3, "kind": "MEANING"})
+        given.append({"token": quiz["token"], "answers": right_answers(quiz)})
+    now[0] += timedelta(seconds=30)
+    turn = one_client.services.get(QuizTurns).turn("ada")
+    async with turn:
+        sent = gather(*(ada.ask(ANSWER_QUIZ, input=each) for each in given))
+        while len(turn._waiters or ()) < 3:
+            await sleep(0)
+        now[0] += timedelta(seconds=5)
+    codes = [answer.get("code", "graded") for answer in await sent]
+    assert sorted(codes) == ["RATE_LIMITED", "RATE_LIMITED", "graded"]
 
 
 async def test_two_processes_grade_no_two_quizzes_of_a_member_within_their_time(

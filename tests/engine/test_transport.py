@@ -22,6 +22,7 @@ from datastore.dynamo.transport.direct_client import DirectClient
 from datastore.people import PROFILE, Profile
 from resolvers.context import utc_now
 from resolvers.loading.loader import Loader
+from resolvers.viewer import Role
 from tests.client import Client
 from tests.engines import RunningEngine
 from tests.property.attributes import TEXT, Attributes, nested
@@ -221,7 +222,7 @@ async def test_a_query_is_told_to_come_back_when_too_many_calls_wait(
 ) -> None:
     """503 with Retry-After; a mutation is refused as UNAVAILABLE. Nothing is left behind in the queue."""
     ada = one_client.member("ada")
-    editor = one_client.member("eve", "editor")
+    editor = one_client.member("eve", Role.EDITOR)
     queue = one_client.services.table.client._queue
     monkeypatch.setattr(queue, "_most_waiting", 0)
     busy = [await queue.take_turn(Callers(SERVICE)) for _ in range(CALLS_AT_ONCE)]

@@ -50,6 +50,6 @@ async def test_requests_to_a_silent_engine_are_answered(default_engine: RunningE
                     assert (await http.get("/readyz")).status_code == 503
                     assert (await http.get("/livez")).status_code == 200
                 assert outcomes.keys() <= {"UNAVAILABLE", "503"}
-                assert outcomes["UNAVAILABLE"] >= MAX_IN_FLIGHT
+                assert outcomes["UNAVAILABLE"] >= MAX_IN_FLIGHT // 2  # the share of one address
                 assert process.memory_info().rss - before < GROWTH
                 assert await _outcome(http) == "OK"

@@ -17,7 +17,7 @@ DAYS = st.lists(st.dates(date(2026, 7, 1), TODAY), max_size=140, unique=True).ma
 ZONES = st.sampled_from(sorted(available_timezones() - {"localtime", "Factory"}))
 
 
-def day_by_day(days: list[date], today: date, freezes_from: date | None) -> Streak:
+def day_by_day(days: list[date], today: date) -> Streak:
     """The rule walked through every day of the calendar, as a member lives it."""
     if not days:
         return Streak(0, 0, None)
@@ -26,11 +26,10 @@ def day_by_day(days: list[date], today: date, freezes_from: date | None) -> Stre
     while day <= max(today, days[-1]):
         if day in days:
             length += 1
-            if length % 7 == 0 and freezes_from is not None and day >= freezes_from:
+            if length % 7 == 0:
                 freezes = min(2, freezes + 1)
         elif day < today or day < days[-1]:
-            bridges = freezes > 0 and freezes_from is not None and day >= freezes_from
-            length, freezes = (length, freezes - 1) if bridges else (0, 0)
+            length, freezes = (length, freezes - 1) if freezes > 0 else (0, 0)
         longest = max(longest, length)
         day += ONE_DAY
     return Streak(length, longest, days[-1], freezes)
@@ -38,27 +37,16 @@ def day_by_day(days: list[date], today: date, freezes_from: date | None) -> Stre
 
 @given(days=DAYS, later=st.integers(0, 4))
 def test_a_freeze_bridges_a_missed_day(days: list[date], later: int) -> None:
-    """For members who had freezes from the beginning."""
     today = TODAY + later * ONE_DAY
-    assert compute_streak(days, today, date.min) == day_by_day(days, today, date.min)
-
-
-@given(days=DAYS, freezes_from=st.dates(date(2026, 7, 1), TODAY))
-def test_no_freeze_bridges_a_day_before_there_were_any(days: list[date], freezes_from: date) -> None:
-    """Nor is one earned before; without any, streaks are what they were."""
-    before = [day for day in days if day < freezes_from]
-    assert compute_streak(before, freezes_from, freezes_from).freezes == 0
-    assert compute_streak(days, TODAY, None) == day_by_day(days, TODAY, None)
-    assert compute_streak(days, TODAY, freezes_from) == day_by_day(days, TODAY, freezes_from)
+    assert compute_streak(days, today) == day_by_day(days, today)
 
 
 @given(days=DAYS)
 def test_freezes_are_two_at_most_and_never_shorten_a_streak(days: list[date]) -> None:
-    with_freezes, without = compute_streak(days, TODAY, date.min), compute_streak(days, TODAY)
-    assert 0 <= with_freezes.freezes <= 2
-    assert with_freezes.current >= without.current
-    assert with_freezes.longest >= without.longest
-    assert with_freezes.longest <= len(days)
+    streak = compute_streak(days, TODAY)
+    assert 0 <= streak.freezes <= 2
+    unbroken = [day - number * ONE_DAY for number, day in enumerate(days)]
+    assert max(map(unbroken.count, unbroken), default=0) <= streak.longest <= len(days)
 
 
 @cache
@@ -83,7 +71,7 @@ def test_a_daily_learner_keeps_the_streak_across_every_transition_of_every_zone(
             moments = [start + timedelta(hours=hour) for hour in range(24 * 27)]
             days = sorted({local_day(moment, zone) for moment in moments})
             skipped = (days[-1] - days[0]).days + 1 - len(days)
-            streak = compute_streak(days, days[-1], date.min)
+            streak = compute_streak(days, days[-1])
             assert streak.current == len(days), (name, transition)
             assert skipped <= 1
             assert streak.freezes == 2 or skipped, (name, transition)
@@ -102,5 +90,5 @@ def test_a_traveller_misses_no_day_that_two_freezes_do_not_bridge(
             days.add(local_day(moment, ZoneInfo(name)))
             moment += timedelta(hours=10)
     ordered = sorted(days)
-    streak = compute_streak(ordered, ordered[-1], date.min)
+    streak = compute_streak(ordered, ordered[-1])
     assert streak.current == streak.longest == len(ordered)

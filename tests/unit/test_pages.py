@@ -158,7 +158,7 @@ async def test_files_are_sent_compressed_as_the_build_made_them(client: httpx.As
 async def test_only_a_demo_on_this_machine_lists_members_to_sign_in_as(settings_of_demo: Settings) -> None:
     """With a public address, other hosts, a provider, a proxy or a client elsewhere the page has no tokens.
 
-    Nor for the script of another site's page, which names its origin, or a proxy's HTTP/1.0.
+    Nor for the script of another site's page, which names its origin, a visit from there, or a proxy's HTTP/1.0.
     """
 
     def names(
@@ -175,6 +175,8 @@ async def test_only_a_demo_on_this_machine_lists_members_to_sign_in_as(settings_
     assert names(http="1.0") == 0
     for header in (b"x-forwarded-for", b"forwarded", b"x-real-ip", b"via", b"origin"):
         assert names(settings_of_demo, "127.0.0.1", (header, b"10.0.0.8")) == 0
+    assert names(settings_of_demo, "127.0.0.1", (b"sec-fetch-site", b"cross-site")) == 0
+    assert names(settings_of_demo, "127.0.0.1", (b"sec-fetch-site", b"none")) == 3
     for change in (
         {"demo": False},
         {"public_url": "https://api.example.com"},
