@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
+from unittest.mock import patch
 
 import orjson
 from starlette.types import Message
 
+from datastore.dynamo.transport.connections import Connections, Response
 from tests.client import Client
 from tests.dearest.documents import Document
 
@@ -57,25 +59,21 @@ class Counting:
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        connections = self.client.services.table.client._client._connections
-        send = connections.send
+        send = Connections.send
 
-        async def counting(request: bytes) -> Any:
+        async def counting(connections: Connections, request: bytes) -> Response:
             self.calls += 1
             self.under_way += 1
             try:
-                response = await send(request)
+                response = await send(connections, request)
             finally:
                 self.under_way -= 1
             if _READ.search(request[:_HEAD]):
                 self.read_units += sum(map(float, _UNITS.findall(response.body)))
             return response
 
-        connections.send = counting
-        try:
+        with patch.object(Connections, "send", counting):
             yield
-        finally:
-            connections.send = send
 
     async def cost(self, document: Document) -> Cost:
         """Run a document in a process that has just started: nothing is cached."""

@@ -261,6 +261,8 @@ class _Writing:
         return f"({', '.join(given)})" if given else ""
 
     def _literal(self, definition: GraphQLField, name: str, values: Values) -> str:
+        if self.draft:
+            return '"x"'
         value = values.of(definition, name)
         return value if isinstance(get_named_type(definition.args[name].type), GraphQLEnumType) else json.dumps(value)
 

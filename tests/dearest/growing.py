@@ -26,6 +26,7 @@ ORDERS: Sequence[Sequence[str]] = (
 
 SMALL = Limits(tokens=200, fields=40, same_name=6, aliases=6, complexity=600, values=150)
 """Limits of a thirtieth or so: what is dearest within them is expected to be within the service's own."""
+_SMALL_SIZES = Sizes(roots=6, aliases=6, lists=6, entries=60, beneath=20, cycles=2, outer=60, page=60, inner=60)
 
 
 class _Drafts(Documents):
@@ -39,10 +40,12 @@ class _Drafts(Documents):
 
 
 class Growing:
-    """Grows documents within limits, which are the service's own unless others are given."""
+    """Grows documents within the service's limits, or to a thirtieth of that."""
 
-    def __init__(self, schema: GraphQLSchema, limits: Limits | None = None) -> None:
-        self._documents = _Drafts(schema, limits)
+    def __init__(self, schema: GraphQLSchema, *, small: bool = False) -> None:
+        self._documents = _Drafts(schema, SMALL if small else None)
+        self._parts = 2 if small else 8
+        self._largest_sizes = _SMALL_SIZES if small else LARGEST
         self._grown: dict[Hashable, Sizes] = {}
 
     def accepts(self, document: Document) -> bool:
@@ -65,9 +68,9 @@ class Growing:
         return self._grown[key]
 
     def _largest(self, template: Template, sizes: Sizes, direction: str) -> Sizes:
-        """The largest accepted in one direction, the others as they are; short of it by an eighth at most."""
+        """The largest accepted in one direction, the others as they are; short of it by an eighth at most, or a half if small."""
         low = getattr(sizes, direction)
-        most = max(sizes.roots, sizes.aliases) if direction == "lists" else getattr(LARGEST, direction)
+        most = max(sizes.roots, sizes.aliases) if direction == "lists" else getattr(self._largest_sizes, direction)
 
         def draft(number: int) -> Document:
             return template.document(sizes._replace(**{direction: number}), draft=True)
@@ -78,7 +81,7 @@ class Growing:
         if self.accepts(largest):
             return sizes._replace(**{direction: most})
         high = most
-        while high - low > 1 + low // 8:
+        while high - low > 1 + low // self._parts:
             middle = (low + high) // 2
             low, high = (middle, high) if self.accepts(draft(middle)) else (low, middle)
         return sizes._replace(**{direction: low})

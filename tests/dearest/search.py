@@ -13,7 +13,7 @@ from resolvers.node import LOADERS
 from server.http.pipeline import MAX_CALLS, MAX_READ_UNITS
 from tests.dearest.costs import Cost, Counting
 from tests.dearest.documents import LARGEST, Document, Schema, Sizes, Step, Template, templates
-from tests.dearest.growing import ORDERS, SMALL, Growing
+from tests.dearest.growing import ORDERS, Growing
 from tests.dearest.values import Ids, Kind
 
 PAGES = 600
@@ -54,7 +54,7 @@ class Search:
     """Seconds of CPU of the leaderboard's page."""
 
     def __post_init__(self) -> None:
-        self._small = Growing(self.schema.graphql, SMALL)
+        self._small = Growing(self.schema.graphql, small=True)
         self._full = Growing(self.schema.graphql)
 
     def weight(self, cost: Cost) -> float:
