@@ -241,7 +241,7 @@ async def test_the_audit_finds_a_wrong_count(client: Client) -> None:
     assert await audit(client) == []
     await client.services.table.client.update_item(
         TableName=client.services.table.name,
-        Key={"pk": {"S": "PRODUCT#42"}, "sk": {"S": "STATISTICS#en#00"}},
+        Key={"pk": {"S": "STATISTICS#42"}, "sk": {"S": "COUNTS#en#00"}},
         UpdateExpression="ADD r3 :one",
         ExpressionAttributeValues={":one": {"N": "1"}},
     )

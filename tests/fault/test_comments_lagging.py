@@ -77,7 +77,7 @@ async def test_two_services_agree_and_listeners_miss_nothing(
     lag = Lag(mean=0.15, longest=1.0, stale=0.5)
     async with lagging_services(default_engine, tmp_path, table_name, lag=lag, services=2) as (engine, clients):
         services = clients[0].services
-        start, told = first_id(services.clock()), list[str]()
+        start, told = f"{first_id(services.clock())}.", list[str]()
         returning = asyncio.create_task(come_and_go(clients, start, told, Random(1)))
         members = [
             (clients[number % 2].member(f"m{number}"), Random(number), f"m{number}", told) for number in range(4)
