@@ -50,8 +50,8 @@ SECRET = "a secret that is long enough to be one, in tests"
 
 
 def settings_for(engine: ReachableEngine, table_name: str, **more: object) -> Settings:
-    """Settings with a timeout that a busy machine keeps, unless a test is about timeouts."""
-    given: dict[str, Any] = {"request_timeout": 60.0, **more}
+    """Settings with a timeout that a busy machine keeps, and room for a test's many requests of one address."""
+    given: dict[str, Any] = {"request_timeout": 60.0, "max_in_flight": 512, **more}
     return Settings(dynamodb_url=engine.url, table=table_name, secrets=(SECRET,), introspection="on", **given)
 
 
