@@ -33,6 +33,7 @@ async def monitored(one_table: Table, default_engine: RunningEngine) -> AsyncIte
             "RINGSIDE_DYNAMODB_URL": engine.url,
             "RINGSIDE_TABLE": one_table.name,
             "RINGSIDE_SECRETS": SECRET,
+            "RINGSIDE_MAX_IN_FLIGHT": f"{2 * CLIENTS}",
         }
         manager = running_service(variables, ["--demo"])
         service = await asyncio.to_thread(manager.__enter__)
