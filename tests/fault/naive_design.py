@@ -27,7 +27,7 @@ from tests.fault.recording import CONTENDERS, PRODUCTS
 from tests.voting import add_contenders, settle_votes
 
 ACTIONS = 25
-WALK = b"\x01\x01\x02\x00"
+WALK = b"\x01\x01\x02\x00\x00\x00"
 
 
 class NaiveMember:

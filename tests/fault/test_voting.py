@@ -239,7 +239,7 @@ async def test_the_audit_finds_the_errors_of_a_naive_design(engine_pair: EngineP
             await add_contenders(client, "a", "b")
         proxy.fault_rate = 0.2
         for number in range(20):
-            vote = Vote(f"v{number}", "main", 1, 0, 1, PairVerdict.LOW_WINS, utc_now(), b"\x01\x01\x02\x00")
+            vote = Vote(f"v{number}", "main", 1, 0, 1, PairVerdict.LOW_WINS, utc_now(), b"\x01\x01\x02\x00\x00\x00")
             await shaky.write(VOTE.put(vote))
             for update in counter_updates(vote):
                 await shaky.write(update)
