@@ -1,6 +1,6 @@
 """All known attacks at once on one process, with honest load beside them.
 
-    python -m bench.attacks [--seconds 600] [--rate 60] [--connections 50] [--write]
+    python -m bench.attacks [--seconds 600] [--rate 60] [--connections 50] [--waves 10] [--write]
 
 The service runs in one process as in production (own secrets, introspection by role, a log in JSON), but on the
 embedded engine with its demo data. One honest client asks for pages of comments, the leaderboard and events, draws
@@ -9,6 +9,10 @@ of `bench.services.attackers`, and some hundred others stay idle or send a byte 
 Before that, each attack runs by itself for two seconds. A probe asks for /livez every 10 ms throughout: its slowest
 answer bounds the longest time for which anything blocked the service's event loop. (On a busy machine it also contains
 the time for which the processes did not run.) The attackers' process has a lower priority than the service.
+
+Then, on a service of its own with introspection for everyone, forty of the dearest documents at once come from one
+address in ten waves, with new ids each time, and once more beside 200 connections that pipeline ten introspections each
+(`bench.services.dearest`).
 """
 
 from __future__ import annotations
@@ -23,8 +27,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import quantiles
@@ -39,6 +43,8 @@ from bench.services.attackers import DRAW, VOTE, Attackers, Connection, http
 from tests.service import Service, running_service
 
 RESULTS = Path(__file__).parent / "results" / "attacks.md"
+AT_ONCE = 40
+PIPELINES = 200
 HONEST_PAUSE = 0.02
 PROBE_PAUSE = 0.01
 PAGES = (
@@ -58,11 +64,16 @@ class Phase:
     statuses: Counter[str] = field(default_factory=Counter)
     votes: int = 0
     probes: list[float] = field(default_factory=list)
-    resident: list[float] = field(default_factory=list)
+    weighed: list[tuple[float, float]] = field(default_factory=list)
+    """The resident memory in MB, and when."""
     cpu: float = 0.0
     waited: float = 0.0
     """Seconds for which the service could have run, but other processes had all cores."""
     seconds: float = 0.0
+
+    @property
+    def resident(self) -> list[float]:
+        return [mb for _, mb in self.weighed]
 
     def percentile(self, number: int) -> float:
         return quantiles(self.honest, n=100)[number - 1] * 1000
@@ -96,6 +107,12 @@ class Watch:
     def _waited(self) -> float:
         return int(Path(f"/proc/{self.process.pid}/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
 
+    def peak(self) -> float:
+        """The most memory so far, in MB."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        found = re.search(r"VmHWM:\s+(\d+)", status)
+        return int(found[1]) * 1024 / 1e6 if found else 0.0
+
     async def _behave(self) -> None:
         connection, cookie = Connection(self.port, "127.0.0.1"), ""
         while True:
@@ -126,7 +143,7 @@ class Watch:
 
     async def _weigh(self) -> None:
         while True:
-            self.phase.resident.append(self.process.memory_info().rss / 1e6)
+            self.phase.weighed.append((time.time(), self.process.memory_info().rss / 1e6))
             await asyncio.sleep(0.25)
 
 
@@ -164,6 +181,81 @@ async def run(service: Service, secret: str, options: Any) -> tuple[dict[str, Ph
         async with watch.during() as after:
             await asyncio.sleep(min(60, max(10, options.seconds / 4)))
     return {"before": before, "with attacks": attacked, "after": after}, alone, counts
+
+
+EXISTING = """{ boards(first: 100) { nodes { id } } events { nodes { id } } wordLists { nodes { id } }
+  contenders(first: 100) { nodes { id } } standings(season: "2026", first: 100) { nodes { user { id } } }
+  comments(product: "ringside-tee", first: 100) { nodes { id } } }"""
+
+
+@dataclass
+class Waves:
+    """What came of waves of the dearest documents."""
+
+    phase: Phase
+    answers: dict[str, int]
+    slowest: list[float]
+    resident: list[float]
+    """The most memory in each wave."""
+    peak: float
+
+
+async def waves(watch: Watch, number: int, pipelines: int) -> Waves:
+    _, _, body = await Connection(watch.port, "127.0.0.1").ask(http(EXISTING))
+    process = await asyncio.create_subprocess_exec(
+        "nice", "-n", "5", sys.executable, "-m", "bench.services.dearest", str(watch.port), str(number), str(AT_ONCE),
+        str(pipelines), body.decode(), stdout=subprocess.PIPE,
+    )  # fmt: skip
+    async with watch.during() as phase:
+        output, _ = await process.communicate()
+    came = json.loads(output)
+    began, resident = 0.0, []
+    for end in came["ends"]:
+        resident.append(max((mb for at, mb in phase.weighed if began < at <= end), default=phase.resident[-1]))
+        began = end
+    return Waves(phase, came["answers"], came["slowest"], resident, watch.peak())
+
+
+async def run_waves(service: Service, number: int) -> dict[str, Waves]:
+    watch = Watch(service)
+    async with watch.running():
+        await asyncio.sleep(5)
+        alone = await waves(watch, number, 0)
+        return {"forty at once": alone, f"beside {PIPELINES} pipelines": await waves(watch, number, PIPELINES)}
+
+
+def report_waves(found: dict[str, Waves], options: Any) -> list[str]:
+    rows: dict[str, Callable[[Waves], object]] = {
+        "honest requests": lambda w: len(w.phase.honest),
+        "honest p50, ms": lambda w: f"{w.phase.percentile(50):.1f}",
+        "honest p99, ms": lambda w: f"{w.phase.percentile(99):.0f}",
+        "honest answers": lambda w: ", ".join(f"{k}: {v}" for k, v in sorted(w.phase.statuses.items())),
+        "/livez p99, ms": lambda w: f"{sorted(w.phase.probes)[len(w.phase.probes) * 99 // 100]:.0f}",
+        "/livez slowest, ms": lambda w: f"{max(w.phase.probes):.0f}",
+        "slowest answer to an attacker, s": lambda w: f"{max(w.slowest):.1f}",
+        "answers to the attackers": lambda w: ", ".join(f"{k}: {v}" for k, v in sorted(w.answers.items())),
+        "most memory in each wave, MB": lambda w: ", ".join(f"{mb:.0f}" for mb in w.resident),
+        "peak memory so far (VmHWM), MB": lambda w: f"{w.peak:.0f}",
+        "CPU of the service": lambda w: f"{w.phase.cpu / w.phase.seconds:.0%}",
+        "service waited for a core, of the time in which it had work": lambda w: (
+            f"{w.phase.waited / (w.phase.cpu + w.phase.waited):.0%}"
+        ),
+    }
+    lines = [
+        "## The dearest documents at once",
+        "",
+        f"    python -m bench.attacks --seconds 0 --waves {options.waves}",
+        "",
+        f"{AT_ONCE} at once from one address, {options.waves} waves.",
+        "",
+        "| | " + " | ".join(found) + " |",
+        "|---|" + "---|" * len(found),
+    ]
+    return [
+        *lines,
+        *(f"| {name} | " + " | ".join(str(of(w)) for w in found.values()) + " |" for name, of in rows.items()),
+        "",
+    ]
 
 
 def table(phases: dict[str, Phase]) -> list[str]:
@@ -224,25 +316,40 @@ def table_of_each(alone: dict[str, Phase], sent: dict[str, int]) -> list[str]:
     return [*lines, ""]
 
 
+@contextmanager
+def _started(variables: dict[str, str]) -> Iterator[tuple[Service, asyncio.Runner]]:
+    with (
+        tempfile.TemporaryDirectory() as data,
+        running_service({"RINGSIDE_DATA": data, **variables}, ["--demo"]) as service,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        yield service, runner
+
+
+def _logged(service: Service) -> list[str]:
+    tracebacks = sum("Traceback" in line or '"exception"' in line for line in service.lines)
+    return [f"The log has {len(service.lines):,} lines, {tracebacks} of them with a traceback.", ""]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--seconds", type=float, default=600, help="0 for none but the waves")
+    parser.add_argument("--waves", type=int, default=10, help="of the dearest documents; 0 for none")
     parser.add_argument("--rate", type=float, default=60, help="attacks per second, all connections together")
     parser.add_argument("--connections", type=int, default=50)
     parser.add_argument("--alone", type=float, default=2, help="seconds of each attack alone; 0 for none")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    secret = secrets.token_hex(32)
-    with tempfile.TemporaryDirectory() as data:
-        variables = {"RINGSIDE_DATA": data, "RINGSIDE_SECRETS": secret, "RINGSIDE_INTROSPECTION": "role",
-                     "RINGSIDE_LOG": "info,json"}  # fmt: skip
-        with (
-            running_service(variables, ["--demo"]) as service,
-            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
-        ):
+    secret, lines = secrets.token_hex(32), list[str]()
+    variables = {"RINGSIDE_SECRETS": secret, "RINGSIDE_INTROSPECTION": "role", "RINGSIDE_LOG": "info,json"}
+    if options.seconds:
+        with _started(variables) as (service, runner):
             lines = report(*runner.run(run(service, secret, options)), options)
-            tracebacks = sum("Traceback" in line or '"exception"' in line for line in service.lines)
-            lines += [f"The log has {len(service.lines):,} lines, {tracebacks} of them with a traceback.", ""]
+            lines += _logged(service)
+    if options.waves:
+        with _started({**variables, "RINGSIDE_INTROSPECTION": "on"}) as (service, runner):
+            lines += report_waves(runner.run(run_waves(service, options.waves)), options)
+            lines += _logged(service)
     print("\n".join(lines))
     if options.write:
         RESULTS.write_text("\n".join(lines), encoding="utf-8")

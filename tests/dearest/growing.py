@@ -68,7 +68,7 @@ class Growing:
         return self._grown[key]
 
     def _largest(self, template: Template, sizes: Sizes, direction: str) -> Sizes:
-        """The largest accepted in one direction, the others as they are; short by an eighth, if small by a half."""
+        """The largest accepted in one direction, the others as they are; short of it by an eighth at most, or half."""
         low = getattr(sizes, direction)
         most = max(sizes.roots, sizes.aliases) if direction == "lists" else getattr(self._largest_sizes, direction)
 
