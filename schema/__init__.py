@@ -23,7 +23,7 @@ from schema.address_subscriptions import AddressSubscriptionMutation
 from schema.api_keys import ApiKeysMutation, ApiKeysQuery
 from schema.arguments import NAMED_IN_ALL
 from schema.comments import CommentsMutation, CommentsQuery, CommentsSubscription
-from schema.fields import field
+from schema.fields import READ, field
 from schema.jobs import JobsQuery
 from schema.journal import JournalMutation, JournalQuery
 from schema.leagues import LeaguesMutation, LeaguesQuery
@@ -55,6 +55,7 @@ class Query(
     nodes: list[Node | None] = field(
         node_resolvers.nodes,
         "The objects with these ids, in the same order; null for each that does not exist.",
+        complexity_of_each=READ,
         ids=f"The ids. {NAMED_IN_ALL}",
     )
 

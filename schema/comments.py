@@ -12,7 +12,7 @@ from datastore.comments import Leader
 from resolvers.comments import arrivals, counts, latest, leaders, moderation, pages, writing
 from schema.arguments import NAMED_IN_ALL
 from schema.connections import connection
-from schema.fields import described, field
+from schema.fields import READ, described, field
 from schema.lazy import LazyUser
 from schema.mutations import mutation
 from schema.subscriptions import subscription
@@ -65,7 +65,7 @@ CommentConnection = connection(
     Comment,
     "A page of comments, newest first.",
     edge="A comment in its list.",
-    total_count=field(counts.total_count, "The current number of comments in the whole list."),
+    total_count=field(counts.total_count, "The current number of comments in the whole list.", complexity=READ),
 )
 ModerationConnection = connection(
     Comment,
@@ -101,7 +101,9 @@ class CommentStatistics:
 class ProductStanding:
     product: strawberry.ID = described("The product's id.")
     five_stars: int = described("The number of five-star comments; at most two seconds old.")
-    statistics: CommentStatistics = field(leaders.leader_statistics, "Exact statistics of all its comments.")
+    statistics: CommentStatistics = field(
+        leaders.leader_statistics, "Exact statistics of all its comments.", complexity=READ
+    )
 
 
 ProductConnection = connection(
@@ -119,6 +121,7 @@ class CommentsOfUser:
     comments: CommentConnection = field(
         latest.member_comments,
         "The member's comments, newest first: published ones, and all of them for the member and for moderators.",
+        complexity=2 * READ,
     )
 
 
@@ -144,6 +147,7 @@ class CommentsQuery:
     comment_statistics_of: list[CommentStatistics] = field(
         counts.comment_statistics_of,
         "Statistics of many products, in the order asked, in one batch. A product without comments has a total of 0.",
+        complexity_of_each=READ,
         products=f"The products' ids. A product that is named twice is answered twice. {NAMED_IN_ALL}",
         language="Count comments in this language only.",
     )

@@ -16,6 +16,9 @@ from resolvers.loading.batched import is_batched
 from schema.arguments import Argument, Parameters
 
 _COMPLEXITY = "complexity"
+_COMPLEXITY_OF_EACH = "complexity_of_each"
+READ = 40
+"""What a call to the table counts in the complexity: it takes as much of the processor as answering so many fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +56,19 @@ def described(description: str) -> Any:
     return strawberry.field(description=description)
 
 
-def field(resolver: Callable[..., Any], description: str, /, *, complexity: int = 1, **arguments: str) -> Any:
-    """A field that a resolver answers, and what it counts itself; `arguments` describe the resolver's parameters."""
+def field(
+    resolver: Callable[..., Any],
+    description: str,
+    /,
+    *,
+    complexity: int = 1,
+    complexity_of_each: int = 0,
+    **arguments: str,
+) -> Any:
+    """A field that a resolver answers; `arguments` describe the resolver's parameters.
+
+    `complexity` is what it counts itself, `complexity_of_each` what each object counts of those that its list names.
+    """
     resolution = Resolution.of(resolver)
 
     def resolve(root: Any, info: Info, **given: Any) -> Any:
@@ -70,14 +84,23 @@ def field(resolver: Callable[..., Any], description: str, /, *, complexity: int 
 
     chosen = resolve_one if resolution.is_batched else resolve_async if resolution.is_async else resolve
     declare_signature(chosen, resolver.__name__, resolution.parameters.arguments(arguments))
-    metadata = {_COMPLEXITY: complexity}
+    metadata = {_COMPLEXITY: complexity, _COMPLEXITY_OF_EACH: complexity_of_each}
     return strawberry.field(resolver=with_resolution(chosen, resolution), description=description, metadata=metadata)
 
 
 def own_complexity(definition: GraphQLField) -> int:
     """What a field counts without what is selected inside it."""
+    return _declared(definition, _COMPLEXITY, 1)
+
+
+def complexity_of_each(definition: GraphQLField) -> int:
+    """What each object of a field counts without what is selected of it."""
+    return _declared(definition, _COMPLEXITY_OF_EACH, 0)
+
+
+def _declared(definition: GraphQLField, name: str, default: int) -> int:
     declared = definition.extensions.get("strawberry-definition")
-    return 1 if declared is None else int(declared.metadata.get(_COMPLEXITY, 1))
+    return default if declared is None else int(declared.metadata.get(name, default))
 
 
 def with_resolution(function: Callable[..., Any], resolution: Resolution | ResolutionByType) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from datastore import pickem as pickem_store
 from resolvers.pickem import league_pages, views
 from resolvers.pickem import leagues as league_resolvers  # the class of a query with a field `league` would hide it
 from schema.connections import connection
-from schema.fields import described, field
+from schema.fields import READ, described, field
 from schema.lazy import LazyUser
 from schema.mutations import mutation
 from schema.pickem import Event, PredictionConnection, StandingConnection
@@ -90,7 +90,9 @@ class League(Node):
         event="The event's id.",
     )
     members: LeagueMemberConnection | None = field(
-        league_resolvers.members, "Its members, by their ids. Its captains also see who is waiting."
+        league_resolvers.members,
+        "Its members, by their ids. Its captains also see who is waiting.",
+        complexity=READ,
     )
 
 
@@ -104,6 +106,7 @@ class LeaguesOfUser:
     leagues: LeagueConnection = field(
         league_resolvers.user_leagues,
         "The leagues that the member is in or waits for, newest first. Visible to the member only.",
+        complexity=READ,
         season="Only those of this season.",
     )
 

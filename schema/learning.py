@@ -9,7 +9,7 @@ import strawberry
 from datastore import vocabulary as vocabulary_store
 from resolvers.vocabulary import cards, quiz_questions, quizzes, scheduling
 from schema.connections import connection
-from schema.fields import described, field
+from schema.fields import READ, described, field
 from schema.mutations import mutation
 from schema.types import enum, record_type
 from schema.vocabulary import QuizResult, Streak, Word, WordList
@@ -46,10 +46,12 @@ DueCardConnection = connection(DueCard, "A page of due cards, longest waiting fi
 @strawberry.type
 class LearningOfUser:
     due: DueCardConnection = field(
-        cards.due, "The words that are due for review, longest waiting first. For the member only."
+        cards.due, "The words that are due for review, longest waiting first. For the member only.", complexity=READ
     )
     due_count: int = field(
-        cards.due_count, "The number of words that are due, counted up to 1,000. For the member only; others see 0."
+        cards.due_count,
+        "The number of words that are due, counted up to 1,000. For the member only; others see 0.",
+        complexity=READ,
     )
 
 

@@ -13,14 +13,14 @@ from resolvers.pickem import rules, tie_breaks, views
 from resolvers.pickem import standings as standing_resolvers
 from schema.arguments import input_type
 from schema.connections import connection, counted
-from schema.fields import described, field
+from schema.fields import READ, described, field
 from schema.lazy import LazyUser
 from schema.mutations import mutation
 from schema.subscriptions import subscription
 from schema.types import Node, enum, record_type
 
-PREDICTIONS_COMPLEXITY = 16
-"""Before it is scored, an event's predictions are read from 16 partitions."""
+PREDICTIONS_COMPLEXITY = 8 * READ
+"""Before it is scored, an event's predictions are read from 16 partitions, by small calls."""
 
 EventState = pickem_store.EventState
 MatchOutcome = pickem_store.MatchOutcome
@@ -119,9 +119,9 @@ class Event(Node):
     place: str | None = described("Where it takes place.")
     image_url: str | None = described("The address of a picture, on a host that the operator allows.")
     tie_break: TieBreak | None = described("The number that it asks for.")
-    matches: list[Match] = field(event_resolvers.event_matches, "The card, pre-show first.")
+    matches: list[Match] = field(event_resolvers.event_matches, "The card, pre-show first.", complexity=READ)
     viewer_prediction: Prediction | None = field(
-        prediction_resolvers.viewer_prediction, "The viewer's own prediction, always visible."
+        prediction_resolvers.viewer_prediction, "The viewer's own prediction, always visible.", complexity=READ
     )
     predictions: PredictionConnection = field(
         prediction_resolvers.event_predictions,
@@ -154,16 +154,19 @@ class PickemOfUser:
     standings: list[Standing] = field(
         standing_resolvers.user_standings,
         "The member's standings in all seasons, in descending order of the season's name.",
+        complexity=READ,
     )
     standing: Standing | None = field(
         standing_resolvers.user_standing,
         "The member's standing in one season; null if they have none.",
+        complexity=READ,
         season="The season.",
     )
     predictions: PredictionConnection = field(
         prediction_resolvers.user_predictions,
         "The member's predictions, newest event first: by the start that an event had when the picks were submitted, "
         "or when they were scored.",
+        complexity=2 * READ,
     )
 
 

@@ -20,7 +20,7 @@ from resolvers.vocabulary import (
 )
 from schema.arguments import input_type
 from schema.connections import connection
-from schema.fields import described, field
+from schema.fields import READ, described, field
 from schema.lazy import LazyUser
 from schema.mutations import mutation
 from schema.types import Node, enum, record_type
@@ -87,15 +87,20 @@ class WordList(Node):
     created_at: datetime = described("When it was created.")
     word_count: int = described("The number of words.")
     subscriber_count: int = field(
-        lists.subscriber_count, "The number of subscribed members. A member with both character sets counts once."
+        lists.subscriber_count,
+        "The number of subscribed members. A member with both character sets counts once.",
+        complexity=READ,
     )
-    words: WordConnection = field(lists.words, "Its words, in the order they were added.")
+    words: WordConnection = field(lists.words, "Its words, in the order they were added.", complexity=READ)
     daily_word: DailyWord | None = field(
         daily_words.daily_word,
         "The word of a day; null if the list has no words, or if none was drawn on a past day.",
+        complexity=READ,
         on="The day; default today in UTC. A future day is refused.",
     )
-    review: DailyWordConnection = field(daily_words.review, "Past daily words, newest first.", from_=_FROM, to=_TO)
+    review: DailyWordConnection = field(
+        daily_words.review, "Past daily words, newest first.", complexity=READ, from_=_FROM, to=_TO
+    )
 
 
 WordListConnection = connection(WordList, "A page of lists, by name.", edge="A list's place in a page.")
@@ -177,18 +182,21 @@ QuizStandingConnection = connection(
 @strawberry.type
 class VocabularyOfUser:
     subscriptions: list[ListSubscription] = field(
-        subscriptions.subscriptions, "The member's subscriptions, including ended ones. Visible to the member only."
+        subscriptions.subscriptions,
+        "The member's subscriptions, including ended ones. Visible to the member only.",
+        complexity=READ,
     )
     quiz_results: QuizResultConnection = field(
         learning.quiz_results,
         "Quizzes, newest day first. Those of a private list are visible to its owner only.",
+        complexity=READ,
         from_=_FROM,
         to=_TO,
     )
     sentences: SentenceConnection = field(
-        learning.sentences, "Practice sentences, newest day first.", from_=_FROM, to=_TO
+        learning.sentences, "Practice sentences, newest day first.", complexity=4 * READ, from_=_FROM, to=_TO
     )
-    streak: Streak = field(learning.streak, "The member's streaks of active days.")
+    streak: Streak = field(learning.streak, "The member's streaks of active days.", complexity=READ)
 
 
 # ── queries ──

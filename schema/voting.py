@@ -10,7 +10,7 @@ from datastore import voting as voting_store
 from resolvers.voting import ballots, bradley_terry, editing, visits, voiding
 from resolvers.voting import boards as board_resolvers  # a class with a field `boards` does not see a module `boards`
 from schema.connections import connection, counted
-from schema.fields import described, field
+from schema.fields import READ, described, field
 from schema.jobs import Job
 from schema.mutations import mutation
 from schema.subscriptions import subscription
@@ -126,12 +126,16 @@ class Board(Node):
     contenders: ContenderConnection = field(
         board_resolvers.board_contenders,
         "All contenders in the order they joined, including retired ones.",
+        complexity=2 * READ,
     )
     leaderboard: LeaderboardConnection = field(
         board_resolvers.board_leaderboard,
         LEADERBOARD_ORDER,
+        complexity=2 * READ,
     )
-    progress: BoardProgress = field(ballots.progress, "The viewer's progress through this board's pairs.")
+    progress: BoardProgress = field(
+        ballots.progress, "The viewer's progress through this board's pairs.", complexity=2 * READ
+    )
 
 
 @record_type(ballots.DrawnBallot, "A pair issued to one voter, with the only token that can vote on it.")

@@ -1,10 +1,13 @@
 """The complexity of an operation: an upper bound of the fields in its answer, as a function of its variables.
 
-Every field counts 1, and a field that may read much for a small answer as many as it declares. What is selected inside
-a field counts once for each object that the field may answer. Its type and its arguments say how many:
+Every field counts 1, and one that reads the table for the object that it is asked of as many as it declares: a call
+takes as much of the processor as 40 fields (`schema.fields.READ`). What is selected inside a field counts once for each
+object that the field may answer, and so does what it costs to read one of the objects that a list names. The field's
+type and its arguments say how many objects these are:
 
 - a page: as many as `first` or `last`, whichever is larger, and 20 without them. A field is a page if its type is a
-  connection, or if it has one of these arguments. `edges` and `nodes` are counted at the page itself.
+  connection, or if it has one of these arguments. `edges` and `nodes` are counted at the page itself, whose
+  objects count 1 if neither is selected: they are read all the same. The connection's other fields count once.
 - a list that is asked for by a list of ids, such as `nodes(ids:)`: as many as that list has.
 - any other list of objects: 10. It has no argument for its size; what it shows bounds it, such as an event's card.
 
@@ -19,7 +22,8 @@ no size counts as the largest page. Fields of the introspection count once, beca
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
 from graphql import (
@@ -48,7 +52,7 @@ from graphql import (
 from graphql.utilities import value_from_ast_untyped
 
 from schema.arguments import names_objects
-from schema.fields import own_complexity
+from schema.fields import complexity_of_each, own_complexity
 from schema.windows import LARGEST_PAGE, PAGE_SIZE
 from server.execution.limits import MOST_VALUES, count_values
 from server.execution.named_objects import NamedObjects
@@ -60,6 +64,7 @@ _FREE_VALUES = 10
 _VALUE = 2
 """What each further value in a variable counts, for each field that takes it in."""
 _PAGE_ARGUMENTS = ("first", "last")
+_OBJECTS = frozenset({"edges", "nodes"})
 
 
 class _Size(NamedTuple):
@@ -78,6 +83,13 @@ class _Size(NamedTuple):
             value = given.get(name, default)
             largest = max(largest, value if type(value) is int and value > 0 else _objects(value))
         return largest or self.default
+
+
+class _Part(Enum):
+    """What is selected of a connection."""
+
+    OBJECTS = "edges and nodes"
+    PAGE = "all else"
 
 
 class _Input(NamedTuple):
@@ -113,7 +125,7 @@ class Cost:
             for definition in operation.variable_definitions or ()
         }
         self.named = NamedObjects(self._defaults)
-        self._fragment_sums: dict[str, _Sum] = {}
+        self._fragment_sums: dict[tuple[str, _Part | None], _Sum] = {}
         self._inputs = {
             definition.variable.name.value
             for definition in operation.variable_definitions or ()
@@ -146,40 +158,48 @@ class Cost:
             totals.append(total)
         return totals[-1]
 
-    def _sum(self, selection_set: SelectionSetNode, parent: Any) -> _Sum:
+    def _sum(self, selection_set: SelectionSetNode, parent: Any, part: _Part | None = None) -> _Sum:
+        """The sum of what is selected of a type; of a connection, one part of it."""
         constant = 0
         products: list[tuple[int | _Size | _Input, int]] = []
         for node in selection_set.selections:
-            factor: int | _Size = 1
             if isinstance(node, FieldNode):
+                if part is not None and _part(node) is not part:
+                    continue
                 definition = self._schema.get_field(parent, node.name.value)
                 constant += own_complexity(definition) if definition else 1
                 if definition:
-                    factor = self._factor(node, definition, parent)
                     self.named.add(node, definition)
                 products += [(_Input(name), 0) for name in self._taken_in(node)]
-            inner = self._inner(node, parent)
-            if isinstance(factor, int) and not inner.products:
-                constant += factor * inner.constant
-            else:
-                self._sums.append(inner)
-                products.append((factor, len(self._sums) - 1))
+            for factor, inner in self._inner(node, parent, part):
+                if isinstance(factor, int) and not inner.products:
+                    constant += factor * inner.constant
+                else:
+                    self._sums.append(inner)
+                    products.append((factor, len(self._sums) - 1))
         return _Sum(constant, products)
 
-    def _inner(self, node: SelectionNode, parent: Any) -> _Sum:
-        """The sum of what is selected inside a node."""
+    def _inner(self, node: SelectionNode, parent: Any, part: _Part | None) -> Iterator[tuple[int | _Size, _Sum]]:
+        """The sums of what is selected inside a node, and how often each counts."""
         if isinstance(node, FragmentSpreadNode):
-            name = node.name.value
-            if name not in self._fragment_sums:
-                fragment = self._fragments[name]
-                self._fragment_sums[name] = self._sum(fragment.selection_set, self._type(fragment))
-            return self._fragment_sums[name]
-        if isinstance(node, InlineFragmentNode):
-            return self._sum(node.selection_set, self._type(node) if node.type_condition else parent)
-        if not isinstance(node, FieldNode) or node.selection_set is None:
-            return _Sum(0, [])
-        definition = self._schema.get_field(parent, node.name.value)
-        return self._sum(node.selection_set, get_named_type(definition.type) if definition else None)
+            key = (node.name.value, part)
+            if key not in self._fragment_sums:
+                fragment = self._fragments[node.name.value]
+                self._fragment_sums[key] = self._sum(fragment.selection_set, self._type(fragment), part)
+            yield 1, self._fragment_sums[key]
+        elif isinstance(node, InlineFragmentNode):
+            yield 1, self._sum(node.selection_set, self._type(node) if node.type_condition else parent, part)
+        elif isinstance(node, FieldNode) and node.selection_set is not None:
+            definition = self._schema.get_field(parent, node.name.value)
+            answered = get_named_type(definition.type) if definition else None
+            factor = self._factor(node, definition, parent) if definition else 1
+            if answered is not None and _is_connection(answered.name):
+                constant, products = self._sum(node.selection_set, answered, _Part.OBJECTS)
+                yield factor, _Sum(max(1, constant), products)
+                yield 1, self._sum(node.selection_set, answered, _Part.PAGE)
+            else:
+                constant, products = self._sum(node.selection_set, answered)
+                yield factor, _Sum(constant + (complexity_of_each(definition) if definition else 0), products)
 
     def _taken_in(self, node: FieldNode) -> list[str]:
         """The variables with lists or objects that stand in a field's arguments, once for each time."""
@@ -232,6 +252,11 @@ def _is_large(schema: GraphQLSchema, type_node: TypeNode) -> bool:
     return not is_leaf_type(
         type_from_ast(schema, type_node.type if isinstance(type_node, NonNullTypeNode) else type_node)
     )
+
+
+def _part(node: FieldNode) -> _Part:
+    """Which part of a connection a field selects."""
+    return _Part.OBJECTS if node.name.value in _OBJECTS else _Part.PAGE
 
 
 def _is_connection(type_name: str) -> bool:

@@ -8,6 +8,7 @@ import pytest
 from graphql import FragmentDefinitionNode, OperationDefinitionNode, build_schema, parse, validate
 
 from schema import schema
+from schema.fields import READ
 from server.execution.cost import Cost
 from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
 
@@ -35,13 +36,15 @@ def cost(text: str, **variables: Any) -> int:
     [
         ("{ names }", 1),
         ("{ names one { name one { name } } }", 5),
-        ("{ things(first: 5) { total nodes { name } } }", 16),
-        ("{ things(last: 5) { nodes { things(first: 3) { total } } } }", 1 + 5 * (1 + 1 + 3)),
+        ("{ things(first: 5) { total nodes { name } } }", 12),
+        ("{ things(last: 5) { nodes { things(first: 3) { total } } } }", 1 + 5 * (1 + 1 + 3 + 1)),
         ("{ things { nodes { name } } }", 41),
         ("{ things { edges { node { name } } } }", 61),
-        ("{ things(first: 0) { total } }", 2),
-        ("{ things(first: null) { total } }", 21),
-        ("{ things(first: null, last: 100) { total } }", 101),
+        ("{ things(first: 5) { total edges { node { name } } nodes { name } } }", 1 + 1 + 5 * 5),
+        ("{ things(first: 5) { total ...f ... { nodes { name } } } } fragment f on ThingConnection { total }", 13),
+        ("{ things(first: 0) { total } }", 3),
+        ("{ things(first: null) { total } }", 22),
+        ("{ things(first: null, last: 100) { total } }", 102),
         ("{ top { name } }", 21),
         ("{ top(first: 7) { name } }", 8),
         ('{ some(ids: ["x", "y", "z"]) { name } }', 4),
@@ -52,7 +55,10 @@ def cost(text: str, **variables: Any) -> int:
     ],
 )
 def test_every_field_counts_once_for_each_object_around_it(text: str, fields: int) -> None:
-    """`first`, `last` and lists of ids say how many objects; a page without a size has twenty, another list ten."""
+    """`first`, `last` and lists of ids say how many objects; a page without a size has twenty, another list ten.
+
+    The objects of a page are read even if only its `total` is asked for, which counts once.
+    """
     assert cost(text) == fields
 
 
@@ -73,15 +79,15 @@ def test_a_fragment_changes_no_complexity(wrapped: str) -> None:
 @pytest.mark.parametrize(
     ("variables", "fields"),
     [
-        ({"n": 5, "ids": ["x", "y"]}, 1 + 5 * 2 + 1 + 2 * (1 + 5)),
-        ({"n": 0, "ids": []}, 1 + 1 * 2 + 1 + 1 * (1 + 1)),
-        ({"n": 100.0, "ids": ["x"]}, 1 + 100 * 2 + 1 + 1 * (1 + 100)),
-        ({"n": None, "ids": ["x"]}, 1 + 20 * 2 + 1 + 1 * (1 + 20)),
-        ({"ids": ["x"]}, 1 + 20 * 2 + 1 + 1 * (1 + 20)),
-        ({"n": "many", "ids": {}}, 1 + 100 * 2 + 1 + 100 * (1 + 100)),
-        ({"n": True, "ids": 1.5}, 1 + 100 * 2 + 1 + 100 * (1 + 100)),
-        ({"n": float("inf"), "ids": "x"}, 1 + 100 * 2 + 1 + 100 * (1 + 100)),
-        ({"n": 10**30, "ids": ["x"]}, 1 + 10**30 * 2 + 1 + 1 * (1 + 10**30)),
+        ({"n": 5, "ids": ["x", "y"]}, 1 + 5 * 2 + 1 + 2 * (1 + 5 + 1)),
+        ({"n": 0, "ids": []}, 1 + 1 * 2 + 1 + 1 * (1 + 1 + 1)),
+        ({"n": 100.0, "ids": ["x"]}, 1 + 100 * 2 + 1 + 1 * (1 + 100 + 1)),
+        ({"n": None, "ids": ["x"]}, 1 + 20 * 2 + 1 + 1 * (1 + 20 + 1)),
+        ({"ids": ["x"]}, 1 + 20 * 2 + 1 + 1 * (1 + 20 + 1)),
+        ({"n": "many", "ids": {}}, 1 + 100 * 2 + 1 + 100 * (1 + 100 + 1)),
+        ({"n": True, "ids": 1.5}, 1 + 100 * 2 + 1 + 100 * (1 + 100 + 1)),
+        ({"n": float("inf"), "ids": "x"}, 1 + 100 * 2 + 1 + 100 * (1 + 100 + 1)),
+        ({"n": 10**30, "ids": ["x"]}, 1 + 10**30 * 2 + 1 + 1 * (1 + 10**30 + 1)),
     ],
 )
 def test_sizes_come_from_the_variables_of_each_request(variables: dict[str, Any], fields: int) -> None:
@@ -105,12 +111,13 @@ def test_sizes_come_from_the_variables_of_each_request(variables: dict[str, Any]
 def test_a_default_counts_as_the_same_value_sent(definition: str, field: str, value: Any) -> None:
     """Whether a variable is sent or left out."""
     text = f"query ({definition}) {{ {field} {{ __typename }} }}"
-    assert cost(text) == cost(text, v=value) == 1 + (value if isinstance(value, int) else len(value))
+    objects = value if isinstance(value, int) else len(value)
+    assert cost(text) == cost(text, v=value) == 1 + objects + ("things" in field)
 
 
 def test_null_sent_for_a_variable_replaces_its_default() -> None:
     """As graphql-core coerces it; the page then has its default size."""
-    assert cost("query ($v: Int = 100) { things(first: $v) { total } }", v=None) == 21
+    assert cost("query ($v: Int = 100) { things(first: $v) { total } }", v=None) == 22
 
 
 def test_a_chain_of_fragments_is_added_up_in_no_time() -> None:
@@ -120,7 +127,7 @@ def test_a_chain_of_fragments_is_added_up_in_no_time() -> None:
     definitions = parse(text).definitions
     fragments = {one.name.value: one for one in definitions if isinstance(one, FragmentDefinitionNode)}
     assert isinstance(definitions[0], OperationDefinitionNode)
-    assert Cost(SCHEMA, definitions[0], fragments)({"n": 3}) == 2**200 * 4
+    assert Cost(SCHEMA, definitions[0], fragments)({"n": 3}) == 2**200 * 5
 
 
 @pytest.mark.parametrize(
@@ -152,3 +159,34 @@ def test_a_field_that_may_read_much_for_a_small_answer_counts_what_it_may_read()
     two = GraphQLRequest(leaderboard.format(f"{matchups} more: {matchups}"), variables={"n": 100})
     with pytest.raises(InvalidOperation, match="asks for up to"):
         documents.operation(two, introspection=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "complexity"),
+    [
+        ('{ nodes(ids: ["a", "b"]) { id } }', 1 + 2 * (READ + 1)),
+        ('{ commentStatisticsOf(products: ["a", "b"]) { total } }', 1 + 2 * (READ + 1)),
+        ('{ nodes(ids: ["a"]) { ... on User { streak { current } } } }', 1 + READ + READ + 1),
+        ("{ boards(first: 2) { nodes { progress { seen } } } }", 1 + 2 * (1 + 2 * READ + 1)),
+        ('{ comments(product: "p", first: 100) { totalCount nodes { id } } }', 1 + READ + 100 * 2),
+    ],
+)
+def test_reading_the_table_counts_more_than_answering(text: str, complexity: int) -> None:
+    """For each object that a list names, and for each object that such a field is asked of."""
+    request = GraphQLRequest(text)
+    assert Documents(schema._schema).operation(request, introspection=True).cost({}) == complexity
+
+
+def test_a_page_of_members_with_many_lists_each_is_refused() -> None:
+    """It would make nine calls for each member. Two of the lists are answered."""
+    lists = [f"{name}(first: 1)" for name in ("quizResults", "predictions", "comments", "sentences")]
+    documents = Documents(schema._schema)
+
+    def page(count: int) -> GraphQLRequest:
+        selected = " ".join(f"{one} {{ __typename }}" for one in [*lists, "streak"][:count])
+        text = f"query ($ids: [ID!]!) {{ nodes(ids: $ids) {{ ... on User {{ {selected} }} }} }}"
+        return GraphQLRequest(text, variables={"ids": [f"u{number}" for number in range(100)]})
+
+    assert documents.operation(page(2), introspection=True)
+    with pytest.raises(InvalidOperation, match="asks for up to"):
+        documents.operation(page(5), introspection=True)
