@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from datastore import vocabulary as vocabulary_store
-from datastore.dynamo import Page, PageRequest, SingleFlight, best_first, charged_context, join_work, within_deadline
+from datastore.dynamo import Page, PageRequest, SingleFlight, best_first, shared_context, within_deadline
 from datastore.vocabulary import QuizResult, Sentence
 from resolvers.loading.bounded_dict import BoundedDict
 
@@ -143,7 +143,7 @@ class QuizLeaderboards:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._cached: BoundedDict[date, tuple[float, QuizLeaderboard]] = BoundedDict(_MAX_DAYS)
-        self._builds: SingleFlight[date, QuizLeaderboard] = SingleFlight(charged_context, join=join_work)
+        self._builds: SingleFlight[date, QuizLeaderboard] = SingleFlight(shared_context)
         self._written: BoundedDict[str, tuple[float, QuizResult | Sentence]] = BoundedDict(_MAX_WRITTEN)
         self._deleted: BoundedDict[str, QuizResult | Sentence] = BoundedDict(_MAX_WRITTEN)
 
