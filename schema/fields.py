@@ -19,6 +19,8 @@ _COMPLEXITY = "complexity"
 _COMPLEXITY_OF_EACH = "complexity_of_each"
 READ = 40
 """What a call to the table counts in the complexity: it takes as much of the processor as answering so many fields."""
+BATCHED = 5
+"""What a batched field counts: a page of one object has a batch of its own, which takes longer than a field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +63,14 @@ def field(
     description: str,
     /,
     *,
-    complexity: int = 1,
+    complexity: int | None = None,
     complexity_of_each: int = 0,
     **arguments: str,
 ) -> Any:
     """A field that a resolver answers; `arguments` describe the resolver's parameters.
 
-    `complexity` is what it counts itself, `complexity_of_each` what each object counts of those that its list names.
+    `complexity` is what it counts itself, 1 unless it is batched; `complexity_of_each` what each object counts of those
+    that its list names.
     """
     resolution = Resolution.of(resolver)
 
@@ -84,6 +87,8 @@ def field(
 
     chosen = resolve_one if resolution.is_batched else resolve_async if resolution.is_async else resolve
     declare_signature(chosen, resolver.__name__, resolution.parameters.arguments(arguments))
+    if complexity is None:
+        complexity = BATCHED if resolution.is_batched else 1
     metadata = {_COMPLEXITY: complexity, _COMPLEXITY_OF_EACH: complexity_of_each}
     return strawberry.field(resolver=with_resolution(chosen, resolution), description=description, metadata=metadata)
 
