@@ -15,9 +15,9 @@
 | write_many     | BatchWriteItem, by 25   | writes UnprocessedItems again, after growing pauses   |
 | describe       | DescribeTable           |                                                       |
 
-Every call waits for its turn and is paid for (see `calls`), is repeated until the request's deadline (see `retries`),
-and simultaneous eventually consistent reads are
-shared (see `shared_reads`). `_pages` is the one loop that follows `LastEvaluatedKey`.
+Every call waits for its turn and is paid for (see `calls`), and is repeated until the request's deadline (see
+`retries`). Simultaneous eventually consistent reads are shared (see `shared_reads`). `_pages` is the one loop that
+follows `LastEvaluatedKey`.
 """
 
 from __future__ import annotations

@@ -64,8 +64,10 @@ class BoardCache:
     # ── batch reads ──
 
     async def _read_boards(self, slugs: Sequence[str]) -> Mapping[str, BoardWithMarks | Exception]:
-        if len(slugs) > 1:  # a Query each is for those that exist
-            slugs = await voting_store.existing_boards(self._services.table, slugs)
+        new = [slug for slug in slugs if slug not in self._known]
+        if len(new) > 1:  # they may be invented: a Query each is for those that exist
+            existing = await voting_store.existing_boards(self._services.table, new)
+            slugs = [slug for slug in slugs if slug in self._known or slug in existing]
         return await read_each(slugs, self._read_board)
 
     async def _read_board(self, slug: str) -> BoardWithMarks | None:

@@ -121,7 +121,7 @@ async def _confirm(services: Services, link: Link) -> HTMLResponse:
 
 
 def _short(services: Services, link: Link) -> str:
-    """Return what stands for the member, whose email is another one than that which another member asked for."""
+    """Return what identifies the member: two members who ask for the same address get an email each."""
     return services.seal.keyed_hash("confirmation id", link.about[0].encode()).hex()[:16]
 
 

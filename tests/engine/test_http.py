@@ -526,6 +526,17 @@ async def test_an_object_that_is_asked_for_twice_is_read_once(one_client: Client
     assert spent.calls <= 4
 
 
+@pytest.mark.parametrize("kind", ["Board", "League"])
+async def test_a_hundred_invented_objects_take_a_few_calls(one_client: Client, kind: str) -> None:
+    """They are looked for together: each used to take a call of its own, or two."""
+    invented = [f"b{n}" if kind == "Board" else f"{Ids().next(utc_now())}:s{n}" for n in range(100)]
+    ids = [node_id(kind, key) for key in invented]
+    with metered() as spent:
+        answer = await one_client.ask("query ($ids: [ID!]!) { nodes(ids: $ids) { id } }", ids=ids)
+    assert answer == [None] * 100
+    assert spent.calls <= 4
+
+
 async def persisted(visitor: Client, sha256: str, query: str | None = None) -> Any:
     """The answer to a persisted query as Apollo Client sends it."""
     extensions = {"persistedQuery": {"version": 1, "sha256Hash": sha256}}

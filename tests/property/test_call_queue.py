@@ -54,7 +54,7 @@ async def turns(number: int) -> None:
 @given(STEPS)
 @settings(max_examples=300)
 def test_every_call_gets_its_turn_and_never_too_many_are_under_way(steps: list[Step]) -> None:
-    """Whoever leaves or joins; nothing is left behind when all have ended."""
+    """Also if callers leave or join; nothing is left behind when all have ended."""
 
     async def run() -> None:
         queue, under_way = new_queue(), Counter[Caller]()

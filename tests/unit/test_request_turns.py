@@ -70,7 +70,7 @@ async def test_a_new_connection_is_not_behind_the_others_of_its_address() -> Non
 
 
 async def test_requests_of_a_client_begin_in_their_order() -> None:
-    """Whoever else takes turns with them."""
+    """However many others take turns with them."""
     begun, order = Begun(), list[int]()
 
     async def ask(number: int) -> None:

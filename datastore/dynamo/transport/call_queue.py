@@ -107,7 +107,7 @@ class CallQueue:
             self._remove(entry, caller)
 
     def stand_in(self, entry: _Entry, caller: Caller) -> None:
-        """Let a call that waits also take the turn of this caller; it counts for the one it began with."""
+        """Let a call that waits be sent at a turn of this caller too."""
         if not entry.done():
             self._waiting.setdefault(caller.client, {}).setdefault(caller.request, {})[entry] = None
             self._of_client[caller.client] += 1

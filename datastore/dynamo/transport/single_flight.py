@@ -4,8 +4,7 @@
 own, so it belongs to none of those who wait: each of them may be cancelled, and the others still get its result or its
 error. Nothing is remembered: the next caller after the end starts again.
 
-With `join`, the work is told in its context of each caller who waits for it, and is cancelled when the last of them
-gives up.
+With `join`, each caller who waits joins the work, which is cancelled when the last of them gives up.
 """
 
 from __future__ import annotations
