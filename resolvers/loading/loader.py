@@ -51,10 +51,10 @@ class _Batch(Generic[K]):
 
     __slots__ = ("keys", "predecessor", "reading", "successor", "task")
 
-    def __init__(self, predecessor: asyncio.Task[None] | None = None) -> None:
+    def __init__(self, predecessor: _Batch[K] | None = None) -> None:
         self.keys: dict[K, None] = {}
         self.predecessor = predecessor
-        """The read of the same keys that ends before this one begins."""
+        """The batch that reads the same keys, or more, whose read ends before this one begins."""
         self.reading = False
         self.successor: _Batch[K] | None = None
         self.task: asyncio.Task[None] | None = None
@@ -215,13 +215,12 @@ class Loader(Generic[K, V]):
 
     def _batch_with(self, key: K) -> _Batch[K]:
         batch = self._last_batch.get(key)
-        if batch is None or (batch.task is not None and batch not in self._reads):  # or it was abandoned
+        if batch is None:
             batch = self._gathering
-            if batch is None or len(batch.keys) >= self._at_once:
+            if batch is None or self._is_abandoned(batch) or len(batch.keys) >= self._at_once:
                 batch = self._gathering = _Batch()
-        elif self._fresh and batch.reading:
-            batch.successor = batch.successor or _Batch(batch.task)
-            batch = batch.successor
+        elif self._is_abandoned(batch) or (self._fresh and batch.reading):
+            batch = self._successor(batch)
         if key in batch.keys:
             self.counts.waits += 1
         else:
@@ -230,10 +229,20 @@ class Loader(Generic[K, V]):
             self._last_batch[key] = batch
         return batch
 
+    def _is_abandoned(self, batch: _Batch[K]) -> bool:
+        """Whether nobody waited for a batch any more, so that it is about to end without an answer."""
+        return batch.task is not None and batch not in self._reads
+
+    def _successor(self, batch: _Batch[K]) -> _Batch[K]:
+        """The batch that begins when this one has ended."""
+        if batch.successor is None or self._is_abandoned(batch.successor):
+            batch.successor = _Batch(batch if batch.reading else batch.predecessor)
+        return batch.successor
+
     async def _carry_out(self, batch: _Batch[K]) -> Answers:
         """Begin in the next turn of the event loop, or after the predecessor; until then keys are added."""
-        if batch.predecessor is not None:
-            await asyncio.wait((batch.predecessor,))
+        if batch.predecessor is not None and batch.predecessor.task is not None:
+            await asyncio.wait((batch.predecessor.task,))
         batch.reading = True
         if self._gathering is batch:
             self._gathering = None
@@ -252,9 +261,14 @@ class Loader(Generic[K, V]):
         """Let nobody join a batch any more; the keys of which it was the latest."""
         if self._gathering is batch:
             self._gathering = None
+        before = batch.predecessor
         current = [key for key in batch.keys if self._last_batch.get(key) is batch]
         for key in current:
-            del self._last_batch[key]
+            if before is not None and before.task is not None and not before.task.done():
+                self._last_batch[key] = before  # this batch was abandoned before it began to read
+            else:
+                del self._last_batch[key]
+        batch.predecessor = None
         return current
 
     def _cache_answers(self, batch: _Batch[K], answers: Answers, current: Sequence[K]) -> Answers:
