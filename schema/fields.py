@@ -69,8 +69,8 @@ def field(
 ) -> Any:
     """A field that a resolver answers; `arguments` describe the resolver's parameters.
 
-    `complexity` is what it counts itself, 1 unless it is batched; `complexity_of_each` what each object counts of those
-    that its list names.
+    `complexity` is what it counts itself, 1 unless it is batched; `complexity_of_each` what each object of its page or
+    list counts besides.
     """
     resolution = Resolution.of(resolver)
 

@@ -181,7 +181,8 @@ MatchupConnection = connection(
 @strawberry.type
 class VotingQuery:
     board: Board | None = field(board_resolvers.board, "A board; null if there is none.", slug=BOARD_SLUG)
-    boards: BoardConnection = field(board_resolvers.boards, "All boards, by slug.")
+    # A board has many fields to decode: a page of them takes as long as five times as many contenders.
+    boards: BoardConnection = field(board_resolvers.boards, "All boards, by slug.", complexity_of_each=4)
     contender: Contender | None = field(board_resolvers.contender, "A contender.", id="The contender's id.")
     contenders: ContenderConnection = field(
         board_resolvers.contenders,

@@ -193,13 +193,14 @@ class Cost:
             definition = self._schema.get_field(parent, node.name.value)
             answered = get_named_type(definition.type) if definition else None
             factor = self._factor(node, definition, parent) if definition else 1
+            each = complexity_of_each(definition) if definition else 0
             if answered is not None and _is_connection(answered.name):
                 constant, products = self._sum(node.selection_set, answered, _Part.OBJECTS)
-                yield factor, _Sum(max(1, constant), products)
+                yield factor, _Sum(max(1, constant) + each, products)
                 yield 1, self._sum(node.selection_set, answered, _Part.PAGE)
             else:
                 constant, products = self._sum(node.selection_set, answered)
-                yield factor, _Sum(constant + (complexity_of_each(definition) if definition else 0), products)
+                yield factor, _Sum(constant + each, products)
 
     def _taken_in(self, node: FieldNode) -> list[str]:
         """The variables with lists or objects that stand in a field's arguments, once for each time."""

@@ -10,11 +10,12 @@ from graphql import GraphQLError, GraphQLInterfaceType, GraphQLObjectType, get_n
 from schema import schema
 from schema.arguments import MOST_NAMED, names_objects
 from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
+from server.execution.limits import Limits
 
 SCHEMA = schema._schema
 FILTERS = {"Query.comments.languages", "Query.comments.ratings"}
 """Lists that name nothing to be read. Each has a limit of its own."""
-DOCUMENTS = Documents(SCHEMA)
+DOCUMENTS = Documents(SCHEMA, Limits(complexity=20_000))
 
 
 def refusal(text: str, **variables: Any) -> GraphQLError | None:
