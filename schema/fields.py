@@ -19,8 +19,9 @@ _COMPLEXITY = "complexity"
 _COMPLEXITY_OF_EACH = "complexity_of_each"
 READ = 40
 """What a call to the table counts in the complexity: it takes as much of the processor as answering so many fields."""
-BATCHED = 5
-"""What a batched field counts: a page of one object has a batch of its own, which takes longer than a field."""
+AWAITED = 5
+"""What a field counts that each object waits for, batched or kept in memory: waiting takes longer than a field does. A
+batch may be of one object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def field(
 ) -> Any:
     """A field that a resolver answers; `arguments` describe the resolver's parameters.
 
-    `complexity` is what it counts itself, 1 unless it is batched; `complexity_of_each` what each object of its page or
+    `complexity` is what it counts itself, 1 unless it is awaited for each object; `complexity_of_each` what each object of its page or
     list counts besides.
     """
     resolution = Resolution.of(resolver)
@@ -88,7 +89,8 @@ def field(
     chosen = resolve_one if resolution.is_batched else resolve_async if resolution.is_async else resolve
     declare_signature(chosen, resolver.__name__, resolution.parameters.arguments(arguments))
     if complexity is None:
-        complexity = BATCHED if resolution.is_batched else 1
+        is_awaited = resolution.is_batched or (resolution.is_async and resolution.of_record)
+        complexity = AWAITED if is_awaited else 1
     metadata = {_COMPLEXITY: complexity, _COMPLEXITY_OF_EACH: complexity_of_each}
     return strawberry.field(resolver=with_resolution(chosen, resolution), description=description, metadata=metadata)
 

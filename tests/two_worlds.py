@@ -31,22 +31,24 @@ PRODUCTS = ("belt", "mug", "tee")
 MEMBERS = ("ada", "bob", "cleo", "eve")
 """Who is in the league: a member of it who contributes nothing is one all the same."""
 
-COUNTS = """query ($scored: ID!, $open: ID!, $on: Date!, $league: ID!) {
-  leaderboard { nodes { rank contender { name wins losses ties score rank matchups { nodes {
+COUNTS = """query ($scored: ID!, $open: ID!, $on: Date!) {
+  leaderboard(first: 10) { nodes { rank contender { name wins losses ties score rank matchups { nodes {
     left { name } right { name } leftWins rightWins ties votes } } } } }
   board { votes }
   standings(season: "2026", first: 100) { totalCount nodes { rank points correct eventsPlayed user { id } } }
   scored: event(id: $scored) { state matches { pickCounts }
     predictions(first: 100) { nodes { rank points correct user { id } } } }
   open: event(id: $open) { state predictions(first: 100) { nodes { user { id } } } }
-  league(id: $league) { memberCount standings(first: 100) { totalCount nodes { rank points correct user { id } } }
-    scored: event(event: $scored) { submitted missing predictions(first: 100) { nodes { rank guess user { id } } } }
-    open: event(event: $open) { submitted missing } }
   quizLeaderboard(on: $on, first: 100) { nodes { rank correct total quizzes sentences user { id } } }
   belt: commentStatistics(product: "belt") { total average histogram { rating count } languages { language count } }
   mug: commentStatistics(product: "mug") { total average histogram { rating count } languages { language count } }
   pageOfBelt: comments(product: "belt", first: 100) { totalCount nodes { body rating author { id } } }
   pageOfMug: comments(product: "mug", ratings: [5], first: 100) { totalCount nodes { body author { id } } }
+}"""
+COUNTS_OF_LEAGUE = """query ($scored: ID!, $open: ID!, $league: ID!) {
+  league(id: $league) { memberCount standings(first: 100) { totalCount nodes { rank points correct user { id } } }
+    scored: event(event: $scored) { submitted missing predictions(first: 100) { nodes { rank guess user { id } } } }
+    open: event(event: $open) { submitted missing } }
 }"""
 
 
@@ -115,8 +117,9 @@ class Site:
         for product in PRODUCTS:
             await settle_product(self.client.services.table, product)
         await self.client.caught_up("every index shows what was written")
-        ids = {"scored": self.scored, "open": self.open, "league": self.league}
-        counts: dict[str, Any] = await self.client.ask(COUNTS, on=on, **ids)
+        events = {"scored": self.scored, "open": self.open}
+        counts: dict[str, Any] = await self.client.ask(COUNTS, on=on, **events)
+        counts["league"] = await self.client.ask(COUNTS_OF_LEAGUE, league=self.league, **events)
         standings = all_standings(self.client.services.table)
         counts["closeness"] = {node_id("User", one.user): one.closeness async for one in standings}
         counts["topProducts"] = (await self.client.ask(TOP_PRODUCTS))["nodes"]

@@ -26,7 +26,7 @@ query ($event: ID!, $user: ID!, $prediction: ID!) {
     predictions { nodes { user { name } picks { team } points correct rank } edges { node { picks { team } } } }
   }
   predictions(event: $event) { nodes { user { name } picks { team } } }
-  user(id: $user) { predictions { nodes {
+  user(id: $user) { predictions(first: 2) { nodes {
     picks { team } event { predictions { nodes { user { name } picks { team } } } }
   } } }
   node(id: $prediction) { ... on Prediction { picks { team } event { matches { pickCounts } } } }

@@ -8,7 +8,7 @@ import pytest
 from graphql import FragmentDefinitionNode, OperationDefinitionNode, build_schema, parse, validate
 
 from schema import schema
-from schema.fields import BATCHED, READ
+from schema.fields import AWAITED, READ
 from server.execution.cost import Cost
 from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
 
@@ -169,7 +169,7 @@ def test_a_field_that_may_read_much_for_a_small_answer_counts_what_it_may_read()
         ('{ nodes(ids: ["a"]) { ... on User { streak { current } } } }', 1 + READ + READ + 1),
         ("{ boards(first: 2) { nodes { progress { seen } } } }", 1 + 2 * (4 + 1 + 2 * READ + 1)),
         ('{ comments(product: "p", first: 100) { totalCount nodes { id } } }', 1 + READ + 100 * 2),
-        ('{ comments(product: "p", first: 9) { nodes { author { name } } } }', 1 + 9 * (1 + BATCHED + 1)),
+        ('{ comments(product: "p", first: 9) { nodes { author { name } } } }', 1 + 9 * (1 + AWAITED + 1)),
     ],
 )
 def test_reading_the_table_counts_more_than_answering(text: str, complexity: int) -> None:
