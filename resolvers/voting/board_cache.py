@@ -75,8 +75,6 @@ class BoardCache:
         current = await voting_store.read_board_with_marks(self._services.table, slug)
         if current is None:
             return None
-        if current.is_dirty or slug in self._settlers:
-            self.settler(slug).pace.observe(current, began)
         self._known[slug] = (current.board, began)
         return current
 
@@ -107,11 +105,8 @@ class BoardCache:
         cached = await self.boards.load(slug)
         if cached is None:
             return None
-        settler = self.settler(slug)
-        if settler.pace.is_forgotten(cached, self._services.clock()):
-            settler.begin()
-        if cached.is_dirty and settler.pace.is_overdue(cached, self._services.clock()):
-            await self._wait_for_settling(settler)
+        if cached.is_dirty and self.settler(slug).is_overdue(cached):
+            await self._wait_for_settling(self.settler(slug))
             cached = await self.boards.load(slug)
         return cached.board if cached else None
 
@@ -133,7 +128,7 @@ class BoardCache:
     async def _wait_for_settling(self, settler: BoardSettler) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
-                await settler.settle_overdue(settler.pace.completed)
+                await settler.settle_overdue()
 
     async def contender(self, board: str, ordinal: int) -> Contender | None:
         """A contender from the results that this process has settled, unless somebody has since, or from a read."""
