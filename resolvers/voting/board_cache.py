@@ -1,6 +1,6 @@
 """The boards of one process: their state and results, cached for moments, and the settling of their votes.
 
-Law: a vote acknowledged two seconds ago is included in what `board`, and every later read, shows, even if the process
+Guarantee: a vote acknowledged two seconds ago is included in what `board`, and every later read, shows, even if the process
 that counted it was killed. The leaderboard's index may be behind by its own delay. A reader waits for a settling only
 if one is overdue, and only for a while.
 """
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from datastore.dynamo import Slice
     from resolvers.context import Services
 
-PATIENCE = 1.5
-"""How long a reader waits for an overdue settling; a small board's takes a few milliseconds."""
+PATIENCE = 2.0
+"""How long a reader waits for an overdue settling. It takes milliseconds, unless its process was killed in the middle."""
 
 KNOWN_SECONDS = 5.0
 """The age at which votes are no longer judged by the last state of a board, so that all know a change of its hours."""

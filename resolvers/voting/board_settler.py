@@ -215,8 +215,12 @@ class BoardSettler:
         return False
 
     def _is_due(self, board: Board) -> bool:
-        """Whether the next settling may begin: at once if this process's own has failed."""
-        return board.holder == self._leases.holder or self._is_older(board, SETTLING_INTERVAL)
+        """Whether the next settling may begin. One that is under way for so long is not waited for."""
+        if board.holder == self._leases.holder:
+            return True  # this process's own has failed
+        if board.holder is not None:
+            return voting_store.settling_age(self._leases, board).at_least >= SETTLING_INTERVAL
+        return self._is_older(board, SETTLING_INTERVAL)
 
     async def _look(self) -> BoardWithMarks | None:
         """The board as it is, and which settling includes the votes counted before this look."""
