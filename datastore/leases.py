@@ -26,8 +26,9 @@ from collections import OrderedDict
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from datastore.dynamo import ConditionFailed, DynamoError
 from datastore.dynamo.conditions import absent, less, where
@@ -78,41 +79,66 @@ class Turn:
 TURN = Entity(Turn, Key("TURN#{name}", "TURN"))
 
 
+class Age(NamedTuple):
+    """Seconds since an item changed, as one process has seen it by its own clock."""
+
+    at_least: float
+    """Since it was first seen as it is."""
+    at_most: float
+    """Since it was last seen otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    state: tuple[int, int]
+    since: float
+    not_before: float
+    looked: float
+
+
 class Leases:
     """The leases of one process: those that it holds, and when it saw those of others change."""
 
     def __init__(self, table: Table) -> None:
         self.holder = secrets.token_hex(8)
         self._table = table
-        self._seen: OrderedDict[ItemKey[Any], tuple[tuple[int, int], float]] = OrderedDict()
+        self._seen: OrderedDict[ItemKey[Any], _Seen] = OrderedDict()
 
     def is_free(self, entity: Entity[R], seen: R) -> bool:
         """Whether a lease may be acquired, now that its item was seen like this."""
-        return self.unchanged_for(entity, seen) >= LEASE_SECONDS or seen.holder is None
+        return self.age(entity, seen).at_least >= LEASE_SECONDS or seen.holder is None
 
-    def unchanged_for(self, entity: Entity[R], seen: R) -> float:
-        """The seconds for which this process has seen the item like this."""
+    def age(self, entity: Entity[R], seen: R) -> Age:
+        """For how long an item has been as it was seen just now, or as it was seen later if this read was late."""
         key, state, now = entity.item_key(seen), (seen.term, seen.beat), monotonic()
-        before, since = self._seen.get(key, (None, now))
-        if before != state:
-            since = now
-            self._seen[key] = (state, since)
-            self._seen.move_to_end(key)
-            if len(self._seen) > _MOST_SEEN:
-                self._seen.popitem(last=False)
-        return now - since
+        before = self._seen.pop(key, _Seen((-1, -1), now, -inf, -inf))
+        if state > before.state:
+            before = _Seen(state, now, before.looked, now)
+        self._seen[key] = replace(before, looked=now)
+        if len(self._seen) > _MOST_SEEN:
+            self._seen.popitem(last=False)
+        return Age(now - before.since, now - before.not_before)
 
     async def acquire(self, entity: Entity[R], seen: R) -> Held[R] | None:
-        """Acquire a lease whose item was seen like this; None if the item has changed since."""
+        """Acquire a lease whose item was seen like this, and read the rest of the item anew; None if it has changed."""
         began = monotonic()
-        after = replace(seen, holder=self.holder, term=seen.term + 1, beat=seen.beat + 1)  # type: ignore[type-var]
+        mine = replace(seen, holder=self.holder, term=seen.term + 1, beat=seen.beat + 1)  # type: ignore[type-var]
         unchanged = where(term=seen.term, beat=seen.beat)
         try:
-            await self._table.write(entity.shift(after, "holder", "term", "beat", when=unchanged))
+            write = entity.shift(mine, "holder", "term", "beat", when=unchanged)
+            record = await self._table.write_back(write, entity)
         except ConditionFailed as failed:
-            if not failed.was_written(entity, after):
+            stored = failed.stored(entity)
+            if not failed.doubtful or stored is None or (stored.holder, stored.term) != (mine.holder, mine.term):
                 return None
-        return Held(self._table, entity, after, began)
+            record = stored  # this process has acquired it, and the answer was lost
+        return Held(self._table, entity, record, began)
+
+    async def begin(self, entity: Entity[R], record: R) -> Held[R]:
+        """Write an item that is this process's alone, with its lease."""
+        began = monotonic()
+        await self._table.write(entity.put(record))
+        return Held(self._table, entity, record, began)
 
     async def take_turn(self, name: str) -> Held[Turn] | None:
         """Acquire the lease of work that has no item of its own; None if another process does it."""
@@ -173,19 +199,13 @@ class Held(Generic[R]):
         """Leave the work to any process, at once."""
         await self.save(holder=None, **changes)
 
-    async def renewed_during(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of work, during which the lease is renewed. LeaseLost if that fails; the work has ended then."""
-        task = asyncio.ensure_future(work)
-        try:
-            while not (await asyncio.wait({task}, timeout=_RENEW_SECONDS))[0]:
-                await self._renew()
-            return task.result()
-        finally:
-            task.cancel()
-            await asyncio.wait({task})
+    async def renew(self) -> None:
+        """Show that the holder is alive, if it has not been for a third of the time.
 
-    async def _renew(self) -> None:
-        """Show that the holder is alive. A failure of the table is none yet while another attempt can be in time."""
+        A failure of the table is none yet while another attempt can be in time; after that LeaseLost.
+        """
+        if monotonic() < self._safe_until - (_SAFE_SECONDS - _RENEW_SECONDS):
+            return
         try:
             async with asyncio.timeout(max(0.0, self._safe_until - monotonic())):
                 await self.save()
@@ -194,3 +214,14 @@ class Held(Generic[R]):
         except DynamoError:
             if not self.is_safe:
                 raise LeaseLost from None
+
+    async def renewed_during(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of work, during which the lease is renewed. LeaseLost if that fails; the work has ended then."""
+        task = asyncio.ensure_future(work)
+        try:
+            while not (await asyncio.wait({task}, timeout=_RENEW_SECONDS))[0]:
+                await self.renew()
+            return task.result()
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
