@@ -37,4 +37,4 @@ async def _withdraw(services: Services, pointer: Pointer, once: Once) -> bool:
         return True
 
     read = partial(comments_store.read_comment, services.table, pointer.product, pointer.ulid)
-    return await optimistic(read, withdraw)
+    return await optimistic(read, withdraw, idempotent=True)

@@ -103,7 +103,7 @@ async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
         await store_change(ctx.services, ctx.once, deleted_id, CommentChange(old, None))
         return deleted_id
 
-    return await optimistic(lambda: load_comment(ctx, comment), delete)
+    return await optimistic(lambda: load_comment(ctx, comment), delete, idempotent=True)
 
 
 async def change_comment(
@@ -127,7 +127,7 @@ def revised(comment: Comment, **changes: Any) -> Comment:
 
 
 async def store_change(services: Services, once: Once, answer: Any, change: CommentChange) -> None:
-    """Store a change of a comment, and tell what this process remembers of its product; may raise Stale."""
+    """Store a change of a comment, and tell what this process remembers of its product; may raise ConditionFailed."""
     await comments_store.change_comment(services.table, once, answer, change)
     services.get(CountsCache).comment_changed(change)
     services.get(LeaderSettler).comment_changed(change)

@@ -222,7 +222,7 @@ class _Member:
             return True
 
         read = partial(comments_store.read_comment, self._table, pointer.product, pointer.ulid)
-        return await optimistic(read, erase)
+        return await optimistic(read, erase, idempotent=True)
 
     # ── results ──
 
