@@ -108,6 +108,8 @@ async def leave_every_league(table: Table, user: str, once: Once) -> int:
     """
 
     async def leave_one(own: MemberLeagues) -> int:
+        if not own.leagues:
+            return 0
         league_id = min(own.leagues)
         found = await read_whole_league(table, league_id)
         place = await read_place(table, league_id, user)
