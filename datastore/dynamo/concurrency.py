@@ -23,8 +23,7 @@ def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
 async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, T]], at_once: int | None = None) -> list[T]:
     """As `asyncio.gather`; but the first error is raised once all others were cancelled and have ended.
 
-    For writes after whose failure somebody concludes, after a while, that none is under way. With `at_once`, each piece
-    is taken from the iterable when its turn has come.
+    So whoever sees the error knows that no write is under way any more. With `at_once`, each is begun in its turn.
     """
     turns = asyncio.Semaphore(at_once or sys.maxsize)
     tasks: list[asyncio.Task[T]] = []

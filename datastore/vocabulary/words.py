@@ -291,9 +291,8 @@ async def change_word(table: Table, list_id: str, ordinal: int, change: Callable
         put = WORD.put(after, when=present() & where(revision=current.revision))
         # The list says so, because its earlier daily words have the old texts.
         mark = LIST.change(LIST.at(list=list_id), values={"corrected": True}, when=present() & where(deleted_at=None))
-        occurrence = once.occurred(Kind.WORD_CHANGED, f"Word:{after.node_key}")
         try:
-            await once.transact(table, after, put, mark, *occurrence)
+            await once.transact(table, after, put, mark, *once.occurred(Kind.WORD_CHANGED, f"Word:{after.node_key}"))
         except ConditionFailed as failed:
             if not failed.was_written(WORD, after):
                 raise

@@ -85,10 +85,11 @@ async def change_board(
         if current is None:
             raise board_not_found(slug, "slug")
         before, after = current.board, change(current.board)
-        unchanged = where(title=before.title, opens_at=before.opens_at, closes_at=before.closes_at)
+        unchanged = present() & where(title=before.title, opens_at=before.opens_at, closes_at=before.closes_at)
         values = {"title": after.title, "opens_at": after.opens_at, "closes_at": after.closes_at}
-        permission = permitted(partial(check, before, after))
-        put = BOARD.change(BOARD.item_key(before), values=values, when=present() & unchanged & permission)
+        put = BOARD.change(
+            BOARD.item_key(before), values=values, when=unchanged & permitted(partial(check, before, after))
+        )
         await once.transact(table, after, put, *once.occurred(Kind.BOARD_CHANGED, f"Board:{slug}"))
         return after
 
