@@ -1,6 +1,6 @@
 """Counts the functions and modules of ours that a page of comments, a vote and a scoring take, from socket to socket.
 
-    python -m bench.functions [--list page|vote|scoring]
+    python -m bench.functions [--write] [--list page|vote|scoring]
 
 The service runs in this process on the embedded engine, as `ringside serve` starts it. A client asks over HTTP for
 `comments(product, ratings: [5, 4], first: 10)` with authors, casts a vote on a matchup that it has just drawn, and
@@ -63,10 +63,18 @@ RESULT = """mutation ($match: ID!, $winner: Int!) {
   recordResult(input: { match: $match, outcome: WON, winner: $winner }) { ... on ResultRecorded { match { id } } } }"""
 SCORE = """mutation ($event: ID!) { scoreEvent(input: { event: $event }) { ... on EventScored {
   predictionsScored event { name state } } ... on Refused { code message } } }"""
+RESULTS = Path(__file__).parent / "results" / "functions.md"
+HEAD = """# Functions of a page, a vote and a scoring
+
+    python -m bench.functions --write
+
+The modules and functions of ours that one request runs through, from socket to socket, in a service that is in use: a
+page of ten comments with authors, a vote, and a scoring of 150 predictions after a corrected result.
+`bench/functions.py` says what is counted; `--list page` prints every function. Constructors are those that the standard
+library generates for dataclasses and named tuples.
+"""
 RATINGS = ([4, 5], [5, 3], [3, 4], [4, 3], [5, 4])
 COUNTED = 3
-PAUSE = 3.0
-"""Seconds before a request that is recorded, in which what follows from the one before is settled."""
 _RESUME = dis.opmap["RESUME"]
 
 
@@ -192,7 +200,6 @@ async def record(settings: Settings, event: str, kind: str, headers: Sequence[st
                 client = Client(connection, (who, *headers), event)
                 for number in range(len(RATINGS)):
                     request = await asyncio.to_thread(PREPARED[kind], client, number)
-                    await asyncio.sleep(PAUSE)
                     recordings.append(calls := Calls(repository_root()))
                     answer = asyncio.get_running_loop().run_in_executor(None, client.send, request)
                     with calls.recording():
@@ -244,12 +251,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--list", choices=PREPARED, help="print the functions of one in the order of their first calls")
     parser.add_argument("--header", action="append", default=[], help="send this header, too: 'origin: https://…'")
+    parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     recorded = record_all(options.header)
     if options.list:
         print(listing(recorded[options.list]), end="\n\n")
-    for kind, calls in recorded.items():
-        print(f"**{kind}**\n\n{report(calls)}\n")
+    text = "\n".join([HEAD, *(f"## {kind.title()}\n\n{report(calls)}\n" for kind, calls in recorded.items())])
+    print(text)
+    if options.write:
+        RESULTS.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
