@@ -96,7 +96,6 @@ from datastore.pickem.league_records import (
 )
 from datastore.pickem.leagues import (
     MOST_LEAGUES,
-    StaleLeagues,
     admit,
     create_league,
     delete_league,
@@ -197,7 +196,6 @@ __all__ = [
     "Result",
     "Season",
     "Share",
-    "StaleLeagues",
     "Standing",
     "Submission",
     "Team",

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from datastore import comments as comments_store
-from datastore.comments import Comment, Decision, Reports, Status, VersionConflict
-from datastore.dynamo import Page, Window
+from datastore.comments import Comment, Decision, Reports, Status
+from datastore.dynamo import Page, Window, optimistic
 from datastore.journal import Ground
-from datastore.refusals import Conflict
 from resolvers.comments.access import CommentId, check_rate, load_visible_comment, may_change
 from resolvers.comments.rules import LONGEST_REASON, validate_text
-from resolvers.comments.writing import ATTEMPTS, change_comment, revised
+from resolvers.comments.writing import change_comment, revised
 from resolvers.context import Context, Services
 from resolvers.loading.loader import Loader
 from resolvers.viewer import Role
@@ -56,17 +55,15 @@ async def report_comment(ctx: Context, /, *, comment: CommentId, reason: str) ->
     member = ctx.member()
     reason = validate_text(reason, "reason", LONGEST_REASON)
     await check_rate(ctx, "report")
-    for _ in range(ATTEMPTS):
-        reported = await load_visible_comment(ctx, comment)
+
+    async def report(reported: Comment) -> Comment:
         if reported.held is not None:  # it needs a moderator's decision already
             await ctx.once.store_receipt(ctx.table, reported, about=reported.author)
             return reported
-        try:
-            await comments_store.report_comment(ctx.table, ctx.once, reported, member.id, reason)
-        except VersionConflict:
-            continue
+        await comments_store.report_comment(ctx.table, ctx.once, reported, member.id, reason)
         return reported
-    raise Conflict
+
+    return await optimistic(lambda: load_visible_comment(ctx, comment), report)
 
 
 async def moderate_comment(

@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
 from datastore import pickem as pickem_store
-from datastore.dynamo import Page
+from datastore.dynamo import Page, optimistic
 from datastore.journal import Kind
-from datastore.pickem import Event, EventState, Locked, Match, PickCounts, VersionConflict
+from datastore.pickem import Event, EventState, Locked, Match, PickCounts
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from resolvers.context import UNSET, BothWaysWindow, Context, NodeOf, Unset
 from resolvers.pickem import rules
@@ -25,9 +25,6 @@ from resolvers.viewer import Role
 A = TypeVar("A")
 EventId = Annotated[str, NodeOf("Event")]
 MatchId = Annotated[str, NodeOf("Match")]
-
-ATTEMPTS = 16
-"""How often a change is tried again when another editor's change comes first."""
 
 
 # ── reading ──
@@ -169,7 +166,7 @@ async def update_event(  # noqa: PLR0913 - the arguments of the mutation
         await pickem_store.change_event(ctx.table, before, after, ctx.once, after, *occurrence, clock=clock)
         return after
 
-    return await retry_on_conflict(ctx, event, change)
+    return await change_event(ctx, event, change)
 
 
 def _validate_new_start(event: Event, moment: datetime) -> datetime:
@@ -206,20 +203,19 @@ async def lock_event(ctx: Context, /, *, event: EventId) -> Event:
         await pickem_store.change_event(ctx.table, before, after, ctx.once, after, *occurrence)
         return after
 
-    return await retry_on_conflict(ctx, event, change)
+    return await change_event(ctx, event, change)
 
 
-async def retry_on_conflict(ctx: Context, event_id: str, change: Callable[[Event], Awaitable[A]], *path: str) -> A:
+async def change_event(ctx: Context, event_id: str, change: Callable[[Event], Awaitable[A]], *path: str) -> A:
     """Make a change from the current event, again each time another change comes first."""
-    for _ in range(ATTEMPTS):
+
+    async def read() -> Event:
         event = await load_settled_event(ctx.services, event_id)
         if event is None:
             raise NotFound(path=("input", *(path or ("event",))))
-        try:
-            return await change(event)
-        except VersionConflict:
-            continue
-    raise VersionConflict
+        return event
+
+    return await optimistic(read, change)
 
 
 # ── cards ──
@@ -261,7 +257,7 @@ async def add_match(
         await pickem_store.put_match(ctx.table, _card_change(ctx, before, after, answer, Kind.MATCH_ADDED), new)
         return answer
 
-    return await retry_on_conflict(ctx, event, change)
+    return await change_event(ctx, event, change)
 
 
 async def update_match(
@@ -300,7 +296,7 @@ async def update_match(
             await pickem_store.put_match(ctx.table, card_change, new)
         return answer
 
-    return await retry_on_conflict(ctx, event_id, change, "match")
+    return await change_event(ctx, event_id, change, "match")
 
 
 async def remove_match(ctx: Context, /, *, match: MatchId) -> Event:
@@ -316,7 +312,7 @@ async def remove_match(ctx: Context, /, *, match: MatchId) -> Event:
         await pickem_store.remove_match(ctx.table, _card_change(ctx, before, after, after, Kind.MATCH_REMOVED), old)
         return after
 
-    return await retry_on_conflict(ctx, event_id, change, "match")
+    return await change_event(ctx, event_id, change, "match")
 
 
 async def reorder_matches(ctx: Context, /, *, event: EventId, matches: list[MatchId]) -> Event:
@@ -335,7 +331,7 @@ async def reorder_matches(ctx: Context, /, *, event: EventId, matches: list[Matc
         await pickem_store.reorder_card(ctx.table, _card_change(ctx, before, after, after, Kind.MATCHES_REORDERED))
         return after
 
-    return await retry_on_conflict(ctx, event, change)
+    return await change_event(ctx, event, change)
 
 
 def _validate_upcoming(event: Event) -> None:

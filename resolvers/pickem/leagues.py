@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Annotated, TypeVar
 
 from datastore import pickem as pickem_store
-from datastore.dynamo import Page, Window
+from datastore.dynamo import Page, Window, optimistic
 from datastore.people import Profile
-from datastore.pickem import Entry, League, LeagueMember, MemberLeagues, Membership, StaleLeagues
+from datastore.pickem import Entry, League, LeagueMember, MemberLeagues, Membership
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from resolvers.context import Context, NodeOf, UserId
 from resolvers.loading.batched import batched
@@ -37,8 +37,6 @@ from resolvers.texts import parse_line
 A = TypeVar("A")
 LeagueId = Annotated[str, NodeOf("League")]
 LONGEST_NAME = 80
-ATTEMPTS = 16
-"""How often a change is tried again when the member's leagues change meanwhile."""
 
 
 # ── reading ──
@@ -128,8 +126,7 @@ async def create_league(ctx: Context, /, *, name: str, season: str, entry: Entry
 
     async def create(own: MemberLeagues) -> League:
         new = replace(empty, code=new_code() if entry is Entry.CODE else None)
-        if not await pickem_store.create_league(ctx.table, new, captain, own, ctx.once, _plain(new)):
-            raise StaleLeagues  # another league has this code: once in a million years
+        await pickem_store.create_league(ctx.table, new, captain, own, ctx.once, _plain(new))
         return _plain(new)
 
     return await _with_own_leagues(ctx, create)
@@ -137,13 +134,11 @@ async def create_league(ctx: Context, /, *, name: str, season: str, entry: Entry
 
 async def _with_own_leagues(ctx: Context, change: Callable[[MemberLeagues], Awaitable[A]]) -> A:
     """A change that gives the viewer one more league, tried again when their leagues change meanwhile."""
-    for _ in range(ATTEMPTS):
-        own = await pickem_store.read_member_leagues(ctx.table, ctx.viewer.id)
-        try:
-            return await change(await _with_room(ctx, own))
-        except StaleLeagues:
-            continue
-    raise StaleLeagues
+
+    async def with_room(own: MemberLeagues) -> A:
+        return await change(await _with_room(ctx, own))
+
+    return await optimistic(lambda: pickem_store.read_member_leagues(ctx.table, ctx.viewer.id), with_room)
 
 
 async def _with_room(ctx: Context, own: MemberLeagues) -> MemberLeagues:
@@ -218,8 +213,9 @@ async def admit_to_league(ctx: Context, /, *, league: LeagueId, user: UserId, ca
 
 async def remove_from_league(ctx: Context, /, *, league: LeagueId, user: UserId) -> League:
     """Turn away somebody who is waiting, or take a member out. Captains stay until they leave."""
-    for _ in range(ATTEMPTS):
-        current, captain = await _load_as_captain(ctx, league)
+
+    async def remove(found: tuple[LeagueView, LeagueMember]) -> League:
+        current, captain = found
         place = await pickem_store.read_place(ctx.table, league, user)
         if place is None:
             raise NotFound("They are neither in this league nor waiting for it.", path=("input", "user"))
@@ -227,31 +223,27 @@ async def remove_from_league(ctx: Context, /, *, league: LeagueId, user: UserId)
             raise Conflict("Captains cannot be removed: they leave with `leaveLeague`.", path=("input", "user"))
         own = await pickem_store.read_member_leagues(ctx.table, user)
         answer = _plain(current)
-        try:
-            await pickem_store.remove(ctx.table, captain, place, own, ctx.once, answer)
-        except StaleLeagues:
-            continue
+        await pickem_store.remove(ctx.table, captain, place, own, ctx.once, answer)
         return answer
-    raise StaleLeagues
+
+    return await optimistic(lambda: _load_as_captain(ctx, league), remove)
 
 
 async def leave_league(ctx: Context, /, *, league: LeagueId, successor: UserId | None = None) -> League:
     """Leave, or stop waiting. The last captain names a successor."""
     ctx.member()
-    for _ in range(ATTEMPTS):
-        current = await load_for_change(ctx, league)
+
+    async def leave(current: LeagueView) -> League:
         if current.place is None:
             raise Conflict("You are not a member of this league.", path=("input", "league"))
         if successor is not None:
             _validate_successor(current, successor)
         own = await pickem_store.read_member_leagues(ctx.table, ctx.viewer.id)
         answer = _plain(current)
-        try:
-            await pickem_store.leave(ctx.table, current.place, successor, own, ctx.once, answer)
-        except StaleLeagues:
-            continue
+        await pickem_store.leave(ctx.table, current.place, successor, own, ctx.once, answer)
         return answer
-    raise StaleLeagues
+
+    return await optimistic(lambda: load_for_change(ctx, league), leave)
 
 
 def _validate_successor(league: LeagueView, successor: str) -> None:
@@ -274,14 +266,16 @@ async def _load_as_captain(ctx: Context, key: str) -> tuple[LeagueView, LeagueMe
 
 async def rotate_league_code(ctx: Context, /, *, league: LeagueId) -> League:
     """Give the league another code. The old one admits nobody from then on."""
-    current, captain = await _load_as_captain(ctx, league)
-    if current.entry is not Entry.CODE:
-        raise Conflict(f"This league is {current.entry.value}: it has no code.", path=("input", "league"))
-    for _ in range(ATTEMPTS):
+
+    async def rotate(found: tuple[LeagueView, LeagueMember]) -> League:
+        current, captain = found
+        if current.entry is not Entry.CODE:
+            raise Conflict(f"This league is {current.entry.value}: it has no code.", path=("input", "league"))
         after = replace(current, code=new_code())
-        if await pickem_store.rotate_code(ctx.table, captain, current, after, ctx.once, _plain(current)):
-            return _plain(current)
-    raise Conflict
+        await pickem_store.rotate_code(ctx.table, captain, current, after, ctx.once, _plain(current))
+        return _plain(current)
+
+    return await optimistic(lambda: _load_as_captain(ctx, league), rotate)
 
 
 async def delete_league(ctx: Context, /, *, league: LeagueId) -> str:

@@ -9,13 +9,14 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from datastore import people as people_store
 from datastore import pickem as pickem_store
-from datastore.dynamo import Page, Window
+from datastore.dynamo import Page, Window, optimistic_from
 from datastore.people import Profile
 from datastore.pickem import THOUSAND, Event, EventState, Locked, Prediction, Submission
-from datastore.refusals import Conflict, InvalidInput, NotFound
+from datastore.refusals import InvalidInput, NotFound
 from resolvers.context import AnyId, Context
 from resolvers.loading.batched import batched
 from resolvers.node_ids import node_id, parse_node_key
@@ -25,9 +26,6 @@ from resolvers.pickem.cache import load_event, load_settled_event, pickem_cache
 from resolvers.pickem.events import EventId
 from resolvers.pickem.tie_breaks import guess_of, parse_guess
 from resolvers.pickem.views import Pick, PredictionView
-
-ATTEMPTS = 8
-"""How often a submission is tried again when the event or the member's prediction changes meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,13 +149,12 @@ async def submit_prediction(
         raise InvalidInput(f"A card has at most {rules.MOST_MATCHES} matches.", path=("input", "picks"))
     given = [(_parse_match(event, pick, index), pick.team) for index, pick in enumerate(picks)]
     token = ctx.new_id()
-    for attempt in range(ATTEMPTS):
-        current, before, joined_at = await _load_for_submission(ctx, event, again=attempt > 0)
+
+    async def submit(found: tuple[Event, Prediction | None, datetime]) -> PredictionView:
+        current, before, joined_at = found
         if before is not None and before.token == token:
             return PredictionView(before, current)
         _validate_open(current, ctx.now())
-        if attempt:
-            await pickem_store.catch_up_gate(ctx.table, current, member.id)
         card = await pickem_cache(ctx).card(current)
         new = Prediction(
             event=event,
@@ -175,35 +172,40 @@ async def submit_prediction(
             # A later request of this member's may have picked a match that was added since the event was read.
             card = await pickem_store.read_matches(ctx.table, event)
         submission, answer = Submission(new, before, current, card), PredictionView(new, current)
-        if await pickem_store.submit_prediction(ctx.table, submission, ctx.services.clock, ctx.once, answer):
-            return answer
-    raise Conflict
+        await pickem_store.submit_prediction(ctx.table, submission, ctx.services.clock, ctx.once, answer)
+        return answer
+
+    known = await _load_for_submission(ctx, event)
+    return await optimistic_from(known, partial(_load_again, ctx, event), submit)
 
 
-async def _load_for_submission(
-    ctx: Context, event_id: str, *, again: bool
-) -> tuple[Event, Prediction | None, datetime]:
-    """The event, the member's earlier prediction, and when they joined.
-
-    After a failed attempt the event comes first: if it has begun, this closes its gates, so no attempt that may still
-    be in flight passes after the prediction was read.
-    """
-    member = ctx.viewer.id
-    if again:
-        event = await load_settled_event(ctx.services, event_id)
-        before, joined_at = await asyncio.gather(
-            pickem_store.read_prediction(ctx.table, event_id, member), _load_joined_at(ctx)
-        )
-    else:
-        event, before, joined_at = await asyncio.gather(
-            pickem_cache(ctx).events.load(event_id),
-            pickem_store.read_prediction(ctx.table, event_id, member),
-            _load_joined_at(ctx),
-        )
-        if event is not None and event.narrowing is not None:
-            event = await pickem_cache(ctx).settled(event)
+async def _load_for_submission(ctx: Context, event_id: str) -> tuple[Event, Prediction | None, datetime]:
+    """The event, the member's earlier prediction, and when they joined."""
+    event, before, joined_at = await asyncio.gather(
+        pickem_cache(ctx).events.load(event_id),
+        pickem_store.read_prediction(ctx.table, event_id, ctx.viewer.id),
+        _load_joined_at(ctx),
+    )
+    if event is not None and event.narrowing is not None:
+        event = await pickem_cache(ctx).settled(event)
     if event is None:
         raise NotFound(path=("input", "event"))
+    return event, before, before.joined_at if before else joined_at
+
+
+async def _load_again(ctx: Context, event_id: str) -> tuple[Event, Prediction | None, datetime]:
+    """The same after a failed attempt, with the member's gate as the event is.
+
+    The event comes first: if it has begun, this closes its gates, so no attempt that may still be in flight passes
+    after the prediction was read.
+    """
+    event, member = await load_settled_event(ctx.services, event_id), ctx.viewer.id
+    if event is None:
+        raise NotFound(path=("input", "event"))
+    before, joined_at = await asyncio.gather(
+        pickem_store.read_prediction(ctx.table, event_id, member), _load_joined_at(ctx)
+    )
+    await pickem_store.catch_up_gate(ctx.table, event, member)
     return event, before, before.joined_at if before else joined_at
 
 

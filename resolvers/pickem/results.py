@@ -11,7 +11,7 @@ from datastore.refusals import Conflict
 from resolvers.context import Context
 from resolvers.pickem import rules
 from resolvers.pickem.cache import pickem_cache
-from resolvers.pickem.events import EventId, MatchId, retry_on_conflict, validate_match
+from resolvers.pickem.events import EventId, MatchId, change_event, validate_match
 from resolvers.pickem.tie_breaks import parse_number
 from resolvers.pickem.views import MatchView, match_view
 from resolvers.viewer import Role
@@ -42,7 +42,7 @@ async def record_result(
         await pickem_store.change_event(ctx.table, before, after, ctx.once, answer, *occurrence)
         return answer
 
-    return await retry_on_conflict(ctx, event_id, change, "match")
+    return await change_event(ctx, event_id, change, "match")
 
 
 async def record_tie_break(ctx: Context, /, *, event: EventId, answer: float) -> Event:
@@ -67,4 +67,4 @@ async def record_tie_break(ctx: Context, /, *, event: EventId, answer: float) ->
         await pickem_store.change_event(ctx.table, before, after, ctx.once, after, *occurrence)
         return after
 
-    return await retry_on_conflict(ctx, event, change)
+    return await change_event(ctx, event, change)

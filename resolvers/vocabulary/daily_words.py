@@ -10,7 +10,7 @@ from typing import TypeVar
 import structlog
 
 from datastore import vocabulary as vocabulary_store
-from datastore.dynamo import Page, Window
+from datastore.dynamo import Page, Window, gather_or_cancel
 from datastore.refusals import Conflict, InvalidInput
 from datastore.vocabulary import DailyWord, ListBroken, Word, WordList
 from resolvers import people
@@ -117,8 +117,7 @@ async def _load_daily_words(ctx: Context, owner: str | None, day: date) -> Seque
     )
     drawn = {daily.list for daily in listed}
     missing = [each for each in lists if each.word_count and each.list not in drawn]
-    semaphore = asyncio.Semaphore(_CONCURRENT_DRAWS)
-    new = await asyncio.gather(*(_draw(ctx, word_list, day, semaphore) for word_list in missing))
+    new = await gather_or_cancel((_draw(ctx, word_list, day) for word_list in missing), _CONCURRENT_DRAWS)
     if not missing and cache.lists_written == lists_written:
         cache.put_all_drawn(owner, day, listed)
     return [*listed, *(daily for daily in new if daily is not None)]
@@ -128,11 +127,10 @@ async def _collect(records: AsyncIterator[R]) -> list[R]:
     return [record async for record in records]
 
 
-async def _draw(ctx: Context, word_list: WordList, day: date, semaphore: asyncio.Semaphore) -> DailyWord | None:
+async def _draw(ctx: Context, word_list: WordList, day: date) -> DailyWord | None:
     """One list's word; None if it cannot have one, so that the other lists still get theirs."""
-    async with semaphore:
-        try:
-            return await vocabulary_store.draw_daily_word(ctx.table, word_list.list, day)
-        except (ListBroken, Conflict) as error:
-            _log.error("a list has no daily word", list=word_list.list, reason=str(error))
-            return None
+    try:
+        return await vocabulary_store.draw_daily_word(ctx.table, word_list.list, day)
+    except (ListBroken, Conflict) as error:
+        _log.error("a list has no daily word", list=word_list.list, reason=str(error))
+        return None
