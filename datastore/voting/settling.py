@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from datastore.dynamo import ConditionFailed
+from datastore.dynamo.concurrency import chunks
 from datastore.dynamo.conditions import where
 from datastore.leases import LeaseLost
 from datastore.voting.boards import BOARD, Board
@@ -83,8 +84,8 @@ async def settle(table: Table, lease: Held[Board], now: datetime, cached: BoardR
         results = dict(await all_contenders(table, board))
     sums = await read_contender_sums(table, board)
     changed = list(_changed(results.values(), sums))
-    for start in range(0, len(changed), _RESULTS_AT_ONCE):
-        written = await _write_results(table, board, changed[start : start + _RESULTS_AT_ONCE], sums)
+    for chunk in chunks(changed, _RESULTS_AT_ONCE):
+        written = await _write_results(table, board, chunk, sums)
         results.update((result.ordinal, result) for result in written)
     votes = sum(wins for wins, _, _ in sums.values()) + sum(ties for _, _, ties in sums.values()) // 2
     await lease.release(votes=votes, settled=board.term, settled_at=now)

@@ -1,8 +1,8 @@
 """The boards of one process: their state and results, cached for moments, and the settling of their votes.
 
-Guarantee: a vote acknowledged two seconds ago is included in what `board`, and every later read, shows, even if the process
-that counted it was killed. The leaderboard's index may be behind by its own delay. A reader waits for a settling only
-if one is overdue, and only for a while.
+Guarantee: a vote acknowledged two seconds ago is included in what `board`, and every later read, shows, even if the
+process that counted it was killed. The leaderboard's index may be behind by its own delay. A reader waits for a
+settling only if one is overdue, and only for a while.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from resolvers.context import Services
 
 PATIENCE = 2.0
-"""How long a reader waits for an overdue settling. It takes milliseconds, unless its process was killed in the middle."""
+"""How long a reader waits for an overdue settling. It takes milliseconds, unless its process is killed in between."""
 
 KNOWN_SECONDS = 5.0
 """The age at which votes are no longer judged by the last state of a board, so that all know a change of its hours."""
