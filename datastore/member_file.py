@@ -143,7 +143,6 @@ LEFT_OUT: Mapping[Entity[Any], str] = {
             gates.GATE,
             histograms.HISTOGRAM_PART,
             journal.DELIVERY,
-            journal.SHARD_CLAIM,
             journal.WEBHOOK,
             journal.WEBHOOK_ADDITIONS,
             layout.LAYOUT,

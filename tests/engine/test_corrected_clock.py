@@ -14,8 +14,8 @@ from datastore.confirmations import Confirmation, claim_confirmation
 from datastore.dynamo import Table
 from datastore.email_runs import take_turn
 from datastore.ids import Ids
-from datastore.journal import DELIVERY, DELIVERY_SHARDS, Kind, Occurrence, ShardClaim, Webhook
-from datastore.journal.records import SHARD_CLAIM, new_delivery
+from datastore.journal import DELIVERY, Kind, Occurrence, Webhook
+from datastore.journal.records import new_delivery
 from datastore.journal.webhooks import add_webhook
 from datastore.pickem import read_events
 from datastore.receipts import Once
@@ -143,7 +143,7 @@ async def test_a_run_waits_for_the_indexes_and_no_longer(one_table: Table) -> No
 async def test_what_waits_for_a_webhook_is_delivered(
     one_table: Table, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its shards are claimed, its id is made, it was queued again or its next attempt is due by the wrong clock."""
+    """Its id is made, it was queued again or its next attempt is due by the wrong clock."""
     monkeypatch.setattr(delivering, "POLL_SECONDS", 0.1)
     now, ids, ahead = utc_now(), Ids(), utc_now() + AHEAD
     webhook = Webhook("h1", "https://8.8.8.8/", (), now, "whsec_AAAA")
@@ -152,8 +152,7 @@ async def test_what_waits_for_a_webhook_is_delivered(
     occurred = [Occurrence(ids.next(at), Kind.BOARD_CHANGED, None, name) for name, at in names.items()]
     retried, requeued, recent = (new_delivery("h1", one) for one in occurred)
     waiting = [replace(retried, attempts=3, next_at=ahead), replace(requeued, since=ahead), recent]
-    claims = [ShardClaim("h1", shard, "killed", ahead) for shard in range(DELIVERY_SHARDS)]
-    await one_table.write_many([*map(DELIVERY.put, waiting), *map(SHARD_CLAIM.put, claims)])
+    await one_table.write_many(map(DELIVERY.put, waiting))
     sent = set[str]()
 
     async def send(_: Sender, __: str, headers: Mapping[str, str], ___: bytes) -> Outcome:
