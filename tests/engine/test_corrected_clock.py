@@ -10,7 +10,6 @@ from datetime import timedelta
 import pytest
 
 from datastore.api_keys import API_KEY
-from datastore.confirmations import Confirmation, claim_confirmation
 from datastore.dynamo import Table
 from datastore.ids import Ids
 from datastore.journal import DELIVERY, Kind, Occurrence, Webhook
@@ -48,15 +47,6 @@ MINUTES = timedelta(minutes=15)
 
 
 # ── claims and turns ──
-
-
-async def test_a_confirmation_that_was_abandoned_is_sent(one_table: Table) -> None:
-    """The request that claimed it was killed, by a clock that was ahead."""
-    now = utc_now()
-    killed = Confirmation("address", "hash", now.date(), "", "killed", now + AHEAD, now + timedelta(days=2))
-    assert await claim_confirmation(one_table, killed, Once.unkeyed(now)) == killed
-    mine = replace(killed, attempt="mine", claimed=now)
-    assert await claim_confirmation(one_table, mine, Once.unkeyed(now)) == mine
 
 
 async def test_emails_are_sent_on_schedule(one_table: Table) -> None:
