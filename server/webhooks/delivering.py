@@ -106,9 +106,9 @@ class Deliverer:
         services, asked_at = self.services, monotonic()
         self._known = await journal_store.read_webhooks(services.table)
         services.journal.know(self._known, asked_at)
+        self._workers = {key: worker for key, worker in self._workers.items() if not worker.task.done()}
         for webhook in self._known:
-            worker = self._workers.get(webhook.id)
-            if worker is not None and not worker.task.done():
+            if worker := self._workers.get(webhook.id):
                 worker.webhook = webhook
             elif journal_store.is_free(services.leases, webhook):
                 lease = await journal_store.acquire_webhook(services.leases, webhook)
@@ -126,9 +126,8 @@ class Deliverer:
 
     def _is_drained(self, webhook: Webhook, first: dict[str, int]) -> bool:
         """Whether nothing is due here, or another process has renewed its lease since the first look."""
-        worker = self._workers.get(webhook.id)
-        if worker is not None and not worker.task.done():
-            return worker.is_idle
+        if worker := self._workers.get(webhook.id):
+            return worker.is_idle and not worker.task.done()
         return webhook.beat != first.setdefault(webhook.id, webhook.beat)
 
     async def close(self) -> None:
