@@ -130,7 +130,7 @@ from datastore.pickem.predictions import (
 )
 from datastore.pickem.reminders import (
     RECORD_LIFETIME,
-    REMINDER_CLAIMS,
+    REMINDERS,
     Reminder,
     events_to_lock,
     settled_reminders,
@@ -167,7 +167,7 @@ __all__ = [
     "PREDICTION",
     "RANKING_SHARDS",
     "RECORD_LIFETIME",
-    "REMINDER_CLAIMS",
+    "REMINDERS",
     "SEASON",
     "STANDING",
     "THOUSAND",
