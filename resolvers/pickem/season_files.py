@@ -15,7 +15,7 @@ its index. So the same file can be imported again, after a crash or an addition,
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -24,20 +24,30 @@ from typing import Any, TypeVar
 
 from ulid import ULID
 
-from datastore.dynamo import iso
+from datastore.dynamo import Table, iso
 from datastore.ids import is_ulid
-from datastore.pickem import Event, EventState, Match, MatchOutcome, Result, TieBreak
+from datastore.pickem import (
+    Event,
+    EventState,
+    Match,
+    MatchOutcome,
+    Result,
+    TieBreak,
+    VersionConflict,
+    create_event,
+    every_event,
+    read_matches,
+)
 from datastore.refusals import InvalidInput
+from resolvers.context import Services
 from resolvers.pickem import rules
 from resolvers.pickem.tie_breaks import TieBreakInput, parse_number, parse_tie_break
 from resolvers.texts import parse_image_address
+from resolvers.transfer.loop import Added
+from resolvers.transfer.readers import Row, listed
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
-
-
-class InvalidSeasonFile(ValueError):
-    """A season file with an invalid event. The message says where it is in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +58,44 @@ class Card:
     matches: tuple[Match, ...]
 
 
-def parse_season(document: Any, now: datetime, image_hosts: Collection[str] = ()) -> list[Card]:
-    """The cards of a file, with pictures of these hosts. Those that have begun are locked unless cancelled."""
-    events = document.get("events") if isinstance(document, Mapping) else None
-    if not isinstance(events, list):
-        raise InvalidSeasonFile('A season file is an object with a list of "events".')
-    cards = [_parse_at(f"events.{index}", _parse_card, event, now, image_hosts) for index, event in enumerate(events)]
-    _validate_ids("events", [card.event for card in cards])
-    return cards
+def season_rows(document: Any) -> Iterator[Row]:
+    """The events of a file."""
+    return listed(document, "events", "A season file")
+
+
+class SeasonStore:
+    """Adds events with their cards. Existing ones are left alone."""
+
+    at_once = 1
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._now = services.clock()
+        self._places: dict[str, str] = {}
+
+    def parse(self, row: Row) -> Card:
+        """An event that has begun is locked unless it is cancelled."""
+        card = _parse_card(row.fields, self._now, self._services.policy.image_hosts)
+        _refuse_repeated(self._places, card.event.id, row.place)
+        return card
+
+    async def add(self, cards: Sequence[Card]) -> Added:
+        [card] = cards
+        try:
+            await create_event(self._services.table, card.event, card.matches, self._services.once())
+        except VersionConflict:
+            return Added(0)
+        return Added(1)
+
+
+async def read_cards(table: Table, season: str | None) -> list[Card]:
+    """Oldest first, as the table has them: an index may lack an event of a moment ago, or its latest results."""
+    events = sorted(await every_event(table), key=lambda event: (event.starts_at, event.id))
+    return [
+        Card(event, tuple((await read_matches(table, event.id)).values()))
+        for event in events
+        if season in (None, event.season)
+    ]
 
 
 def season_document(cards: Iterable[Card]) -> dict[str, Any]:
@@ -63,16 +103,15 @@ def season_document(cards: Iterable[Card]) -> dict[str, Any]:
     return {"events": [_event_document(card) for card in cards]}
 
 
-def _parse_at(path: str, parse: Any, *arguments: Any) -> Any:
-    """Add to every error where in the file it is. The first argument is what is parsed there."""
-    if not isinstance(arguments[0], Mapping):
-        raise InvalidSeasonFile(f"{path}: write an object, in braces")
+def _parse_at(place: tuple[str, ...], parse: Callable[..., T], given: Any, *more: Any) -> T:
+    """Add to every refusal where in the event it is."""
+    if not isinstance(given, Mapping):
+        raise InvalidInput("write an object, in braces", path=place)
     try:
-        return parse(*arguments)
-    except InvalidSeasonFile as error:
-        raise InvalidSeasonFile(f"{path}.{error}") from None
+        return parse(given, *more)
     except InvalidInput as refused:
-        raise InvalidSeasonFile(f"{'.'.join((path, *refused.path[1:]))}: {refused.message}") from None
+        path = refused.path[1:] if refused.path[:1] == ("input",) else refused.path
+        raise InvalidInput(refused.message, path=(*place, *path)) from None
 
 
 def _parse_card(given: Mapping[str, Any], now: datetime, image_hosts: Collection[str]) -> Card:
@@ -80,15 +119,15 @@ def _parse_card(given: Mapping[str, Any], now: datetime, image_hosts: Collection
     name = rules.validate_name(_parse_text(given, "name"), "input", "name")
     season = rules.validate_season(_parse_text(given, "season"))
     event_id = _parse_id(given, starts_at, season, name, iso(starts_at))
-    listed = _parse_kind(given, "matches", list, [])
-    if len(listed) > rules.MOST_MATCHES:
-        raise InvalidSeasonFile(f"matches: a card has at most {rules.MOST_MATCHES} matches")
+    given_matches: list[Any] = _parse_kind(given, "matches", list, [])
+    if len(given_matches) > rules.MOST_MATCHES:
+        raise InvalidInput(f"a card has at most {rules.MOST_MATCHES} matches", path=("matches",))
+    places: dict[str, str] = {}
     parsed = [
-        _parse_at(f"matches.{index}", _parse_match, match, event_id, starts_at, index)
-        for index, match in enumerate(listed)
+        _parse_at(("matches", f"{index}"), _parse_match, match, event_id, starts_at, index, places)
+        for index, match in enumerate(given_matches)
     ]
     matches = tuple(match for match, _ in parsed)
-    _validate_ids("matches", matches)
     results = {match.id: result for match, result in parsed if result is not None}
     event = Event(
         id=event_id,
@@ -105,12 +144,10 @@ def _parse_card(given: Mapping[str, Any], now: datetime, image_hosts: Collection
     return Card(_in_state(event, state, now), matches)
 
 
-def _validate_ids(name: str, listed: Sequence[Event | Match]) -> None:
-    """Refuse a repeated id: two given ones, a given one and a derived one, or two derived from equal events."""
-    places: dict[str, int] = {}
-    for index, one in enumerate(listed):
-        if (first := places.setdefault(one.id, index)) != index:
-            raise InvalidSeasonFile(f"{name}.{index}.id: {name}.{first} has the same id; give one of them another")
+def _refuse_repeated(places: dict[str, str], id_: str, place: str) -> None:
+    """Two given ids, a given one and a derived one, or two derived from equal events may be the same."""
+    if (first := places.setdefault(id_, place)) != place:
+        raise InvalidInput(f"{first} has the same id; give one of them another", path=("id",))
 
 
 def _in_state(event: Event, state: EventState | None, now: datetime) -> Event:
@@ -121,8 +158,9 @@ def _in_state(event: Event, state: EventState | None, now: datetime) -> Event:
     if event.is_due(now) or state in (EventState.LOCKED, EventState.SCORED):
         return event.locked(now)
     if has_ended:
-        raise InvalidSeasonFile(
-            'startsAt: this event has results but has not begun; write "LOCKED" as its state, or leave the results out'
+        raise InvalidInput(
+            'this event has results but has not begun; write "LOCKED" as its state, or leave the results out',
+            path=("startsAt",),
         )
     return event
 
@@ -144,20 +182,22 @@ def _parse_tie_break(given: Mapping[str, Any] | None) -> TieBreak | None:
     if given is None:
         return None
     if not isinstance(given, Mapping):
-        raise InvalidSeasonFile("tieBreak: write an object, in braces")
-    unit = None if given.get("unit") is None else _parse_text(given, "unit", "tieBreak.")
-    asked = parse_tie_break(TieBreakInput(question=_parse_text(given, "question", "tieBreak."), unit=unit))
+        raise InvalidInput("write an object, in braces", path=("tieBreak",))
+    unit = None if given.get("unit") is None else _parse_text(given, "unit", "tieBreak")
+    asked = parse_tie_break(TieBreakInput(question=_parse_text(given, "question", "tieBreak"), unit=unit))
     answer = given.get("answer")
     if answer is None:
         return asked
     if isinstance(answer, bool) or not isinstance(answer, int | float):
-        raise InvalidSeasonFile("tieBreak.answer: write a number")
+        raise InvalidInput("write a number", path=("tieBreak", "answer"))
     return replace(asked, thousandths=parse_number(answer, "tieBreak", "answer"))
 
 
-def _parse_match(given: Mapping[str, Any], event: str, starts_at: datetime, index: int) -> tuple[Match, Result | None]:
-    listed = _parse_kind(given, "teams", list)
-    teams = [_parse_at(f"teams.{place}", _parse_team, team) for place, team in enumerate(listed)]
+def _parse_match(
+    given: Mapping[str, Any], event: str, starts_at: datetime, index: int, places: dict[str, str]
+) -> tuple[Match, Result | None]:
+    given_teams: list[Any] = _parse_kind(given, "teams", list)
+    teams = [_parse_at(("teams", f"{place}"), _parse_team, team) for place, team in enumerate(given_teams)]
     match = Match(
         event=event,
         id=_parse_id(given, starts_at, event, str(index)),
@@ -167,8 +207,9 @@ def _parse_match(given: Mapping[str, Any], event: str, starts_at: datetime, inde
         championships=rules.validate_championships(_parse_texts(given, "championships", [])),
         preshow=_parse_kind(given, "preshow", bool, False),
     )
+    _refuse_repeated(places, match.id, f"matches.{index}")
     result = given.get("result")
-    return match, None if result is None else _parse_at("result", _parse_result, result, match)
+    return match, None if result is None else _parse_at(("result",), _parse_result, result, match)
 
 
 def _parse_result(given: Mapping[str, Any], match: Match) -> Result:
@@ -188,22 +229,22 @@ def _parse_kind(given: Mapping[str, Any], name: str, kind: type[T], default: T |
     if value is None and default is not None:
         return default
     if not isinstance(value, kind):
-        raise InvalidSeasonFile(f"{name}: write {'a list' if kind is list else 'true or false'}")
+        raise InvalidInput(f"write {'a list' if kind is list else 'true or false'}", path=(name,))
     return value
 
 
-def _parse_text(given: Mapping[str, Any], name: str, place: str = "") -> str:
+def _parse_text(given: Mapping[str, Any], name: str, *place: str) -> str:
     """A text, which is required. A season is no number."""
     value = given.get(name)
     if not isinstance(value, str):
-        raise InvalidSeasonFile(f"{place}{name}: write a text, in quotation marks")
+        raise InvalidInput("write a text, in quotation marks", path=(*place, name))
     return value
 
 
 def _parse_texts(given: Mapping[str, Any], name: str, default: list[str] | None = None) -> list[str]:
     """A list of texts."""
-    listed: list[Any] = _parse_kind(given, name, list, default)
-    return [_parse_text({f"{index}": each}, f"{index}", f"{name}.") for index, each in enumerate(listed)]
+    texts: list[Any] = _parse_kind(given, name, list, default)
+    return [_parse_text({f"{index}": each}, f"{index}", name) for index, each in enumerate(texts)]
 
 
 def _parse_choice(given: Mapping[str, Any], name: str, kind: type[E]) -> E:
@@ -211,14 +252,14 @@ def _parse_choice(given: Mapping[str, Any], name: str, kind: type[E]) -> E:
     by_value = {member.value: member for member in kind}
     value = given.get(name)
     if not isinstance(value, str) or value not in by_value:
-        raise InvalidSeasonFile(f"{name}: write one of {', '.join(by_value)}")
+        raise InvalidInput(f"write one of {', '.join(by_value)}", path=(name,))
     return by_value[value]
 
 
 def _parse_whole(given: Mapping[str, Any], name: str) -> int:
     value = given.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or value % 1 != 0:  # infinity % 1 is NaN
-        raise InvalidSeasonFile(f"{name}: write a whole number, without quotation marks")
+        raise InvalidInput("write a whole number, without quotation marks", path=(name,))
     return int(value)
 
 
@@ -228,14 +269,14 @@ def _parse_moment(given: Mapping[str, Any], name: str) -> datetime:
         moment = datetime.fromisoformat(text)
         if moment.tzinfo is not None:
             return moment
-    raise InvalidSeasonFile(f"{name}: write a date, a time and a zone, as in 2026-11-20T20:00:00Z")
+    raise InvalidInput("write a date, a time and a zone, as in 2026-11-20T20:00:00Z", path=(name,))
 
 
 def _parse_id(given: Mapping[str, Any], starts_at: datetime, *words: str) -> str:
     if given.get("id") is None:
         return derived_id(starts_at, *words)
     if not is_ulid(_parse_text(given, "id")):
-        raise InvalidSeasonFile("id: this is not a ULID; leave it out to have one made")
+        raise InvalidInput("this is not a ULID; leave it out to have one made", path=("id",))
     return str(given["id"])
 
 

@@ -15,7 +15,7 @@ from random import Random
 from ulid import ULID
 
 from datastore.comments import Comment, Status
-from datastore.comments.transfer import import_comments
+from datastore.comments.transfer import AT_ONCE, import_comments, settle_products
 from datastore.receipts import Once
 from resolvers.context import Services
 from server.demo.files import read_json
@@ -83,5 +83,9 @@ def _id(written_at: datetime, number: int) -> str:
 
 async def seed(services: Services) -> str:
     now = services.clock()
-    await import_comments(services.table, generate(), now + timedelta(days=1), Once.unkeyed(now))
+    comments, once = list(generate()), Once.unkeyed(now)
+    for start in range(0, NUMBER, AT_ONCE):
+        some = comments[start : start + AT_ONCE]
+        await import_comments(services.table, some, now + timedelta(days=1), once)
+    await settle_products(services.table)
     return f"{NUMBER:,} comments in {len(LANGUAGES)} languages on {len(PRODUCTS)} products"
