@@ -12,8 +12,8 @@ from server.commands import err
 
 @contextmanager
 def progress_bar(title: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-    """Yields what is told how much is done, and maybe of how much."""
+    """Yields what is told how much is done, and maybe of how much and of what."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task(title, total=total)
-        yield lambda done, total=total: bar.update(task, completed=done, total=total)
+        yield lambda done, total=total, title=title: bar.update(task, completed=done, total=total, description=title)
