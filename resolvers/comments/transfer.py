@@ -9,22 +9,19 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
-from typing import Any, BinaryIO
-
-from ulid import ULID
 
 from datastore.comments import Comment, Status, transfer
 from datastore.dynamo import BadKey, Table, iso, key_text
-from datastore.ids import first_id, is_ulid
+from datastore.ids import derived_id, first_id, is_ulid
 from datastore.refusals import InvalidInput
 from resolvers.comments import rules
 from resolvers.comments.languages import parse_language
 from resolvers.context import Services
-from resolvers.transfer.loop import Added, Advance, Imported, OnProblem, RecordRefused, import_records, json_line
+from resolvers.transfer.fields import Fields, parse_choice, parse_moment, parse_optional_text, parse_text
+from resolvers.transfer.loop import Added, RecordRefused, Store, json_line
 from resolvers.transfer.readers import Row, json_lines
 
 BATCH_LIFETIME = timedelta(days=30)
@@ -37,14 +34,7 @@ _FIRST_ID = first_id(datetime(_YEARS.start, 1, 1, tzinfo=UTC))
 _END_OF_IDS = first_id(datetime(_YEARS.stop, 1, 1, tzinfo=UTC))
 
 
-async def import_comments(services: Services, source: BinaryIO, advance: Advance = lambda _: None) -> Imported:
-    """Import the comments up to the first invalid line, and count them."""
-    imported = await import_records(json_lines(source), CommentStore(services), OnProblem.STOP, advance)
-    await transfer.settle_products(services.table)
-    return imported
-
-
-class CommentStore:
+class CommentStore(Store[Comment]):
     """Adds comments in batches that are written and counted once."""
 
     at_once = transfer.AT_ONCE
@@ -57,12 +47,15 @@ class CommentStore:
     def parse(self, row: Row) -> Comment:
         return _parse_comment(row)
 
-    async def add(self, comments: Sequence[Comment]) -> Added:
+    async def add(self, records: Sequence[Comment]) -> Added:
         try:
-            return Added(*await transfer.import_comments(self._table, comments, self._expires, self._once))
+            return Added(*await transfer.import_comments(self._table, records, self._expires, self._once))
         except transfer.IdTaken as taken:
             message = "A comment on another product has it. Leave `id` out, and one is derived from `createdAt`."
             raise RecordRefused(taken.comment, InvalidInput(message, path=("id",))) from None
+
+    async def finish(self) -> None:
+        await transfer.settle_products(self._table)
 
 
 def parse_line(line: bytes) -> Comment:
@@ -77,22 +70,26 @@ def _parse_comment(row: Row) -> Comment:
     fields = row.fields
     if unknown := sorted(fields.keys() - _FIELDS):
         raise InvalidInput(f"It has unknown fields: {', '.join(unknown)}.")
-    created_at = _parse_moment(fields, "createdAt")
+    created_at = _parse_time(fields, "createdAt")
     return Comment(
-        product=rules.validate_product(_parse_text(fields, "product"), ("product",)),
+        product=rules.validate_product(parse_text(fields, "product"), ("product",)),
         ulid=_parse_id(fields, created_at, row.raw),
-        language=parse_language(_parse_text(fields, "language"), ("language",)),
+        language=parse_language(parse_text(fields, "language"), ("language",)),
         rating=rules.validate_rating(fields.get("rating", 0), ("rating",)),
-        body=rules.validate_body(_parse_text(fields, "body")),
+        body=rules.validate_body(parse_text(fields, "body")),
         author=_parse_author(fields),
-        title=rules.validate_title(_parse_text(fields, "title") if fields.get("title") is not None else None),
-        edited_at=_parse_moment(fields, "editedAt"),
+        title=rules.validate_title(parse_optional_text(fields, "title")),
+        edited_at=_parse_time(fields, "editedAt"),
         held=_parse_held(fields),
     )
 
 
-def _parse_id(fields: Mapping[str, Any], created_at: datetime | None, line: bytes) -> str:
-    ulid = _parse_text(fields, "id") if fields.get("id") is not None else _derive_id(created_at, line)
+def _parse_id(fields: Fields, created_at: datetime | None, line: bytes) -> str:
+    """The id that the line has, or the same one for the same line, so that a second import finds the comment."""
+    if fields.get("id") is None and created_at is None:
+        raise InvalidInput("A comment without an id needs the time it was written.", path=("createdAt",))
+    given = parse_optional_text(fields, "id")
+    ulid = derived_id(created_at, line) if given is None and created_at is not None else given or ""
     if not is_ulid(ulid):
         raise InvalidInput("An id has 26 characters, as in an export.", path=("id",))
     if not _FIRST_ID <= ulid < _END_OF_IDS:
@@ -102,16 +99,8 @@ def _parse_id(fields: Mapping[str, Any], created_at: datetime | None, line: byte
     return ulid
 
 
-def _derive_id(created_at: datetime | None, line: bytes) -> str:
-    """The same id for the same line, so that a second import finds the comment."""
-    if created_at is None:
-        raise InvalidInput("A comment without an id needs the time it was written.", path=("createdAt",))
-    milliseconds = int(created_at.timestamp() * 1000).to_bytes(6, "big")
-    return str(ULID(milliseconds + hashlib.sha256(line).digest()[:10]))
-
-
-def _parse_author(fields: Mapping[str, Any]) -> str:
-    author = _parse_text(fields, "author")
+def _parse_author(fields: Fields) -> str:
+    author = parse_text(fields, "author")
     try:
         key_text(author)
     except BadKey:
@@ -121,31 +110,18 @@ def _parse_author(fields: Mapping[str, Any]) -> str:
     return author
 
 
-def _parse_held(fields: Mapping[str, Any]) -> Status | None:
-    status = fields.get("status") or Status.PUBLISHED
-    if status not in tuple(Status):
-        raise InvalidInput(f"A status is one of {', '.join(Status)}.", path=("status",))
-    return None if status == Status.PUBLISHED else Status(status)
+def _parse_held(fields: Fields) -> Status | None:
+    status = parse_choice(fields, "status", Status) if fields.get("status") else Status.PUBLISHED
+    return None if status is Status.PUBLISHED else status
 
 
-def _parse_text(fields: Mapping[str, Any], name: str) -> str:
-    value = fields.get(name)
-    if not isinstance(value, str) or "\x00" in value:
-        raise InvalidInput("It must be text.", path=(name,))
-    return value
-
-
-def _parse_moment(fields: Mapping[str, Any], name: str) -> datetime | None:
+def _parse_time(fields: Fields, name: str) -> datetime | None:
     if fields.get(name) is None:
         return None
-    try:
-        moment = datetime.fromisoformat(_parse_text(fields, name))
-        in_utc = moment.astimezone(UTC) if moment.tzinfo is not None else None
-    except (ValueError, OverflowError):
-        in_utc = None
-    if in_utc is None or in_utc.year not in _YEARS:
-        raise InvalidInput("A time is written like 2026-11-20T20:00:00Z.", path=(name,))
-    return in_utc
+    moment = parse_moment(fields, name)
+    if moment.year not in _YEARS:
+        raise InvalidInput(f"A time is in the years {_YEARS[0]} to {_YEARS[-1]}.", path=(name,))
+    return moment
 
 
 # ── export ──

@@ -1,15 +1,17 @@
 """The loop of every import, and the one of every export.
 
-An import that was interrupted is repaired by running it again. Nothing remembers a position: stores leave alone what
+An import that was interrupted is completed by running it again. Most stores remember no position: they leave alone what
 exists, and tell how many records were new. So the file may also have grown meanwhile, and two runs may overlap.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any, BinaryIO, NamedTuple, Protocol, Self, TypeVar
+from itertools import islice
+from typing import Any, BinaryIO, Generic, NamedTuple, Self, TypeVar
 
 import orjson
 
@@ -42,17 +44,26 @@ class Added(NamedTuple):
     """Records that it must not add."""
 
 
-class Store(Protocol[T]):
+class Store(ABC, Generic[T]):
     """Where an import's records go."""
 
-    at_once: int
+    at_once = 1
     """How many records it is given at once."""
 
+    async def begin(self) -> int:
+        """Called first. How many records an earlier run has stored: so many are passed over."""
+        return 0
+
+    @abstractmethod
     def parse(self, row: Row) -> T:
         """The record; InvalidInput if the row is none."""
 
-    async def add(self, records: Sequence[T], /) -> Added:
+    @abstractmethod
+    async def add(self, records: Sequence[T]) -> Added:
         """Add those that are missing. RecordRefused if one cannot be added; those before it are."""
+
+    async def finish(self) -> None:
+        """Called last, unless nothing was imported because of a problem."""
 
 
 class RecordRefused(Exception):
@@ -98,7 +109,8 @@ async def import_records(
 ) -> Imported:
     """Add the records that rows have. Problems are part of what is returned."""
     done = Imported()
-    records = _parsed(rows, store, on_problem, done.problems)
+    passed = await store.begin()
+    records = _parsed(islice(rows, passed, None), store, on_problem, done.problems)
     if on_problem is OnProblem.REFUSE:
         records = iter(list(records))
         if done.problems:
@@ -109,11 +121,12 @@ async def import_records(
         except RecordRefused as failed:
             row = next(row for row, record in some if record is failed.record)
             done.problems.append(Problem.of(row, failed.refused))
-            return done
+            break
         done.read += len(some)
         done.added += added.new
         done.left_out += added.left_out
-        advance(done.read)
+        advance(passed + done.read)
+    await store.finish()
     return done
 
 

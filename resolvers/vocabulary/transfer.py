@@ -12,7 +12,7 @@ from datastore import vocabulary as vocabulary_store
 from datastore.refusals import Conflict
 from datastore.vocabulary import LONGEST_LIST, ListGrown, Word, WordBatch, WordContent, WordList
 from resolvers.context import Services
-from resolvers.transfer.loop import Added
+from resolvers.transfer.loop import Added, Store
 from resolvers.transfer.readers import Row
 from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word
 
@@ -21,17 +21,25 @@ REQUIRED = (("definition",), ("term", "simplified"))
 """A word of any language and a Chinese one: a file has one of these columns, or both for different rows."""
 
 
-class WordStore:
+class WordStore(Store[Word]):
     """Adds words to a list."""
 
     at_once = 80
     """With the deliveries to ten webhooks they fit into one transaction."""
 
-    def __init__(self, services: Services, word_list: WordList) -> None:
+    _list: WordList
+    _contents: set[WordContent]
+    """Of the words that the list had when it was last read, removed ones included."""
+
+    def __init__(self, services: Services, name: str, level: int | None) -> None:
         self._services = services
-        self.word_list = word_list
-        self._contents: set[WordContent] | None = None
-        """Of the words that the list had when it was last read, removed ones included."""
+        self._name = name
+        self._level = level
+
+    async def begin(self) -> int:
+        self._list = await _ensure_list(self._services, self._name, self._level)
+        self._contents = await self._read_contents(0)
+        return 0
 
     def parse(self, row: Row) -> Word:
         given = row.fields
@@ -45,35 +53,34 @@ class WordStore:
             example=given.get("example"),
             audio_url=given.get("audioUrl"),
         )
-        return parse_word(self.word_list.list, new, ("input",))
+        return parse_word(self._list.list, new, ("input",))
 
-    async def add(self, words: Sequence[Word]) -> Added:
+    async def add(self, records: Sequence[Word]) -> Added:
         """Add those that the list lacks, even if somebody else adds words at the same time."""
-        known = await self._read_contents(0) if self._contents is None else self._contents
-        by_content = {word.content: word for word in words}
-        while missing := [word for content, word in by_content.items() if content not in known]:
-            services, current = self._services, self.word_list
+        by_content = {word.content: word for word in records}
+        while missing := [word for content, word in by_content.items() if content not in self._contents]:
+            services, current = self._services, self._list
             batch = WordBatch(services.ids.next(services.clock()), missing, LONGEST_LIST, current.next_ordinal)
             try:
                 added = await vocabulary_store.add_words(services.table, current.list, batch, services.once())
             except ListGrown as grown:
-                self.word_list = grown.word_list
-                known |= await self._read_contents(current.next_ordinal)
+                self._list = grown.word_list
+                self._contents |= await self._read_contents(current.next_ordinal)
                 continue
-            self.word_list = added.list
+            self._list = added.list
             break
-        self._contents = known | by_content.keys()
+        self._contents |= by_content.keys()
         return Added(len(missing))
 
     async def _read_contents(self, start: int) -> set[WordContent]:
         """Those of the words from an ordinal on. A removed word moves behind the others, so it is not missed."""
-        table, word_list = self._services.table, self.word_list
+        table, word_list = self._services.table, self._list
         words = vocabulary_store.all_words(table, word_list, start=start, consistent=True)
         removed = vocabulary_store.removed_words(table, word_list.list)
         return {word.content for group in (words, removed) async for word in group}
 
 
-async def ensure_list(services: Services, name: str, level: int | None) -> WordList:
+async def _ensure_list(services: Services, name: str, level: int | None) -> WordList:
     """The public list of this name, created if there is none.
 
     The index of names may lack a list that was created a moment ago. So the id of a created list is derived from its

@@ -12,7 +12,7 @@ from datastore.dynamo import Table, iso
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from datastore.voting import MAIN, ContenderChange, PairVerdict, Vote
 from resolvers.context import Services
-from resolvers.transfer.loop import Added, json_line
+from resolvers.transfer.loop import Added, Store, json_line
 from resolvers.transfer.readers import Row
 from resolvers.transfer.sources import Unreadable, decode_xml, read_inside
 from resolvers.voting.editing import parse_details
@@ -31,17 +31,21 @@ class NewContender:
     details: Mapping[str, Any]
 
 
-class ContenderStore:
+class ContenderStore(Store[NewContender]):
     """Adds contenders to a board, unless one has the name, or got it by an earlier import and was renamed since."""
-
-    at_once = 1
 
     def __init__(self, services: Services, board: str, folder: Path) -> None:
         self._services = services
         self._board = board
         self._folder = folder
         self._places: dict[str, str] = {}
-        self._known: frozenset[str] | None = None
+        self._known: frozenset[str] = frozenset()
+
+    async def begin(self) -> int:
+        if not voting_store.is_slug(self._board):
+            raise NotFound(f"There is no board called {self._board}.")
+        self._known = await voting_store.read_known_names(self._services.table, self._board)
+        return 0
 
     def parse(self, row: Row) -> NewContender:
         """Pictures are read from files in the folder."""
@@ -62,12 +66,8 @@ class ContenderStore:
             raise InvalidInput(unreadable.message, path=("svg",)) from None
         return parse_picture(text)
 
-    async def add(self, contenders: Sequence[NewContender]) -> Added:
-        if self._known is None:
-            if not voting_store.is_slug(self._board):
-                raise NotFound(f"There is no board called {self._board}.")
-            self._known = await voting_store.read_known_names(self._services.table, self._board)
-        new = [contender for contender in contenders if voting_store.folded(contender.name) not in self._known]
+    async def add(self, records: Sequence[NewContender]) -> Added:
+        new = [contender for contender in records if voting_store.folded(contender.name) not in self._known]
         return Added(sum([await self._add(contender) for contender in new]))
 
     async def _add(self, contender: NewContender) -> bool:

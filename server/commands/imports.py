@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from csv import writer
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,11 +13,11 @@ import orjson
 import typer
 
 from datastore.voting import MAIN
-from resolvers.comments.transfer import import_comments
+from resolvers.comments.transfer import CommentStore
 from resolvers.context import Services
 from resolvers.pickem.season_files import SeasonStore, season_rows
-from resolvers.transfer.loop import Imported, OnProblem, Problem, import_records
-from resolvers.transfer.readers import Row, csv_rows, svg_folder
+from resolvers.transfer.loop import Imported, OnProblem, Problem, Store, import_records
+from resolvers.transfer.readers import Row, csv_rows, json_lines, svg_folder
 from resolvers.vocabulary import transfer as vocabulary
 from resolvers.voting import transfer as voting
 from server.commands import err, out
@@ -48,12 +49,7 @@ def events(
         document = orjson.loads(read_text(file))
     except orjson.JSONDecodeError as error:
         raise Failed(f"{file} is not JSON: {error}.") from None
-    rows = list(season_rows(document))
-
-    async def fill(services: Services, advance: Callable[[int], None]) -> Imported:
-        return await import_records(rows, SeasonStore(services), OnProblem.REFUSE, advance)
-
-    imported = _import("events", len(rows), fill)
+    imported = _import("events", list(season_rows(document)), SeasonStore, OnProblem.REFUSE)
     _require_valid(imported.problems, "events", _NOTHING)
     out.print(f"{imported.added} events were created, {imported.existing} existed already.")
 
@@ -81,14 +77,9 @@ def words(
     """
     if file == STANDARD and name is None:
         raise Failed("Name the list with --list: standard input has no name.")
-    rows = read_words(file)
     target = name or file.stem
-
-    async def fill(services: Services, advance: Callable[[int], None]) -> Imported:
-        store = vocabulary.WordStore(services, await vocabulary.ensure_list(services, target, level))
-        return await import_records(rows, store, OnProblem.SKIP, advance)
-
-    imported = _import("words", len(rows), fill)
+    open_store = partial(vocabulary.WordStore, name=target, level=level)
+    imported = _import("words", read_words(file), open_store, OnProblem.SKIP)
     out.print(f"{imported.added:,} words added to {target}, {imported.existing:,} existed already.")
     if imported.problems and report is not None:
         _write_report(report, imported.problems)
@@ -124,12 +115,8 @@ def contenders(
 ) -> None:
     """Adds many contenders to a board. Safe to run again: existing ones, even renamed, are left as they are."""
     rows, folder = read_contenders(source)
-
-    async def fill(services: Services, advance: Callable[[int], None]) -> Imported:
-        store = voting.ContenderStore(services, board, folder)
-        return await import_records(rows, store, OnProblem.REFUSE, advance)
-
-    imported = _import("contenders", len(rows), fill)
+    open_store = partial(voting.ContenderStore, board=board, folder=folder)
+    imported = _import("contenders", rows, open_store, OnProblem.REFUSE)
     _require_valid(imported.problems, "contenders", _NOTHING)
     out.print(f"{imported.added:,} contenders added to {board}, {imported.existing:,} existed already.")
 
@@ -148,21 +135,29 @@ def comments(
 ) -> None:
     """Imports comments. Safe to run again after an interruption: no comment is counted twice."""
     with open_input(file) as (source, size):
-
-        async def fill(services: Services, advance: Callable[[int], None]) -> Imported:
-            return await import_comments(services, source, lambda read: advance(source.tell() if size else read))
-
-        imported = _import("comments", size, fill)
+        place = source.tell if size else None
+        imported = _import("comments", json_lines(source), CommentStore, OnProblem.STOP, size, place)
     out.print(f"{imported.read:,} comments read: {imported.added:,} are new, {imported.existing:,} existed already.")
     if imported.left_out:
         out.print(f"{imported.left_out:,} were written by erased members and left out.")
     _require_valid(imported.problems, "lines", "Earlier lines were imported.")
 
 
-def _import(title: str, total: int | None, fill: Callable[[Services, Any], Awaitable[Imported]]) -> Imported:
+def _import(
+    noun: str,
+    rows: Iterable[Row],
+    open_store: Callable[[Services], Store[Any]],
+    on_problem: OnProblem,
+    total: int | None = None,
+    place: Callable[[], int] | None = None,
+) -> Imported:
+    """Import rows: all of them are known, or how far the reader has come shows the progress."""
+
     async def run(services: Services) -> Imported:
-        with progress_bar(title, total) as advance:
-            return await fill(services, advance)
+        known = len(rows) if isinstance(rows, list) else total
+        with progress_bar(noun, known) as advance:
+            tell = advance if place is None else lambda _: advance(place())
+            return await import_records(rows, open_store(services), on_problem, tell)
 
     return run_with_services(run)
 

@@ -34,7 +34,7 @@ from tests.queries import (
     WRITE_SENTENCE,
 )
 from tests.season import in_hours
-from tests.transfers import contender_problems, import_words
+from tests.transfers import import_contenders, import_words
 from tests.vocabulary import ANSWER_QUIZ, START_QUIZ, public_list, right_answers, today
 
 PERSIAN, SINHALA, WOMAN_IN_SPACE = "می\u200cخواهم", "ශ්\u200dරී", "👩\u200d🚀"
@@ -136,16 +136,18 @@ async def test_a_word_with_too_many_marks_in_a_row_is_refused(one_client: Client
     assert (summary.added, [problem.row.number for problem in summary.problems]) == (0, [2])
 
 
-async def test_a_contender_s_file_with_too_many_marks_in_a_row_is_named_as_a_problem(tmp_path: Path) -> None:
+async def test_a_contender_s_file_with_too_many_marks_in_a_row_is_named_as_a_problem(
+    one_client: Client, tmp_path: Path
+) -> None:
     """In a folder, where its name is brought into one form, and in a table."""
     picture = '<svg xmlns="http://www.w3.org/2000/svg"><rect width="1" height="1"/></svg>'
     for name in (MARKS, "Ada"):
         (tmp_path / f"{name}.svg").write_text(picture)
-    [problem] = await contender_problems(tmp_path)
+    [problem] = (await import_contenders(one_client.services, tmp_path)).problems
     assert f"{problem}".startswith(f"{MARKS}.svg: ")
     table = tmp_path / "names.csv"
     table.write_text(f"name\n{MARKS}\nAda\n", encoding="utf-8")
-    [problem] = await contender_problems(table)
+    [problem] = (await import_contenders(one_client.services, table)).problems
     assert f"{problem}".startswith("line 2: ")
 
 

@@ -17,7 +17,7 @@ from tests.client import Client
 from tests.killed import Killed, killed_at
 from tests.queries import ADD_CONTENDER, CREATE_BOARD, RETIRE_CONTENDER, UPDATE_CONTENDER
 from tests.service import ringside
-from tests.transfers import contender_problems, import_contenders
+from tests.transfers import import_contenders
 from tests.voting import assert_consistent, editor
 
 SQUARE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><rect width="1" height="1"/></svg>'
@@ -221,7 +221,7 @@ async def test_a_mistake_is_named_with_its_line(one_client: Client, tmp_path: Pa
     ],
 )
 async def test_an_import_reads_no_file_outside_its_folder_and_waits_for_no_pipe(
-    tmp_path: Path, name: str, reason: str
+    one_client: Client, tmp_path: Path, name: str, reason: str
 ) -> None:
     """Whether a table names it or the folder holds it; a file below the folder is read."""
     folder, outside = tmp_path / "folder", tmp_path / "outside"
@@ -235,10 +235,10 @@ async def test_an_import_reads_no_file_outside_its_folder_and_waits_for_no_pipe(
     (folder / "folder.svg").mkdir()
     table = folder / "table.csv"
     table.write_text(f"name,svg\nAda,{name.format(outside=outside)}\nBob,below/good.svg\n")
-    [problem] = await contender_problems(table)
+    [problem] = (await import_contenders(one_client.services, table)).problems
     assert problem.row.number == 2
     assert reason in problem.message
-    assert len(await contender_problems(folder)) == 3
+    assert len((await import_contenders(one_client.services, folder)).problems) == 3
 
 
 @pytest.mark.parametrize("command", ["words", "events", "comments", "contenders", "all"])

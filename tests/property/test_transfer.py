@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datastore.refusals import InvalidInput
-from resolvers.transfer.loop import Added, Imported, OnProblem, RecordRefused, import_records
+from resolvers.transfer.loop import Added, Imported, OnProblem, RecordRefused, Store, import_records
 from resolvers.transfer.readers import LONGEST_LINE, Row, csv_rows, json_lines
 from resolvers.transfer.sources import Unreadable
 
@@ -26,7 +26,7 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-class Names:
+class Names(Store[tuple[str, int]]):
     """A store that keeps names, and may be killed after some of them."""
 
     def __init__(self, kept: dict[str, int], at_once: int, lives: int | None = None) -> None:

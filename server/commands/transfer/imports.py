@@ -16,14 +16,14 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from datastore import whole_table
 from datastore.dynamo import Table
 from datastore.whole_table import TableRow
-from resolvers.transfer.loop import Added, OnProblem, batches, import_records
+from resolvers.transfer.loop import Added, OnProblem, Store, batches, import_records
 from resolvers.transfer.readers import Row
 from server.commands.files import STANDARD, open_input
 from server.commands.transfer.exports import Advance
@@ -47,44 +47,51 @@ def open_export(file: Path, advance: Advance) -> Iterator[tuple[BinaryIO, End]]:
         yield source, reader.end
 
 
-class TableStore:
-    """Writes rows to a table that is being filled, and records how many."""
+class TableStore(Store[TableRow]):
+    """Fills an empty table with a checked export, or goes on with it; then compares both."""
 
     at_once = 2_000
 
-    def __init__(self, table: Table, checksum: str, done: int) -> None:
+    def __init__(self, table: Table, source: BinaryIO, end: End, advance: Advance) -> None:
         self._table = table
-        self._checksum = checksum
+        self._source = source
+        self._end = end
+        self._advance = advance
         self._as_transactions = is_embedded(table.client.meta.endpoint_url)
-        self.done = done
+        self._done: int | None = None
+
+    async def begin(self) -> int:
+        self._done = await whole_table.begin_import(self._table, self._end.sha256)
+        return self._end.items if self._done is None else self._done
 
     def parse(self, row: Row) -> TableRow:
         stored: TableRow = row.fields
         return stored
 
-    async def add(self, rows: Sequence[TableRow]) -> Added:
-        await whole_table.write_rows(self._table, rows, as_transactions=self._as_transactions)
-        await whole_table.record_import(self._table, self._checksum, self.done, self.done + len(rows))
-        self.done += len(rows)
-        return Added(len(rows))
+    async def add(self, records: Sequence[TableRow]) -> Added:
+        before = self._done or 0
+        await whole_table.write_rows(self._table, records, as_transactions=self._as_transactions)
+        await whole_table.record_import(self._table, self._end.sha256, before, before + len(records))
+        self._done = before + len(records)
+        return Added(len(records))
+
+    async def finish(self) -> None:
+        if self._done is None:  # an earlier run has completed it
+            return
+        if difference := await _difference(self._table, self._source, self._end, self._advance):
+            # Another run of this import may have ended, and members have written since.
+            await whole_table.require_position(self._table, self._end.sha256, self._done)
+            raise Failed(
+                f"The table {self._table.name} is not equal to the export: {difference}. Somebody else is writing to "
+                "it. Delete the table, create it again, and repeat the import."
+            )
+        await whole_table.complete_import(self._table, self._end.sha256, self._done)
 
 
 async def import_table(table: Table, source: BinaryIO, end: End, advance: Advance) -> None:
-    """Fill an empty table with a checked export, or go on with it; then compare both."""
-    done = await whole_table.begin_import(table, end.sha256)
-    if done is None:
-        return
-    store = TableStore(table, end.sha256, done)
-    rows = islice(_checked_rows(source), done, None)
-    await import_records(rows, store, OnProblem.STOP, lambda _: advance("writing", store.done))
-    if difference := await _difference(table, source, end, advance):
-        # Another run of this import may have ended, and members have written since.
-        await whole_table.require_position(table, end.sha256, store.done)
-        raise Failed(
-            f"The table {table.name} is not equal to the export: {difference}. Somebody else is writing to it. Delete "
-            "the table, create it again, and repeat the import."
-        )
-    await whole_table.complete_import(table, end.sha256, store.done)
+    """Import a checked export."""
+    store = TableStore(table, source, end, advance)
+    await import_records(_checked_rows(source), store, OnProblem.STOP, partial(advance, "writing"))
 
 
 async def _difference(table: Table, source: BinaryIO, end: End, advance: Advance) -> str | None:
