@@ -165,7 +165,7 @@ async def _in_batches(
 async def begin_import(table: Table, checksum: str) -> int | None:
     """How many rows of this export are in the table already; None if all are, since its import was completed.
 
-    From here to `complete_import` the table cannot be served. ImportRefused if it holds anything else.
+    Until the import is recorded as complete, the table cannot be served. ImportRefused if it holds anything else.
     """
     layout = await table.get(LAYOUT.at(), consistent=True)
     before = layout.imported if layout is not None else None
@@ -207,17 +207,13 @@ async def _has_no_rows(table: Table) -> bool:
     return True
 
 
-async def record_import(table: Table, checksum: str, before: int, after: int) -> None:
-    """From here an interrupted import continues. ImportRefused unless its position is still `before`."""
+async def record_import(table: Table, checksum: str, before: int, after: int | None) -> None:
+    """From here an interrupted import continues; with None it is complete, and the table can be served.
+
+    ImportRefused unless its position is still `before`.
+    """
     layout = Layout(CURRENT_LAYOUT, imported=checksum, imported_items=after)
     if not await _write_import(table, layout, where(imported=checksum, imported_items=before)):
-        raise _outrun(table)
-
-
-async def complete_import(table: Table, checksum: str, items: int) -> None:
-    """From here the table can be served. ImportRefused unless the import is under way and all items are recorded."""
-    layout = Layout(CURRENT_LAYOUT, imported=checksum)
-    if not await _write_import(table, layout, where(imported=checksum, imported_items=items)):
         raise _outrun(table)
 
 

@@ -85,7 +85,7 @@ def comments(
 
 
 def _write(file: Path, open_lines: Callable[[Services], Awaitable[AsyncIterator[bytes]]]) -> int:
-    """Write lines, and return their number. If there is nothing to export, the file stays as it is."""
+    """Write lines, and return their number. If what is wanted does not exist, the file stays as it is."""
 
     async def write(services: Services) -> int:
         lines = await open_lines(services)

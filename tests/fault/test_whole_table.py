@@ -64,7 +64,7 @@ for name in ("add", "end_pass"):
     dying(spool.Spool, name)
 dying(exports, "write_export")
 dying(exports, "sync")
-for name in ("begin_import", "write_rows", "record_import", "count_rows", "complete_import"):
+for name in ("begin_import", "write_rows", "record_import", "count_rows"):
     dying(whole_table, name, asynchronous=True)
 dying(Path, "rename")
 

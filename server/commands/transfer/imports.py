@@ -13,7 +13,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -39,9 +38,10 @@ def open_export(file: Path, advance: Advance) -> Iterator[tuple[BinaryIO, End]]:
         source = given if file != STANDARD else cast("BinaryIO", received)
         if file == STANDARD:
             shutil.copyfileobj(given, received)
-        advance("checking the file", 0)
         reader = ExportReader(source, f"{file}")
-        deque(reader.rows(), 0)
+        for row in reader.rows():
+            if row.number % TableStore.at_once == 0:
+                advance("checking the file", row.number)
         if reader.end is None:
             raise AssertionError("an export was read without its end")
         yield source, reader.end
@@ -85,7 +85,7 @@ class TableStore(Store[TableRow]):
                 f"The table {self._table.name} is not equal to the export: {difference}. Somebody else is writing to "
                 "it. Delete the table, create it again, and repeat the import."
             )
-        await whole_table.complete_import(self._table, self._end.sha256, self._done)
+        await whole_table.record_import(self._table, self._end.sha256, self._done, None)
 
 
 async def import_table(table: Table, source: BinaryIO, end: End, advance: Advance) -> None:
