@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -61,6 +62,12 @@ def first_id(moment: datetime) -> str:
     """The lowest id of a moment: all earlier ids are lower. There are none from before 1970."""
     milliseconds = max(0, _milliseconds(moment))
     return str(ULID((milliseconds << _RANDOM_BITS).to_bytes(16, "big")))
+
+
+def derived_id(moment: datetime, content: bytes) -> str:
+    """The same id for the same content. It sorts by the moment, like every id."""
+    time = max(0, _milliseconds(moment)).to_bytes(6, "big")
+    return str(ULID(time + hashlib.sha256(content).digest()[:10]))
 
 
 def _milliseconds(moment: datetime) -> int:

@@ -32,6 +32,7 @@ from datastore.dynamo.declaration import PROBE, TTL
 from datastore.dynamo.lines import BadLine, item_line, parse_line, read_line
 from datastore.dynamo.table import BATCH_READ, BATCH_WRITE
 from datastore.layout import CURRENT_LAYOUT, LAYOUT, Layout
+from datastore.refusals import Conflict
 
 T = TypeVar("T")
 
@@ -43,14 +44,14 @@ _TRANSACTION_BYTES = 3 * 2**20
 _OWN = ("LAYOUT", PROBE)
 _OWN_KEYS: Sequence[Item] = [{"pk": {"S": name}, "sk": {"S": name}} for name in _OWN]
 
-__all__ = ["SEGMENTS", "BadLine", "ImportRefused", "Row", "parse_row", "read_row"]
+__all__ = ["SEGMENTS", "BadLine", "ImportRefused", "TableRow", "parse_row", "read_row"]
 
 
-class ImportRefused(Exception):
+class ImportRefused(Conflict):
     """The table holds something else; the message says what and what to do."""
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """An item as its line, and its keys, by whose bytes rows are ordered."""
 
     pk: bytes
@@ -58,23 +59,23 @@ class Row(NamedTuple):
     line: bytes
 
 
-def parse_row(line: bytes) -> Row:
+def parse_row(line: bytes) -> TableRow:
     """The row of a line of an export; BadLine if it is none."""
     item = parse_line(line)
-    return Row(item["pk"]["S"].encode(), item["sk"]["S"].encode(), line)
+    return TableRow(item["pk"]["S"].encode(), item["sk"]["S"].encode(), line)
 
 
-def read_row(line: bytes) -> Row:
+def read_row(line: bytes) -> TableRow:
     """The row of a line that was parsed before: a tenth of the work."""
     item = orjson.loads(line)
-    return Row(item["pk"]["S"].encode(), item["sk"]["S"].encode(), line)
+    return TableRow(item["pk"]["S"].encode(), item["sk"]["S"].encode(), line)
 
 
-def _row(item: Item) -> Row:
-    return Row(item["pk"]["S"].encode(), item["sk"]["S"].encode(), item_line(item))
+def _row(item: Item) -> TableRow:
+    return TableRow(item["pk"]["S"].encode(), item["sk"]["S"].encode(), item_line(item))
 
 
-def is_expired(row: Row, now: float) -> bool:
+def is_expired(row: TableRow, now: float) -> bool:
     """Whether the engine may have removed the item by itself."""
     ttl = orjson.loads(row.line).get(TTL, {}).get("N")
     return ttl is not None and float(ttl) < now
@@ -83,7 +84,9 @@ def is_expired(row: Row, now: float) -> bool:
 # ── reading ──
 
 
-async def read_rows(table: Table, segment: int, start: bytes | None) -> AsyncIterator[tuple[list[Row], bytes | None]]:
+async def read_rows(
+    table: Table, segment: int, start: bytes | None
+) -> AsyncIterator[tuple[list[TableRow], bytes | None]]:
     """The pages of a segment; each with the position that the next one starts from, None after the last."""
     position = orjson.loads(start) if start else None
     async for items, end in scan_segment(table, segment, SEGMENTS, position):
@@ -96,10 +99,10 @@ async def count_rows(table: Table) -> int:
     return sum(counts) - len(await get_items(table, _OWN_KEYS))
 
 
-async def lacking_rows(table: Table, rows: Sequence[Row]) -> list[Row]:
+async def lacking_rows(table: Table, rows: Sequence[TableRow]) -> list[TableRow]:
     """Those of the rows that the table does not have, or has in another version."""
 
-    async def lacking(batch: Sequence[Row]) -> list[Row]:
+    async def lacking(batch: Sequence[TableRow]) -> list[TableRow]:
         keys: list[Item] = [{"pk": {"S": row.pk.decode()}, "sk": {"S": row.sk.decode()}} for row in batch]
         stored = await get_items(table, keys)
         found = (stored.get((key["pk"]["S"], key["sk"]["S"])) for key in keys)
@@ -111,28 +114,28 @@ async def lacking_rows(table: Table, rows: Sequence[Row]) -> list[Row]:
 # ── writing ──
 
 
-async def write_rows(table: Table, rows: Sequence[Row], *, as_transactions: bool = False) -> None:
+async def write_rows(table: Table, rows: Sequence[TableRow], *, as_transactions: bool = False) -> None:
     """Write rows, in any order; what is stored under their keys is replaced.
 
     With `as_transactions` the embedded engine syncs its file once for each transaction instead of once for each item,
     which is 18 times as fast; DynamoDB takes twice the units.
     """
 
-    async def write(batch: Sequence[Row]) -> None:
+    async def write(batch: Sequence[TableRow]) -> None:
         put = put_as_transaction if as_transactions else put_items
         await put(table, [read_line(row.line) for row in batch])
 
     await _in_batches(_for_transactions(rows) if as_transactions else _mixed(rows, BATCH_WRITE), write)
 
 
-def _mixed(rows: Sequence[Row], size: int) -> list[Sequence[Row]]:
+def _mixed(rows: Sequence[TableRow], size: int) -> list[Sequence[TableRow]]:
     """Batches with rows from everywhere: neighbours share a partition key, which has its own limit."""
     count = -(-len(rows) // size)
     return [rows[first::count] for first in range(count)]
 
 
-def _for_transactions(rows: Sequence[Row]) -> list[Sequence[Row]]:
-    batches: list[list[Row]] = []
+def _for_transactions(rows: Sequence[TableRow]) -> list[Sequence[TableRow]]:
+    batches: list[list[TableRow]] = []
     size = _TRANSACTION_BYTES
     for row in rows:
         size += len(row.line)
@@ -143,11 +146,13 @@ def _for_transactions(rows: Sequence[Row]) -> list[Sequence[Row]]:
     return list(batches)
 
 
-async def _in_batches(batches: Sequence[Sequence[Row]], work: Callable[[Sequence[Row]], Awaitable[T]]) -> list[T]:
+async def _in_batches(
+    batches: Sequence[Sequence[TableRow]], work: Callable[[Sequence[TableRow]], Awaitable[T]]
+) -> list[T]:
     """Some batches at a time; after a failure no further one is begun."""
     limit = asyncio.Semaphore(BATCHES_AT_ONCE)
 
-    async def limited(batch: Sequence[Row]) -> T:
+    async def limited(batch: Sequence[TableRow]) -> T:
         async with limit:
             return await work(batch)
 
@@ -160,7 +165,7 @@ async def _in_batches(batches: Sequence[Sequence[Row]], work: Callable[[Sequence
 async def begin_import(table: Table, checksum: str) -> int | None:
     """How many rows of this export are in the table already; None if all are, since its import was completed.
 
-    From here to `complete_import` the table cannot be served. ImportRefused if it holds anything else.
+    Until the import is recorded as complete, the table cannot be served. ImportRefused if it holds anything else.
     """
     layout = await table.get(LAYOUT.at(), consistent=True)
     before = layout.imported if layout is not None else None
@@ -202,17 +207,13 @@ async def _has_no_rows(table: Table) -> bool:
     return True
 
 
-async def record_import(table: Table, checksum: str, before: int, after: int) -> None:
-    """From here an interrupted import continues. ImportRefused unless its position is still `before`."""
+async def record_import(table: Table, checksum: str, before: int, after: int | None) -> None:
+    """From here an interrupted import continues; with None it is complete, and the table can be served.
+
+    ImportRefused unless its position is still `before`.
+    """
     layout = Layout(CURRENT_LAYOUT, imported=checksum, imported_items=after)
     if not await _write_import(table, layout, where(imported=checksum, imported_items=before)):
-        raise _outrun(table)
-
-
-async def complete_import(table: Table, checksum: str, items: int) -> None:
-    """From here the table can be served. ImportRefused unless the import is under way and all items are recorded."""
-    layout = Layout(CURRENT_LAYOUT, imported=checksum)
-    if not await _write_import(table, layout, where(imported=checksum, imported_items=items)):
         raise _outrun(table)
 
 

@@ -120,10 +120,7 @@ def _expected_message(failure: Exception) -> str | None:
     # Whatever raises one of these has imported them already.
     from datastore.dynamo import DynamoError
     from datastore.refusals import Refusal
-    from datastore.whole_table import ImportRefused
 
-    if isinstance(failure, ImportRefused):
-        return str(failure)
     if isinstance(failure, Refusal):
         return failure.message
     if isinstance(failure, DynamoError):

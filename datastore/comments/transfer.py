@@ -24,10 +24,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 from typing import NoReturn
 
 from datastore.comments.counts import SHARDS, count_updates
@@ -64,15 +63,6 @@ class ImportBatch:
 IMPORT_BATCH = Entity(ImportBatch, Key("IMPORT#{digest}", "BATCH"), ttl="expires")
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """How many comments were read, how many of them were new, and how many erased members had written."""
-
-    read: int
-    new: int
-    left_out: int = 0
-
-
 class IdTaken(Exception):
     """A comment on another product has the id of this one. Those before it were imported, of those after it some."""
 
@@ -81,35 +71,33 @@ class IdTaken(Exception):
         self.comment = comment
 
 
-async def import_comments(
-    table: Table,
-    comments: Iterable[Comment],
-    expires: datetime,
-    once: Once,
-    on_progress: Callable[[], None] = lambda: None,
-) -> Imported:
-    """Write and count the comments that are missing, a few groups at a time; IdTaken for the first with a taken id.
+async def import_comments(table: Table, comments: Sequence[Comment], expires: datetime, once: Once) -> tuple[int, int]:
+    """Write and count those of `AT_ONCE` comments that are missing; IdTaken for the first with a taken id.
 
-    Batch records are kept until `expires`, so that a repeated import passes over them. The journal says of each batch
-    how many comments it had: one occurrence for each would fill the transaction.
+    Returns how many are new, and how many erased members had written. Batch records are kept until `expires`, so that a
+    repeated import passes over them. The journal says of each batch how many comments it had: one occurrence for each
+    would fill the transaction.
     """
-    imported, taken = Imported(0, 0), None
-    source = iter(comments)
-    while taken is None and (some := list(islice(source, AT_ONCE))):
-        some, taken = _before_repeated_id(some)
-        groups = [some[start : start + GROUP] for start in range(0, len(some), GROUP)]
-        outcomes = await asyncio.gather(*(_try_group(table, group, expires, once) for group in groups))
-        imported = _sum(imported, *(outcome for outcome in outcomes if isinstance(outcome, Imported)))
-        taken = next((outcome for outcome in outcomes if isinstance(outcome, IdTaken)), taken)
-        on_progress()
+    before, repeated = _before_repeated_id(comments)
+    groups = [before[start : start + GROUP] for start in range(0, len(before), GROUP)]
+    # With exceptions returned, the groups beside one with a taken id are imported to their end.
+    outcomes = await asyncio.gather(
+        *(_import_group(table, group, expires, once) for group in groups), return_exceptions=True
+    )
+    for outcome in (*outcomes, repeated):
+        if isinstance(outcome, BaseException):
+            raise outcome
+    counts = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+    return sum(new for new, _ in counts), sum(left_out for _, left_out in counts)
+
+
+async def settle_products(table: Table) -> None:
+    """Show the counts of all that was imported."""
     for product in await read_unsettled_products(table):
         await settle_product(table, product)
-    if taken is not None:
-        raise taken
-    return imported
 
 
-def _before_repeated_id(comments: list[Comment]) -> tuple[list[Comment], IdTaken | None]:
+def _before_repeated_id(comments: Sequence[Comment]) -> tuple[Sequence[Comment], IdTaken | None]:
     """The comments before the first one that has the id of another one on another product."""
     products: dict[str, str] = {}
     for place, comment in enumerate(comments):
@@ -118,31 +106,17 @@ def _before_repeated_id(comments: list[Comment]) -> tuple[list[Comment], IdTaken
     return comments, None
 
 
-async def _try_group(table: Table, group: Sequence[Comment], expires: datetime, once: Once) -> Imported | IdTaken:
-    """So that the groups beside one with a taken id are imported to their end."""
-    try:
-        return await import_group(table, group, expires, once)
-    except IdTaken as taken:
-        return taken
-
-
-def _sum(*parts: Imported) -> Imported:
-    return Imported(
-        sum(part.read for part in parts), sum(part.new for part in parts), sum(part.left_out for part in parts)
-    )
-
-
-async def import_group(table: Table, group: Sequence[Comment], expires: datetime, once: Once) -> Imported:
-    """Write and count the comments of a group that are missing."""
-    distinct = {comment.node_key: comment for comment in group}
-    batches = list(_batches(distinct.values()))
-    keys = [IMPORT_BATCH.at(digest=_digest(batch)) for batch in batches]
-    done = await table.get_many(keys, consistent=True)
+async def _import_group(table: Table, group: Sequence[Comment], expires: datetime, once: Once) -> tuple[int, int]:
+    distinct: dict[str, Comment] = {}
+    for comment in group:
+        distinct.setdefault(comment.node_key, comment)
+    found = list(_batches(distinct.values()))
+    done = await table.get_many([IMPORT_BATCH.at(digest=_digest(batch)) for batch in found], consistent=True)
     new, left_out = 0, sum(record.left_out or 0 for record in done if record is not None)
-    for batch in (batch for batch, record in zip(batches, done, strict=True) if record is None):
+    for batch in (batch for batch, record in zip(found, done, strict=True) if record is None):
         written, erased = await _import_batch(table, batch, expires, once)
         new, left_out = new + written, left_out + erased
-    return Imported(len(group), new, left_out)
+    return new, left_out
 
 
 def _batches(comments: Iterable[Comment]) -> Iterator[list[Comment]]:

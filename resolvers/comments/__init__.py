@@ -12,5 +12,6 @@
 | moderation  | the moderators' queue, reports and decisions                        |
 | withdrawing | rejecting what a member has posted since a time                     |
 | counts      | statistics, and the counts that pages are planned by                |
+| transfer    | importing and exporting comments                                    |
 | leaders     | products by their five-star comments, kept up to date               |
 """

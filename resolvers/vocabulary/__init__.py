@@ -4,6 +4,7 @@
 |-----------------------|-----------------------------------------------------------------|
 | lists                 | word lists and their words                                      |
 | texts                 | rules for the texts of lists and words                          |
+| transfer              | importing words                                                 |
 | corrections           | changing and removing words, lists and sentences                |
 | visibility            | who may see which lists and words                               |
 | cache                 | lists and words that the process remembers                      |

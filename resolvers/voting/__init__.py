@@ -9,6 +9,7 @@
 | visits        | how pages of other sites identify their visitors                     |
 | hours         | when a board takes votes                                             |
 | texts         | rules for names, titles and descriptions                             |
+| transfer      | importing contenders, exporting votes                                |
 | svg           | sanitising pictures                                                  |
 | svg_styles    | the styles of a picture                                              |
 | bradley_terry | strengths fitted to head-to-head records                             |

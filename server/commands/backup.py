@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from anyio.from_thread import start_blocking_portal
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from server.commands import err, out
 from server.commands.files import STANDARD, open_input, open_output
+from server.commands.progress import progress_bar
 from server.engine import EngineInUse, back_up, install, locked_folder, required_binary, run_engine, staged_copy
 from server.engine.backup import REPLACED
 from server.failures import Failed
@@ -34,7 +32,11 @@ def backup(
     The file is checked before it gets its name. It does not contain the secret, RINGSIDE_DATA/secret.
     """
     settings = _embedded_settings("backup")
-    with _progress("backing up") as advance:
+    with progress_bar("backing up") as bar:
+
+        def advance(left: int, pages: int) -> None:
+            bar(pages - left, pages)
+
         if file != STANDARD:
             size = back_up(settings.data, file, advance)
         else:
@@ -102,11 +104,3 @@ def _embedded_settings(command: str) -> Settings:
             "Use `ringside export all` and `ringside import all`, or the backups of that engine."
         )
     return settings
-
-
-@contextmanager
-def _progress(description: str) -> Iterator[Callable[[int, int], None]]:
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    with Progress(*columns, console=err, transient=True) as progress:
-        task = progress.add_task(description, total=None)
-        yield lambda left, pages: progress.update(task, total=pages, completed=pages - left)

@@ -1,20 +1,147 @@
-"""`ringside export`: the commands of the parts, and of the whole table, that write files."""
+"""`ringside export`."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import orjson
 import typer
 
-from server.commands.comments import export_comments
-from server.commands.members import export_member
-from server.commands.pickem import export_events
-from server.commands.voting import export_votes
+from datastore.comments import Comment
+from datastore.dynamo import BadKey, key_text
+from datastore.refusals import InvalidInput
+from resolvers.comments import transfer as comments_transfer
+from resolvers.comments.rules import validate_product
+from resolvers.context import Services
+from resolvers.members.exporting import file_lines
+from resolvers.pickem.season_files import read_cards, season_document
+from resolvers.transfer.loop import export_records
+from resolvers.voting.transfer import open_votes
+from server.commands import err
+from server.commands.files import STANDARD, open_output, owner_only, write_text
+from server.commands.progress import progress_bar
+from server.commands.running import run_with_services
 from server.commands.whole_table import export_all
+from server.engine.folder import refuse_own_file
+from server.failures import Failed
 
 app = typer.Typer()
 exports = typer.Typer(help="Export data to files.", no_args_is_help=True)
 app.add_typer(exports, name="export")
 exports.command("all")(export_all)
-exports.command("member")(export_member)
-exports.command("events")(export_events)
-exports.command("votes")(export_votes)
-exports.command("comments")(export_comments)
+File = Annotated[Path, typer.Argument(help="The file to write; - prints.", allow_dash=True)]
+
+
+@exports.command()
+def member(user: Annotated[str, typer.Argument(help="The member's id.")], file: File = STANDARD) -> None:
+    """Exports everything that is stored about a member as lines of JSON; the first explains the others."""
+    try:
+        key = key_text(user)
+    except BadKey:
+        raise Failed(f"{user!r} is not a member's id: it is empty, or holds a # or a control character.") from None
+
+    async def lines(services: Services) -> AsyncIterator[bytes]:
+        return file_lines(services.table, key, services.clock().isoformat())
+
+    err.print(f"{_write(file, lines):,} lines.")
+
+
+@exports.command()
+def events(
+    file: File = STANDARD,
+    season: Annotated[str | None, typer.Option(help="Only the events of this season.")] = None,
+) -> None:
+    """Exports cards and results as a season file, oldest event first."""
+    cards = run_with_services(lambda services: read_cards(services.table, season))
+    if season is not None and not cards:
+        raise Failed(f"There is no event of the season {season}.")
+    indented = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    write_text(file, orjson.dumps(season_document(cards), option=indented).decode())
+
+
+@exports.command()
+def votes(
+    file: File = STANDARD,
+    board: Annotated[str | None, typer.Option(help="Only the votes on this board.")] = None,
+) -> None:
+    """Exports every vote as a line of JSON: voter, board, pair, verdict, time, and whether it was voided."""
+    count = _write(file, lambda services: open_votes(services.table, board))
+    err.print(f"{count} votes.")
+
+
+@exports.command()
+def comments(
+    file: Annotated[
+        Path, typer.Argument(help="The file to write, JSON Lines, or an export to continue; - prints.", allow_dash=True)
+    ] = STANDARD,
+    product: Annotated[str | None, typer.Option(help="Only the comments on this product, oldest first.")] = None,
+) -> None:
+    """Exports comments to a file. If run again after an interruption, it continues after the last complete line."""
+    number = run_with_services(lambda services: write_comments(services, file, product))
+    err.print(f"{number:,} comments written.")
+
+
+def _write(file: Path, open_lines: Callable[[Services], Awaitable[AsyncIterator[bytes]]]) -> int:
+    """Write lines, and return their number. If what is wanted does not exist, the file stays as it is."""
+
+    async def write(services: Services) -> int:
+        lines = await open_lines(services)
+        with open_output(file) as target:
+            return await _write_lines(lines, target)
+
+    return run_with_services(write)
+
+
+async def _write_lines(lines: AsyncIterator[bytes], target: BinaryIO) -> int:
+    with progress_bar("lines") as advance:
+        return await export_records(lines, target, advance)
+
+
+async def write_comments(services: Services, file: Path, product: str | None) -> int:
+    """Append the comments that the file does not have yet; return their number."""
+    if product is not None:
+        product = validate_product(product, ("product",))
+    if file == STANDARD:
+        with open_output(file) as target:
+            return await _write_lines(comments_transfer.comment_lines(services.table, product, None), target)
+    refuse_own_file(file)
+    try:
+        ends, size = _read_ends(file)
+        if ends is not None and not await comments_transfer.is_same_export(services.table, product, *ends):
+            raise Failed(f"{file} is an export of other comments, or may be one. Export to another file.")
+        with _open_end(file, size) as target:
+            last = None if ends is None else ends[1]
+            return await _write_lines(comments_transfer.comment_lines(services.table, product, last), target)
+    except OSError as error:
+        raise Failed(f"{file} cannot be written: {error.strerror}.") from None
+
+
+@contextmanager
+def _open_end(file: Path, size: int) -> Iterator[BinaryIO]:
+    """The file, to continue it at a position."""
+    with open(file, "ab", opener=owner_only) as target:
+        target.truncate(size)
+        yield target
+
+
+def _read_ends(file: Path) -> tuple[tuple[Comment, Comment] | None, int]:
+    """The first and last comment that an earlier export wrote completely, and the position where its lines end."""
+    if not file.exists():
+        return None, 0
+    first, last, rest, size = b"", b"", b"", 0
+    with file.open("rb") as source:
+        for line in source:
+            if not line.endswith(b"\n"):
+                rest = line
+                break
+            first, last, size = first or line, line, size + len(line)
+    no_export = Failed(f"{file} does not begin and end with exported comments. Export to another file.")
+    if not rest.startswith(comments_transfer.LINE_START[: len(rest)]):
+        raise no_export
+    try:
+        return (comments_transfer.parse_line(first), comments_transfer.parse_line(last)) if last else None, size
+    except InvalidInput:
+        raise no_export from None

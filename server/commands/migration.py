@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from datastore.dynamo import BadKey, key_text, open_table
 from datastore.refusals import InvalidInput
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
-from server.commands import err, out
+from server.commands import out
 from server.commands.files import read_text
+from server.commands.progress import progress_bar
 from server.commands.running import run_with_services
 from server.failures import Failed
 from server.legacy import LegacySource, Migration, MigrationOptions, MigrationSummary
@@ -100,12 +100,10 @@ async def _migrate(
     report: Path,
     options: MigrationOptions,
 ) -> MigrationSummary:
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task("Migration", total=None)
+    with progress_bar("Migration") as bar:
 
         def show(stage: str, rows: int) -> None:
-            bar.update(task, description=f"{stage}: {rows:,} rows")
+            bar(rows, title=stage)
 
         async with open_source(services) as source:
             return await Migration(services, source, report, options, show).run()

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from datastore import whole_table
 from datastore.dynamo import Table
 from resolvers.context import Services
 from server.commands import err, out
+from server.commands.progress import progress_bar
 from server.commands.transfer.exports import Advance, export_table
 from server.commands.transfer.file import End
 from server.commands.transfer.imports import import_table, open_export
@@ -147,11 +147,5 @@ def _warn(end: End) -> None:
 
 @contextmanager
 def _progress() -> Iterator[Advance]:
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task("", total=None)
-
-        def advance(description: str, items: int) -> None:
-            bar.update(task, description=f"{description}: {items:,} items" if items else description)
-
-        yield advance
+    with progress_bar("") as bar:
+        yield lambda title, items: bar(items, title=title)

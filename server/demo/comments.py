@@ -6,16 +6,14 @@ writes the same comments and counts each of them once.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from ulid import ULID
-
 from datastore.comments import Comment, Status
-from datastore.comments.transfer import import_comments
+from datastore.comments.transfer import AT_ONCE, import_comments, settle_products
+from datastore.ids import derived_id
 from datastore.receipts import Once
 from resolvers.context import Services
 from server.demo.files import read_json
@@ -77,11 +75,14 @@ def _write(phrases: Phrases, mood: str, random: Random) -> tuple[str | None, str
 
 
 def _id(written_at: datetime, number: int) -> str:
-    milliseconds = int(written_at.timestamp() * 1000).to_bytes(6, "big")
-    return str(ULID(milliseconds + hashlib.sha256(f"demo comment {number}".encode()).digest()[:10]))
+    return derived_id(written_at, f"demo comment {number}".encode())
 
 
 async def seed(services: Services) -> str:
     now = services.clock()
-    await import_comments(services.table, generate(), now + timedelta(days=1), Once.unkeyed(now))
+    comments, once = list(generate()), Once.unkeyed(now)
+    for start in range(0, NUMBER, AT_ONCE):
+        some = comments[start : start + AT_ONCE]
+        await import_comments(services.table, some, now + timedelta(days=1), once)
+    await settle_products(services.table)
     return f"{NUMBER:,} comments in {len(LANGUAGES)} languages on {len(PRODUCTS)} products"

@@ -19,8 +19,6 @@ from datastore.seal import Seal
 from datastore.vocabulary import CharacterSet, Word
 from resolvers.node_ids import parse_node_key
 from resolvers.viewer import Role
-from server.commands.contender_files import read_contenders
-from server.commands.word_csv import import_words
 from server.mail.message import EmailTemplate, Section, Unsubscription
 from server.settings import Settings
 from tests.client import Client, serving
@@ -36,6 +34,7 @@ from tests.queries import (
     WRITE_SENTENCE,
 )
 from tests.season import in_hours
+from tests.transfers import import_contenders, import_words
 from tests.vocabulary import ANSWER_QUIZ, START_QUIZ, public_list, right_answers, today
 
 PERSIAN, SINHALA, WOMAN_IN_SPACE = "می\u200cخواهم", "ශ්\u200dරී", "👩\u200d🚀"
@@ -133,23 +132,23 @@ async def test_a_word_with_too_many_marks_in_a_row_is_refused(one_client: Client
     columns = {"term": "c", "reading": "c", "example": "c", "definition": "x", name: MARKS}
     file = tmp_path / "words.csv"
     file.write_text(f"{','.join(columns)}\n{','.join(columns.values())}\n", encoding="utf-8")
-    summary = await import_words(one_client.services, file, "Marks", None, lambda *_: None)
-    assert (summary.added, [bad.line for bad in summary.bad]) == (0, [2])
+    summary = await import_words(one_client.services, file, "Marks")
+    assert (summary.added, [problem.row.number for problem in summary.problems]) == (0, [2])
 
 
-def test_a_contender_s_file_with_too_many_marks_in_a_row_is_named_as_a_problem(tmp_path: Path) -> None:
+async def test_a_contender_s_file_with_too_many_marks_in_a_row_is_named_as_a_problem(
+    one_client: Client, tmp_path: Path
+) -> None:
     """In a folder, where its name is brought into one form, and in a table."""
     picture = '<svg xmlns="http://www.w3.org/2000/svg"><rect width="1" height="1"/></svg>'
     for name in (MARKS, "Ada"):
         (tmp_path / f"{name}.svg").write_text(picture)
-    contenders, [problem] = read_contenders(tmp_path, ())
-    assert [contender.name for contender in contenders] == ["Ada"]
-    assert problem.startswith(f"{MARKS}.svg: ")
+    [problem] = (await import_contenders(one_client.services, tmp_path)).problems
+    assert f"{problem}".startswith(f"{MARKS}.svg: ")
     table = tmp_path / "names.csv"
     table.write_text(f"name\n{MARKS}\nAda\n", encoding="utf-8")
-    contenders, [problem] = read_contenders(table, ())
-    assert [contender.name for contender in contenders] == ["Ada"]
-    assert problem.startswith("line 2: ")
+    [problem] = (await import_contenders(one_client.services, table)).problems
+    assert f"{problem}".startswith("line 2: ")
 
 
 async def test_an_answer_with_too_many_marks_in_a_row_is_refused(one_client: Client) -> None:
@@ -190,8 +189,8 @@ async def test_words_that_are_spelt_with_joiners_are_kept_as_they_are(one_client
         assert await ada.code(WRITE_SENTENCE, input={"text": bad}) == "INVALID_INPUT"
     file = tmp_path / "words.csv"
     file.write_text(f"term,definition\n{PERSIAN},{WOMAN_IN_SPACE}\n{SINHALA},Sri\n\u200d,none\n", encoding="utf-8")
-    summary = await import_words(one_client.services, file, f"Persian {PERSIAN}", None, lambda *_: None)
-    assert (summary.added, [bad.line for bad in summary.bad]) == (2, [4])
+    summary = await import_words(one_client.services, file, f"Persian {PERSIAN}")
+    assert (summary.added, [problem.row.number for problem in summary.problems]) == (2, [4])
 
 
 async def test_a_file_has_words_of_any_language(one_client: Client, tmp_path: Path) -> None:
@@ -205,9 +204,9 @@ async def test_a_file_has_words_of_any_language(one_client: Client, tmp_path: Pa
         "c,,,ftp://example.org,bad sound,,\n",
         encoding="utf-8",
     )
-    summary = await import_words(one_client.services, file, "Mixed", None, lambda *_: None)
-    assert (summary.added, [bad.line for bad in summary.bad]) == (2, [4, 5])
-    again = await import_words(one_client.services, file, "Mixed", None, lambda *_: None)
+    summary = await import_words(one_client.services, file, "Mixed")
+    assert (summary.added, [problem.row.number for problem in summary.problems]) == (2, [4, 5])
+    again = await import_words(one_client.services, file, "Mixed")
     assert (again.added, again.existing) == (0, 2)
     query = "{ wordLists { nodes { words { nodes { term reading example audioUrl pinyin } } } } }"
     (listed,) = (await one_client.ask(query))["nodes"]
@@ -229,9 +228,7 @@ async def test_a_file_that_is_imported_twice_at_once_adds_each_word_once(
     other.write_text("term,definition\n" + "".join(f"word {number},meaning\n" for number in range(150, 350)))
     async with serving(settings) as first, serving(settings) as second:
         imports = [(first, file), (second, file), (second, other)]
-        summaries = await asyncio.gather(
-            *(import_words(client.services, path, "Words", None, lambda *_: None) for client, path in imports)
-        )
+        summaries = await asyncio.gather(*(import_words(client.services, path, "Words") for client, path in imports))
     (word_list,) = [each async for each in vocabulary_store.lists_by_name(one_table, None)]
     words = [word.term async for word in vocabulary_store.all_words(one_table, word_list, consistent=True)]
     assert sorted(words) == sorted(f"word {number}" for number in range(350))

@@ -16,19 +16,20 @@ import pytest
 
 from datastore import voting
 from datastore.dynamo import Table, budgets
+from datastore.refusals import NotFound
 from datastore.seal import Seal
 from datastore.shards import shard_of
 from datastore.voting import BOARD, CONTENDER, Board, BoardWithMarks, Contender
 from datastore.voting.shards import shard_count
 from resolvers.context import Services, utc_now
 from resolvers.voting.board_cache import BoardCache
-from server.commands import voting as commands
 from tests.client import Client, serving
 from tests.conftest import SECRET, settings_for
 from tests.engines import RunningEngine
 from tests.intercepted import Send, intercepted
 from tests.queries import BOARD_COUNTS, CAST_VOTE, DRAW_MATCHUP, LEADERBOARD
 from tests.service import Service
+from tests.transfers import voted
 from tests.voting import add_contenders, assert_consistent, pair_names, settle_votes, vote
 
 CAST_AND_SHOW = """
@@ -332,12 +333,13 @@ async def test_votes_are_exported(one_client: Client) -> None:
     await add_contenders(one_client, "a", "b", "c")
     ada = one_client.member("ada")
     cast = [await vote(ada, verdict) for verdict in ("LEFT", "TIE", "SKIP")]
-    lines = [line async for line in commands._lines(one_client.services.table, "main")]
+    lines = await voted(one_client.services.table, "main")
     lines.sort(key=lambda line: line["number"])
     assert [line["verdict"] for line in lines] == ["win", "tie", "skip"]
     assert lines[0]["winner"] == cast[0]["winner"]["name"]
     assert {line["voter"] for line in lines} == {"ada"}
-    assert [line async for line in commands._lines(one_client.services.table, "other")] == []
+    with pytest.raises(NotFound):
+        await voted(one_client.services.table, "other")
 
 
 async def test_a_service_without_votes_closes(one_table: Table) -> None:

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from server.commands.contender_files import read_contenders
-from server.commands.contenders import _import
-from server.failures import Failed
+from resolvers.context import Services
+from resolvers.transfer.sources import Unreadable
 from server.settings import Settings
 from tests.client import Client
 from tests.killed import Killed, killed_at
 from tests.queries import ADD_CONTENDER, CREATE_BOARD, RETIRE_CONTENDER, UPDATE_CONTENDER
 from tests.service import ringside
+from tests.transfers import import_contenders
 from tests.voting import assert_consistent, editor
 
 SQUARE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><rect width="1" height="1"/></svg>'
@@ -32,6 +32,13 @@ def variables(settings: Settings, **more: str) -> Mapping[str, str]:
         "RINGSIDE_SECRETS": "s" * 48,
         **more,
     }
+
+
+async def _added(services: Services, source: Path) -> tuple[int, int]:
+    """How many contenders were added, and how many existed."""
+    imported = await import_contenders(services, source)
+    assert imported.problems == []
+    return imported.added, imported.existing
 
 
 async def contenders(client: Client) -> dict[str, dict[str, Any]]:
@@ -79,11 +86,11 @@ async def test_a_csv_file_is_read_rightly_or_refused(
     services = one_client.services
     if encoding in ("utf-16-le", "utf-16-be", "latin-1"):  # without a mark
         with pytest.raises(Exception, match="not text in UTF-8") as refused:
-            await _import(services, file, "main")
+            await _added(services, file)
         assert "Save the file as UTF-8" in str(refused.value)
         assert (await contenders(one_client)) == {}
         return
-    assert await _import(services, file, "main") == (2, 0)
+    assert await _added(services, file) == (2, 0)
     found = await contenders(one_client)
     assert (found["Žofie née"]["description"], found["Žofie née"]["link"]) == ("Erste Zeile", "https://example.com/z")
     assert found["李 小龍"]["description"] is None
@@ -109,7 +116,7 @@ async def test_edits_made_meanwhile_stay(one_client: Client, tmp_path: Path) -> 
     """Renamed, described, retired: a second import adds nothing and changes nothing. Only what is new is added."""
     file = tmp_path / "contenders.csv"
     file.write_text("name,description\nAda,old\nBea,old\nCat,old\n")
-    assert await _import(one_client.services, file, "main") == (3, 0)
+    assert await _added(one_client.services, file) == (3, 0)
     found = await contenders(one_client)
     one = editor(one_client)
     await one.ask(UPDATE_CONTENDER, input={"contender": found["Ada"]["id"], "name": "Adele"})
@@ -117,7 +124,7 @@ async def test_edits_made_meanwhile_stay(one_client: Client, tmp_path: Path) -> 
     update = "mutation ($input: UpdateContenderInput!) { updateContender(input: $input) { __typename } }"
     await one.ask(update, input={"contender": found["Cat"]["id"], "description": "new"})
     file.write_text("name,description\nADA,old\nBea,old\nCat,old\nDog,old\n")
-    assert await _import(one_client.services, file, "main") == (1, 3)
+    assert await _added(one_client.services, file) == (1, 3)
     again = await contenders(one_client)
     assert list(again) == ["Adele", "Bea", "Cat", "Dog"]
     assert again["Bea"]["retired"]
@@ -132,8 +139,8 @@ async def test_a_killed_import_is_run_again(one_client: Client, tmp_path: Path) 
     services = one_client.services
     for write in (0, 1, 2):
         with pytest.raises(Killed), killed_at(services.table, write):
-            await _import(services, file, "main")
-    added, existing = await _import(services, file, "main")
+            await _added(services, file)
+    added, existing = await _added(services, file)
     assert added + existing == 6
     found = await contenders(one_client)
     assert list(found) == names
@@ -147,8 +154,8 @@ async def test_two_imports_at_once_add_everything_once(one_client: Client, tmp_p
     file.write_text("name\n" + "".join(f"c{number}\n" for number in range(12)))
     services = one_client.services
     first, second, added = await asyncio.gather(
-        _import(services, file, "main"),
-        _import(services, file, "main"),
+        _added(services, file),
+        _added(services, file),
         editor(one_client).ask(ADD_CONTENDER, input={"name": "c11", "board": "main"}),
     )
     assert "contender" in added or added["code"] == "CONFLICT"
@@ -162,8 +169,8 @@ MISTAKES = {
     "\n": "has no column name",
     "title\nAda\n": "has no column name",
     "name,descripton\nAda,x\n": "an unknown column 'descripton'",
-    "name,Name\nAda,x\n": "has a column twice",
-    "name,description\nAda,one, two\n": "line 2: it has 3 cells for 2 columns",
+    "name,Name\nAda,x\n": "has the column name twice",
+    "name,description\nAda,one, two\n": "line 2: It has 3 cells for 2 columns",
     'name,description\nAda,"open\n': "cannot be read as CSV: line 2",
     'name\n"Ada"x\n': "cannot be read as CSV: line 2",
     "name,description\nAda,x\n,y\n": "line 3: name: A name has 1 to 80 characters",
@@ -174,7 +181,7 @@ MISTAKES = {
     "name,imageUrl\nAda,https://example.com/a.png\n": "line 2: imageUrl: Pictures by address are off",
     "name,svg\nAda,none.svg\n": "line 2: svg: none.svg cannot be read: No such file",
     "name,svg\nAda,photo.svg\n": "line 2: svg: This picture would be invisible: <image> is removed",
-    "name,svg\nAda,large.svg\n": "line 2: svg: large.svg is larger than 48 KB",
+    "name,svg\nAda,large.svg\n": "line 2: svg: large.svg is larger than 96 KB",
     "name,svg\nAda,wrong.svg\n": "line 2: svg: wrong.svg is not text in the encoding klingon",
     "name,svg\nAda,latin.svg\n": "line 2: ",
     "name,svg\nAda,half.svg\n": "line 2: svg: half.svg is not text in the encoding utf-7",
@@ -195,13 +202,10 @@ async def test_a_mistake_is_named_with_its_line(one_client: Client, tmp_path: Pa
     file = tmp_path / "contenders.csv"
     file.write_text(text)
     try:
-        _, problems = read_contenders(file, ())
-    except Failed as failed:
-        problems = [str(failed)]
-    assert len(problems) == 1
-    assert MISTAKES[text] in problems[0]
-    with pytest.raises(Failed, match=r"Nothing was imported|The first line names the columns"):
-        await _import(one_client.services, file, "main")
+        [problem] = map(str, (await import_contenders(one_client.services, file)).problems)
+    except Unreadable as unreadable:
+        problem = unreadable.message
+    assert MISTAKES[text] in problem
     assert (await contenders(one_client)) == {}
 
 
@@ -216,8 +220,8 @@ async def test_a_mistake_is_named_with_its_line(one_client: Client, tmp_path: Pa
         ("folder.svg", "it is not a file"),
     ],
 )
-def test_an_import_reads_no_file_outside_its_folder_and_waits_for_no_pipe(
-    tmp_path: Path, name: str, reason: str
+async def test_an_import_reads_no_file_outside_its_folder_and_waits_for_no_pipe(
+    one_client: Client, tmp_path: Path, name: str, reason: str
 ) -> None:
     """Whether a table names it or the folder holds it; a file below the folder is read."""
     folder, outside = tmp_path / "folder", tmp_path / "outside"
@@ -231,11 +235,10 @@ def test_an_import_reads_no_file_outside_its_folder_and_waits_for_no_pipe(
     (folder / "folder.svg").mkdir()
     table = folder / "table.csv"
     table.write_text(f"name,svg\nAda,{name.format(outside=outside)}\nBob,below/good.svg\n")
-    found, [problem] = read_contenders(table, ())
-    assert [each.name for each in found] == ["Bob"]
-    assert reason in problem
-    found, problems = read_contenders(folder, ())
-    assert (found, len(problems)) == ([], 3)
+    [problem] = (await import_contenders(one_client.services, table)).problems
+    assert problem.row.number == 2
+    assert reason in problem.message
+    assert len((await import_contenders(one_client.services, folder)).problems) == 3
 
 
 @pytest.mark.parametrize("command", ["words", "events", "comments", "contenders", "all"])
@@ -256,7 +259,7 @@ async def test_the_command_says_what_is_wrong(one_client: Client, settings: Sett
     done = ringside("import", "contenders", str(file), **variables(settings))
     assert done.returncode == 1
     assert done.stderr.count("Ada is already the name at line 2.") == 20
-    assert "29 contenders are not valid, the first 20 are shown. Nothing was imported." in done.stderr
+    assert "Not valid: 29 contenders, the first 20 are shown. Nothing was imported." in done.stderr
     (tmp_path / "empty").mkdir()
     for arguments, reason in (
         ((str(tmp_path / "none.csv"),), "No such file"),

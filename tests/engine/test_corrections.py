@@ -20,7 +20,6 @@ from resolvers.node_ids import parse_node_key
 from resolvers.viewer import Role
 from resolvers.vocabulary import corrections
 from server import audit
-from server.commands.word_csv import import_words
 from server.mail.daily_run import DailyRun, RunSummary
 from server.mail.delivery import RunLimits
 from server.mail.message import Email, EmailTemplate
@@ -39,6 +38,7 @@ from tests.queries import (
     UPDATE_WORD,
     WRITE_SENTENCE,
 )
+from tests.transfers import import_words
 from tests.vocabulary import private_list, public_list, some_words, today, word_ids
 
 DAILY = "query ($id: ID!, $on: Date) { wordList(id: $id) { dailyWord(on: $on) { word { id simplified } } } }"
@@ -469,7 +469,7 @@ async def test_importing_again_brings_no_removed_word_back(one_client: Client, t
     services, editor = one_client.services, one_client.member("eve", Role.EDITOR)
 
     async def imported() -> tuple[int, int]:
-        summary = await import_words(services, file, "Greetings", None, lambda *_: None)
+        summary = await import_words(services, file, "Greetings")
         return summary.added, summary.existing
 
     assert await imported() == (2, 0)

@@ -11,9 +11,8 @@ from datastore.dynamo import Table
 from datastore.pickem import Event, create_event
 from resolvers.context import Services
 from resolvers.node_ids import node_id
-from resolvers.pickem.season_files import season_document
+from resolvers.pickem.season_files import read_cards, season_document
 from server.audit import breaches
-from server.commands import pickem
 from server.settings import Settings
 from tests.client import Client
 from tests.conftest import create_table
@@ -74,11 +73,14 @@ async def test_a_season_is_imported_and_exported(one_table: Table, settings: Set
     file.write_bytes(orjson.dumps({"events": [*SEASON["events"], {"name": "Broken"}]}))
     broken = ringside("import", "events", str(file), **variables)
     assert broken.returncode == 1
-    assert "events.2.startsAt: write a text, in quotation marks. Nothing was imported." in broken.stderr
+    assert (
+        "events.2: startsAt: write a text, in quotation marks\nNot valid: 1 events. Nothing was imported."
+        in broken.stderr
+    )
     elsewhere = {**variables, "RINGSIDE_IMAGE_HOSTS": "other.example.com"}
     refused = ringside("import", "events", str(copy), **elsewhere)
     assert refused.returncode == 1
-    assert "events.0.imageUrl: Pictures may come from these hosts only: other.example.com" in refused.stderr
+    assert "events.0: imageUrl: Pictures may come from these hosts only: other.example.com" in refused.stderr
 
 
 async def test_the_name_of_an_event_is_printed_as_it_is(one_client: Client, tmp_path: Path) -> None:
@@ -113,7 +115,7 @@ async def test_an_event_that_has_a_control_character_in_its_name_is_scored_and_e
     file = tmp_path / "season.json"
     file.write_text(exported.stdout, encoding="utf-8")
     refused = ringside("import", "events", str(file), **variables)
-    assert "events.0.name: A name here has 1 to 200 characters" in refused.stderr
+    assert "events.0: name: A name here has 1 to 200 characters" in refused.stderr
 
 
 async def test_an_export_is_imported_with_the_states_of_its_events(
@@ -130,14 +132,14 @@ async def test_an_export_is_imported_with_the_states_of_its_events(
         await editor.result(match, 1)
     await editor.score(event)
     file, twin = tmp_path / "season.json", f"{settings.table}-twin"
-    document = season_document([card async for card in pickem._cards(one_client.services, None)])
+    document = season_document(await read_cards(one_client.services.table, None))
     file.write_bytes(orjson.dumps(document))
     variables = {"RINGSIDE_DYNAMODB_URL": settings.dynamodb_url, "RINGSIDE_SECRETS": "s" * 48}
     async with create_table(twin, default_engine.url) as table:
         imported = ringside("import", "events", str(file), **variables, RINGSIDE_TABLE=twin)
         assert "4 events were created, 0 existed already" in imported.stdout, imported.stderr
         services = Services(table, settings.seal())
-        again = season_document([card async for card in pickem._cards(services, None)])
+        again = season_document(await read_cards(table, None))
         assert [event["state"] for event in again["events"]] == ["UPCOMING", "CANCELLED", "LOCKED", "LOCKED"]
         assert again["events"] == [*document["events"][:3], {**document["events"][3], "state": "LOCKED"}]
         assert [breach async for breach in breaches(services)] == []
@@ -177,7 +179,7 @@ async def test_an_export_has_events_and_results_that_no_index_shows_yet(
         await editor.lock(later)
         await editor.result(match, 1)
         await editor.event("Sooner", starts=in_hours(20))
-        cards = [card async for card in pickem._cards(client.services, "2026")]
+        cards = await read_cards(client.services.table, "2026")
     assert [card.event.name for card in cards] == ["Sooner", "Later"]
     [result] = cards[1].event.results.values()
     assert result.winner == 1

@@ -21,10 +21,10 @@ from datastore.voting.addresses import ADDRESS_VOTER, LOOKBACK, ORIGIN
 from datastore.voting.erasing import move_votes
 from datastore.voting.voiding import VOIDING_PLACE
 from resolvers.context import utc_now
-from server.commands.voting import _lines
 from tests.client import Client
 from tests.erasing import bury
 from tests.queries import BOARD_COUNTS, DRAW_MATCHUP, VOID_VOTER
+from tests.transfers import voted
 from tests.voting import add_contenders, assert_consistent, editor, settle_votes, vote
 
 HOME, SCHOOL, MOBILE, ELSEWHERE = "192.0.2.1", "192.0.2.2", "2001:db8:1:2::3", "198.51.100.1"
@@ -107,7 +107,7 @@ async def test_the_table_and_exports_hold_no_address(one_client: Client) -> None
     assert [item["sk"]["S"].split("#")[0] for item in items].count("ORIGIN") == 1
     found = [item async for item in table.scan(ADDRESS_VOTER)]
     assert len(found) == 1
-    exported = [line async for line in _lines(table, "main")]
+    exported = await voted(table, "main")
     assert len(exported) == 3
     assert all(not {"origin", "address"} & line.keys() for line in exported)
     assert found[0].address not in orjson.dumps(exported).decode()

@@ -9,7 +9,6 @@ import orjson
 from datastore import voting
 from datastore.dynamo import Table
 from datastore.voting.shards import shard_count
-from server.commands import voting as commands
 from server.settings import Settings
 from tests.client import Client
 from tests.engines import RunningEngine
@@ -17,6 +16,7 @@ from tests.lagging import Lag
 from tests.lagging.service import lagging_services
 from tests.queries import ADD_CONTENDER, BOARD_COUNTS, CREATE_BOARD, VOID_VOTER
 from tests.service import ringside
+from tests.transfers import voted
 from tests.voting import add_contenders, assert_consistent, editor, vote
 
 
@@ -110,5 +110,5 @@ async def test_an_export_has_the_names_of_a_board_that_no_index_shows_yet(
         await editor(client).ask(CREATE_BOARD, input={"slug": "pets", "title": "Pets"})
         await add_contenders(client, "Cat", "Dog", board="pets")
         await vote(client.member("ada"), board="pets")
-        lines = [line async for line in commands._lines(client.services.table, None)]
+        lines = await voted(client.services.table, None)
     assert [line["pair"] for line in lines] == [["Cat", "Dog"]]

@@ -21,10 +21,11 @@ from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.layout import CURRENT_LAYOUT, LAYOUT, Layout, ensure_layout
 from datastore.whole_table import ImportRefused
+from resolvers.transfer.sources import Unreadable
 from server import audit, demo
 from server.commands.transfer import exports, imports
 from server.commands.transfer.exports import export_table
-from server.commands.transfer.file import BadExport, End, ExportReader
+from server.commands.transfer.file import End, ExportReader
 from server.commands.transfer.imports import import_table, open_export
 from server.commands.transfer.sources import at_place, identity
 from server.commands.transfer.spool import open_spool
@@ -339,7 +340,7 @@ async def test_an_import_that_stalled_changes_nothing_after_another_run_of_it_co
     await _put_odd(one_table)
     file = tmp_path / "export"
     await _export(settings, file)
-    monkeypatch.setattr(imports, "_CHUNK", 2)
+    monkeypatch.setattr(imports.TableStore, "at_once", 2)
     last = {"pk": {"S": "ODD#2"}, "sk": {"S": "5 \u00e9"}}
     async with _another(settings.dynamodb_url) as other:
         call, stalls = getattr(other.client, stalled_after), list[Any]()
@@ -376,7 +377,7 @@ async def test_a_damaged_file_is_refused_before_anything_is_written(
         empty = settings.model_copy(update={"table": other.name})
         for content, message in (
             (whole[:-20], "is incomplete"),
-            (gzip.compress(b"".join([*lines[:3], *lines[4:]])), "after 6 items"),
+            (gzip.compress(b"".join([*lines[:3], *lines[4:]])), "line 8: it has 6 items"),
             (other_layout, "a table of layout 2"),
             (b"hello", "is not an export"),
             (b"", "is empty"),
@@ -487,5 +488,5 @@ def test_the_urls_of_a_copy(url: str, place: str, tmp_path: Path) -> None:
 
 def test_a_file_with_an_endless_line_does_not_fill_the_memory() -> None:
     """Nor does a small file that decompresses to a large one."""
-    with pytest.raises(BadExport, match="too long"):
+    with pytest.raises(Unreadable, match="too long"):
         list(ExportReader(io.BytesIO(gzip.compress(bytes(50_000_000))), "FILE").rows())

@@ -9,13 +9,13 @@ from typing import Any
 import orjson
 import pytest
 
-from datastore.comments.transfer import Imported
+from resolvers.comments.transfer import parse_line
 from resolvers.node_ids import node_id
 from server.audit.comments import breaches
-from server.commands.comments import import_lines, parse_comment
 from tests.client import Client
 from tests.comments import post
 from tests.queries import COMMENT_STATISTICS, DELETE_COMMENT, EDIT_COMMENT
+from tests.transfers import import_lines
 
 COMMENTS = 30
 STEPS = 12
@@ -36,8 +36,10 @@ def lines(product: str) -> list[bytes]:
     ]  # fmt: skip
 
 
-async def run_import(client: Client, product: str, leave_out: int = 0) -> Imported:
-    return await import_lines(client.services, io.BytesIO(b"\n".join(lines(product)[leave_out:])), None)
+async def run_import(client: Client, product: str, leave_out: int = 0) -> int:
+    """How many comments are new."""
+    _, new, _ = await import_lines(client.services, io.BytesIO(b"\n".join(lines(product)[leave_out:])))
+    return new
 
 
 def kill_at(client: Client, step: int, patch: pytest.MonkeyPatch, *, applied: bool) -> None:
@@ -63,9 +65,7 @@ def kill_at(client: Client, step: int, patch: pytest.MonkeyPatch, *, applied: bo
 
 async def change_some(ada: Client, product: str) -> tuple[bool, bool]:
     """A member edits the first comment and deletes the last, as far as they are visible; returns which were."""
-    first, last = (
-        node_id("Comment", parse_comment(line, 1).node_key) for line in (lines(product)[0], lines(product)[-1])
-    )
+    first, last = (node_id("Comment", parse_line(line).node_key) for line in (lines(product)[0], lines(product)[-1]))
     edited = await ada.ask(EDIT_COMMENT, input={"comment": first, "rating": 5})
     visible = await ada.ask("query ($id: ID!) { comment(id: $id) { id } }", id=last)
     await ada.ask(DELETE_COMMENT, input={"comment": last})
@@ -97,11 +97,11 @@ async def test_an_import_killed_at_any_step_is_repeated_without_undoing_what_mem
 
 async def test_a_longer_file_leaves_what_it_repeats_alone(one_client: Client) -> None:
     """New lines before the old ones make other batches of them: edits stay, and every comment is counted once."""
-    assert (await run_import(one_client, "longer", leave_out=3)).new == COMMENTS - 3
-    edited = node_id("Comment", parse_comment(lines("longer")[10], 1).node_key)
+    assert await run_import(one_client, "longer", leave_out=3) == COMMENTS - 3
+    edited = node_id("Comment", parse_line(lines("longer")[10]).node_key)
     answer = await one_client.member("ada").ask(EDIT_COMMENT, input={"comment": edited, "rating": 5})
     assert "comment" in answer
-    assert (await run_import(one_client, "longer")).new == 3
+    assert await run_import(one_client, "longer") == 3
     statistics = await one_client.ask(COMMENT_STATISTICS, product="longer")
     assert [row["count"] for row in statistics["histogram"]] == [1, 0, COMMENTS - 1, 0, 0]
     await one_client.services.close()

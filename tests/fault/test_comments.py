@@ -14,12 +14,10 @@ import orjson
 import pytest
 
 from datastore.comments.records import REPORTS
-from datastore.comments.transfer import Imported
 from datastore.dynamo import Table
 from datastore.journal import OCCURRENCE
 from resolvers.viewer import Role
 from server.audit.comments import breaches
-from server.commands.comments import import_lines
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.comments import post
@@ -39,6 +37,7 @@ from tests.queries import (
     POST_COMMENT,
     REPORT_COMMENT,
 )
+from tests.transfers import import_lines
 
 LOST = (Fault.FAILED_AFTER, Fault.RESET_AFTER, Fault.FAILED_BEFORE, Fault.RESET_BEFORE, Fault.CONFLICT)
 
@@ -276,18 +275,18 @@ async def test_repeating_an_interrupted_import_gives_exact_counts(visitor: Clien
     )  # fmt: skip
     proxy.fault_rate = 0.15
     for cut in (5, 9, 14):
-        run = asyncio.create_task(import_lines(visitor.services, io.BytesIO(lines), len(lines)))
+        run = asyncio.create_task(import_lines(visitor.services, io.BytesIO(lines)))
         while proxy.faults.total() < cut and not run.done():
             await asyncio.sleep(0.005)
         run.cancel()
         await asyncio.gather(run, return_exceptions=True)
     proxy.fault_rate = 0
-    imported = await import_lines(visitor.services, io.BytesIO(lines), len(lines))
-    assert imported.read == 400
+    imported = await import_lines(visitor.services, io.BytesIO(lines))
+    assert imported[0] == 400
     assert await recounted(visitor) == []
-    assert await import_lines(visitor.services, io.BytesIO(lines), len(lines)) == Imported(400, 0)
+    assert await import_lines(visitor.services, io.BytesIO(lines)) == (400, 0, 0)
     totals = [(await visitor.ask(COMMENT_STATISTICS, product=f"p{place}"))["total"] for place in range(3)]
     assert sum(totals) == 400
-    assert imported.new <= 400
+    assert imported[1] <= 400
     page: dict[str, Any] = await visitor.ask(COMMENTS_PAGE, product="p0", ratings=[5], languages=["en"], first=100)
     assert page["totalCount"] == len(page["edges"])

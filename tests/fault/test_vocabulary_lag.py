@@ -10,7 +10,6 @@ from datastore.seal import Seal
 from datastore.vocabulary import LIST
 from resolvers.context import Services
 from resolvers.viewer import Role
-from server.commands.word_csv import import_words
 from tests.client import serving
 from tests.conftest import settings_for
 from tests.dependent_calls import dependent_calls
@@ -18,6 +17,7 @@ from tests.engines import RunningEngine
 from tests.lagging import Lag
 from tests.lagging.tables import lagging
 from tests.queries import ADD_WORDS, CREATE_LIST, RECORD_QUIZ, SUBSCRIBE, UPDATE_PROFILE, WRITE_SENTENCE
+from tests.transfers import import_words
 from tests.vocabulary import START_QUIZ
 
 DAILY_WORDS = "{ dailyWords { date list { name } word { simplified } } }"
@@ -83,7 +83,7 @@ async def test_an_import_that_is_run_again_finds_its_list_and_words(tmp_path: Pa
         added = []
         for words in (3, 3, 5, 5):
             file.write_text("simplified,definition\n" + "".join(f"词{n},word {n}\n" for n in range(words)))
-            added.append((await import_words(services, file, "Mine", None, lambda _, __: None)).added)
+            added.append((await import_words(services, file, "Mine")).added)
             if len(added) == 2:
                 await engine.catch_up()
         assert added == [3, 0, 2, 0]

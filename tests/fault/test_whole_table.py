@@ -42,7 +42,7 @@ from datastore import whole_table
 from server.commands.transfer import exports, imports, spool
 
 left = int(sys.argv.pop())
-imports._CHUNK = 50
+imports.TableStore.at_once = 50
 
 def step():
     global left
@@ -64,7 +64,7 @@ for name in ("add", "end_pass"):
     dying(spool.Spool, name)
 dying(exports, "write_export")
 dying(exports, "sync")
-for name in ("begin_import", "write_rows", "record_import", "count_rows", "complete_import"):
+for name in ("begin_import", "write_rows", "record_import", "count_rows"):
     dying(whole_table, name, asynchronous=True)
 dying(Path, "rename")
 
@@ -293,7 +293,7 @@ async def test_an_import_whose_answers_are_lost_is_not_taken_for_another_run(
     """Its beginning, its later positions and its end are written, and written again since no answer came."""
     await _fill(one_table)
     await _export(settings, tmp_path / "whole")
-    monkeypatch.setattr(imports, "_CHUNK", ITEMS // 4)
+    monkeypatch.setattr(imports.TableStore, "at_once", ITEMS // 4)
     async with (
         Proxy(default_engine.url) as proxy,
         create_table(f"ringside-{uuid4().hex[:16]}", default_engine.url) as plain,

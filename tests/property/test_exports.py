@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datastore.dynamo.lines import BadLine, canonical_number, item_line, parse_line
-from datastore.whole_table import Row, parse_row
-from server.commands.transfer.file import BadExport, End, ExportReader, is_export, write_export
+from datastore.whole_table import TableRow, parse_row
+from resolvers.transfer.sources import Unreadable
+from server.commands.transfer.file import End, ExportReader, is_export, write_export
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 NUMBERS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**30), max_value=10**30, places=8).map(str)
@@ -104,22 +105,22 @@ def test_what_is_not_an_items_line_is_refused(line: bytes) -> None:
 # ── the file ──
 
 
-def _rows(number: int) -> list[Row]:
+def _rows(number: int) -> list[TableRow]:
     return [
         parse_row(item_line({"pk": {"S": f"P{place:04d}"}, "sk": {"S": "x"}, "n": {"N": str(place)}}))
         for place in range(number)
     ]
 
 
-def _written(rows: list[Row]) -> bytes:
+def _written(rows: list[TableRow]) -> bytes:
     target = io.BytesIO()
     write_export(target, rows, 0, lambda _: None)
     return target.getvalue()
 
 
-def _read(content: bytes) -> tuple[list[Row], End | None]:
+def _read(content: bytes) -> tuple[list[TableRow], End | None]:
     reader = ExportReader(io.BytesIO(content), "FILE")
-    return list(reader.rows()), reader.end
+    return [row.fields for row in reader.rows()], reader.end
 
 
 WHOLE = _written(_rows(50))
@@ -135,13 +136,13 @@ def test_what_is_written_is_read(number: int) -> None:
     assert read == rows
     assert end is not None
     assert (end.items, end.changed) == (number, 0)
-    assert is_export(content[:100])
+    assert is_export(io.BytesIO(content))
 
 
 @given(st.integers(0, len(WHOLE) - 1))
 def test_a_file_that_was_cut_anywhere_is_refused(length: int) -> None:
     """With what to do."""
-    with pytest.raises(BadExport, match=r"FILE is empty|incomplete|not an export"):
+    with pytest.raises(Unreadable, match=r"FILE is empty|incomplete|not an export"):
         _read(WHOLE[:length])
 
 
@@ -150,7 +151,7 @@ def test_a_file_with_any_changed_byte_is_refused(place: int, change: int) -> Non
     """With the place. The first ten bytes are gzip's header, of which some have no meaning."""
     content = bytearray(WHOLE)
     content[place] ^= change
-    with pytest.raises(BadExport, match="FILE"):
+    with pytest.raises(Unreadable, match="FILE"):
         _read(bytes(content))
 
 
@@ -159,21 +160,21 @@ def _lines() -> list[bytes]:
 
 
 def _refused(lines: list[bytes], message: str) -> None:
-    with pytest.raises(BadExport, match=message):
+    with pytest.raises(Unreadable, match=message):
         _read(gzip.compress(b"".join(lines)))
 
 
 def test_a_file_that_was_edited_is_refused_with_the_place() -> None:
     """Though it is whole gzip: an item was changed, removed, added, moved or repeated."""
     lines = _lines()
-    _refused([*lines[:9], lines[9].replace(b'"8"', b'"9"'), *lines[10:]], "after 50 items.*checksum")
+    _refused([*lines[:9], lines[9].replace(b'"8"', b'"9"'), *lines[10:]], "line 52.*checksum")
     _refused([*lines[:9], *lines[10:]], "it has 49 items, and should have 50")
-    _refused([*lines[:9], lines[9], *lines[9:]], "after 9 items.*order")
+    _refused([*lines[:9], lines[9], *lines[9:]], "line 11.*order")
     _refused([*lines[:9], lines[10], lines[9], *lines[11:]], "order")
-    _refused([*lines[:9], b"{}\n", *lines[9:]], "after 8 items.*not an item")
+    _refused([*lines[:9], b"{}\n", *lines[9:]], "line 10.*not an item")
     _refused([*lines, b"{}\n"], "follows its end")
     _refused(lines[:-1], "incomplete")
-    with pytest.raises(BadExport, match="follows its end"):
+    with pytest.raises(Unreadable, match="follows its end"):
         _read(WHOLE + WHOLE)
 
 
@@ -189,5 +190,5 @@ def test_a_file_of_another_version_is_refused_with_what_to_do() -> None:
         _refused([orjson.dumps({**header, **change}) + b"\n", *lines[1:]], message)
     _refused([b"hello\n"], "is not an export")
     _refused([b"x" * 20_000_000], "too long")
-    assert not is_export(b"hello")
-    assert not is_export(gzip.compress(b"hello"))
+    assert not is_export(io.BytesIO(b"hello"))
+    assert not is_export(io.BytesIO(gzip.compress(b"hello")))

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from typer.testing import CliRunner
 
+from resolvers.transfer.sources import Unreadable
 from server import __main__ as entry
 from server.commands import err, out
 from server.commands.files import STANDARD, open_input, open_output, read_text
@@ -76,14 +77,14 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, monkeypatch: pytest
     for name, reason in (
         ("none", f"{cannot}No such file"), (".", "is not a file"), ("latin", f"{cannot}line 1 is not text in UTF-8")
     ):  # fmt: skip
-        with pytest.raises(Failed, match=reason):
+        with pytest.raises((Failed, Unreadable), match=reason):
             read_text(tmp_path / name)
     with pytest.raises(Failed, match="cannot be written: No such file"), open_output(tmp_path / "no" / "file"):
         pass
     with pytest.raises(PermissionError), open_input(tmp_path / "latin"):
         raise PermissionError("of something else than the file, such as the data folder")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff")))
-    with pytest.raises(Failed, match="- cannot be read: line 1 is not text"):
+    with pytest.raises(Unreadable, match="- cannot be read: line 1 is not text"):
         read_text(STANDARD)
 
 

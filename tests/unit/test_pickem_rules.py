@@ -16,7 +16,10 @@ from datastore.dynamo.merge import shard_limit
 from datastore.pickem import Event, Histogram, Match, MatchOutcome, Result, Team, TieBreak, slugify
 from datastore.refusals import InvalidInput
 from resolvers.pickem import rules
-from resolvers.pickem.season_files import InvalidSeasonFile, derived_id, parse_season, season_document
+from resolvers.pickem.season_files import derived_id, season_document
+from resolvers.transfer.sources import Unreadable
+from server.failures import Failed
+from tests.transfers import parse_season
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["WON", "LOCKED"]),
@@ -177,11 +180,9 @@ def test_an_upcoming_event_in_a_file_is_locked_once_it_has_begun() -> None:
     later = {**event, "startsAt": "2028-01-01T00:00:00Z"}
     [card] = parse_season({"events": [later]}, NOW)
     assert card.event.state == "UPCOMING"
-    with pytest.raises(
-        InvalidSeasonFile, match=r"events\.0\.startsAt: this event has results but has not begun; write"
-    ):
+    with pytest.raises(Failed, match=r"events\.0: startsAt: this event has results but has not begun; write"):
         parse_season({"events": [{**later, "tieBreak": {"question": "Falls?", "answer": 2}}]}, NOW)
-    with pytest.raises(InvalidSeasonFile, match=r"events\.0\.state: write one of UPCOMING, LOCKED, SCORED, CANCELLED"):
+    with pytest.raises(Failed, match=r"events\.0: state: write one of UPCOMING, LOCKED, SCORED, CANCELLED"):
         parse_season({"events": [{**later, "state": "OPEN"}]}, NOW)
 
 
@@ -189,37 +190,37 @@ def test_an_upcoming_event_in_a_file_is_locked_once_it_has_begun() -> None:
     ("document", "message"),
     [
         ({}, 'a list of "events"'),
-        ({"events": [{"name": "x"}]}, "events.0.startsAt: write a text, in quotation marks"),
+        ({"events": [{"name": "x"}]}, "events.0: startsAt: write a text, in quotation marks"),
         ({"events": ["x"]}, "events.0: write an object, in braces"),
-        ({"events": [{"name": "x", "season": 2026, "startsAt": "2026-01-01T00:00:00Z"}]}, "events.0.season: write"),
+        ({"events": [{"name": "x", "season": 2026, "startsAt": "2026-01-01T00:00:00Z"}]}, "events.0: season: write"),
         ({"events": [{"name": "x", "season": "s", "startsAt": "2026-01-01T00:00:00Z", "place": 5}]},
-         "events.0.place: write a text, in quotation marks"),
-        ({"events": [{"name": "x", "season": "s", "startsAt": "2026-01-01"}]}, "events.0.startsAt: write a date"),
-        ({"events": [{"name": "x", "season": "s", "startsAt": "tomorrow"}]}, "events.0.startsAt: write a date, a time"),
+         "events.0: place: write a text, in quotation marks"),
+        ({"events": [{"name": "x", "season": "s", "startsAt": "2026-01-01"}]}, "events.0: startsAt: write a date"),
+        ({"events": [{"name": "x", "season": "s", "startsAt": "tomorrow"}]}, "events.0: startsAt: write a date, a"),
         (
             {"events": [{"name": "x", "season": "s", "startsAt": "2026-01-01T00:00:00Z",
                          "matches": [{"name": "m", "points": 0, "teams": [{"members": ["A"]}, {"members": ["B"]}]}]}]},
-            "events.0.matches.0.points: A match is worth",
+            "events.0: matches.0.points: A match is worth",
         ),
         (
             {"events": [{"name": "x", "season": "s", "startsAt": "2028-01-01T00:00:00Z", "id": "nope"}]},
-            "events.0.id: this is not a ULID",
+            "events.0: id: this is not a ULID",
         ),
         (
             {"events": [{"name": "a\x1bb", "season": "s", "startsAt": "2028-01-01T00:00:00Z"}]},
-            "events.0.name: A name here has 1 to 200 characters, at least one visible",
+            "events.0: name: A name here has 1 to 200 characters, at least one visible",
         ),
         (
             {"events": [{"name": "x", "season": "s", "startsAt": "2026-01-01T00:00:00Z",
                          "matches": [{"name": "m", "points": 5, "teams": [{"members": ["A"]}, {"members": ["\u200b"]}]}]
                          }]},
-            "events.0.matches.0.teams.1.members.0: A name here has",
+            "events.0: matches.0.teams.1.members.0: A name here has",
         ),
     ],
 )  # fmt: skip
 def test_a_bad_season_file_names_its_position(document: object, message: str) -> None:
     """Before anything is written."""
-    with pytest.raises(InvalidSeasonFile, match=message.replace(".", r"\.")):
+    with pytest.raises((Failed, Unreadable), match=message.replace(".", r"\.")):
         parse_season(document, NOW)
 
 
@@ -236,7 +237,7 @@ def test_a_fraction_in_a_season_file_is_refused(wrong: dict[str, object], messag
     teams = [{"members": ["A"]}, {"members": ["B"]}]
     event = {"name": "x", "season": "s", "startsAt": "2020-01-01T00:00:00Z",
              "matches": [{"name": "m", "points": 5, "teams": teams, **wrong}]}  # fmt: skip
-    with pytest.raises(InvalidSeasonFile, match=message):
+    with pytest.raises(Failed, match=message):
         parse_season({"events": [event]}, NOW)
 
 
@@ -271,7 +272,7 @@ def test_a_wrong_kind_of_value_in_a_season_file_is_refused(wrong: dict[str, obje
     """A text in place of a list or a boolean would be stored as a list of its letters, or as true."""
     match = {"name": "m", "points": 5, "teams": [{"members": ["A"]}, {"members": ["B"]}], **wrong}
     event = {"name": "x", "season": "s", "startsAt": "2020-01-01T00:00:00Z", "matches": [match]}
-    with pytest.raises(InvalidSeasonFile, match=rf"^events\.0\.matches\.0\.{re.escape(message)}"):
+    with pytest.raises(Failed, match=rf"^events\.0: matches\.0\.{re.escape(message)}"):
         parse_season({"events": [event]}, NOW)
 
 
@@ -300,9 +301,9 @@ def test_whatever_a_season_file_has_is_taken_or_refused_with_its_place(data: st.
     refusal = None
     try:
         parse_season(document, NOW, ["a.example"])
-    except InvalidSeasonFile as refused:
+    except (Failed, Unreadable) as refused:
         refusal = str(refused)
-    assert refusal is None or re.match(r"events(\.\w+)+: \S|A season file is", refusal)
+    assert refusal is None or re.match(r"events\.\d+: (\w+(\.\w+)*: )?\S|A season file is", refusal)
 
 
 def test_null_in_a_season_file_is_like_nothing() -> None:
@@ -326,7 +327,7 @@ def test_two_matches_of_a_card_with_one_id_are_refused(first: dict[str, str], se
     """Also if one of them has the id that the other would get: the table has room for one of them."""
     match = {"name": "m", "points": 5, "teams": [{"members": ["A"]}, {"members": ["B"]}]}
     event = {"name": "x", "season": "s", "startsAt": iso(NOW), "matches": [{**match, **first}, {**match, **second}]}
-    with pytest.raises(InvalidSeasonFile, match=r"events\.0\.matches\.1\.id: matches\.0 has the same id"):
+    with pytest.raises(Failed, match=r"events\.0: matches\.1\.id: matches\.0 has the same id"):
         parse_season({"events": [event]}, NOW)
 
 
@@ -334,7 +335,7 @@ def test_two_matches_of_a_card_with_one_id_are_refused(first: dict[str, str], se
 def test_an_event_that_is_twice_in_a_season_file_is_refused(given: dict[str, str]) -> None:
     """By its id, or by season, name and start: the second was counted as one that existed, and its card was lost."""
     event = {"name": "x", "season": "s", "startsAt": iso(NOW), **given}
-    with pytest.raises(InvalidSeasonFile, match=r"events\.1\.id: events\.0 has the same id"):
+    with pytest.raises(Failed, match=r"events\.1: id: events\.0 has the same id"):
         parse_season({"events": [event, {**event, "place": "Vienna"}]}, NOW)
 
 
@@ -356,7 +357,7 @@ def test_an_event_that_is_twice_in_a_season_file_is_refused(given: dict[str, str
 def test_a_bad_tie_break_in_a_season_file_is_refused(tie_break: object, message: str) -> None:
     """Its question, unit and answer; an answer before the event has begun."""
     event = {"name": "x", "season": "s", "startsAt": "2028-01-01T00:00:00Z", "tieBreak": tie_break}
-    with pytest.raises(InvalidSeasonFile, match=rf"^events\.0(: |\.){re.escape(message)}"):
+    with pytest.raises(Failed, match=rf"^events\.0: {re.escape(message)}"):
         parse_season({"events": [event]}, NOW)
 
 

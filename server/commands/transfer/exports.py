@@ -19,15 +19,14 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 from datastore.dynamo import Table
 from datastore.whole_table import SEGMENTS, read_rows
-from server.commands.files import STANDARD, open_output
+from server.commands.files import STANDARD, open_output, owner_only
 from server.commands.transfer.file import End, is_export, write_export
 from server.commands.transfer.sources import identity, table_to_read
 from server.commands.transfer.spool import Spool, SpoolInUse, open_spool
@@ -55,16 +54,19 @@ def export_table(settings: Settings, file: Path, advance: Advance) -> End:
 
 def _export_to_file(settings: Settings, file: Path, advance: Advance) -> End:
     refuse_own_file(file)
-    if file.exists() and not (file.is_file() and is_export(_beginning(file))):
+    if file.exists() and not _may_be_replaced(file):
         raise Failed(f"{file} exists and is not an export. Choose another file.")
     part = file.with_name(f"{file.name}.part")
+    whole = part / "whole"
     try:
         part.mkdir(mode=0o700, exist_ok=True)
         with open_spool(part / "rows") as spool:
             changed = asyncio.run(_read(settings, spool, part / "copy", advance))
-            with _new_file(part / "whole") as target:
+            with open(whole, "wb", opener=owner_only) as target:
                 end = write_export(target, spool.rows(), changed, partial(advance, "writing"))
-        (part / "whole").rename(file)
+                target.flush()
+                os.fsync(target.fileno())
+        whole.rename(file)
         sync(file.parent)
         shutil.rmtree(part)
     except SpoolInUse:
@@ -74,6 +76,13 @@ def _export_to_file(settings: Settings, file: Path, advance: Advance) -> End:
     except OSError as error:
         raise Failed(f"{file} cannot be written: {error.strerror}.") from None
     return end
+
+
+def _may_be_replaced(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    with file.open("rb") as source:
+        return is_export(source)
 
 
 async def _read(settings: Settings, spool: Spool, copy: Path, advance: Advance) -> int:
@@ -103,17 +112,3 @@ async def _read_segment(table: Table, spool: Spool, segment: int, advance: Calla
     async for rows, position in read_rows(table, segment, start):
         spool.add(segment, rows, position)
         advance(spool.seen)
-
-
-@contextmanager
-def _new_file(file: Path) -> Iterator[BinaryIO]:
-    """A file that only its owner may read, synced to disk at the end."""
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as target:
-        yield target
-        target.flush()
-        os.fsync(target.fileno())
-
-
-def _beginning(file: Path) -> bytes:
-    with file.open("rb") as source:
-        return source.read(1000)

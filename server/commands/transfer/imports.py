@@ -13,72 +13,92 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, cast
 
 from datastore import whole_table
 from datastore.dynamo import Table
-from datastore.whole_table import Row
+from datastore.whole_table import TableRow
+from resolvers.transfer.loop import Added, OnProblem, Store, batches, import_records
+from resolvers.transfer.readers import Row
 from server.commands.files import STANDARD, open_input
 from server.commands.transfer.exports import Advance
 from server.commands.transfer.file import End, ExportReader
 from server.engine import is_embedded
 from server.failures import Failed
 
-_CHUNK: Final = 2_000
-_CHUNK_BYTES: Final = 8 * 2**20
-"""Rows, and bytes of them, that are written at once; then the position is recorded."""
-
 
 @contextmanager
 def open_export(file: Path, advance: Advance) -> Iterator[tuple[BinaryIO, End]]:
     """A file whose whole content was checked, and its last line. Standard input is kept in a file meanwhile."""
-    with open_input(file) as (source, _):
-        if file != STANDARD:
-            yield source, _checked(source, f"{file}", advance)
+    with open_input(file) as (given, _), tempfile.TemporaryFile(prefix="ringside-") as received:
+        source = given if file != STANDARD else cast("BinaryIO", received)
+        if file == STANDARD:
+            shutil.copyfileobj(given, received)
+        reader = ExportReader(source, f"{file}")
+        for row in reader.rows():
+            if row.number % TableStore.at_once == 0:
+                advance("checking the file", row.number)
+        if reader.end is None:
+            raise AssertionError("an export was read without its end")
+        yield source, reader.end
+
+
+class TableStore(Store[TableRow]):
+    """Fills an empty table with a checked export, or goes on with it; then compares both."""
+
+    at_once = 2_000
+
+    def __init__(self, table: Table, source: BinaryIO, end: End, advance: Advance) -> None:
+        self._table = table
+        self._source = source
+        self._end = end
+        self._advance = advance
+        self._as_transactions = is_embedded(table.client.meta.endpoint_url)
+        self._done: int | None = None
+
+    async def begin(self) -> int:
+        self._done = await whole_table.begin_import(self._table, self._end.sha256)
+        return self._end.items if self._done is None else self._done
+
+    def parse(self, row: Row) -> TableRow:
+        stored: TableRow = row.fields
+        return stored
+
+    async def add(self, records: Sequence[TableRow]) -> Added:
+        before = self._done or 0
+        await whole_table.write_rows(self._table, records, as_transactions=self._as_transactions)
+        await whole_table.record_import(self._table, self._end.sha256, before, before + len(records))
+        self._done = before + len(records)
+        return Added(len(records))
+
+    async def finish(self) -> None:
+        if self._done is None:  # an earlier run has completed it
             return
-        with tempfile.TemporaryFile(prefix="ringside-") as received:
-            shutil.copyfileobj(source, received)
-            yield received, _checked(received, "standard input", advance)
-
-
-def _checked(source: BinaryIO, name: str, advance: Advance) -> End:
-    source.seek(0)
-    reader = ExportReader(source, name)
-    for number, _ in enumerate(reader.rows(), 1):
-        if number % _CHUNK == 0:
-            advance("checking the file", number)
-    if reader.end is None:
-        raise AssertionError("an export was read without its end")
-    return reader.end
+        if difference := await _difference(self._table, self._source, self._end, self._advance):
+            # Another run of this import may have ended, and members have written since.
+            await whole_table.require_position(self._table, self._end.sha256, self._done)
+            raise Failed(
+                f"The table {self._table.name} is not equal to the export: {difference}. Somebody else is writing to "
+                "it. Delete the table, create it again, and repeat the import."
+            )
+        await whole_table.record_import(self._table, self._end.sha256, self._done, None)
 
 
 async def import_table(table: Table, source: BinaryIO, end: End, advance: Advance) -> None:
-    """Fill an empty table with a checked export, or go on with it; then compare both."""
-    done = await whole_table.begin_import(table, end.sha256)
-    if done is None:
-        return
-    as_transactions = is_embedded(table.client.meta.endpoint_url)
-    for rows in _chunks(source, done):
-        await whole_table.write_rows(table, rows, as_transactions=as_transactions)
-        await whole_table.record_import(table, end.sha256, done, done + len(rows))
-        done += len(rows)
-        advance("writing", done)
-    if difference := await _difference(table, source, end, advance):
-        # Another run of this import may have ended, and members have written since.
-        await whole_table.require_position(table, end.sha256, done)
-        raise _not_equal(table, difference)
-    await whole_table.complete_import(table, end.sha256, done)
+    """Import a checked export."""
+    store = TableStore(table, source, end, advance)
+    await import_records(_checked_rows(source), store, OnProblem.STOP, partial(advance, "writing"))
 
 
 async def _difference(table: Table, source: BinaryIO, end: End, advance: Advance) -> str | None:
     """What the table has that the export has not, or the other way round; None if they are equal."""
     now, compared, removed = time.time(), 0, 0
-    for rows in _chunks(source, 0):
-        for row in await whole_table.lacking_rows(table, rows):
+    for rows in batches(_checked_rows(source), TableStore.at_once, lambda row: len(row.raw)):
+        for row in await whole_table.lacking_rows(table, [row.fields for row in rows]):
             if not whole_table.is_expired(row, now):
                 return f"the item {row.pk.decode()}, {row.sk.decode()} is missing or different"
             removed += 1
@@ -89,23 +109,5 @@ async def _difference(table: Table, source: BinaryIO, end: End, advance: Advance
     return None
 
 
-def _not_equal(table: Table, reason: str) -> Failed:
-    return Failed(
-        f"The table {table.name} is not equal to the export: {reason}. Somebody else is writing to it. Delete the "
-        "table, create it again, and repeat the import."
-    )
-
-
-def _chunks(source: BinaryIO, skipped: int) -> Iterator[list[Row]]:
-    """The rows of a checked file after some that are skipped, as many at a time as the memory can take."""
-    source.seek(0)
-    chunk: list[Row] = []
-    size = 0
-    for row in islice(ExportReader(source, "the export", checked=True).rows(), skipped, None):
-        chunk.append(row)
-        size += len(row.line)
-        if len(chunk) >= _CHUNK or size >= _CHUNK_BYTES:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
+def _checked_rows(source: BinaryIO) -> Iterator[Row]:
+    return ExportReader(source, "the export", checked=True).rows()

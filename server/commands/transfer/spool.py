@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from datastore.whole_table import SEGMENTS, Row, is_expired
+from datastore.whole_table import SEGMENTS, TableRow, is_expired
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS state (source TEXT, pass INTEGER);
@@ -52,14 +52,14 @@ class Spool:
         known = f"{source} {SEGMENTS}"
         state = self._connection.execute("SELECT source, pass FROM state").fetchone()
         if state is None or state[0] != known:
-            with _transaction(self._connection) as connection:
+            with self._connection as connection:
                 for table in ("state", "segments", "items"):
                     connection.execute(f"DELETE FROM {table}")  # noqa: S608 - names of the schema above
                 connection.execute("INSERT INTO state VALUES (?, 1)", (known,))
             state = known, 1
         self.number = int(state[1])
         if self.number > 1:
-            with _transaction(self._connection) as connection:
+            with self._connection as connection:
                 self._begin_pass(connection)
 
     def position(self, segment: int) -> tuple[bytes | None, bool]:
@@ -67,9 +67,9 @@ class Spool:
         found = self._connection.execute("SELECT position, done FROM segments WHERE segment = ?", (segment,)).fetchone()
         return (found[0], bool(found[1])) if found else (None, False)
 
-    def add(self, segment: int, rows: Sequence[Row], position: bytes | None) -> None:
+    def add(self, segment: int, rows: Sequence[TableRow], position: bytes | None) -> None:
         """Keep a page of a segment; without a position it was the last one."""
-        with _transaction(self._connection) as connection:
+        with self._connection as connection:
             connection.executemany(_ADD, [(*row, self.number) for row in rows])
             connection.execute(
                 "INSERT OR REPLACE INTO segments VALUES (?, ?, ?)", (segment, position, position is None)
@@ -82,9 +82,9 @@ class Spool:
         An item that the engine itself removed because its time was over is not counted.
         """
         now = time.time()
-        with _transaction(self._connection) as connection:
+        with self._connection as connection:
             gone = connection.execute("SELECT pk, sk, line FROM items WHERE seen < ?", (self.number,))
-            differing = sum(not is_expired(Row(*found), now) for found in gone)
+            differing = sum(not is_expired(TableRow(*found), now) for found in gone)
             connection.execute("DELETE FROM items WHERE seen < ?", (self.number,))
             differing += connection.execute("SELECT count(*) FROM items WHERE changed = ?", (self.number,)).fetchone()[
                 0
@@ -98,16 +98,16 @@ class Spool:
         self.number += 1
         self.seen = 0
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[TableRow]:
         """All rows in the order of their keys."""
         for found in self._connection.execute("SELECT pk, sk, line FROM items ORDER BY pk, sk"):
-            yield Row(*found)
+            yield TableRow(*found)
 
 
 @contextmanager
 def open_spool(file: Path) -> Iterator[Spool]:
     """The spool in a file, which no other process can open meanwhile."""
-    with closing(sqlite3.connect(file, isolation_level=None, timeout=0)) as connection:
+    with closing(sqlite3.connect(file, timeout=0)) as connection:
         try:
             for pragma in ("locking_mode = EXCLUSIVE", "synchronous = NORMAL", "cache_size = -16384"):
                 connection.execute(f"PRAGMA {pragma}")
@@ -118,14 +118,3 @@ def open_spool(file: Path) -> Iterator[Spool]:
                 raise SpoolInUse from None
             raise
         yield Spool(connection)
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    connection.execute("BEGIN")
-    try:
-        yield connection
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")

@@ -1,0 +1,153 @@
+"""Comments as JSON Lines.
+
+    {"product": "42", "language": "en", "rating": 5, "body": "Well made.", "author": "ada",
+     "createdAt": "2026-11-20T20:00:00Z"}
+
+`title`, `editedAt` and `status` are optional. An export also writes `id`; without it, the import derives one from
+`createdAt` and the line's content, so importing a file twice adds every comment once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+
+from datastore.comments import Comment, Status, transfer
+from datastore.dynamo import BadKey, Table, iso, key_text
+from datastore.ids import derived_id, first_id, is_ulid
+from datastore.refusals import InvalidInput
+from resolvers.comments import rules
+from resolvers.comments.languages import parse_language
+from resolvers.context import Services
+from resolvers.transfer.fields import Fields, parse_choice, parse_moment, parse_optional_text, parse_text
+from resolvers.transfer.loop import Added, RecordRefused, Store, json_line
+from resolvers.transfer.readers import Row, json_lines
+
+BATCH_LIFETIME = timedelta(days=30)
+_FIELDS = {"id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status"}
+LINE_START = b'{"id":"'
+"""How each line of an export begins."""
+_YEARS = range(1971, 9001)
+"""Years whose moments fit into an id, in UTC."""
+_FIRST_ID = first_id(datetime(_YEARS.start, 1, 1, tzinfo=UTC))
+_END_OF_IDS = first_id(datetime(_YEARS.stop, 1, 1, tzinfo=UTC))
+
+
+class CommentStore(Store[Comment]):
+    """Adds comments in batches that are written and counted once."""
+
+    at_once = transfer.AT_ONCE
+
+    def __init__(self, services: Services) -> None:
+        self._table = services.table
+        self._expires = services.clock() + BATCH_LIFETIME
+        self._once = services.once()
+
+    def parse(self, row: Row) -> Comment:
+        return _parse_comment(row)
+
+    async def add(self, records: Sequence[Comment]) -> Added:
+        try:
+            return Added(*await transfer.import_comments(self._table, records, self._expires, self._once))
+        except transfer.IdTaken as taken:
+            message = "A comment on another product has it. Leave `id` out, and one is derived from `createdAt`."
+            raise RecordRefused(taken.comment, InvalidInput(message, path=("id",))) from None
+
+    async def finish(self) -> None:
+        await transfer.settle_products(self._table)
+
+
+def parse_line(line: bytes) -> Comment:
+    """The comment of a line; InvalidInput if it has none."""
+    row = next(json_lines(BytesIO(line)), Row(1, {}, problem="It is blank."))
+    row.require_read()
+    return _parse_comment(row)
+
+
+def _parse_comment(row: Row) -> Comment:
+    """Apply the rules for a comment that a member posts."""
+    fields = row.fields
+    if unknown := sorted(fields.keys() - _FIELDS):
+        raise InvalidInput(f"It has unknown fields: {', '.join(unknown)}.")
+    created_at = _parse_time(fields, "createdAt")
+    return Comment(
+        product=rules.validate_product(parse_text(fields, "product"), ("product",)),
+        ulid=_parse_id(fields, created_at, row.raw),
+        language=parse_language(parse_text(fields, "language"), ("language",)),
+        rating=rules.validate_rating(fields.get("rating", 0), ("rating",)),
+        body=rules.validate_body(parse_text(fields, "body")),
+        author=_parse_author(fields),
+        title=rules.validate_title(parse_optional_text(fields, "title")),
+        edited_at=_parse_time(fields, "editedAt"),
+        held=_parse_held(fields),
+    )
+
+
+def _parse_id(fields: Fields, created_at: datetime | None, line: bytes) -> str:
+    """The id that the line has, or the same one for the same line, so that a second import finds the comment."""
+    if fields.get("id") is None and created_at is None:
+        raise InvalidInput("A comment without an id needs the time it was written.", path=("createdAt",))
+    given = parse_optional_text(fields, "id")
+    ulid = derived_id(created_at, line) if given is None and created_at is not None else given or ""
+    if not is_ulid(ulid):
+        raise InvalidInput("An id has 26 characters, as in an export.", path=("id",))
+    if not _FIRST_ID <= ulid < _END_OF_IDS:
+        raise InvalidInput(
+            f"An id begins with its time, which must be in the years {_YEARS[0]} to {_YEARS[-1]}.", path=("id",)
+        )
+    return ulid
+
+
+def _parse_author(fields: Fields) -> str:
+    author = parse_text(fields, "author")
+    try:
+        key_text(author)
+    except BadKey:
+        author = ""
+    if not 1 <= len(author) <= rules.LONGEST_PRODUCT:
+        raise InvalidInput("An author is a member's id.", path=("author",))
+    return author
+
+
+def _parse_held(fields: Fields) -> Status | None:
+    status = parse_choice(fields, "status", Status) if fields.get("status") else Status.PUBLISHED
+    return None if status is Status.PUBLISHED else status
+
+
+def _parse_time(fields: Fields, name: str) -> datetime | None:
+    if fields.get(name) is None:
+        return None
+    moment = parse_moment(fields, name)
+    if moment.year not in _YEARS:
+        raise InvalidInput(f"A time is in the years {_YEARS[0]} to {_YEARS[-1]}.", path=(name,))
+    return moment
+
+
+# ── export ──
+
+
+async def comment_lines(table: Table, product: str | None, after: Comment | None) -> AsyncIterator[bytes]:
+    """The comments after one that was exported, as lines."""
+    async for comment in transfer.export_comments(table, product, after):
+        fields = {
+            "id": comment.ulid,
+            "product": comment.product,
+            "language": comment.language,
+            "rating": comment.rating,
+            "title": comment.title,
+            "body": comment.body,
+            "author": comment.author,
+            "createdAt": iso(comment.created_at),
+            "editedAt": iso(comment.edited_at) if comment.edited_at is not None else None,
+            "status": comment.held,
+        }
+        yield json_line({name: value for name, value in fields.items() if value is not None})
+
+
+async def is_same_export(table: Table, product: str | None, first: Comment, last: Comment) -> bool:
+    """Whether comments from `first` to `last` are how the export begins. If they are not, continuing skips some."""
+    if product is not None:
+        return first.product == last.product == product
+    # Those on one product may be an export of that product.
+    return first.product != last.product or await transfer.begins_with(table, first.product)

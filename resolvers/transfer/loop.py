@@ -1,0 +1,174 @@
+"""The loop of every import, and the one of every export.
+
+An import that was interrupted is completed by running it again. Most stores remember no position: they leave alone what
+exists, and tell how many records were new. So the file may also have grown meanwhile, and two runs may overlap.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from itertools import islice
+from typing import Any, BinaryIO, Generic, NamedTuple, Self, TypeVar
+
+import orjson
+
+from datastore.refusals import InvalidInput, Refusal
+from resolvers.transfer.readers import Row
+
+T = TypeVar("T")
+MOST_BYTES = 8 * 2**20
+"""Of rows that are held at once."""
+Advance = Callable[[int], None]
+"""Told how many records were read, or written."""
+
+
+class OnProblem(Enum):
+    """What becomes of the other records if one is not valid."""
+
+    REFUSE = auto()
+    """All are read first, and nothing is imported."""
+    SKIP = auto()
+    """They are imported."""
+    STOP = auto()
+    """Those before it are imported."""
+
+
+class Added(NamedTuple):
+    """What a store did with some records: the others existed already."""
+
+    new: int
+    left_out: int = 0
+    """Records that it must not add."""
+
+
+class Store(ABC, Generic[T]):
+    """Where an import's records go."""
+
+    at_once = 1
+    """How many records it is given at once."""
+
+    async def begin(self) -> int:
+        """Called first. How many records an earlier run has stored: so many are passed over."""
+        return 0
+
+    @abstractmethod
+    def parse(self, row: Row) -> T:
+        """The record; InvalidInput if the row is none."""
+
+    @abstractmethod
+    async def add(self, records: Sequence[T]) -> Added:
+        """Add those that are missing. RecordRefused if one cannot be added; those before it are."""
+
+    async def finish(self) -> None:
+        """Called last, unless nothing was imported because of a problem."""
+
+
+class RecordRefused(Exception):
+    """What only the table shows to be wrong with a record."""
+
+    def __init__(self, record: object, refused: Refusal) -> None:
+        super().__init__(refused.message)
+        self.record = record
+        self.refused = refused
+
+
+class Problem(NamedTuple):
+    """A row that was not imported, and why."""
+
+    row: Row
+    message: str
+
+    @classmethod
+    def of(cls, row: Row, refused: Refusal) -> Self:
+        path = ".".join(refused.path[1:] if refused.path[:1] == ("input",) else refused.path)
+        return cls(row, f"{path}: {refused.message}" if path else refused.message)
+
+    def __str__(self) -> str:
+        return f"{self.row.place}: {self.message}"
+
+
+@dataclass(slots=True)
+class Imported:
+    """What an import did."""
+
+    read: int = 0
+    added: int = 0
+    left_out: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def existing(self) -> int:
+        return self.read - self.added - self.left_out
+
+
+async def import_records(
+    rows: Iterable[Row], store: Store[T], on_problem: OnProblem, advance: Advance = lambda _: None
+) -> Imported:
+    """Add the records that rows have. Problems are part of what is returned."""
+    done = Imported()
+    passed = await store.begin()
+    records = _parsed(islice(rows, passed, None), store, on_problem, done.problems)
+    if on_problem is OnProblem.REFUSE:
+        records = iter(list(records))
+        if done.problems:
+            return done
+    for some in batches(records, store.at_once, lambda pair: len(pair[0].raw)):
+        try:
+            added = await store.add([record for _, record in some])
+        except RecordRefused as failed:
+            row = next(row for row, record in some if record is failed.record)
+            done.problems.append(Problem.of(row, failed.refused))
+            break
+        done.read += len(some)
+        done.added += added.new
+        done.left_out += added.left_out
+        advance(passed + done.read)
+    await store.finish()
+    return done
+
+
+def _parsed(
+    rows: Iterable[Row], store: Store[T], on_problem: OnProblem, problems: list[Problem]
+) -> Iterator[tuple[Row, T]]:
+    for row in rows:
+        try:
+            row.require_read()
+            record = store.parse(row)
+        except InvalidInput as refused:
+            problems.append(Problem.of(row, refused))
+            if on_problem is OnProblem.STOP:
+                return
+            continue
+        yield row, record
+
+
+def batches(items: Iterable[T], most: int, size: Callable[[T], int]) -> Iterator[list[T]]:
+    """So many at a time, and no more than `MOST_BYTES`."""
+    batch: list[T] = []
+    total = 0
+    for item in items:
+        batch.append(item)
+        total += size(item)
+        if len(batch) == most or total >= MOST_BYTES:
+            yield batch
+            batch, total = [], 0
+    if batch:
+        yield batch
+
+
+async def export_records(lines: AsyncIterable[bytes], target: BinaryIO, advance: Advance = lambda _: None) -> int:
+    """Write lines, and return their number."""
+    written = 0
+    async for line in lines:
+        target.write(line)
+        written += 1
+        advance(written)
+    return written
+
+
+def json_line(fields: Mapping[str, Any]) -> bytes:
+    """A line of an export."""
+    return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)

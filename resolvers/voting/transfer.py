@@ -1,0 +1,121 @@
+"""Contenders from a table or a folder of SVG files, and votes as lines. docs/imports.md describes the formats."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from datastore import voting as voting_store
+from datastore.dynamo import Table, iso
+from datastore.refusals import Conflict, InvalidInput, NotFound
+from datastore.voting import MAIN, ContenderChange, PairVerdict, Vote
+from resolvers.context import Services
+from resolvers.transfer.loop import Added, Store, json_line
+from resolvers.transfer.readers import Row
+from resolvers.transfer.sources import Unreadable, decode_xml, read_inside
+from resolvers.voting.editing import parse_details
+from resolvers.voting.svg import LARGEST, parse_picture
+from resolvers.voting.texts import parse_name
+
+COLUMNS = ("name", "description", "link", "imageUrl", "svg")
+
+
+@dataclass(frozen=True, slots=True)
+class NewContender:
+    """A contender to add."""
+
+    name: str
+    svg: str | None
+    details: Mapping[str, Any]
+
+
+class ContenderStore(Store[NewContender]):
+    """Adds contenders to a board, unless one has the name, or got it by an earlier import and was renamed since."""
+
+    def __init__(self, services: Services, board: str, folder: Path) -> None:
+        self._services = services
+        self._board = board
+        self._folder = folder
+        self._places: dict[str, str] = {}
+        self._known: frozenset[str] = frozenset()
+
+    async def begin(self) -> int:
+        if not voting_store.is_slug(self._board):
+            raise NotFound(f"There is no board called {self._board}.")
+        self._known = await voting_store.read_known_names(self._services.table, self._board)
+        return 0
+
+    def parse(self, row: Row) -> NewContender:
+        """Pictures are read from files in the folder."""
+        given = row.fields
+        details = parse_details(
+            self._services.policy.image_hosts, given.get("description"), given.get("link"), given.get("imageUrl")
+        )
+        svg = self._read_picture(given["svg"]) if "svg" in given else None
+        name = parse_name(given.get("name", ""))
+        if (first := self._places.setdefault(voting_store.folded(name), row.place)) != row.place:
+            raise InvalidInput(f"{name} is already the name at {first}.")
+        return NewContender(name, svg, details)
+
+    def _read_picture(self, name: str) -> str:
+        try:
+            text = decode_xml(read_inside(self._folder, name, 2 * LARGEST), name)  # UTF-16 takes twice the bytes
+        except Unreadable as unreadable:
+            raise InvalidInput(unreadable.message, path=("svg",)) from None
+        return parse_picture(text)
+
+    async def add(self, records: Sequence[NewContender]) -> Added:
+        new = [contender for contender in records if voting_store.folded(contender.name) not in self._known]
+        return Added(sum([await self._add(contender) for contender in new]))
+
+    async def _add(self, contender: NewContender) -> bool:
+        """Whether the contender is new. Its name may have been taken since the names were read."""
+        services = self._services
+        now = services.clock()
+        change = ContenderChange(
+            services.ids.next(now), contender.name, contender.svg, details=contender.details, imported=True
+        )
+        try:
+            await voting_store.add_contender(services.table, self._board, change, now, services.once())
+        except Conflict as conflict:
+            if conflict.path[-1:] != ("name",):
+                raise
+            return False
+        return True
+
+
+# ── votes ──
+
+
+async def open_votes(table: Table, board: str | None) -> AsyncIterator[bytes]:
+    """As lines: every vote, or those on one board; NotFound if there is none."""
+    if board not in (None, MAIN) and await voting_store.read_board_with_marks(table, board) is None:
+        raise NotFound(f"There is no board called {board}.")  # the main one is created with its first contender
+    return _vote_lines(table, board)
+
+
+async def _vote_lines(table: Table, board: str | None) -> AsyncIterator[bytes]:
+    names: dict[tuple[str, int], str] = {}
+    for slug in await voting_store.every_slug(table):
+        current = await voting_store.read_board_with_marks(table, slug)
+        contenders = await voting_store.all_contenders(table, current.board) if current is not None else {}
+        names |= {(slug, ordinal): contender.name for ordinal, contender in contenders.items()}
+    async for vote in voting_store.all_votes(table):
+        if board in (None, vote.board):
+            yield json_line(_fields(vote, names))
+
+
+def _fields(vote: Vote, names: Mapping[tuple[str, int], str]) -> dict[str, Any]:
+    low, high = names.get((vote.board, vote.low)), names.get((vote.board, vote.high))
+    return {
+        "board": vote.board,
+        "voter": vote.voter,
+        "number": vote.number,
+        "pair": [low, high],
+        "verdict": {PairVerdict.TIE: "tie", PairVerdict.SKIP: "skip"}.get(vote.verdict, "win"),
+        "winner": {PairVerdict.LOW_WINS: low, PairVerdict.HIGH_WINS: high}.get(vote.verdict),
+        "at": iso(vote.at),
+        "void": vote.void,
+    }
