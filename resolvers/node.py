@@ -8,7 +8,7 @@ from typing import Any
 
 from datastore.refusals import InvalidInput
 from resolvers import api_keys, people
-from resolvers.comments import pages
+from resolvers.comments import visibility as comment_visibility
 from resolvers.context import AnyId, Context
 from resolvers.jobs import running as jobs
 from resolvers.journal import occurrences, webhooks
@@ -24,7 +24,7 @@ LOADERS: Mapping[str, Callable[[Context, str], Awaitable[Any]]] = {
     "Job": lambda ctx, key: jobs.job(ctx, id=key),
     "League": leagues.league_by_key,
     "User": lambda ctx, key: people.user(ctx, id=key),
-    "Comment": lambda ctx, key: pages.comment(ctx, id=key),
+    "Comment": lambda ctx, key: comment_visibility.comment(ctx, id=key),
     "Board": lambda ctx, key: boards.board(ctx, slug=key),
     "Contender": lambda ctx, key: boards.contender(ctx, id=key),
     "WordList": lists.list_node,
