@@ -29,7 +29,13 @@ from schema.types import record_type
 from schema.voting import Contender, ContenderConnection
 from tests.generated import ROOT
 
-PARTS: Final = {"schema.voting": "voting", "schema.comments": "comments"}
+PARTS: Final = {
+    "schema.voting": "voting",
+    "schema.comments": "comments",
+    "schema.pickem": "pickem",
+    "schema.leagues": "pickem",
+    "schema.scoring": "pickem",
+}
 """The modules of the schema, and the part that each belongs to."""
 
 GATES: Final = {part: import_module(f"resolvers.{part}.visibility") for part in sorted(set(PARTS.values()))}
