@@ -35,6 +35,9 @@ PARTS: Final = {
     "schema.pickem": "pickem",
     "schema.leagues": "pickem",
     "schema.scoring": "pickem",
+    "schema.vocabulary": "vocabulary",
+    "schema.learning": "vocabulary",
+    "schema.address_subscriptions": "vocabulary",
 }
 """The modules of the schema, and the part that each belongs to."""
 
@@ -187,7 +190,7 @@ def records_in(declared: Any) -> Iterator[Any]:
     if arguments := get_args(declared):
         for argument in arguments:
             yield from records_in(argument)
-    elif declared is not NoneType:
+    elif declared not in (NoneType, Ellipsis):
         yield declared
 
 
