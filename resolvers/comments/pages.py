@@ -9,13 +9,12 @@ from typing import Any
 from datastore.comments import ReadReport
 from datastore.comments.planner import Filter
 from datastore.dynamo import metered
-from datastore.people import Profile
-from resolvers import people
 from resolvers.comments.counts import CountsCache
 from resolvers.comments.rules import parse_filter
 from resolvers.comments.visibility import ShownComment, ShownPage, read_page
 from resolvers.context import AnyId, BothWaysWindow, Context
 from resolvers.loading.batched import batched
+from resolvers.members import visibility as members
 
 
 async def comments_page(
@@ -61,5 +60,5 @@ def _explanation(comment_filter: Filter, report: ReadReport, *, units: float, mi
 
 
 @batched
-async def authors(ctx: Context, comments: Sequence[ShownComment], /) -> list[Profile]:
-    return await people.authors(ctx, [comment.author for comment in comments])
+async def authors(ctx: Context, comments: Sequence[ShownComment], /) -> list[members.ShownProfile]:
+    return await members.authors(ctx, [comment.author for comment in comments])

@@ -18,8 +18,8 @@ from datastore.pickem import Entry, League, LeagueMember, MemberLeagues, Members
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from resolvers.context import Context, NodeOf, UserId
 from resolvers.loading.batched import batched
+from resolvers.members.visibility import ShownProfile, authors
 from resolvers.node_ids import node_id
-from resolvers.people import authors
 from resolvers.pickem import rules
 from resolvers.pickem.league_cache import (
     is_league_id,
@@ -87,7 +87,7 @@ async def league_by_key(ctx: Context, key: str) -> LeagueView | None:
 
 
 @batched
-async def league_member_users(ctx: Context, members: Sequence[ShownLeagueMember], /) -> list[Profile]:
+async def league_member_users(ctx: Context, members: Sequence[ShownLeagueMember], /) -> list[ShownProfile]:
     return await authors(ctx, [member.user for member in members])
 
 

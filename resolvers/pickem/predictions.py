@@ -15,8 +15,9 @@ from datastore.pickem import Event, EventState, Locked, Prediction, Submission
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from resolvers.context import AnyId, Context
 from resolvers.loading.batched import batched
+from resolvers.members.visibility import ShownProfile, authors
 from resolvers.node_ids import node_id, parse_node_key
-from resolvers.people import authors, new_profile
+from resolvers.people import new_profile
 from resolvers.pickem import rules
 from resolvers.pickem.cache import load_settled_event, pickem_cache
 from resolvers.pickem.events import EventId
@@ -95,7 +96,7 @@ def prediction_event(_: Context, prediction: PredictionView, /) -> ShownEvent:
 
 
 @batched
-async def prediction_users(ctx: Context, predictions: Sequence[PredictionView], /) -> list[Profile]:
+async def prediction_users(ctx: Context, predictions: Sequence[PredictionView], /) -> list[ShownProfile]:
     return await authors(ctx, [view.prediction.user for view in predictions])
 
 

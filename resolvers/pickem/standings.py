@@ -12,7 +12,7 @@ from datastore.people import Profile
 from datastore.refusals import InvalidInput, NotFound
 from resolvers.context import Context
 from resolvers.loading.batched import batched
-from resolvers.people import authors
+from resolvers.members.visibility import ShownProfile, authors
 from resolvers.pickem import rules
 from resolvers.pickem.cache import PickemCache, pickem_cache
 from resolvers.pickem.league_pages import league_standings_changed
@@ -51,7 +51,7 @@ async def user_standing(ctx: Context, profile: Profile, /, *, season: str) -> St
 
 
 @batched
-async def standing_users(ctx: Context, standings: Sequence[StandingView], /) -> list[Profile]:
+async def standing_users(ctx: Context, standings: Sequence[StandingView], /) -> list[ShownProfile]:
     return await authors(ctx, [standing.user for standing in standings])
 
 

@@ -13,9 +13,9 @@ from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Page, Window
 from datastore.refusals import Conflict, InvalidInput
 from datastore.vocabulary import DailyWord, ListBroken, WordList
-from resolvers import people
 from resolvers.context import Context
 from resolvers.loading.batched import batched
+from resolvers.members import visibility as members
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.streaks import local_day, time_zone
 from resolvers.vocabulary.visibility import (
@@ -106,7 +106,7 @@ async def _validated_day(ctx: Context, on: date | None) -> date:
 
 async def _newest_day(ctx: Context) -> date:
     """The newest day that has begun, in UTC or in the viewer's time zone."""
-    today, viewer = _utc_today(ctx), await people.viewer(ctx)
+    today, viewer = _utc_today(ctx), await members.viewer(ctx)
     return today if viewer is None else max(today, local_day(ctx.now(), time_zone(viewer.time_zone)))
 
 

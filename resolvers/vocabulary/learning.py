@@ -14,9 +14,9 @@ from datastore.ids import is_ulid
 from datastore.people import Profile
 from datastore.refusals import InvalidInput, NotAllowed, NotFound
 from datastore.vocabulary import DateRange, ProfileScreen, QuizResult, Sentence, Word
-from resolvers import people
 from resolvers.context import UNSET, Context, NodeOf, Unset
 from resolvers.loading.batched import batched
+from resolvers.members.visibility import ShownProfile, authors
 from resolvers.texts import LINE, is_line
 from resolvers.vocabulary.lists import ListId, WordId, split_word_key
 from resolvers.vocabulary.profile_screen import profile_screens
@@ -219,8 +219,8 @@ async def streak(ctx: Context, profile: Profile, /) -> Streak:
 
 
 @batched
-async def quiz_result_users(ctx: Context, results: Sequence[ShownQuizResult], /) -> list[Profile]:
-    return await people.authors(ctx, [result.user for result in results])
+async def quiz_result_users(ctx: Context, results: Sequence[ShownQuizResult], /) -> list[ShownProfile]:
+    return await authors(ctx, [result.user for result in results])
 
 
 async def quiz_result_list(ctx: Context, result: ShownQuizResult, /) -> ShownList:
@@ -228,8 +228,8 @@ async def quiz_result_list(ctx: Context, result: ShownQuizResult, /) -> ShownLis
 
 
 @batched
-async def sentence_users(ctx: Context, sentences: Sequence[Sentence], /) -> list[Profile]:
-    return await people.authors(ctx, [sentence.user for sentence in sentences])
+async def sentence_users(ctx: Context, sentences: Sequence[Sentence], /) -> list[ShownProfile]:
+    return await authors(ctx, [sentence.user for sentence in sentences])
 
 
 async def sentence_word(ctx: Context, sentence: Sentence, /) -> ShownWord | None:
@@ -256,8 +256,8 @@ async def quiz_leaderboard(
 
 
 @batched
-async def quiz_standing_users(ctx: Context, standings: Sequence[ShownQuizStanding], /) -> list[Profile]:
-    return await people.authors(ctx, [standing.user for standing in standings])
+async def quiz_standing_users(ctx: Context, standings: Sequence[ShownQuizStanding], /) -> list[ShownProfile]:
+    return await authors(ctx, [standing.user for standing in standings])
 
 
 # ── nodes ──

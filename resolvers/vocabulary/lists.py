@@ -7,11 +7,10 @@ from typing import Annotated
 
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Page, Window
-from datastore.people import Profile
 from datastore.refusals import InvalidInput
 from datastore.vocabulary import LONGEST_LIST, MOST_WORDS, AddedWords, WordBatch, WordList
-from resolvers import people
 from resolvers.context import Context, NodeOf
+from resolvers.members.visibility import ShownProfile, author
 from resolvers.viewer import Role
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word, validate_level
@@ -46,9 +45,9 @@ async def word_lists(ctx: Context, /, *, window: Window) -> Page[ShownList]:
     return await read_lists(ctx, window)
 
 
-async def owner(ctx: Context, word_list: ShownList, /) -> Profile | None:
+async def owner(ctx: Context, word_list: ShownList, /) -> ShownProfile | None:
     """None for a public list: all editors maintain it."""
-    return None if word_list.public or word_list.owner is None else await people.author(ctx, word_list.owner)
+    return None if word_list.public or word_list.owner is None else await author(ctx, word_list.owner)
 
 
 async def subscriber_count(ctx: Context, word_list: ShownList, /) -> int:
