@@ -326,7 +326,9 @@ class _Member:
                 await self._announce({**self._announced, **dict.fromkeys(events)})
 
         now = self._services.clock()
-        found = await jobs_store.end_jobs_naming(self._table, self.user, self._run.job.id, now, before_ending)
+        found = await jobs_store.end_jobs_naming(
+            self._table, self._services.leases, self.user, self._run.job.id, now, before_ending
+        )
         for event in sorted(left):
             await count_again(self._services, event, self.silent)
         return found

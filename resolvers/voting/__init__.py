@@ -15,8 +15,6 @@
 | bradley_terry | strengths fitted to head-to-head records                             |
 | board_cache   | what a process remembers of boards                                   |
 | board_settler | moving tallies to results while votes come in                        |
-| settling_pace | when a board must be settled                                         |
-| process_mark  | this process's dirty mark on a board                                 |
 | walk_counts   | a voter's progress, counted again after contenders retire or return  |
 | origins       | the tags that votes have for their network address                   |
 """
