@@ -7,7 +7,7 @@ the pages itself, so that it decides about their order, counts and cursors too. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, NewType
 
@@ -108,6 +108,9 @@ class Results:
     def contender(self, contender: Contender) -> ShownContender:
         return ShownContender(contender)
 
+    def of_contenders(self, contenders: Sequence[Contender]) -> Iterable[ShownContender]:
+        return map(ShownContender, contenders)
+
     async def contender_at(self, ordinal: int) -> ShownContender:
         """A contender that a record names. One that has just joined through another process is read consistently."""
         slug = self._board.slug
@@ -120,7 +123,7 @@ class Results:
 
     async def contenders(self, request: PageRequest) -> Page[ShownContender]:
         page = await voting_store.read_contenders_page(self._ctx.table, self._board, request)
-        return page.map(map(self.contender, page.nodes)).counted(self._board.size)
+        return page.map(self.of_contenders(page.nodes)).counted(self._board.size)
 
     async def rank(self, contender: Contender) -> int:
         return await board_cache(self._ctx).rank(self._board, contender.score)
@@ -131,18 +134,18 @@ class Results:
         if request.position is None:
             rows = self.from_the_top(page.nodes)
         else:
-            rows = [LeaderboardRow(await self.rank(leader), self.contender(leader)) for leader in page.nodes]
+            rows = [LeaderboardRow(await self.rank(leader), leader) for leader in self.of_contenders(page.nodes)]
         return page.map(rows).counted(self._board.contender_count)
 
     def from_the_top(self, leaders: Sequence[Contender]) -> list[LeaderboardRow]:
         """Leaderboard rows with shared ranks, best first: 1, 1, 3."""
         rows: list[LeaderboardRow] = []
         rank, score_above = 1, None
-        for position, leader in enumerate(leaders, 1):
+        for position, leader in enumerate(self.of_contenders(leaders), 1):
             score = leader.score
             if score != score_above:
                 rank, score_above = position, score
-            rows.append(LeaderboardRow(rank, self.contender(leader)))
+            rows.append(LeaderboardRow(rank, leader))
         return rows
 
     async def strength(self, contender: Contender) -> ShownStrength | None:
