@@ -11,19 +11,18 @@ from datastore.comments import Comment, CommentChange, Decision, Status
 from datastore.dynamo import optimistic
 from datastore.receipts import Once
 from datastore.refusals import NotAllowed, NotFound
-from resolvers.comments.access import (
+from resolvers.comments.counts import CountsCache
+from resolvers.comments.languages import parse_language
+from resolvers.comments.leaders import LeaderSettler
+from resolvers.comments.rules import validate_body, validate_product, validate_rating, validate_title
+from resolvers.comments.visibility import (
     NO_SUCH_COMMENT,
     CommentId,
-    check_rate,
     load_comment,
     load_visible_comment,
     may_change,
     may_see,
 )
-from resolvers.comments.counts import CountsCache
-from resolvers.comments.languages import parse_language
-from resolvers.comments.leaders import LeaderSettler
-from resolvers.comments.rules import validate_body, validate_product, validate_rating, validate_title
 from resolvers.context import UNSET, AnyId, Context, Services, Unset
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
@@ -131,6 +130,12 @@ async def store_change(services: Services, once: Once, answer: Any, change: Comm
     await comments_store.change_comment(services.table, once, answer, change)
     services.get(CountsCache).comment_changed(change)
     services.get(LeaderSettler).comment_changed(change)
+
+
+async def check_rate(ctx: Context, action: str) -> None:
+    """RateLimited if the viewer did this too often."""
+    if (limit := ctx.services.policy.comment_rate) is not None:
+        ctx.services.rates.hit(limit, f"comments:{action}", ctx.viewer.id)
 
 
 def _needs_moderation(ctx: Context) -> bool:

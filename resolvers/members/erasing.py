@@ -53,9 +53,9 @@ from datastore.voting.erasing import clear_voter, move_votes
 from resolvers.comments.writing import revised, store_change
 from resolvers.context import Context, UserId
 from resolvers.jobs.running import JobRun, JobRunner, begin_job_once, hashes_about, new_job
-from resolvers.members.access import load_member, refuse_admin
-from resolvers.members.suspensions import LONGEST
+from resolvers.members.suspensions import LONGEST, refuse_admin
 from resolvers.members.taking_back import events_to_count_again
+from resolvers.members.visibility import load_member
 from resolvers.pickem.removing import count_again, remove_predictions
 from resolvers.viewer import FORMER_PREFIX, Role
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards

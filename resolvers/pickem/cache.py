@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -49,6 +49,14 @@ class HasUser(Protocol):
 
 
 Listed = TypeVar("Listed", bound=HasUser)
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The members of a league who have a prediction for an event, best first once it is scored."""
+
+    positions: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
 
 
 class PickemCache:
@@ -203,13 +211,6 @@ class PickemCache:
 
 def pickem_cache(ctx: Context) -> PickemCache:
     return ctx.services.get(PickemCache)
-
-
-async def load_event(ctx: Context, event_id: str) -> Event | None:
-    """The current event, shown as locked if it has begun."""
-    cache = pickem_cache(ctx)
-    event = await cache.events.load(event_id)
-    return None if event is None else await cache.shown(event)
 
 
 async def load_settled_event(services: Services, event_id: str) -> Event | None:

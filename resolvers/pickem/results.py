@@ -13,7 +13,7 @@ from resolvers.pickem import rules
 from resolvers.pickem.cache import pickem_cache
 from resolvers.pickem.events import EventId, MatchId, change_event, validate_match
 from resolvers.pickem.tie_breaks import parse_number
-from resolvers.pickem.views import MatchView, match_view
+from resolvers.pickem.visibility import MatchView, show_match
 from resolvers.viewer import Role
 
 
@@ -32,12 +32,12 @@ async def record_result(
             )
         result = rules.parse_result(ended, outcome, winner)
         if before.results.get(match_id) == result:
-            answer = match_view(before, ended)
+            answer = show_match(before, ended)
             await ctx.once.store_receipt(ctx.table, answer)
             return answer
         results = {**before.results, match_id: result}
         after = before.changed(results=results, generation=before.generation + 1)
-        answer = match_view(after, ended)
+        answer = show_match(after, ended)
         occurrence = ctx.once.occurred(Kind.RESULT_RECORDED, pickem_store.name_of(ended))
         await pickem_store.change_event(ctx.table, before, after, ctx.once, answer, *occurrence)
         return answer

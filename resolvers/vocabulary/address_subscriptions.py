@@ -24,7 +24,7 @@ from resolvers.members.confirmations import Confirmations, Link, Purpose
 from resolvers.people import validate_email_address
 from resolvers.vocabulary.lists import CHANGE_RATE, ListId
 from resolvers.vocabulary.subscriptions import make_room
-from resolvers.vocabulary.visibility import require_input_list
+from resolvers.vocabulary.visibility import ShownSubscription, require_input_list, show_subscriptions
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
@@ -119,7 +119,7 @@ async def _load_record(table: Table, seal: Seal, email: str) -> Profile | None:
 class ClaimedSubscriptions:
     """The member's subscriptions that an address without an account had."""
 
-    subscriptions: tuple[Subscription, ...]
+    subscriptions: tuple[ShownSubscription, ...]
 
 
 async def claim_subscriptions(ctx: Context, /) -> ClaimedSubscriptions:
@@ -141,7 +141,7 @@ async def claim_subscriptions(ctx: Context, /) -> ClaimedSubscriptions:
             claimed |= await _claim(ctx, record)
     if profile is not None and profile.email is None:
         await _give_address(ctx, addresses[0])
-    return ClaimedSubscriptions(tuple(claimed.values()))
+    return ClaimedSubscriptions(tuple(show_subscriptions(ctx, list(claimed.values()))))
 
 
 async def _claim(ctx: Context, record: Profile) -> dict[tuple[str, CharacterSet], Subscription]:

@@ -2,6 +2,7 @@
 
 | module        | contents                                                             |
 |---------------|----------------------------------------------------------------------|
+| visibility    | what a viewer sees of boards and their results                       |
 | boards        | boards, contenders, the leaderboard, head-to-head records            |
 | ballots       | drawing and voting                                                   |
 | editing       | what editors change                                                  |
