@@ -13,11 +13,11 @@ from datastore.jobs import Job
 from datastore.vocabulary import AddressClaim, note_claim
 from resolvers.context import Services
 from resolvers.jobs.kinds import JOB_KINDS
-from resolvers.jobs.running import JobRun
 from resolvers.members.erasing import ERASE_MEMBER, Contributions, new_alias
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from tests.client import Client
+from tests.jobs import run_of
 from tests.killed import Killed, killed_at
 from tests.queries import (
     ADD_WORDS,
@@ -105,11 +105,10 @@ async def carried_out(services: Services, job: Job, write: int) -> bool:
     process = Services(services.table, services.seal, services.policy, clock=services.clock)
     current = await jobs_store.read_job(services.table, job.id)
     assert current is not None
+    run = await run_of(process, current)
     try:
         with killed_at(services.table, write):
-            await JOB_KINDS[ERASE_MEMBER](
-                process, JobRun(current, current.done, current.total, current.place, services.table)
-            )
+            await JOB_KINDS[ERASE_MEMBER](process, run)
     except (Killed, asyncio.CancelledError):  # the latter: in a settling, which cancels those who wait for it
         return False
     finally:

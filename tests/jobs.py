@@ -8,9 +8,10 @@ from functools import partial
 
 from datastore import jobs as jobs_store
 from datastore.jobs import Job
+from datastore.leases import Leases
 from resolvers.context import Services
 from resolvers.jobs.kinds import JOB_KINDS
-from resolvers.jobs.running import JobRunner, Work
+from resolvers.jobs.running import JobRun, JobRunner, Work
 from tests.client import Client
 
 JOB_QUERY = "query ($id: ID!) { job(id: $id) { id kind state done total startedAt finishedAt message } }"
@@ -19,13 +20,22 @@ WRITES = ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWri
 
 
 async def work_on(services: Services, unfinished: Job, kinds: Mapping[str, Work] = JOB_KINDS) -> Job:
-    """The job, as it is after this process has worked on it to its end."""
+    """The job, as it is after this process has worked on it to its end, whoever has its lease."""
     runner = services.get(JobRunner)
     runner._kinds = kinds
-    await runner._running.run(unfinished.id, partial(runner._work, unfinished))
+    seen = await jobs_store.read_job(services.table, unfinished.id)
+    assert seen is not None
+    await runner._running.run(seen.id, partial(runner._work, seen))
     job = await jobs_store.read_job(services.table, unfinished.id)
     assert job is not None
     return job
+
+
+async def run_of(services: Services, unfinished: Job) -> JobRun:
+    """The job as another process works on it, which may be killed."""
+    lease = await jobs_store.acquire_job(Leases(services.table), unfinished)
+    assert lease is not None
+    return JobRun(lease)
 
 
 async def ended(client: Client, id_: str) -> dict[str, object]:

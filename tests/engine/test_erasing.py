@@ -46,7 +46,7 @@ from tests.erasing import (
 )
 from tests.generated import entities
 from tests.intercepted import Send, intercepted
-from tests.jobs import ended, work_on
+from tests.jobs import ended, run_of, work_on
 from tests.killed import Killed, killed_at
 from tests.leagues import ADMIT, JOIN_LEAGUE, LEAGUE, create
 from tests.queries import (
@@ -352,7 +352,7 @@ async def test_an_erasure_that_failed_can_be_begun_again(one_client: Client) -> 
     kinds, services.get(JobRunner)._kinds = services.get(JobRunner)._kinds, {}
     first = await member.ask(ERASE, input={"user": NODE, "contributions": "REMOVE"})
     running = next(iter(await jobs_store.read_unfinished_jobs(services.table)))
-    await jobs_store.finish_job(services.table, running, JobState.FAILED, services.clock())
+    await jobs_store.finish_job((await run_of(services, running)).lease, JobState.FAILED, services.clock())
     services.get(JobRunner)._kinds = kinds
     assert (await erase(one_client))["id"] != first["job"]["id"]
     assert await items_naming(services.table, MEMBER) == []

@@ -13,7 +13,7 @@ from datastore.pickem.histograms import Histogram, store_histogram
 from datastore.pickem.predictions import PREDICTION
 from resolvers.context import Services
 from resolvers.jobs.kinds import JOB_KINDS
-from resolvers.jobs.running import JobRun, JobRunner
+from resolvers.jobs.running import JobRunner
 from resolvers.members import erasing, taking_back
 from resolvers.members.erasing import Contributions
 from resolvers.members.taking_back import TAKE_BACK, Part, TakingBack
@@ -26,7 +26,7 @@ from tests.erasing import (
     bury,
     carried_out,
 )
-from tests.jobs import work_on
+from tests.jobs import run_of, work_on
 from tests.killed import Killed
 from tests.season import EventEditor, submit
 
@@ -226,7 +226,7 @@ async def test_erased_while_a_moderator_takes_back_their_predictions(
     now = services.clock()
     wanted = TakingBack(MEMBER, None, frozenset({Part.PREDICTIONS}), "User:mia").as_input()
     interrupted = jobs_store.new_job(services.ids.next(now), TAKE_BACK, "somebody", now, wanted)
-    run = JobRun(await jobs_store.begin_job(services.table, interrupted), 0, None, None, services.table)
+    run = await run_of(services, await jobs_store.begin_job(services.table, interrupted))
     monkeypatch.setattr(taking_back, "count_again", _killed)
     with pytest.raises(Killed):
         await JOB_KINDS[TAKE_BACK](services, run)

@@ -21,7 +21,7 @@ from datastore.member_file import KINDS, LEFT_OUT, TIMES_IN_IDS
 from datastore.voting.addresses import ORIGIN
 from resolvers.context import utc_now
 from resolvers.jobs.kinds import JOB_KINDS
-from resolvers.jobs.running import JobRun, JobRunner
+from resolvers.jobs.running import JobRunner
 from resolvers.members import exporting
 from resolvers.members.exporting import EXPORT_MEMBER, PATH, PURPOSE, file_lines
 from resolvers.node_ids import node_id
@@ -30,7 +30,7 @@ from tests.client import Client
 from tests.comments import post
 from tests.engines import RunningEngine
 from tests.generated import entities
-from tests.jobs import SECRET, ended, work_on
+from tests.jobs import SECRET, ended, run_of, work_on
 from tests.killed import Killed, killed_at
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
@@ -226,7 +226,7 @@ async def test_an_export_that_was_killed_is_complete_when_it_is_resumed(
     token_job = jobs_store.new_job(services.ids.next(now), EXPORT_MEMBER, "somebody", now, {"user": "eve"})
     job = await jobs_store.begin_job(services.table, token_job)
     with killed_at(services.table, write), pytest.raises(Killed):
-        await JOB_KINDS[EXPORT_MEMBER](services, JobRun(job, 0, None, None, services.table))
+        await JOB_KINDS[EXPORT_MEMBER](services, await run_of(services, job))
     assert (await work_on(services, job)).state is JobState.DONE
     assert all(await _expire(services.table))
     url = f"{PATH}?token={services.seal.sign_text(PURPOSE, job.id.encode())}"
