@@ -9,7 +9,7 @@ import orjson
 
 from datastore import jobs as jobs_store
 from datastore.dynamo import Table
-from datastore.jobs import Job
+from datastore.jobs import JOB, Job
 from datastore.vocabulary import AddressClaim, note_claim
 from resolvers.context import Services
 from resolvers.jobs.kinds import JOB_KINDS
@@ -105,11 +105,11 @@ async def carried_out(services: Services, job: Job, write: int) -> bool:
     process = Services(services.table, services.seal, services.policy, clock=services.clock)
     current = await jobs_store.read_job(services.table, job.id)
     assert current is not None
+    lease = await process.leases.acquire(JOB, current)
+    assert lease is not None
     try:
         with killed_at(services.table, write):
-            await JOB_KINDS[ERASE_MEMBER](
-                process, JobRun(current, current.done, current.total, current.place, services.table)
-            )
+            await JOB_KINDS[ERASE_MEMBER](process, JobRun(lease))
     except (Killed, asyncio.CancelledError):  # the latter: in a settling, which cancels those who wait for it
         return False
     finally:

@@ -106,14 +106,6 @@ def standing_view(standing: Standing, histogram: Histogram) -> StandingView:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """The answer to scoring an event."""
-
-    event: Event
-    predictions_scored: int
-
-
 # ── leagues ──
 
 

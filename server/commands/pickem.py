@@ -14,11 +14,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from datastore.ids import is_ulid
 from datastore.pickem import VersionConflict, create_event, every_event, read_matches
 from resolvers.context import Services
+from resolvers.jobs.running import JobRunner, refuse_failed
 from resolvers.node_ids import parse_node_key
-from resolvers.pickem import scoring
 from resolvers.pickem.cache import load_settled_event
+from resolvers.pickem.event_jobs import SCORE_EVENT, event_job
+from resolvers.pickem.scoring import begin_scoring, score_event_job
 from resolvers.pickem.season_files import Card, InvalidSeasonFile, parse_season, season_document
-from resolvers.pickem.views import Scored
 from resolvers.texts import CONTROL_CHARACTERS
 from server.commands import err, out
 from server.commands.files import STANDARD, read_text, write_text
@@ -42,22 +43,24 @@ def score(
     An event that is already scored is checked: wrong points and ranks are repaired.
     """
     event_id = _parse_event_id(event)
-    scored = run_with_services(lambda services: _score(services, event_id, confirm_missing))
-    name = CONTROL_CHARACTERS.sub(" ", scored.event.name)  # names were once accepted with them
-    out.print(f"{name}: {scored.predictions_scored} predictions are scored.")
+    name, scored = run_with_services(lambda services: _score(services, event_id, confirm_missing))
+    out.print(f"{name}: {scored} predictions are scored.")
 
 
-async def _score(services: Services, event_id: str, confirm_missing: bool) -> Scored:
-    event = None if confirm_missing else await load_settled_event(services, event_id)
-    if event is not None:
-        await scoring.refuse_missing_results(services, event)
+async def _score(services: Services, event_id: str, confirm_missing: bool) -> tuple[str, int]:
+    """The event's name, and how many predictions are scored."""
+    runner, new = services.get(JobRunner), event_job(services, SCORE_EVENT, event_id, actor=None)
+    job = await begin_scoring(services, new, confirm_missing=confirm_missing)
     with _progress_bar() as bar:
-        task = bar.add_task("predictions", total=None)
-        under_way = services.get(scoring.Scorings).begin(event_id)
-        while not under_way.result.done():
-            await asyncio.wait({under_way.result}, timeout=_REFRESH_SECONDS)
-            bar.update(task, completed=under_way.progress.done, total=under_way.progress.total)
-        return under_way.result.result()
+        task, ended = bar.add_task("predictions", total=None), runner.finish(job, score_event_job)
+        while not ended.done():
+            await asyncio.wait({ended}, timeout=_REFRESH_SECONDS)
+            current = await runner.current(job)
+            bar.update(task, completed=current.done, total=current.total)
+    job = refuse_failed(ended.result())
+    event = await load_settled_event(services, event_id)
+    name = event_id if event is None else event.name
+    return CONTROL_CHARACTERS.sub(" ", name), job.done  # names were once accepted with them
 
 
 def _parse_event_id(text: str) -> str:

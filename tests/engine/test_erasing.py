@@ -352,7 +352,9 @@ async def test_an_erasure_that_failed_can_be_begun_again(one_client: Client) -> 
     kinds, services.get(JobRunner)._kinds = services.get(JobRunner)._kinds, {}
     first = await member.ask(ERASE, input={"user": NODE, "contributions": "REMOVE"})
     running = next(iter(await jobs_store.read_unfinished_jobs(services.table)))
-    await jobs_store.finish_job(services.table, running, JobState.FAILED, services.clock())
+    lease = await services.leases.acquire(jobs_store.JOB, running)
+    assert lease is not None
+    await jobs_store.finish_job(lease, JobState.FAILED, services.clock())
     services.get(JobRunner)._kinds = kinds
     assert (await erase(one_client))["id"] != first["job"]["id"]
     assert await items_naming(services.table, MEMBER) == []

@@ -6,7 +6,7 @@ import pytest
 
 from datastore import jobs as jobs_store
 from datastore import pickem as pickem_store
-from datastore.jobs import Job, JobState
+from datastore.jobs import JOB, Job, JobState
 from datastore.people import member_shard
 from datastore.pickem import Prediction
 from datastore.pickem.histograms import Histogram, store_histogram
@@ -226,10 +226,11 @@ async def test_erased_while_a_moderator_takes_back_their_predictions(
     now = services.clock()
     wanted = TakingBack(MEMBER, None, frozenset({Part.PREDICTIONS}), "User:mia").as_input()
     interrupted = jobs_store.new_job(services.ids.next(now), TAKE_BACK, "somebody", now, wanted)
-    run = JobRun(await jobs_store.begin_job(services.table, interrupted), 0, None, None, services.table)
+    lease = await services.leases.acquire(JOB, await jobs_store.begin_job(services.table, interrupted))
+    assert lease is not None
     monkeypatch.setattr(taking_back, "count_again", _killed)
     with pytest.raises(Killed):
-        await JOB_KINDS[TAKE_BACK](services, run)
+        await JOB_KINDS[TAKE_BACK](services, JobRun(lease))
     job = await begin_erasure(services, contributions, erased)
     assert await carried_out(services, job, write=10_000)
     assert await _ranks(one_client, event) == [(1, 10)] * 3
