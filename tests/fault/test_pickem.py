@@ -248,7 +248,7 @@ async def test_scoring_completes_despite_faults(bad_client: Client, lagged: Lagg
     editor = EventEditor(bad_client)
     given = {"event": node_id("Event", event.id)}
     async with asyncio.timeout(60):
-        while "predictionsScored" not in await editor.client.ask(SCORE_EVENT, input=given):
+        while (await editor.client.ask(SCORE_EVENT, input=given)).get("job", "refused") is not None:
             await asyncio.sleep(0.1)
     proxy.fault_rate = 0.0
     assert await bulk_predictions.count_wrong_scores(lagged.leader, event, matches) == 0
